@@ -1,0 +1,7 @@
+"""The command line: one module per command, heavy imports only inside commands."""
+
+from __future__ import annotations
+
+from kokoro_tvm.cli._app import main
+
+__all__ = ["main"]

@@ -1,0 +1,84 @@
+"""The `kokoro-tvm` command: puts the commands together; an error becomes a paragraph and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+import kokoro_tvm
+from kokoro_tvm.errors import KokoroTvmError
+
+__all__ = ["build_app", "main"]
+
+# Modules of this folder in the order --help lists them. Each has `register(app: typer.Typer) -> None` and
+# imports torch, TVM, pydantic and the like only inside its commands: --help answers in under 0.3 s.
+COMMANDS = ("recipe",)
+
+
+def build_app() -> typer.Typer:
+    """The command tree."""
+    app = typer.Typer(
+        name="kokoro-tvm",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,  # main() tells what went wrong
+        rich_markup_mode=None,  # plain help: importing rich costs more than everything else together
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in COMMANDS:
+        import_module(f"kokoro_tvm.cli.{name}").register(app)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits: 0, or the status of the error, told in one red paragraph on stderr.
+
+    `--debug` anywhere before `--` shows the traceback as well.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    end = words.index("--") if "--" in words else len(words)
+    debug = "--debug" in words[:end]
+    words = [word for word in words[:end] if word != "--debug"] + words[end:]
+    try:
+        build_app()(words, prog_name="kokoro-tvm")
+    except KokoroTvmError as error:
+        _tell(str(error), error, debug)
+        sys.exit(error.exit_code)
+    except Exception as error:  # a fault of ours, or of the machine: told, never swallowed
+        kind = "" if isinstance(error, OSError) else f"a fault in kokoro-tvm, {type(error).__name__}: "
+        again = "" if debug else " (run again with --debug for the traceback)"
+        _tell(f"{kind}{error}{again}", error, debug)
+        sys.exit(1)
+
+
+def _tell(message: str, error: Exception, debug: bool) -> None:
+    if debug:
+        traceback.print_exception(error)
+    color = False if os.environ.get("NO_COLOR") else None
+    typer.secho(message, fg=typer.colors.RED, err=True, color=color)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kokoro-tvm {kokoro_tvm.__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+    ] = False,
+) -> None:
+    """Kokoro-82M, compiled through Apache TVM into artifacts that speak."""
+    del version, debug  # the one is answered by its callback, the other read by main()

@@ -1,0 +1,65 @@
+"""kokoro-tvm recipe: check recipes, show what one resolves to, print their JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["register"]
+
+_Root = Annotated[Path, typer.Option("--recipes", metavar="DIR", help="Folder of the recipes.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command group `recipe`."""
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group.command("check")(check)
+    group.command("show")(show)
+    group.command("schema")(schema)
+    app.add_typer(group, name="recipe", help="Check recipes and show what they resolve to.")
+
+
+def check(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Recipe files; all of the folder if none is named.")
+    ] = None,
+    recipes: _Root = Path("recipes"),
+) -> None:
+    """Check recipe files: their words, their numbers, and the model and patches they name."""
+    from kokoro_tvm.errors import RecipeError
+    from kokoro_tvm.recipe import Recipe, check_file, recipe_files
+
+    faults: list[str] = []
+    for path in files or recipe_files(recipes):
+        try:
+            found = check_file(path, recipes)
+        except RecipeError as error:
+            if str(error) not in faults:  # a model's fault is that of every recipe over it
+                faults.append(str(error))
+            continue
+        if isinstance(found, Recipe):
+            typer.echo(f"{path}: ok, {len(found.artifacts())} artifacts of {found.model}")
+        else:
+            typer.echo(f"{path}: ok, a model of {len(found.checkpoint.sources)} checkpoint sources")
+    if faults:
+        raise RecipeError("\n\n".join(faults))
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="Name of a recipe in the folder, or a file.")],
+    recipes: _Root = Path("recipes"),
+) -> None:
+    """Print everything a recipe resolves to, as YAML: the model's part, overrides applied, every default."""
+    from kokoro_tvm.recipe import load_recipe, to_yaml
+
+    typer.echo(to_yaml(load_recipe(name, recipes)), nl=False)
+
+
+def schema() -> None:
+    """Print the JSON Schema of recipe files, for editors."""
+    from kokoro_tvm.recipe import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

@@ -1,0 +1,41 @@
+"""Everything that can go wrong, by who can mend it; the command line turns each into a paragraph and an exit status."""
+
+from __future__ import annotations
+
+__all__ = ["BuildError", "BundleError", "InputError", "KokoroTvmError", "RecipeError", "ValidationError"]
+
+
+class KokoroTvmError(Exception):
+    """What happened, where, and what to do about it, in one paragraph; `exit_code` is the process's status."""
+
+    exit_code = 1
+
+
+class RecipeError(KokoroTvmError):
+    """A recipe cannot be read or does not make sense."""
+
+    exit_code = 2
+
+
+class InputError(KokoroTvmError):
+    """What the user asked to be spoken (text, voice, speed, noise) cannot be."""
+
+    exit_code = 2
+
+
+class BuildError(KokoroTvmError):
+    """A stage (fetch, export, lower, compile, pack, bundle) failed."""
+
+    exit_code = 3
+
+
+class ValidationError(KokoroTvmError):
+    """An artifact was built but missed a gate."""
+
+    exit_code = 4
+
+
+class BundleError(KokoroTvmError):
+    """A bundle is missing, damaged, of another version or for another machine."""
+
+    exit_code = 5

@@ -1,0 +1,143 @@
+"""The five components as modules with explicit signatures, made of the stock model's own submodules.
+
+Parameter names are those of the stock state dict after `fold_weight_norm`; what a component does not use
+(BERT's pooler, buffers, the other half of the prosody predictor) is not part of it. A component runs, and can
+be exported, while its patches are in force on it: `with applied(names, component): component(...)`.
+
+Shapes and units of inputs and outputs: `kokoro_tvm.model.signatures`. Every forward takes `length` last,
+int64 (1,) in units of the component's axis: with one, only that much of the inputs is read, and outputs are
+zero beyond it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from types import MethodType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.signatures import COMPONENTS, SIGNATURES, Signature, TensorSpec, signatures
+from kokoro_tvm.patches._length import keep_valid, scaled
+
+__all__ = [
+    "COMPONENTS",
+    "F0N",
+    "SIGNATURES",
+    "Bert",
+    "Decoder",
+    "Duration",
+    "Signature",
+    "TensorSpec",
+    "TextEncoder",
+    "build_component",
+    "signatures",
+]
+
+
+def build_component(name: str, model: nn.Module) -> nn.Module:
+    """The component of that name, sharing the submodules of a stock KModel.
+
+    Raises BuildError for an unknown name, and for a model that patches are in force on.
+    """
+    classes = dict(zip(COMPONENTS, (Bert, Duration, TextEncoder, F0N, Decoder), strict=True))
+    if name not in classes:
+        raise BuildError(f"unknown component {name!r}: there are {', '.join(COMPONENTS)}")
+    component: nn.Module = classes[name](model)
+    return component.eval()
+
+
+class Bert(nn.Module):
+    """tokens int64 (1, T) -> d_en (1, 512, T)."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.bert = _part(model.bert, ("embeddings", "encoder"))
+        self.bert.embeddings = _part(model.bert.embeddings)
+        self.bert_encoder = model.bert_encoder
+
+    def forward(self, tokens: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
+        x = self.bert(tokens, length)
+        x = ops.conv1d(x, self.bert_encoder.weight, self.bert_encoder.bias, length=length)
+        return (keep_valid(x, length),)
+
+
+class Duration(nn.Module):
+    """d_en (1, 512, T), style (1, 128) -> duration (1, T) in frames at speed 1, d (1, 640, T)."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.predictor = _part(model.predictor, ("text_encoder", "lstm", "duration_proj"))
+
+    def forward(self, d_en: Tensor, style: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
+        d = self.predictor.text_encoder(d_en, style, length)
+        x = self.predictor.lstm(d, length)
+        projection = self.predictor.duration_proj.linear_layer
+        x = ops.conv1d(x, projection.weight, projection.bias, length=length)
+        duration = torch.sigmoid(x).sum(dim=1)
+        return keep_valid(duration, length), keep_valid(d, length)
+
+
+class TextEncoder(nn.Module):
+    """tokens int64 (1, T) -> t_en (1, 512, T)."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.text_encoder = model.text_encoder
+
+    def forward(self, tokens: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
+        return (keep_valid(self.text_encoder(tokens, length), length),)
+
+
+class F0N(nn.Module):
+    """en (1, 640, F), style (1, 128) -> f0 (1, 2F) in Hz, n (1, 2F)."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.predictor = _part(model.predictor, ("shared", "F0", "N", "F0_proj", "N_proj"))
+
+    def forward(self, en: Tensor, style: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
+        f0, n = self.predictor.F0Ntrain(en, style, length)
+        return keep_valid(f0, scaled(length, 2)), keep_valid(n, scaled(length, 2))
+
+
+class Decoder(nn.Module):
+    """asr (1, 512, F), f0 and n (1, 2F), style (1, 128), noise (1, 600F, 9) -> audio (1, 600F)."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.decoder = model.decoder
+        self.samples_per_frame = 2 * int(model.decoder.generator.m_source.l_sin_gen.upsample_scale)
+
+    def forward(
+        self, asr: Tensor, f0: Tensor, n: Tensor, style: Tensor, noise: Tensor, length: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        # Asked before anything else: export then knows one symbol, and the halved rate adds no bound to it.
+        frames = asr.shape[2]
+        for name, found, per_frame in (
+            ("f0", f0.shape[1], 2),
+            ("n", n.shape[1], 2),
+            ("noise", noise.shape[1], self.samples_per_frame),
+        ):
+            if found != per_frame * frames:
+                raise BuildError(f"{name} has {found} steps where {frames} frames take {per_frame} each")
+        audio = self.decoder(asr, f0, n, style, noise, length)
+        return (keep_valid(audio, scaled(length, self.samples_per_frame)),)
+
+
+def _part(module: nn.Module, children: Iterable[str] | None = None) -> Any:
+    """The same module without buffers and with these children (None: all); what is left is shared with it."""
+    if any(isinstance(value, MethodType) for value in module.__dict__.values()):
+        raise BuildError(
+            f"patches are in force on {type(module).__name__}: make the component first, then apply them"
+        )
+    kept = module._modules if children is None else {name: module._modules[name] for name in children}
+    part = copy.copy(module)
+    part.__dict__["_modules"] = dict(kept)
+    part.__dict__["_buffers"] = {}
+    part.__dict__["_non_persistent_buffers_set"] = set()
+    return part

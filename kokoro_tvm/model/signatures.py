@@ -1,0 +1,114 @@
+"""What goes into each compiled component and what comes out: names, shapes, dtypes, units (no torch here).
+
+Shapes hold integers and, on the component's own axis, words: "T" (tokens), "F" (frames), a multiple ("2*F").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["COMPONENTS", "LENGTH", "SIGNATURES", "Signature", "TensorSpec", "extent", "signatures"]
+
+COMPONENTS = ("bert", "duration", "text_encoder", "f0n", "decoder")
+_SYMBOL = {"tokens": "T", "frames": "F"}
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One tensor; `meaning` says what it is and in which unit."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+    meaning: str
+
+    def at(self, length: int) -> TensorSpec:
+        """The same with numbers only, `length` tokens or frames long."""
+        return TensorSpec(self.name, self.dtype, tuple(extent(e, length) for e in self.shape), self.meaning)
+
+
+LENGTH = TensorSpec("length", "int64", (1,), "how many tokens or frames are valid, 1 to the bucket")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One component; `function` is its entry in a library, `symbol` its axis in shapes."""
+
+    component: str
+    axis: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    @property
+    def function(self) -> str:
+        return f"{self.component}_forward"
+
+    @property
+    def symbol(self) -> str:
+        return _SYMBOL[self.axis]
+
+    def resolved(self, policy: str, bucket: int) -> Signature:
+        """The signature of one artifact: symbolic for "exact", `bucket` long for "masked" and "padded".
+
+        "masked" has the valid length as its last input. Raises BuildError for another policy.
+        """
+        if policy == "exact":
+            return self
+        if policy not in ("masked", "padded"):
+            raise BuildError(f"unknown length policy {policy!r}: exact, masked and padded are known")
+        inputs = tuple(t.at(bucket) for t in self.inputs)
+        if policy == "masked":
+            inputs += (LENGTH,)
+        return Signature(self.component, self.axis, inputs, tuple(t.at(bucket) for t in self.outputs))
+
+
+def extent(value: int | str, length: int) -> int:
+    """A number for an entry of a shape: "600*F" with length 3 is 1800."""
+    if isinstance(value, int):
+        return value
+    factor, _, _symbol = value.rpartition("*")
+    return int(factor or 1) * length
+
+
+def signatures(config: Mapping[str, Any]) -> dict[str, Signature]:
+    """The five signatures of a model of this configuration (the content of config.json)."""
+    net = config["istftnet"]
+    samples = 2 * math.prod(net["upsample_rates"]) * net["gen_istft_hop_size"]
+    return _table(config["hidden_dim"], config["style_dim"], samples)
+
+
+def _table(hidden: int, style: int, samples: int, harmonics: int = 9) -> dict[str, Signature]:
+    def f32(name: str, shape: tuple[int | str, ...], meaning: str) -> TensorSpec:
+        return TensorSpec(name, "float32", (1, *shape), meaning)
+
+    prosody = hidden + style
+    tokens = TensorSpec("tokens", "int64", (1, "T"), "token ids, the boundary symbol 0 at both ends")
+    d_en = f32("d_en", (hidden, "T"), "text features of bert")
+    t_en = f32("t_en", (hidden, "T"), "text encoding")
+    prosody_style = f32("style", (style,), "second half of the voice's row")
+    decoder_style = f32("style", (style,), "first half of the voice's row")
+    pitch = f32("f0", ("2*F",), "pitch in Hz, twice a frame")
+    energy = f32("n", ("2*F",), "energy, twice a frame")
+    audio = f32("audio", (f"{samples}*F",), "samples at 24 kHz, about -1 to 1")
+    duration = f32("duration", ("T",), "frames of every token at speed 1, before rounding")
+    noise = f32("noise", (f"{samples}*F", harmonics), "standard normal noise of the harmonic source")
+    d = f32("d", (prosody, "T"), "prosody features")
+    en = f32("en", (prosody, "F"), "prosody features, one column a frame")
+    asr = f32("asr", (hidden, "F"), "text encoding, one column a frame")
+    entries = (
+        Signature("bert", "tokens", (tokens,), (d_en,)),
+        Signature("duration", "tokens", (d_en, prosody_style), (duration, d)),
+        Signature("text_encoder", "tokens", (tokens,), (t_en,)),
+        Signature("f0n", "frames", (en, prosody_style), (pitch, energy)),
+        Signature("decoder", "frames", (asr, pitch, energy, decoder_style, noise), (audio,)),
+    )
+    return {s.component: s for s in entries}
+
+
+SIGNATURES = _table(hidden=512, style=128, samples=600)
+"""The signatures of Kokoro-82M."""

@@ -1,0 +1,43 @@
+"""A weight's packing as data, so that weights can be packed long after, and far from, the lowering that chose it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from kokoro_tvm.ops._features import Features
+from kokoro_tvm.ops._semantic import Call, registry
+
+__all__ = ["PackedWeight"]
+
+
+@dataclass(frozen=True)
+class PackedWeight:
+    """The packing that `operation` wants for its `argument` when called as `call`; `name` tells packings apart."""
+
+    operation: str
+    argument: str
+    call: Call
+    name: str
+
+    def pack(self, array: np.ndarray) -> np.ndarray:
+        """float32 array in the kernel's layout."""
+        packing = registry()[self.operation].packings(self.call)[self.argument]
+        return packing.pack(array)
+
+    def shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The packed shape of an array of this shape."""
+        return self.pack(np.zeros(shape, np.float32)).shape
+
+    def to_json(self) -> dict[str, Any]:
+        return {"operation": self.operation, "argument": self.argument, "name": self.name, "call": asdict(self.call)}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> PackedWeight:
+        call = told["call"]
+        shapes = {name: tuple(shape) for name, shape in call["shapes"].items()}
+        described = Call(shapes, call["attributes"], tuple(call["result"]), Features(**call["features"]))
+        return cls(told["operation"], told["argument"], described, told["name"])

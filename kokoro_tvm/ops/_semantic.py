@@ -1,0 +1,108 @@
+"""What a semantic operation is: a torch reference, the shape of its result, and a kernel for it.
+
+In PyTorch an operation is `torch.ops.kokoro.<name>`, so `torch.export` keeps it as one node. In Relax it is a
+`call_dps_packed("kokoro.<name>", ...)` until `passes/select_kernels.py` puts its kernel in place.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from kokoro_tvm.ops._features import Features
+
+__all__ = ["Call", "Packing", "SemanticOp", "registry", "semantic_op", "valid"]
+
+Extent = Any  # an int, or a symbolic expression (torch.SymInt, TIR)
+Shape = tuple[Extent, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One use of an operation, as its kernel sees it.
+
+    shapes: tensor argument -> its extents, with a name in place of each extent known only at run time;
+    absent optional arguments are left out. result: the extents of the result, likewise.
+    """
+
+    shapes: Mapping[str, tuple[int | str, ...]]
+    attributes: Mapping[str, Any]
+    result: tuple[int | str, ...]
+    features: Features
+
+    def has(self, name: str) -> bool:
+        return name in self.shapes
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a weight is laid out for a kernel at build time: `pack(array) -> array`, and the name that says so."""
+
+    name: str
+    pack: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class SemanticOp:
+    """name; torch: the callable that patches use; shape: (tensor shapes and attributes) -> result extents;
+    kernel: Call -> PrimFunc taking the present tensor arguments in order and the result last;
+    packings: Call -> {weight argument: Packing}."""
+
+    name: str
+    torch: Callable[..., torch.Tensor]
+    shape: Callable[..., Shape]
+    kernel: Callable[[Call], Any]
+    packings: Callable[[Call], Mapping[str, Packing]]
+    tensors: tuple[str, ...] = field(default=())
+    attributes: tuple[str, ...] = field(default=())
+
+
+_REGISTRY: dict[str, SemanticOp] = {}
+
+
+def registry() -> Mapping[str, SemanticOp]:
+    """Every operation that has been imported, by name."""
+    return dict(_REGISTRY)
+
+
+def semantic_op(
+    *,
+    shape: Callable[..., Shape],
+    kernel: Callable[[Call], Any],
+    packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {},
+) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
+    """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
+
+    Tensor parameters come first, attributes (int, float, bool) are keyword-only. `shape` is called with a shape
+    (or None) per tensor parameter and every attribute by name. Results are float32 unless the inputs are float64.
+    """
+
+    def register(reference: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        name = reference.__name__
+        signature = inspect.signature(reference)
+        tensors = tuple(p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY)
+        attributes = tuple(p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY)
+        operator = torch.library.custom_op(f"kokoro::{name}", reference, mutates_args=())
+
+        def fake(*args: Any, **attrs: Any) -> torch.Tensor:
+            bound = signature.bind(*args, **attrs)
+            bound.apply_defaults()
+            shapes = {t: None if bound.arguments[t] is None else tuple(bound.arguments[t].shape) for t in tensors}
+            extents = shape(**shapes, **{a: bound.arguments[a] for a in attributes})
+            return torch.empty(extents, dtype=args[0].dtype, device=args[0].device)
+
+        operator.register_fake(fake)
+        _REGISTRY[name] = SemanticOp(name, operator, shape, kernel, packings, tensors, attributes)
+        return operator
+
+    return register
+
+
+def valid(x: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
+    """The valid part of `x` along its last axis: everything where there is no length."""
+    return x if length is None else x[..., : int(length)]

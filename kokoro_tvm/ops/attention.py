@@ -1,0 +1,118 @@
+"""Multi-head self-attention over the valid tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from kokoro_tvm.ops._kernel import Kernel, ceildiv, const, maximum, minimum, select
+from kokoro_tvm.ops._math import dtype, exp
+from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
+
+__all__ = ["attention"]
+
+
+def _shape(*, query: Shape, **_: Any) -> Shape:
+    return query
+
+
+_QUERIES = 8  # computed side by side, each against whole vectors of keys
+
+
+def _kernel(call: Call) -> Any:
+    lanes, heads = call.features.lanes, int(call.attributes["heads"])
+    size = int(call.shapes["query"][1]) // heads
+    k = Kernel("attention", lanes)
+    with k:
+        query, key, value = (k.param(name, call.shapes[name]) for name in ("query", "key", "value"))
+        length = k.param("length", (1,), "int64") if call.has("length") else None
+        y = k.param("y", call.result)
+        n = k.let(length[0] if length is not None else k.index(y.shape[2]), "n")
+        keys = k.let(ceildiv(n, lanes) * lanes, "keys")
+        blocks = k.let(ceildiv(n, _QUERIES), "blocks")
+        pieces = k.let(minimum(blocks, const(4, "int64")), "pieces")
+        per_piece = k.let((blocks + pieces - 1) // pieces, "per_piece")
+
+        def copy(source: Any, head: Any) -> Any:
+            """One head's rows, zero padded to whole vectors of keys."""
+            rows = k.scratch(size * keys)
+            with k.loop(size) as d:
+                with k.loop(n) as t:
+                    k.store(rows, source[0, head * size + d, t], d * keys + t)
+                with k.loop(keys - n) as t:
+                    k.store(rows, const(0.0, "float32"), d * keys + n + t)
+            return rows
+
+        def total(register: Any, combine: Any) -> Any:
+            result = register[0]
+            for lane in range(1, lanes):
+                result = k.let(combine(result, register[lane]))
+            return result
+
+        with k.parallel(heads * pieces) as task:
+            head = k.let(task // pieces, "head")
+            first = k.let((task - head * pieces) * per_piece, "first")
+            key_rows, value_rows = copy(key, head), copy(value, head)
+            scores = k.scratch(_QUERIES * keys)
+            inverse = k.scratch(_QUERIES)
+            with k.loop(maximum(minimum(per_piece, blocks - first), const(0, "int64"))) as offset:
+                start = k.let((first + offset) * _QUERIES, "start")
+                column = [k.let(minimum(start + q, n - 1)) for q in range(_QUERIES)]
+                with k.loop(keys // lanes) as v:
+                    acc = k.registers(_QUERIES * lanes)
+                    for q in range(_QUERIES):
+                        k.store(acc, const(0.0, dtype(lanes)), q * lanes, lanes=lanes)
+                    with k.loop(size) as d:
+                        row = k.let(k.load(key_rows, d * keys + v * lanes, lanes=lanes))
+                        for q in range(_QUERIES):
+                            factor = k.splat(query[0, head * size + d, column[q]], lanes)
+                            k.store(acc, k.load(acc, q * lanes, lanes=lanes) + factor * row, q * lanes, lanes=lanes)
+                    for q in range(_QUERIES):
+                        scaled = k.load(acc, q * lanes, lanes=lanes) * const(size**-0.5, dtype(lanes))
+                        k.store(scores, scaled, q * keys + v * lanes, lanes=lanes)
+                register = k.registers(lanes)
+                for q in range(_QUERIES):
+                    with k.loop(keys - n) as t:
+                        k.store(scores, const(-3.0e38, "float32"), q * keys + n + t)
+                    k.store(register, const(-3.0e38, dtype(lanes)), 0, lanes=lanes)
+                    with k.loop(keys // lanes) as v:
+                        here = k.load(scores, q * keys + v * lanes, lanes=lanes)
+                        k.store(register, maximum(k.load(register, 0, lanes=lanes), here), 0, lanes=lanes)
+                    largest = k.let(k.splat(total(register, maximum), lanes))
+                    k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
+                    with k.loop(keys // lanes) as v:
+                        here = k.let(k.load(scores, q * keys + v * lanes, lanes=lanes))
+                        weight = exp(k, here - largest)
+                        # Beyond the last key exp saturates instead of vanishing.
+                        weight = k.let(select(here > const(-1.0e38, dtype(lanes)), weight, const(0.0, dtype(lanes))))
+                        k.store(scores, weight, q * keys + v * lanes, lanes=lanes)
+                        k.store(register, k.load(register, 0, lanes=lanes) + weight, 0, lanes=lanes)
+                    k.store(inverse, const(1.0, "float32") / total(register, lambda a, b: a + b), q)
+                with k.loop(size) as d:
+                    acc = k.registers(_QUERIES * lanes)
+                    for q in range(_QUERIES):
+                        k.store(acc, const(0.0, dtype(lanes)), q * lanes, lanes=lanes)
+                    with k.loop(keys // lanes) as v:
+                        row = k.let(k.load(value_rows, d * keys + v * lanes, lanes=lanes))
+                        for q in range(_QUERIES):
+                            weight = k.load(scores, q * keys + v * lanes, lanes=lanes)
+                            k.store(acc, k.load(acc, q * lanes, lanes=lanes) + weight * row, q * lanes, lanes=lanes)
+                    for q in range(_QUERIES):
+                        with k.when(start + q < n):
+                            result = acc[q * lanes]
+                            for lane in range(1, lanes):
+                                result = result + acc[q * lanes + lane]
+                            k.store(y, result * inverse[q], 0, head * size + d, start + q)
+    return k.build()
+
+
+@semantic_op(shape=_shape, kernel=_kernel)
+def attention(query: Tensor, key: Tensor, value: Tensor, length: Tensor | None = None, *, heads: int) -> Tensor:
+    """softmax(q k / sqrt(d)) v for each head. query, key, value (1, heads*d, T) -> (1, heads*d, T); length (1,) int64."""
+    q, k, v = (valid(t, length).unflatten(1, (heads, -1)).transpose(2, 3) for t in (query, key, value))
+    y = F.scaled_dot_product_attention(q, k, v).transpose(2, 3).flatten(1, 2)
+    out = query.new_zeros(query.shape)
+    out[..., : y.shape[-1]] = y
+    return out

@@ -1,0 +1,43 @@
+"""GELU in its tanh form, as ALBERT uses it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from kokoro_tvm.ops._kernel import Kernel, const
+from kokoro_tvm.ops._math import dtype, tanh
+from kokoro_tvm.ops._semantic import Call, Shape, semantic_op
+
+__all__ = ["gelu"]
+
+
+def _shape(*, x: Shape) -> Shape:
+    return x
+
+
+def _kernel(call: Call) -> Any:
+    k = Kernel("gelu", call.features.lanes)
+    with k:
+        x, y = k.param("x", call.shapes["x"]), k.param("y", call.result)
+        n = k.let(k.index(x.shape[2]), "n")
+
+        with k.parallel(int(call.shapes["x"][1])) as c:
+
+            def body(t: Any, width: int) -> None:
+                value = k.let(k.load(x, 0, c, t, lanes=width))
+                cubic = value + const(0.044715, dtype(width)) * value * value * value
+                bent = tanh(k, const(math.sqrt(2 / math.pi), dtype(width)) * cubic)
+                k.store(y, const(0.5, dtype(width)) * value * (const(1.0, dtype(width)) + bent), 0, c, t, lanes=width)
+
+            k.each(n, body)
+    return k.build()
+
+
+@semantic_op(shape=_shape, kernel=_kernel)
+def gelu(x: Tensor) -> Tensor:
+    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), element by element. x (1, C, T)."""
+    return F.gelu(x, approximate="tanh")

@@ -1,0 +1,151 @@
+"""The excitation of the vocoder: harmonics of the pitch where there is one, noise where there is none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kokoro_tvm.ops._kernel import Cast, Kernel, const, floor, iota, maximum, minimum, select
+from kokoro_tvm.ops._math import dtype, reduce_cycles, sin_cycles, tanh
+from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
+
+__all__ = ["harmonic_source"]
+
+
+def _shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
+    return (1, f0[1] * upsample)
+
+
+_BLOCK = 8  # steps of f0 a task turns into samples
+
+
+def _kernel(call: Call) -> Any:
+    lanes, a = call.features.lanes, call.attributes
+    upsample, harmonics = int(a["upsample"]), int(call.shapes["weight"][1])
+    half = upsample // 2  # a step's phase is reached in the middle of its samples
+    if upsample % 2:
+        raise NotImplementedError("harmonic_source: an odd upsampling factor has no kernel")
+    k = Kernel("harmonic_source", lanes)
+    with k:
+        f0, noise = k.param("f0", call.shapes["f0"]), k.param("noise", call.shapes["noise"])
+        weight, bias = k.param("weight", (1, harmonics)), k.param("bias", (1,))
+        length = k.param("length", (1,), "int64") if call.has("length") else None
+        y = k.param("y", call.result)
+        n = k.let(length[0] if length is not None else k.index(f0.shape[1]), "n")
+        one = const(1.0, "float64")
+
+        cycles = k.scratch(harmonics * n, "float64")  # phase at each step, modulo one
+        increments = k.scratch(harmonics * n, "float64")
+        with k.loop(harmonics) as h:
+            phase, total = k.registers(1, "float64"), const(float(upsample), "float64")
+            k.store(phase, const(0.0, "float64"), 0)
+            number = k.let(Cast("float64", h + 1))
+            with k.loop(n) as i:
+                turns = k.let(Cast("float64", f0[0, i]) * number / const(float(a["sample_rate"]), "float64"))
+                increment = k.let(turns - floor(turns))
+                k.store(increments, increment, h * n + i)
+                following = k.let(phase[0] + total * increment)
+                k.store(phase, following - floor(following), 0)
+                k.store(cycles, phase[0], h * n + i)
+
+        def sample(t: Any, at: Any, towards: Any, voiced: Any, lane_offsets: Any, width: int) -> None:
+            """`width` samples from t on, all between the middles of the same two steps and with one voicing."""
+            excitation = k.registers(width)
+            k.store(excitation, const(0.0, dtype(width)), 0, lanes=width)
+            level = k.let(
+                select(voiced, const(float(a["noise_std"]), "float32"), const(float(a["amplitude"]) / 3, "float32"))
+            )
+            loud = k.let(select(voiced, const(float(a["amplitude"]), "float32"), const(0.0, "float32")))
+            with k.loop(harmonics) as h:
+                begin = k.splat(cycles[h * n + at], width)
+                slope = k.splat(increments[h * n + towards], width)
+                phase = k.let(begin + lane_offsets * slope)
+                phase = phase - floor(phase)
+                folded = reduce_cycles(k, Cast(dtype(width), phase))
+                sine = sin_cycles(k, folded)
+                draw = strided(noise, t, h, width)
+                mixed = k.splat(loud, width) * sine + k.splat(level, width) * draw
+                total = k.load(excitation, 0, lanes=width) + k.splat(weight[0, h], width) * mixed
+                k.store(excitation, total, 0, lanes=width)
+            result = tanh(k, k.load(excitation, 0, lanes=width) + k.splat(bias[0], width))
+            k.store(y, result, 0, t, lanes=width)
+
+        def strided(buffer: Any, t: Any, h: Any, width: int) -> Any:
+            if width == 1:
+                return buffer[0, t, h]
+            gathered = k.registers(width)
+            for lane in range(width):
+                k.store(gathered, buffer[0, t + lane, h], lane)
+            return k.load(gathered, 0, lanes=width)
+
+        with k.parallel((n + (_BLOCK - 1)) // _BLOCK) as block:
+            with k.loop(minimum(const(_BLOCK, "int64"), n - block * _BLOCK)) as offset:
+                i = k.let(block * _BLOCK + offset)
+                voiced = k.let(f0[0, i] > const(float(a["voiced_threshold"]), "float32"))
+                # The first half of a step comes from the step before, the second half goes towards the next;
+                # before the first middle and after the last the phase stands still.
+                for late in (False, True):
+                    begin = i if late else maximum(i - 1, const(0, "int64"))
+                    towards = minimum(i + 1, n - 1) if late else i
+                    moves = (i + 1 < n) if late else (i > 0)
+                    at, towards, rate = k.let(begin), k.let(towards), k.let(select(moves, one, const(0.0, "float64")))
+                    first = k.let(i * upsample + (half if late else 0))
+                    lead = 0.5 if late else half + 0.5
+
+                    def body(p: Any, width: int, first: Any = first, at: Any = at, towards: Any = towards,
+                             rate: Any = rate, lead: float = lead, voiced: Any = voiced) -> None:
+                        start = k.let(Cast("float64", p) + const(lead, "float64"))
+                        steps = k.splat(start, width)
+                        if width > 1:
+                            ramp = Cast(dtype(width, "float64"), iota(width))
+                            steps = steps + ramp
+                        sample(k.let(first + p), at, towards, voiced, k.let(steps * k.splat(rate, width)), width)
+
+                    k.each(half, body)
+    return k.build()
+
+
+@semantic_op(shape=_shape, kernel=_kernel)
+def harmonic_source(
+    f0: Tensor,
+    noise: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    length: Tensor | None = None,
+    *,
+    upsample: int,
+    sample_rate: int,
+    amplitude: float,
+    noise_std: float,
+    voiced_threshold: float,
+) -> Tensor:
+    """tanh(weight . (voiced ? amplitude * sin(phase_h) : 0, plus noise) + bias), one sample after another.
+
+    f0 (1, N) Hz; noise (1, N*upsample, H) standard normal; weight (1, H); bias (1,); length (1,) int64 in steps of
+    f0; result (1, N*upsample). Phases are counted in cycles, in float64, modulo one, so they stay exact for any
+    length; between two steps of f0 they move linearly, as torch's interpolation of the cumulated phase does.
+    """
+    pitch = valid(f0, length)[0].double()
+    steps, harmonics = pitch.shape[0], weight.shape[1]
+    samples = steps * upsample
+    increments = torch.remainder(pitch[:, None] * torch.arange(1, harmonics + 1) / sample_rate, 1.0)
+    cycles = torch.remainder(torch.cumsum(increments, 0) * upsample, 1.0)
+    position = ((torch.arange(samples, dtype=torch.float64) + 0.5) / upsample - 0.5).clamp(min=0)
+    start = position.long()
+    following = (start + 1).clamp(max=steps - 1)
+    advance = torch.where(
+        following[:, None] > start[:, None],
+        (position - start)[:, None] * (upsample * increments[following]),
+        0.0,
+    )
+    phase = torch.remainder(cycles[start] + advance, 1.0)
+    sines = torch.sin(2 * math.pi * phase).to(f0.dtype) * amplitude
+    voiced = (valid(f0, length)[0] > voiced_threshold).to(f0.dtype).repeat_interleave(upsample)[:, None]
+    noise_amplitude = voiced * noise_std + (1 - voiced) * amplitude / 3
+    excitation = sines * voiced + noise_amplitude * noise[0, :samples]
+    out = f0.new_zeros(1, f0.shape[1] * upsample)
+    out[0, :samples] = torch.tanh(excitation @ weight[0] + bias)
+    return out

@@ -1,0 +1,116 @@
+"""The generator's head: log-magnitudes and phase sines become a waveform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kokoro_tvm.ops._fourier import hann, inverse_basis
+from kokoro_tvm.ops._kernel import Kernel, ceildiv, const, logical_and, minimum, select
+from kokoro_tvm.ops._math import cos_unit, dtype, exp, sin, sin_unit
+from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
+
+__all__ = ["istft"]
+
+
+def _shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
+    return (1, (x[2] - 1) * hop)
+
+
+_BLOCK = 256  # hops a task computes
+
+
+def _kernel(call: Call) -> Any:
+    lanes, n_fft, hop = call.features.lanes, int(call.attributes["n_fft"]), int(call.attributes["hop"])
+    bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
+    if n_fft % hop or half % hop:
+        raise NotImplementedError("istft: the hop must divide half the window")
+    window, (cosines, sines) = hann(n_fft), inverse_basis(n_fft)
+    k = Kernel("istft", lanes)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        length = k.param("length", (1,), "int64") if call.has("length") else None
+        y = k.param("y", call.result)
+        frames = k.let(length[0] if length is not None else k.index(x.shape[2]), "frames")
+        pitch = ceildiv(_BLOCK + overlap - 1, lanes) * lanes
+        with k.parallel((frames - 1 + (_BLOCK - 1)) // _BLOCK) as block:
+            start = k.let(block * _BLOCK)  # first hop of the result
+            hops = k.let(minimum(const(_BLOCK, "int64"), frames - 1 - start))
+            # Hop a of the result (padding included: a + half/hop) is touched by frames a + half/hop - overlap + 1 ...
+            first = k.let(start + (half // hop - overlap + 1))
+            pieces = k.scratch(n_fft * pitch)
+
+            def transform(m: Any, width: int) -> None:
+                """Windowed time signal of `width` frames, one row for each of its samples."""
+                at = first + m
+                real, imaginary = [], []
+                for b in range(bins):
+                    magnitude = exp(k, k.load(x, 0, b, at, lanes=width))
+                    phase = k.let(sin(k, k.load(x, 0, bins + b, at, lanes=width)))
+                    magnitude = k.let(magnitude)
+                    real.append(k.let(magnitude * cos_unit(k, phase)))
+                    imaginary.append(k.let(magnitude * sin_unit(k, phase)))
+                for i in range(n_fft):
+                    total = const(0.0, dtype(width))
+                    for b in range(bins):
+                        if cosines[b, i]:
+                            total = total + real[b] * const(float(cosines[b, i]), dtype(width))
+                        if sines[b, i]:
+                            total = total + imaginary[b] * const(float(sines[b, i]), dtype(width))
+                    k.store(pieces, total, i * pitch + m, lanes=width)
+
+            count = k.let(hops + (overlap - 1))
+            whole = k.let(count // lanes)
+
+            def one(m: Any) -> None:
+                inside = logical_and(first + m >= 0, first + m < frames)
+
+                def nothing() -> None:
+                    for i in range(n_fft):
+                        k.store(pieces, const(0.0, "float32"), i * pitch + m)
+
+                k.choose(inside, lambda: transform(m, 1), nothing)
+
+            with k.loop(whole) as v:
+                m = k.let(v * lanes)
+
+                def each_lane(m: Any = m) -> None:
+                    with k.loop(lanes) as lane:
+                        one(k.let(m + lane))
+
+                k.choose(
+                    logical_and(first + m >= 0, first + m + lanes <= frames), lambda m=m: transform(m, lanes), each_lane
+                )
+            with k.loop(count - whole * lanes) as rest:
+                one(k.let(whole * lanes + rest))
+
+            with k.loop(hops) as a:
+                for j in range(hop):
+                    total, weight = const(0.0, "float32"), const(0.0, "float32")
+                    for s in range(overlap):  # the frame that started s hops ago
+                        i, m = s * hop + j, a + (overlap - 1 - s)
+                        total = total + pieces[i * pitch + m]
+                        present = logical_and(first + m >= 0, first + m < frames)
+                        square = const(float(window[i] ** 2), "float32")
+                        weight = weight + select(present, square, const(0.0, "float32"))
+                    k.store(y, total / weight, 0, (start + a) * hop + j)
+    return k.build()
+
+
+@semantic_op(shape=_shape, kernel=_kernel)
+def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
+    """Inverse STFT of exp(x[:, :bins]) * e^(i sin(x[:, bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop) samples.
+
+    x (1, 2*bins, M); length (1,) int64 in frames of x. Hann window, overlap-add divided by the window's own
+    overlap-added square (which is smaller at both ends), centred.
+    """
+    bins = n_fft // 2 + 1
+    y = valid(x, length)
+    window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
+    spectrum = torch.polar(torch.exp(y[:, :bins]), torch.sin(y[:, bins:]))
+    audio = torch.istft(spectrum, n_fft, hop, window=window)
+    out = x.new_zeros(_shape(x=x.shape, n_fft=n_fft, hop=hop))
+    out[..., : audio.shape[-1]] = audio
+    return out

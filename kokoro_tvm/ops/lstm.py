@@ -1,0 +1,140 @@
+"""The recurrence of a bidirectional LSTM: one loop over the valid steps, each direction on a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kokoro_tvm.ops._kernel import Kernel, const, minimum
+from kokoro_tvm.ops._math import dtype, sigmoid, tanh
+from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op, valid
+
+__all__ = ["lstm"]
+
+
+def _shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
+    return (1, 2 * weight_forward[1], forward[2])
+
+
+_ROWS = 16  # steps turned into rows at a time
+
+
+def _units(call: Call) -> int:
+    """Hidden units computed side by side: two vectors where they divide the hidden size, else fewer."""
+    hidden, lanes = int(call.shapes["weight_forward"][1]), call.features.lanes
+    return next(width for width in (2 * lanes, lanes, lanes // 2, lanes // 4, 1) if width and hidden % width == 0)
+
+
+def _kernel(call: Call) -> Any:
+    hidden, units = int(call.shapes["weight_forward"][1]), _units(call)
+    blocks, lanes = hidden // units, min(units, call.features.lanes)
+    vectors = units // lanes
+    k = Kernel("lstm", lanes)
+    with k:
+        inputs = [k.param(name, call.shapes[name]) for name in ("forward", "backward")]
+        parameters = {}
+        for name in ("forward", "backward"):
+            parameters[name] = (
+                k.param(f"weight_{name}", (blocks, hidden, 4, units)),
+                k.param(f"bias_{name}", (4 * hidden,)),
+            )
+        length = k.param("length", (1,), "int64") if call.has("length") else None
+        y = k.param("y", call.result)
+        n = k.let(length[0] if length is not None else k.index(y.shape[2]), "n")
+
+        def direction(gates: Any, weight: Any, bias: Any, reverse: bool) -> None:
+            h, following, c = k.scratch(hidden), k.scratch(hidden), k.scratch(hidden)
+            zero = const(0.0, "float32")
+            with k.loop(hidden) as j:
+                k.store(h, zero, j)
+                k.store(c, zero, j)
+            # Gate inputs are (4H, T): a step is a column. Steps are turned into rows, a few at a time.
+            rows = k.scratch(_ROWS * 4 * hidden)
+            with k.loop((n + (_ROWS - 1)) // _ROWS) as chunk:
+                start = k.let(chunk * _ROWS)
+                count = k.let(minimum(const(_ROWS, "int64"), n - start))
+                first = k.let(n - start - count if reverse else start)
+                with k.loop(4 * hidden) as g, k.loop(count) as t:
+                    k.store(rows, gates[0, g, first + t] + bias[g], t * (4 * hidden) + g)
+                with k.loop(count) as i:
+                    row = k.let((count - 1 - i if reverse else i) * (4 * hidden))
+                    step(row, first + (count - 1 - i if reverse else i), rows, weight, h, following, c, reverse)
+
+        def step(row: Any, t: Any, rows: Any, weight: Any, h: Any, following: Any, c: Any, reverse: bool) -> None:
+            with k.loop(blocks) as block:
+                acc = k.registers(4 * units)
+                for gate in range(4):
+                    for v in range(vectors):
+                        start = k.load(rows, row + gate * hidden + block * units + v * lanes, lanes=lanes)
+                        k.store(acc, start, gate * units + v * lanes, lanes=lanes)
+                with k.loop(hidden) as j:
+                    factor = k.let(k.splat(h[j], lanes))
+                    for gate in range(4):
+                        for v in range(vectors):
+                            at = gate * units + v * lanes
+                            product = factor * k.load(weight, block, j, gate, v * lanes, lanes=lanes)
+                            k.store(acc, k.load(acc, at, lanes=lanes) + product, at, lanes=lanes)
+                for v in range(vectors):
+                    i, f, g, o = (k.load(acc, gate * units + v * lanes, lanes=lanes) for gate in range(4))
+                    at = k.let(block * units + v * lanes)
+                    cell = sigmoid(k, f) * k.load(c, at, lanes=lanes) + sigmoid(k, i) * tanh(k, g)
+                    cell = k.let(cell)
+                    k.store(c, cell, at, lanes=lanes)
+                    k.store(following, sigmoid(k, o) * tanh(k, cell), at, lanes=lanes)
+            with k.loop(hidden) as j:
+                k.store(h, following[j], j)
+                k.store(y, following[j], 0, j + (hidden if reverse else 0), t)
+
+        with k.parallel(2) as which:
+            k.choose(
+                which == 0,
+                lambda: direction(inputs[0], *parameters["forward"], reverse=False),
+                lambda: direction(inputs[1], *parameters["backward"], reverse=True),
+            )
+    return k.build()
+
+
+def _packings(call: Call) -> Mapping[str, Packing]:
+    units = _units(call)
+
+    def pack(weight: np.ndarray) -> np.ndarray:
+        hidden = weight.shape[1]
+        gates = weight.reshape(4, hidden // units, units, hidden).astype(np.float32)
+        return np.ascontiguousarray(gates.transpose(1, 3, 0, 2))
+
+    packing = Packing(f"lstm(units={units})", pack)
+    return {"weight_forward": packing, "weight_backward": packing}
+
+
+@semantic_op(shape=_shape, kernel=_kernel, packings=_packings)
+def lstm(
+    forward: Tensor,
+    backward: Tensor,
+    weight_forward: Tensor,
+    bias_forward: Tensor,
+    weight_backward: Tensor,
+    bias_backward: Tensor,
+    length: Tensor | None = None,
+) -> Tensor:
+    """Hidden states of both directions, (1, 2H, T), from gate inputs that are already projected.
+
+    forward, backward (1, 4H, T): W_ih x + b_ih for each direction, gates in torch's order i, f, g, o;
+    weight_* (4H, H): W_hh; bias_* (4H,): b_hh; length (1,) int64: the backward direction starts at its last step.
+    """
+    hidden = weight_forward.shape[1]
+    out = forward.new_zeros(1, 2 * hidden, forward.shape[2])
+    directions = ((forward, weight_forward, bias_forward), (backward, weight_backward, bias_backward))
+    for which, (gates, weight, bias) in enumerate(directions):
+        inputs = valid(gates, length)[0]
+        h, c = forward.new_zeros(hidden), forward.new_zeros(hidden)
+        steps = range(inputs.shape[1])
+        for t in steps if which == 0 else reversed(steps):
+            i, f, g, o = (inputs[:, t] + weight @ h + bias).chunk(4)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            out[0, which * hidden : (which + 1) * hidden, t] = h
+    return out

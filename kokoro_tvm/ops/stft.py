@@ -1,0 +1,81 @@
+"""Short-time Fourier transform of the excitation: magnitudes and phases, as the stock model takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kokoro_tvm.ops._fourier import forward_basis
+from kokoro_tvm.ops._kernel import Kernel, const, maximum, minimum, select, sqrt
+from kokoro_tvm.ops._math import atan2, dtype
+from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
+
+__all__ = ["stft"]
+
+
+def _shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
+    return (1, n_fft + 2, x[1] // hop + 1)
+
+
+_BLOCK = 256  # frames a task computes
+
+
+def _kernel(call: Call) -> Any:
+    lanes, n_fft, hop = call.features.lanes, int(call.attributes["n_fft"]), int(call.attributes["hop"])
+    bins, half = n_fft // 2 + 1, n_fft // 2
+    cosines, sines = forward_basis(n_fft)
+    shifts = -(-n_fft // hop)  # hops a window spans
+    k = Kernel("stft", lanes)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        length = k.param("length", (1,), "int64") if call.has("length") else None
+        y = k.param("y", call.result)
+        samples = k.let(length[0] if length is not None else k.index(x.shape[1]), "samples")
+        frames = k.let(samples // hop + 1, "frames")
+        basis = k.table(np.concatenate([cosines, sines]))  # zero sines at DC and Nyquist: their imaginary part is +0
+        pitch = (-(-(_BLOCK + shifts) // lanes)) * lanes + lanes
+        with k.parallel((frames + (_BLOCK - 1)) // _BLOCK) as block:
+            start = k.let(block * _BLOCK)
+            count = k.let(minimum(const(_BLOCK, "int64"), frames - start))
+            # Sample j of every hop in a row of its own, so that neighbouring frames are neighbours in memory.
+            rows = k.scratch(hop * pitch)
+            with k.loop(hop) as j, k.loop(count + shifts) as m:
+                position = k.let((start + m) * hop + j - half)
+                mirrored = k.let(maximum(position, 0 - position))
+                mirrored = k.let(select(mirrored >= samples, 2 * (samples - 1) - mirrored, mirrored))
+                inside = k.let(maximum(minimum(mirrored, samples - 1), const(0, "int64")))
+                k.store(rows, x[0, inside], j * pitch + m)
+
+            def frame(m: Any, width: int) -> None:
+                values = [k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)]
+                with k.loop(bins) as b:
+                    real = imaginary = const(0.0, dtype(width))
+                    for i, value in enumerate(values):
+                        real = real + value * k.splat(basis[b * n_fft + i], width)
+                        imaginary = imaginary + value * k.splat(basis[(bins + b) * n_fft + i], width)
+                    real, imaginary = k.let(real), k.let(imaginary)
+                    k.store(y, sqrt(real * real + imaginary * imaginary), 0, b, start + m, lanes=width)
+                    k.store(y, atan2(k, imaginary, real), 0, bins + b, start + m, lanes=width)
+
+            k.each(count, frame)
+    return k.build()
+
+
+@semantic_op(shape=_shape, kernel=_kernel)
+def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
+    """Magnitudes, then phases in (-pi, pi]: (1, n_fft + 2, samples/hop + 1). Hann window, centred, reflected edges.
+
+    x (1, samples); length (1,) int64 in samples. The imaginary part at DC and Nyquist counts as +0, so their phase
+    is 0 or +pi and never -pi, whatever the Fourier library's rounding says.
+    """
+    window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
+    spectrum = torch.stft(valid(x, length), n_fft, hop, window=window, return_complex=True)
+    imaginary = spectrum.imag.clone()
+    imaginary[:, [0, -1]] = 0.0
+    y = torch.cat([spectrum.abs(), torch.atan2(imaginary, spectrum.real)], dim=1)
+    out = x.new_zeros(_shape(x=x.shape, n_fft=n_fft, hop=hop))
+    out[..., : y.shape[-1]] = y
+    return out

@@ -1,0 +1,28 @@
+"""Fuses neighbouring plain operations into one loop, and makes reshapes views; semantic operations stay apart.
+
+Comes before select_kernels: TVM's reshape analysis expects schedulable blocks, which kernels do not have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from kokoro_tvm.passes._context import LoweringContext
+
+__all__ = ["apply"]
+
+
+def apply(module: Any, context: LoweringContext) -> Any:
+    passes = [
+        relax.transform.AnnotateTIROpPattern(),
+        relax.transform.FoldConstant(),
+        relax.transform.FuseOps(),
+        relax.transform.FuseTIR(),
+        relax.transform.DeadCodeElimination(),
+        relax.transform.RewriteDataflowReshape(),
+    ]
+    with context.target:
+        return tvm.transform.Sequential(passes)(module)

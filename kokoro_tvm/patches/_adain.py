@@ -1,0 +1,16 @@
+"""AdaIN as the coefficients of the convolution that follows it."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+
+__all__ = ["coefficients"]
+
+
+def coefficients(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
+    """(mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, C, T) and style (1, S)."""
+    norm = adain.norm
+    h = ops.linear(style, adain.fc.weight, adain.fc.bias)
+    return ops.adain_coefficients(x, h, norm.weight, norm.bias, length, eps=norm.eps)

@@ -1,0 +1,24 @@
+"""Valid lengths, from one axis to another."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["keep_valid", "scaled"]
+
+
+def scaled(length: Tensor | None, factor: int, plus: int = 0) -> Tensor | None:
+    """`length * factor + plus` on an axis that is as many times longer; None stays None. int64 (1,)."""
+    if length is None:
+        return None
+    length = length * factor if factor != 1 else length
+    return length + plus if plus else length
+
+
+def keep_valid(x: Tensor, length: Tensor | None) -> Tensor:
+    """`x` (..., T) with zeros from step `length` on, whatever stood there (NaN included)."""
+    if length is None:
+        return x
+    steps = torch.arange(x.shape[-1], device=x.device)
+    return torch.where(steps < length, x, torch.zeros((), dtype=x.dtype, device=x.device))

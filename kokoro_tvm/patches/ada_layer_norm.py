@@ -1,0 +1,19 @@
+"""Adaptive layer normalisation over the channels, styled."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
+    """x (1, C, T), style (1, S) -> (1, C, T). The stock one takes and gives (1, T, C)."""
+    h = ops.linear(style, self.fc.weight, self.fc.bias).reshape(2, self.channels)
+    return ops.layer_norm(x, 1 + h[0], h[1], length, eps=self.eps)
+
+
+PATCH = method_patch("ada_layer_norm", 1, {"kokoro.modules.AdaLayerNorm.forward": _forward})

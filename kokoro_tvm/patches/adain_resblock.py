@@ -1,0 +1,66 @@
+"""The residual block of pitch, energy and decoder: two convolutions behind AdaIN, some at twice the rate."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.patches._adain import coefficients
+from kokoro_tvm.patches._length import scaled
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
+    """x (1, I, T), style (1, S) -> (1, O, T), or (1, O, 2T) where the block upsamples; length in steps of x.
+
+    Needs the patch weight_norm. The 1x1 convolution of the shortcut runs before the upsampling instead of
+    after: nearest neighbours make the numbers the same at half the work.
+    """
+    slope = self.actv.negative_slope
+    norm = coefficients(self.norm1, x, style, length)
+    shortcut = ops.conv1d(x, self.conv1x1.weight, length=length) if self.learned_sc else x
+    if self.upsample_type == "none":
+        y = _conv(self.conv1, x, norm, length, slope)
+    else:
+        y = ops.upsample_pool(x, self.pool.weight, self.pool.bias, norm, length, slope=slope)
+        length = scaled(length, 2)
+        y = ops.conv1d(y, self.conv1.weight, self.conv1.bias, length=length, padding=self.conv1.padding[0])
+        shortcut = _twice(shortcut)
+    norm = coefficients(self.norm2, y, style, length)
+    return _conv(self.conv2, y, norm, length, slope, residual=shortcut, gain=math.sqrt(0.5))
+
+
+def _conv(
+    conv: nn.Conv1d,
+    x: Tensor,
+    norm: Tensor,
+    length: Tensor | None,
+    slope: float,
+    residual: Tensor | None = None,
+    gain: float = 1.0,
+) -> Tensor:
+    return ops.conv1d(
+        x,
+        conv.weight,
+        conv.bias,
+        norm,
+        None,
+        residual,
+        length,
+        padding=conv.padding[0],
+        slope=slope,
+        gain=gain,
+    )
+
+
+def _twice(x: Tensor) -> Tensor:
+    """Nearest-neighbour upsampling by two, (1, C, T) -> (1, C, 2T)."""
+    channels, steps = x.shape[1], x.shape[2]
+    return x.unsqueeze(-1).expand(1, channels, steps, 2).reshape(1, channels, 2 * steps)
+
+
+PATCH = method_patch("adain_resblock", 1, {"kokoro.istftnet.AdainResBlk1d.forward": _forward})

@@ -1,0 +1,55 @@
+"""The decoder: text, pitch and energy mixed by residual blocks, then the generator."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.patches._length import scaled
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _forward(
+    self: nn.Module,
+    asr: Tensor,
+    f0: Tensor,
+    n: Tensor,
+    style: Tensor,
+    noise: Tensor,
+    length: Tensor | None = None,
+) -> Tensor:
+    """asr (1, C, F), f0 and n (1, 2F), style (1, S), noise (1, samples, harmonics) -> (1, samples).
+
+    length in frames. Needs the patches weight_norm, adain_resblock and generator, and those that one needs.
+    """
+    pitch = _half_rate(self.F0_conv, f0, length)
+    energy = _half_rate(self.N_conv, n, length)
+    residual = ops.conv1d(asr, self.asr_res[0].weight, self.asr_res[0].bias, length=length)
+    x = self.encode(torch.cat([asr, pitch, energy], dim=1), style, length)
+    mixing = True
+    for block in self.decode:
+        if mixing:
+            x = torch.cat([x, residual, pitch, energy], dim=1)
+        x = block(x, style, length)
+        if block.upsample_type != "none":
+            mixing = False
+            length = scaled(length, 2)
+    return self.generator(x, style, f0, noise, length)
+
+
+def _half_rate(conv: nn.Conv1d, curve: Tensor, length: Tensor | None) -> Tensor:
+    """A curve of half frames (1, 2F) at frame rate, (1, 1, F); length in frames."""
+    return ops.conv1d(
+        curve.unsqueeze(1),
+        conv.weight,
+        conv.bias,
+        length=scaled(length, conv.stride[0]),
+        stride=conv.stride[0],
+        padding=conv.padding[0],
+    )
+
+
+PATCH = method_patch("decoder", 1, {"kokoro.istftnet.Decoder.forward": _forward})

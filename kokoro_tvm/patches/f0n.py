@@ -1,0 +1,37 @@
+"""Pitch and energy of every half frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.patches._length import scaled
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _f0n_train(
+    self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """x (1, C, F), style (1, S) -> pitch in Hz and energy, (1, 2F) each; length in frames.
+
+    Needs the patches weight_norm, lstm and adain_resblock.
+    """
+    x = self.shared(x, length)
+    return _curve(self.F0, self.F0_proj, x, style, length), _curve(self.N, self.N_proj, x, style, length)
+
+
+def _curve(
+    blocks: Iterable[nn.Module], projection: nn.Conv1d, x: Tensor, style: Tensor, length: Tensor | None
+) -> Tensor:
+    for block in blocks:
+        x = block(x, style, length)
+        if block.upsample_type != "none":
+            length = scaled(length, 2)
+    return ops.conv1d(x, projection.weight, projection.bias, length=length).squeeze(1)
+
+
+PATCH = method_patch("f0n", 1, {"kokoro.modules.ProsodyPredictor.F0Ntrain": _f0n_train})

@@ -1,0 +1,72 @@
+"""The vocoder: from features, pitch and noise to samples."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.patches._length import scaled
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _forward(
+    self: nn.Module, x: Tensor, style: Tensor, f0: Tensor, noise: Tensor, length: Tensor | None = None
+) -> Tensor:
+    """x (1, C, N), style (1, S), f0 (1, N) Hz, noise (1, samples, harmonics) -> (1, samples).
+
+    length in steps of x. Needs the patches weight_norm, snake_resblock, harmonic_source and stft. The stock
+    one gives (1, 1, samples).
+    """
+    hop = self.stft.hop_length
+    rate = self.m_source.l_sin_gen.upsample_scale
+    source = self.m_source(f0, noise, length)
+    spectrum = self.stft.transform(source, scaled(length, rate))
+    spectrum_length = scaled(length, rate // hop, plus=1)
+    for i in range(self.num_upsamples):
+        lead = i == self.num_upsamples - 1
+        excitation = _strided(self.noise_convs[i], spectrum, spectrum_length)
+        after = scaled(length, self.ups[i].stride[0], plus=int(lead))
+        excitation = self.noise_res[i](excitation, style, after)
+        x = _upsample(self.ups[i], x, excitation, length, lead)
+        length = after
+        x = _average(self, i, x, style, length)
+    post = self.conv_post
+    x = ops.conv1d(x, post.weight, post.bias, length=length, padding=post.padding[0], slope=0.01)
+    return self.stft.inverse(x, length)
+
+
+def _strided(conv: nn.Conv1d, x: Tensor, length: Tensor | None) -> Tensor:
+    return ops.conv1d(
+        x, conv.weight, conv.bias, length=length, stride=conv.stride[0], padding=conv.padding[0]
+    )
+
+
+def _upsample(
+    conv: nn.ConvTranspose1d, x: Tensor, residual: Tensor, length: Tensor | None, lead: bool
+) -> Tensor:
+    """The transposed convolution behind a leaky ReLU; the last one starts with a reflected step."""
+    taps, stride, padding = conv.kernel_size[0], conv.stride[0], conv.padding[0]
+    if taps != 2 * stride or padding != stride // 2 or stride % 2 or conv.output_padding[0]:
+        raise BuildError(
+            f"patch generator knows upsampling by an even stride with twice as many taps, not {taps} taps, "
+            f"stride {stride}, padding {padding}"
+        )
+    return ops.conv_transpose1d(
+        x, conv.weight, conv.bias, residual, length, stride=stride, slope=0.1, lead=lead
+    )
+
+
+def _average(self: nn.Module, stage: int, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
+    """The mean of the residual blocks of one stage."""
+    count = self.num_kernels
+    first, *others = self.resblocks[stage * count : (stage + 1) * count]
+    total = first(x, style, length, gain=1 / count)
+    for block in others:
+        total = total + block(x, style, length, gain=1 / count)
+    return total
+
+
+PATCH = method_patch("generator", 1, {"kokoro.istftnet.Generator.forward": _forward})

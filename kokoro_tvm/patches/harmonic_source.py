@@ -1,0 +1,33 @@
+"""The excitation, with its noise given and its phase counted in cycles of float64."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _forward(self: nn.Module, f0: Tensor, noise: Tensor, length: Tensor | None = None) -> Tensor:
+    """f0 (1, N) Hz at its own rate, noise (1, N*upsample, harmonics) standard normal -> (1, N*upsample).
+
+    The stock one takes f0 upsampled, (1, samples, 1), draws its noise, and gives two more that nobody reads.
+    """
+    sines = self.l_sin_gen
+    return ops.harmonic_source(
+        f0,
+        noise,
+        self.l_linear.weight,
+        self.l_linear.bias,
+        length,
+        upsample=int(sines.upsample_scale),
+        sample_rate=int(sines.sampling_rate),
+        amplitude=float(sines.sine_amp),
+        noise_std=float(sines.noise_std),
+        voiced_threshold=float(sines.voiced_threshold),
+    )
+
+
+PATCH = method_patch("harmonic_source", 1, {"kokoro.istftnet.SourceModuleHnNSF.forward": _forward})

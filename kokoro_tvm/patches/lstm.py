@@ -1,0 +1,31 @@
+"""Bidirectional LSTM as two projections and one recurrence that knows where the valid part ends."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _forward(self: nn.LSTM, x: Tensor, length: Tensor | None = None) -> Tensor:
+    """x (1, I, T) -> hidden states of both directions (1, 2H, T). The stock one has time before channels."""
+    if self.num_layers != 1 or not self.bidirectional or not self.bias or self.proj_size:
+        raise BuildError(f"patch lstm knows LSTMs of one layer, two directions and a bias, not {self}")
+    forward = ops.conv1d(x, self.weight_ih_l0, self.bias_ih_l0, length=length)
+    backward = ops.conv1d(x, self.weight_ih_l0_reverse, self.bias_ih_l0_reverse, length=length)
+    return ops.lstm(
+        forward,
+        backward,
+        self.weight_hh_l0,
+        self.bias_hh_l0,
+        self.weight_hh_l0_reverse,
+        self.bias_hh_l0_reverse,
+        length,
+    )
+
+
+PATCH = method_patch("lstm", 1, {"torch.nn.modules.rnn.LSTM.forward": _forward})

@@ -1,0 +1,55 @@
+"""The generator's residual block: dilated convolutions behind AdaIN and Snake."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.patches._adain import coefficients
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _forward(
+    self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None, gain: float = 1.0
+) -> Tensor:
+    """gain * the stock block; x (1, C, T), style (1, S) -> (1, C, T). Needs the patch weight_norm.
+
+    `gain` is there for the generator, which averages its blocks.
+    """
+    stages = list(
+        zip(self.convs1, self.convs2, self.adain1, self.adain2, self.alpha1, self.alpha2, strict=True)
+    )
+    for index, (conv1, conv2, adain1, adain2, alpha1, alpha2) in enumerate(stages):
+        y = _conv(conv1, x, coefficients(adain1, x, style, length), alpha1, length)
+        norm = coefficients(adain2, y, style, length)
+        last = index == len(stages) - 1
+        x = _conv(conv2, y, norm, alpha2, length, residual=x, gain=gain if last else 1.0)
+    return x
+
+
+def _conv(
+    conv: nn.Conv1d,
+    x: Tensor,
+    norm: Tensor,
+    alpha: Tensor,
+    length: Tensor | None,
+    residual: Tensor | None = None,
+    gain: float = 1.0,
+) -> Tensor:
+    return ops.conv1d(
+        x,
+        conv.weight,
+        conv.bias,
+        norm,
+        alpha.reshape(-1),
+        residual,
+        length,
+        padding=conv.padding[0],
+        dilation=conv.dilation[0],
+        gain=gain,
+    )
+
+
+PATCH = method_patch("snake_resblock", 1, {"kokoro.istftnet.AdaINResBlock1.forward": _forward})

@@ -1,0 +1,25 @@
+"""The text encoder: embedding, convolutions with layer norm and leaky ReLU, an LSTM."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from kokoro_tvm import ops
+from kokoro_tvm.patches._patch import method_patch
+
+__all__ = ["PATCH"]
+
+
+def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> Tensor:
+    """tokens int64 (1, T) -> (1, C, T). The stock one takes lengths and a mask besides.
+
+    Needs the patches weight_norm and lstm.
+    """
+    x = ops.embedding(self.embedding.weight, tokens)
+    for conv, norm, activation, _dropout in self.cnn:
+        x = ops.conv1d(x, conv.weight, conv.bias, length=length, padding=conv.padding[0])
+        x = ops.layer_norm(x, norm.gamma, norm.beta, length, eps=norm.eps, slope=activation.negative_slope)
+    return self.lstm(x, length)
+
+
+PATCH = method_patch("text_encoder", 1, {"kokoro.modules.TextEncoder.forward": _forward})

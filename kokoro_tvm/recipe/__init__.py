@@ -1,0 +1,78 @@
+"""Recipes: YAML with positions, read into frozen specs; every error says where and what to write instead."""
+
+from __future__ import annotations
+
+from kokoro_tvm.recipe._source import LocatedRecipeError
+from kokoro_tvm.recipe.checkpoint import (
+    Checkpoint,
+    FileSource,
+    HuggingFaceSource,
+    NpmPackage,
+    NpmShards,
+    NpmSource,
+    NpmVoices,
+    PinnedFile,
+    Source,
+    SyntheticSource,
+)
+from kokoro_tvm.recipe.files import ModelFile, TargetFile, json_schema
+from kokoro_tvm.recipe.gates import DecoderGate, Gates, SignalGate, SpeechGate
+from kokoro_tvm.recipe.known import Known
+from kokoro_tvm.recipe.load import check_file, list_recipes, load_recipe, recipe_files
+from kokoro_tvm.recipe.parts import (
+    COMPONENT_AXES,
+    MAX_FRAMES,
+    MAX_TOKENS,
+    Axis,
+    Buckets,
+    Component,
+    Length,
+    LlvmTarget,
+    PassContext,
+    Precision,
+    Target,
+    Utterance,
+)
+from kokoro_tvm.recipe.resolved import ArtifactSpec, Recipe
+from kokoro_tvm.recipe.show import to_yaml
+
+__all__ = [
+    "COMPONENT_AXES",
+    "MAX_FRAMES",
+    "MAX_TOKENS",
+    "ArtifactSpec",
+    "Axis",
+    "Buckets",
+    "Checkpoint",
+    "Component",
+    "DecoderGate",
+    "FileSource",
+    "Gates",
+    "HuggingFaceSource",
+    "Known",
+    "Length",
+    "LlvmTarget",
+    "LocatedRecipeError",
+    "ModelFile",
+    "NpmPackage",
+    "NpmShards",
+    "NpmSource",
+    "NpmVoices",
+    "PassContext",
+    "PinnedFile",
+    "Precision",
+    "Recipe",
+    "SignalGate",
+    "Source",
+    "SpeechGate",
+    "SyntheticSource",
+    "Target",
+    "TargetFile",
+    "Utterance",
+    "check_file",
+    "json_schema",
+    "list_recipes",
+    "load_recipe",
+    "recipe_files",
+    "to_yaml",
+]

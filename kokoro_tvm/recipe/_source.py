@@ -1,0 +1,118 @@
+"""A recipe's text with its positions: where something stands, and an error that shows it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import takewhile
+
+from kokoro_tvm.errors import RecipeError
+
+__all__ = ["LocatedRecipeError", "SourceText", "Span", "either", "nearest", "shorten"]
+
+_WIDEST = 100  # columns of the shown line; a longer one is cut around the caret
+_NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
+
+
+class LocatedRecipeError(RecipeError):
+    """A recipe error that knows its place: `path` as the user gave it, `line` and `column` from 1."""
+
+    def __init__(self, message: str, path: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.path, self.line, self.column = path, line, column
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a text: line and column from 1, width in characters (0: a point)."""
+
+    line: int
+    column: int
+    width: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A recipe file's path, as shown to the user, and its text."""
+
+    path: str
+    text: str
+
+    def error(self, span: Span, message: str) -> LocatedRecipeError:
+        """path:line:column and what is wrong, then the offending line with carets under it."""
+        lines = self.text.split("\n")
+        line = lines[span.line - 1].rstrip("\r") if span.line <= len(lines) else ""
+        shown, lead, width = _cut(line, span)
+        gutter = f"{span.line:>4} | "
+        caret = " " * (len(gutter) - 2) + "| " + " " * lead + "^" * width
+        text = f"{self.path}:{span.line}:{span.column}: {message}\n{gutter}{shown}\n{caret}"
+        return LocatedRecipeError(text, self.path, span.line, span.column)
+
+
+def nearest(word: str, valid: Iterable[str]) -> str | None:
+    """The valid word most like `word`, upper and lower case being alike; None when none is near.
+
+    A word one slip of the finger away comes first, then difflib's ratio decides.
+    """
+    wanted = word.lower()[:100]
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    best, best_score = None, (False, _NEAR)
+    for candidate in valid:
+        matcher.set_seq1(candidate.lower())
+        score = _one_slip(wanted, candidate.lower()), matcher.ratio()
+        if score > best_score:
+            best, best_score = candidate, score
+    return best
+
+
+def _one_slip(left: str, right: str) -> bool:
+    """Whether one letter added, dropped, replaced or swapped with its neighbour makes one word the other."""
+    start = _alike(left, right)
+    left, right = left[start:], right[start:]
+    end = _alike(left[::-1], right[::-1])
+    left, right = left[: len(left) - end], right[: len(right) - end]
+    return max(len(left), len(right)) <= 1 or (len(left) == 2 and left == right[::-1])
+
+
+def either(words: Iterable[str]) -> str:
+    """`a`, `b` or `c`."""
+    quoted = [f"`{word}`" for word in words]
+    if len(quoted) < 2:
+        return "".join(quoted) or "nothing"
+    return ", ".join(quoted[:-1]) + " or " + quoted[-1]
+
+
+def _alike(left: str, right: str) -> int:
+    """How many letters both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+
+
+def shorten(word: str) -> str:
+    """The word on one line, at most 40 characters of it: what a message can quote."""
+    word = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in word[:41])
+    return word if len(word) <= 40 else word[:40] + "…"
+
+
+def _columns(text: str) -> int:
+    """Terminal columns: combining marks (phonemes have them) take none, wide characters take two."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def _cut(line: str, span: Span) -> tuple[str, int, int]:
+    """The part of the line around the span, the columns before the span in it, and the carets to draw."""
+    start = min(span.column - 1, len(line))
+    begin = 0 if len(line) <= _WIDEST else max(0, min(start - _WIDEST // 2, len(line) - _WIDEST))
+    end = min(len(line), begin + _WIDEST)
+    before, after = "…" if begin else "", "…" if end < len(line) else ""
+    line = "".join(
+        char if char.isprintable() else "·" for char in line[:end]
+    )  # also what a terminal would obey
+    lead = len(before) + _columns(line[begin:start])
+    width = max(1, _columns(line[start : start + span.width]))
+    return before + line[begin:] + after, lead, width

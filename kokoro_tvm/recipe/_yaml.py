@@ -1,0 +1,220 @@
+"""Strict YAML: one document of mappings, sequences and scalars, every key and value with its position."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe._scalar import Scalar, ScalarError, plain
+from kokoro_tvm.recipe._source import LocatedRecipeError, SourceText, Span, shorten
+
+__all__ = ["MAX_BYTES", "Entry", "Node", "parse", "read"]
+
+MAX_BYTES = 256 * 1024
+_MAX_DEPTH = 16
+_MAX_NODES = 2_000
+
+# Line ends other than \n would make our line numbers and the reader's differ; the others hide what is read.
+_FORBIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
+
+# The C reader is the faster of two readers of the same language; source builds of PyYAML may lack it.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(slots=True)
+class Node:
+    """A value and its place: `items` for a sequence, `entries` for a mapping, otherwise `scalar`."""
+
+    span: Span
+    scalar: Scalar = None
+    items: list[Node] | None = None
+    entries: dict[str, Entry] | None = None
+
+    def data(self) -> Any:
+        """Plain values: dict, tuple, str, int, float, bool, None."""
+        if self.entries is not None:
+            return {key: entry.value.data() for key, entry in self.entries.items()}
+        if self.items is not None:
+            return tuple(item.data() for item in self.items)
+        return self.scalar
+
+
+@dataclass(slots=True)
+class Entry:
+    """A key's place and the value under it."""
+
+    key: Span
+    value: Node = field(default_factory=lambda: Node(Span(1, 1)))
+
+
+def read(path: Path) -> SourceText:
+    """The text of a recipe file. Raises RecipeError for one that is missing, too large or not UTF-8."""
+    shown = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in str(path))
+    try:
+        if path.exists() and not path.is_file():
+            raise RecipeError(f"{shown}: not a regular file; a recipe is one YAML file.")
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise RecipeError(f"{shown}: there is no such file.") from error
+    except (OSError, ValueError) as error:
+        raise RecipeError(f"{shown}: cannot be read: {error}.") from error
+    if len(raw) > MAX_BYTES:
+        raise RecipeError(f"{shown}: larger than 256 KiB, which no recipe is; is it the right file?")
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8", "replace").removeprefix("\ufeff")
+        source = SourceText(shown, raw.decode("utf-8-sig", "replace"))
+        raise source.error(_span_at(before, len(before)), "not UTF-8 text; save the file as UTF-8") from error
+    return SourceText(shown, text)
+
+
+def parse(source: SourceText) -> Node:
+    """The document as nodes. Raises RecipeError, with the place, for anything but plain YAML."""
+    if bad := _FORBIDDEN.search(source.text):
+        what = (
+            "a tab: use spaces"
+            if bad[0] == "\t"
+            else f"the invisible character U+{ord(bad[0]):04X}: remove it"
+        )
+        raise source.error(_span_at(source.text, bad.start()), f"the file holds {what}")
+    reader = _Reader(source)
+    try:
+        return reader.document()
+    except yaml.MarkedYAMLError as error:
+        raise _not_yaml(source, error) from error
+    except yaml.YAMLError as error:
+        raise source.error(Span(1, 1), f"not valid YAML: {error}") from error
+
+
+def _not_yaml(source: SourceText, error: yaml.MarkedYAMLError) -> LocatedRecipeError:
+    """What the YAML reader disliked; something left open is shown where it opens, not at the file's end."""
+    mark, context = error.problem_mark, f" {error.context}" if error.context else ""
+    if error.context_mark is not None and (mark is None or not _rest(source.text, mark).strip()):
+        mark, context = error.context_mark, f"{context}, which begins here and is not closed"
+    span = Span(mark.line + 1, mark.column + 1) if mark else Span(1, 1)
+    return source.error(span, f"not valid YAML: {error.problem}{context}")
+
+
+def _rest(text: str, mark: Any) -> str:
+    """What follows a mark, the rest of its line and the lines after it."""
+    lines = text.split("\n")[mark.line :]
+    return "\n".join([lines[0][mark.column :], *lines[1:]]) if lines else ""
+
+
+class _Reader:
+    """Builds nodes from the parser's events, so that a refusal comes at the first event that earns it."""
+
+    def __init__(self, source: SourceText) -> None:
+        self._source = source
+        self._events: Iterator[Any] = yaml.parse(source.text, Loader=_Loader)
+        self._nodes = 0
+
+    def document(self) -> Node:
+        next(self._events)  # the stream's start
+        start = next(self._events)
+        if isinstance(start, yaml.StreamEndEvent):
+            raise self._source.error(Span(1, 1), "the file holds no recipe, only comments or nothing")
+        if start.version or start.tags:
+            raise self._error(start, "YAML directives (%YAML, %TAG) are not allowed in a recipe")
+        node = self._node(next(self._events), depth=1)
+        next(self._events)  # the document's end
+        after = next(self._events)
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise self._error(after, "a second document starts here; a recipe file holds exactly one")
+        if node.entries is None:
+            raise self._source.error(node.span, "a recipe is a mapping, lines of `key: value`")
+        return node
+
+    def _node(self, event: Any, depth: int) -> Node:
+        self._refuse_extras(event)
+        self._nodes += 1
+        if depth > _MAX_DEPTH:
+            raise self._error(event, f"nested more than {_MAX_DEPTH} deep, which no recipe is")
+        if self._nodes > _MAX_NODES:
+            raise self._error(event, f"more than {_MAX_NODES:,} values, which no recipe has")
+        node = Node(_span(event))
+        if isinstance(event, yaml.MappingStartEvent):
+            node.entries = self._entries(depth)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            node.items = []
+            while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+                node.items.append(self._node(event, depth + 1))
+                self._refuse_empty(event, event, "an item of this list")
+        else:
+            node.scalar = self._scalar(event)
+        return node
+
+    def _entries(self, depth: int) -> dict[str, Entry]:
+        entries: dict[str, Entry] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            self._refuse_extras(event)
+            if not isinstance(event, yaml.ScalarEvent):
+                raise self._error(event, "a key must be a single word")
+            key: str = event.value
+            if _FORBIDDEN.search(key):
+                raise self._error(event, "a key holds a control character")
+            if key == "<<" and _is_plain(event):
+                raise self._error(event, "merge keys (<<) are not allowed in a recipe: write the keys out")
+            if key in entries:
+                first = entries[key].key
+                raise self._error(
+                    event,
+                    f"the key `{shorten(key)}` stands here a second time; line {first.line} has it already",
+                )
+            value = next(self._events)
+            entries[key] = Entry(_span(event), self._node(value, depth + 1))
+            self._refuse_empty(value, event, f"`{shorten(key)}`")
+        return entries
+
+    def _scalar(self, event: Any) -> Scalar:
+        text: str = event.value
+        if bad := _FORBIDDEN.search(text):
+            raise self._error(event, f"the text holds the control character U+{ord(bad[0]):04X}")
+        if not _is_plain(event) or text == "":
+            return text
+        try:
+            return plain(text)
+        except ScalarError as error:
+            raise self._error(event, str(error)) from error
+
+    def _refuse_extras(self, event: Any) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            raise self._error(
+                event,
+                f"aliases (*{shorten(str(event.anchor))}) are not allowed in a recipe: write the value out",
+            )
+        if event.anchor is not None:
+            raise self._error(event, f"anchors (&{shorten(event.anchor)}) are not allowed in a recipe")
+        if event.tag is not None:
+            shown = event.tag.replace("tag:yaml.org,2002:", "!!")
+            raise self._error(event, f"tags ({shorten(shown)}) are not allowed in a recipe")
+
+    def _refuse_empty(self, value: Any, place: Any, what: str) -> None:
+        if isinstance(value, yaml.ScalarEvent) and value.value == "" and _is_plain(value):
+            raise self._error(place, f"{what} has no value")
+
+    def _error(self, event: Any, message: str) -> LocatedRecipeError:
+        return self._source.error(_span(event), message)
+
+
+def _is_plain(event: Any) -> bool:
+    return not event.style  # None from the Python reader, "" from the C one
+
+
+def _span(event: Any) -> Span:
+    start, end = event.start_mark, event.end_mark
+    single = start.line == end.line and isinstance(event, yaml.ScalarEvent)
+    return Span(start.line + 1, start.column + 1, max(1, end.column - start.column) if single else 1)
+
+
+def _span_at(text: str, index: int) -> Span:
+    """The place of the character at `index`."""
+    return Span(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))

@@ -1,0 +1,121 @@
+"""The two kinds of recipe file as they are written, and their JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic.json_schema import models_json_schema
+from pydantic_core import PydanticCustomError
+
+from kokoro_tvm.recipe._spec import Name, Spec
+from kokoro_tvm.recipe.checkpoint import Checkpoint
+from kokoro_tvm.recipe.gates import Gates, GatesOverride
+from kokoro_tvm.recipe.parts import (
+    Buckets,
+    Components,
+    Length,
+    PassContext,
+    PassContextOverride,
+    PassList,
+    PatchOverrides,
+    Precision,
+    Target,
+    Utterance,
+)
+
+__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "json_schema", "kind_of"]
+
+DEFAULT_TIMEOUT_S = 900
+_URL = "https://json-schema.org/draft/2020-12/schema"
+
+
+def _distinct_names(utterances: tuple[Utterance, ...]) -> tuple[Utterance, ...]:
+    for index, utterance in enumerate(utterances):
+        if any(utterance.name == before.name for before in utterances[:index]):
+            raise PydanticCustomError(
+                "listed_twice",
+                "`{word}` names two utterances",
+                {"word": utterance.name, "path": (index, "name")},
+            )
+    return utterances
+
+
+class ModelFile(Spec):
+    """What a model is: weights, components with their patches, passes, gates and what it is tested on."""
+
+    checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
+    components: Components = Field(description="The five components and their patches.")
+    passes: Annotated[PassList, Field(min_length=1)] = Field(description="Compiler passes, in order.")
+    pass_context: PassContext = Field(default_factory=PassContext, description="Options around the passes.")
+    gates: Gates = Field(description="Numbers every artifact must meet.")
+    utterances: Annotated[tuple[Utterance, ...], Field(min_length=1), AfterValidator(_distinct_names)] = (
+        Field(
+            description="What artifacts are compared on.",
+        )
+    )
+
+
+class TargetFile(Spec):
+    """What to build of a model, for which machine; it may override what the model's recipe says."""
+
+    model: Name = Field(description="Name of the model's recipe, a file beside this one.")
+    target: Target = Field(description="Where the code runs.")
+    precision: Precision = Field(default="float32", description="Arithmetic of the compiled code.")
+    length: Length = Field(
+        default="exact",
+        description="exact: any length up to the bucket; masked: static shape and a valid length; "
+        "padded: static shape, padding treated as data (for debugging).",
+    )
+    buckets: Buckets = Field(description="Largest lengths compiled for.")
+    patches: PatchOverrides | None = Field(default=None, description="Patch lists in place of the model's.")
+    passes: Annotated[PassList, Field(min_length=1)] | None = Field(
+        default=None,
+        description="Compiler passes in place of the model's.",
+    )
+    pass_context: PassContextOverride | None = Field(
+        default=None,
+        description="Options in place of the model's, each as a whole.",
+    )
+    gates: GatesOverride | None = Field(
+        default=None, description="Numbers in place of the model's, one by one."
+    )
+    timeout_s: int = Field(
+        default=DEFAULT_TIMEOUT_S,
+        ge=1,
+        le=86_400,
+        description="Longest a compile of one artifact may take, s.",
+    )
+
+    @model_validator(mode="after")
+    def _padded_gates_only_report(self) -> TargetFile:
+        """`padded` keeps a known fault to debug with; promising to enforce its gates would be a lie."""
+        if self.length == "padded" and self.gates is not None and self.gates.enforce:
+            raise PydanticCustomError(
+                "padded_enforce",
+                "the gates of length: padded report and do not stop; enforce cannot be true",
+                {"path": ("gates", "enforce")},
+            )
+        return self
+
+
+def kind_of(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
+    """Which kind of recipe the keys belong to; a typo in one key leaves the others to tell."""
+    model = len(set(ModelFile.model_fields) & set(data))
+    target = len(set(TargetFile.model_fields) & set(data))
+    if "checkpoint" in data and "target" not in data:
+        return ModelFile
+    return ModelFile if model > target else TargetFile
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a recipe file: a model's where `checkpoint` stands, otherwise a target's."""
+    references, schema = models_json_schema([(ModelFile, "validation"), (TargetFile, "validation")])
+    return {
+        "$schema": _URL,
+        "title": "kokoro-tvm recipe",
+        "if": {"required": ["checkpoint"]},
+        "then": references[ModelFile, "validation"],
+        "else": references[TargetFile, "validation"],
+        "$defs": schema["$defs"],
+    }

@@ -1,0 +1,112 @@
+"""Finds recipes by name or path, reads them and resolves a target recipe over its model's."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe._problems import check, hint, place
+from kokoro_tvm.recipe._source import shorten
+from kokoro_tvm.recipe._yaml import Node, parse, read
+from kokoro_tvm.recipe.files import ModelFile, TargetFile, kind_of
+from kokoro_tvm.recipe.known import Known
+from kokoro_tvm.recipe.resolved import Recipe, resolve
+
+__all__ = ["ROOT", "check_file", "list_recipes", "load_recipe", "recipe_files"]
+
+ROOT = Path("recipes")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def load_recipe(
+    path_or_name: str | os.PathLike[str], root: Path = ROOT, known: Known | None = None
+) -> Recipe:
+    """The resolved target recipe: NAME means root/NAME.yaml, a path is taken as it is.
+
+    The model's recipe is looked for beside the file, then in `root`. `known` holds the patches and passes
+    there are, those of the package unless given. Raises RecipeError.
+    """
+    path = _find(path_or_name, root)
+    recipe = _load(path, root, known or Known.of_package())
+    if isinstance(recipe, ModelFile):
+        raise RecipeError(
+            f"{path}: a model recipe says what a model is; to build, name a recipe with a target"
+            f"{_listed(list_recipes(path.parent))}."
+        )
+    return recipe
+
+
+def check_file(path: Path, root: Path = ROOT, known: Known | None = None) -> Recipe | ModelFile:
+    """What the file says, target recipes resolved. Raises RecipeError."""
+    return _load(path, root, known or Known.of_package())
+
+
+def recipe_files(root: Path = ROOT) -> tuple[Path, ...]:
+    """Every recipe file of the folder, by name. Raises RecipeError where there is no folder or none in it."""
+    if not root.is_dir():
+        raise RecipeError(
+            f"{root}: there is no such folder of recipes; "
+            "run this in the repository's root, or name the folder or a file."
+        )
+    files = tuple(sorted(root.glob("*.yaml")))
+    if not files:
+        raise RecipeError(f"{root}: the folder holds no recipe, no file that ends in .yaml.")
+    return files
+
+
+def list_recipes(root: Path = ROOT) -> list[str]:
+    """Names of the folder's target recipes; one that cannot be read is listed, so that its error shows."""
+    return [path.stem for path in recipe_files(root) if not _is_model(path)]
+
+
+def _is_model(path: Path) -> bool:
+    try:
+        return kind_of(parse(read(path)).data()) is ModelFile
+    except RecipeError:
+        return False
+
+
+def _find(path_or_name: str | os.PathLike[str], root: Path) -> Path:
+    given = os.fspath(path_or_name)
+    if isinstance(path_or_name, os.PathLike) or given.endswith((".yaml", ".yml")) or set(given) & set("/\\"):
+        return Path(given)
+    names = list_recipes(root)
+    if given in names or (_NAME.fullmatch(given) and (root / f"{given}.yaml").is_file()):
+        return root / f"{given}.yaml"
+    raise RecipeError(f"{root}: there is no recipe `{shorten(given)}`{hint(given, names)}")
+
+
+def _load(path: Path, root: Path, known: Known) -> Recipe | ModelFile:
+    if not _NAME.fullmatch(path.stem):
+        raise RecipeError(
+            f"{shorten(path.name)}: a recipe's file name becomes the name of its bundle and tasks: "
+            "use lower-case letters, digits, - and _ (at most 64)."
+        )
+    source = read(path)
+    node = parse(source)
+    if kind_of(node.data()) is ModelFile:
+        return check(source, node, ModelFile, known)
+    target = check(source, node, TargetFile, known)
+    beside = path.parent / f"{target.model}.yaml"
+    for candidate in (beside, root / beside.name):
+        if candidate.is_file():
+            return resolve(path.stem, target, _model(candidate, known))
+    value, _, _ = place(node, ["model"])
+    files = [file for folder in (path.parent, root) for file in folder.glob("*.yaml")]
+    names = sorted({file.stem for file in files if _is_model(file)})
+    message = f"`model`: there is no model recipe `{target.model}`{hint(target.model, names)}"
+    raise source.error(value.span, message)
+
+
+def _model(path: Path, known: Known) -> ModelFile:
+    source = read(path)
+    node: Node = parse(source)
+    if kind_of(node.data()) is not ModelFile:
+        raise RecipeError(f"{path}: named as a model by a target recipe, but it is a target recipe itself.")
+    return check(source, node, ModelFile, known)
+
+
+def _listed(names: list[str]) -> str:
+    return f" ({', '.join(names)})" if names else ""

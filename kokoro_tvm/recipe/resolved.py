@@ -1,0 +1,90 @@
+"""A resolved recipe: everything a build reads, defaults and overrides applied, nothing implied."""
+
+from __future__ import annotations
+
+from kokoro_tvm.recipe._spec import Name, Spec
+from kokoro_tvm.recipe.checkpoint import Checkpoint
+from kokoro_tvm.recipe.files import ModelFile, TargetFile
+from kokoro_tvm.recipe.gates import Gates
+from kokoro_tvm.recipe.parts import (
+    COMPONENT_AXES,
+    Axis,
+    Buckets,
+    Component,
+    Length,
+    PassContext,
+    Precision,
+    Target,
+    Utterance,
+)
+
+__all__ = ["ArtifactSpec", "Recipe", "resolve"]
+
+
+class ArtifactSpec(Spec):
+    """One compiled (component, bucket) of a recipe; `bucket` counts the units of `axis`."""
+
+    component: Name
+    axis: Axis
+    bucket: int
+    length: Length
+
+    @property
+    def id(self) -> str:
+        """decoder-5120"""
+        return f"{self.component}-{self.bucket}"
+
+
+class Recipe(Spec):
+    """A target recipe over its model's; `components` is in the order of the build."""
+
+    name: Name
+    model: Name
+    target: Target
+    precision: Precision
+    length: Length
+    buckets: Buckets
+    components: dict[str, Component]
+    passes: tuple[str, ...]
+    pass_context: PassContext
+    gates: Gates
+    utterances: tuple[Utterance, ...]
+    checkpoint: Checkpoint
+    timeout_s: int
+
+    def artifacts(self) -> tuple[ArtifactSpec, ...]:
+        """Every (component, bucket), in the order they are built."""
+        return tuple(
+            ArtifactSpec(component=name, axis=component.axis, bucket=bucket, length=self.length)
+            for name, component in self.components.items()
+            for bucket in (self.buckets.tokens if component.axis == "tokens" else self.buckets.frames)
+        )
+
+
+def resolve(name: str, target: TargetFile, model: ModelFile) -> Recipe:
+    """The target recipe `name` over its model: each override replaces what the model says."""
+    patches = target.patches.given() if target.patches else {}
+    gates = target.gates.over(model.gates) if target.gates else model.gates
+    context = target.pass_context.over(model.pass_context) if target.pass_context else model.pass_context
+    if target.length == "padded":  # its gates report, they do not stop
+        gates = gates.model_copy(update={"enforce": False})
+    return Recipe(
+        name=name,
+        model=target.model,
+        target=target.target,
+        precision=target.precision,
+        length=target.length,
+        buckets=target.buckets,
+        components={
+            component: getattr(model.components, component).model_copy(
+                update={"patches": patches[component]} if component in patches else {}
+            )
+            for component in COMPONENT_AXES
+        },
+        passes=model.passes if target.passes is None else target.passes,
+        pass_context=context,
+        gates=gates,
+        utterances=model.utterances,
+        checkpoint=model.checkpoint,
+        timeout_s=target.timeout_s,
+    )

@@ -1,0 +1,59 @@
+"""Writes records as YAML that the strict reader reads back to the same values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from kokoro_tvm.recipe._scalar import ScalarError, plain
+
+__all__ = ["to_yaml"]
+
+_LINE = 100  # characters a collection may take to stand on one line
+
+
+class _Dumper(yaml.SafeDumper):
+    """Short collections on one line; text in quotes where it would be read as another value; no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
+        node = super().represent_mapping(tag, mapping, flow_style)
+        node.flow_style = _fits([part for pair in node.value for part in pair])
+        return node
+
+    def represent_sequence(
+        self, tag: str, sequence: Any, flow_style: bool | None = None
+    ) -> yaml.SequenceNode:
+        node = super().represent_sequence(tag, sequence, flow_style)
+        node.flow_style = _fits(node.value)
+        return node
+
+
+def _fits(parts: list[yaml.Node]) -> bool:
+    """Whether a collection of these is innermost and short."""
+    lengths = [len(part.value) + 4 for part in parts if isinstance(part, yaml.ScalarNode) or not part.value]
+    return len(lengths) == len(parts) and sum(lengths) <= _LINE
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    try:
+        same = plain(text) == text
+    except ScalarError:
+        same = False
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if same else '"')
+
+
+_Dumper.add_representer(str, _text)
+
+
+def to_yaml(record: BaseModel) -> str:
+    """The record with every default, keys in the order of its fields."""
+    data = record.model_dump(mode="json")
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)

@@ -1,0 +1,90 @@
+"""Phoneme strings: to token ids, and into parts that fit, at sentence ends, else clause ends, else spaces."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import SpeechWarning
+
+__all__ = ["bisect", "clean", "encode", "has_sound", "split_to_fit", "warn_of_unknown"]
+
+_CLOSING = "[)\\]}”’»\"']*"
+# In order of preference; a part ends where the match ends. The last is for texts without space after marks.
+_BOUNDARIES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"[.!?…]+{_CLOSING}\s+",
+        rf"[;:]+{_CLOSING}\s+",
+        rf"(?:[,—]+{_CLOSING}\s+|\s+(?=—))",
+        r"\s+",
+        rf"[.!?…;:,—]+{_CLOSING}",
+    )
+)
+
+
+def clean(phonemes: str) -> str:
+    """`phonemes` with tabs and line breaks as spaces; raises InputError when empty or with a NUL byte."""
+    if not isinstance(phonemes, str):
+        raise InputError(f"Phonemes are a string, not {type(phonemes).__name__}.")
+    if "\0" in phonemes:
+        raise InputError("The phonemes hold a NUL byte. Remove it: it stands for no sound.")
+    spaced = re.sub(r"[\t\r\n\v\f]+", " ", phonemes)
+    if not spaced.strip():
+        raise InputError("There is nothing to speak: the phonemes are empty.")
+    return spaced
+
+
+def has_sound(phonemes: str, vocabulary: Mapping[str, int]) -> bool:
+    """Whether the model knows any of the symbols, spaces aside."""
+    return any(symbol in vocabulary and not symbol.isspace() for symbol in phonemes)
+
+
+def warn_of_unknown(phonemes: str, vocabulary: Mapping[str, int]) -> None:
+    """List the symbols the vocabulary lacks in a SpeechWarning; raises InputError when no other is left."""
+    unknown = sorted({symbol for symbol in phonemes if symbol not in vocabulary and not symbol.isspace()})
+    listed = ", ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in unknown)
+    if not has_sound(phonemes, vocabulary):
+        raise InputError(f"There is nothing to speak: the model knows none of the phonemes ({listed}).")
+    if unknown:
+        message = f"Left out, because the model does not know them: {listed}."
+        warnings.warn(message, SpeechWarning, stacklevel=4)
+
+
+def encode(phonemes: str, vocabulary: Mapping[str, int]) -> list[int]:
+    """Token ids with the 0 the model expects at both ends; unknown symbols are passed over."""
+    return [0, *(vocabulary[symbol] for symbol in phonemes if symbol in vocabulary), 0]
+
+
+def bisect(phonemes: str) -> tuple[str, str] | None:
+    """Both sides of the boundary nearest to the middle, of the best kind there is; None without a boundary.
+
+    Both sides hold a sound, not only marks.
+    """
+    sounds = [place for place, symbol in enumerate(phonemes) if symbol.isalpha()]
+    if not sounds:
+        return None
+    for boundary in _BOUNDARIES:
+        cuts = [cut for m in boundary.finditer(phonemes) if sounds[0] < (cut := m.end()) <= sounds[-1]]
+        if cuts:
+            best = min(cuts, key=lambda place: abs(2 * place - len(phonemes)))
+            return phonemes[:best].strip(), phonemes[best:].strip()
+    return None
+
+
+def split_to_fit(phonemes: str, fits: Callable[[str], bool], why: str) -> list[str]:
+    """Parts of `phonemes`, in order, each of which `fits`; as they are when they fit whole.
+
+    `why` says in the InputError what a part that cannot be divided was too long for.
+    """
+    if fits(phonemes):
+        return [phonemes]
+    halves = bisect(phonemes)
+    if halves is None:
+        raise InputError(
+            f"A part of the text {why} and cannot be divided, because it has no place to divide it at: "
+            f"'{phonemes[:40]}…' ({len(phonemes)} symbols). Put spaces or punctuation into it."
+        )
+    return [part for half in halves for part in split_to_fit(half, fits, why)]

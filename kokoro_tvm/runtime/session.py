@@ -1,0 +1,183 @@
+"""A bundle's compiled code, loaded and ready to be called component by component."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle import Bundle, Component, Library, Port
+from kokoro_tvm.runtime.cpu import check_cpu
+from kokoro_tvm.runtime.routing import fit, length_axis, smallest_bucket, valid_part
+from kokoro_tvm.runtime.tensors import aligned, map_safetensors
+from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi, use_threads
+
+__all__ = ["Runner", "Session"]
+
+Array = NDArray[Any]
+_CPU, _DEVICE_0, _POOLED = 1, 0, 2  # what vm_initialization takes: device type, device id, allocator
+_LENGTH_INPUT = "length"
+
+
+class Runner(Protocol):
+    """Whatever runs the five components: a Session, or a stand-in where there is no compiled code."""
+
+    def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
+        """Outputs of `component` for inputs of `length` tokens or frames, both without padding."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    component: Component
+    machines: dict[int, Any]  # bucket -> virtual machine
+    parameters: tuple[Any, ...]  # tvm_ffi tensors over the mapped weights, one set for all buckets
+
+
+class Session:
+    """Every library of a bundle with its weights mapped. Threads may share it; runs queue up."""
+
+    def __init__(self, bundle: Bundle, threads: int) -> None:
+        """Load all libraries; `threads` compute together.
+
+        Raises:
+            BundleError: a library cannot be loaded, was compiled for another component, bucket or length
+                policy than the manifest says, or weights do not fit the signature.
+        """
+        self.bundle = bundle
+        self.threads = threads
+        self._lock = threading.Lock()
+        self._last_length: dict[str, int] = {}
+        check_cpu(bundle)
+        self._ffi = load_tvm_ffi()
+        use_threads(threads)
+        self._loaded = {component.name: self._load(component) for component in bundle.components.values()}
+
+    def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
+        """Outputs of `component` for `length` tokens or frames, from the smallest bucket that takes them.
+
+        `inputs` are the signature's without `length`, for exactly `length`; they are padded as the length
+        policy asks. The outputs may lie in the runtime's memory and are valid as long as they are held.
+
+        Raises:
+            TooLongError: `length` is above the largest bucket.
+            BundleError: the compiled code failed, or an output has another shape than the signature promises.
+        """
+        loaded = self._loaded[component]
+        spec = loaded.component
+        bucket = smallest_bucket(spec.buckets, length, spec.axis)
+        size = length if self.bundle.length == "exact" else bucket
+        ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
+        arrays = [
+            self._prepared(port, array, length, size) for port, array in zip(ports, inputs, strict=True)
+        ]
+        if self.bundle.length == "masked":
+            arrays.append(aligned([length], np.int64))
+        with self._lock:
+            use_threads(self.threads)
+            self._release_memory(component, size)
+            call = loaded.machines[bucket][spec.function]
+            try:
+                result = call(*map(self._tensor, arrays), *loaded.parameters)
+            except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
+                raise BundleError(
+                    f"{spec.function} of bucket {bucket} failed for {length} {spec.axis} "
+                    f"({_first_line(error)}). Build the bundle again, and report this if it stays."
+                ) from error
+        tensors = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
+        return tuple(
+            self._cut(spec, port, np.from_dlpack(tensor), length, size)
+            for port, tensor in zip(spec.outputs, tensors, strict=True)
+        )
+
+    def _prepared(self, port: Port, array: Array, length: int, size: int) -> Array:
+        where = length_axis(port.name, self.bundle.samples_per_frame)
+        if where is None or size == length:
+            return aligned(array, port.dtype)
+        axis, factor = where
+        return fit(np.asarray(array, port.dtype), axis, size * factor)
+
+    def _cut(self, spec: Component, port: Port, array: Array, length: int, size: int) -> Array:
+        where = length_axis(port.name, self.bundle.samples_per_frame)
+        if where is None:
+            return array
+        axis, factor = where
+        if array.ndim <= axis or array.shape[axis] != size * factor or array.dtype != port.dtype:
+            raise BundleError(
+                f"{spec.function} gave {port.name} as {array.dtype} {array.shape}; for {size} {spec.axis} "
+                f"axis {axis} should have {size * factor} elements of {port.dtype}. Build the bundle again."
+            )
+        return valid_part(array, axis, length * factor)
+
+    def _tensor(self, array: Array) -> Any:
+        """`array` as a TVM tensor over the same memory; version 1.0 of DLPack takes read-only arrays too."""
+        return self._ffi.from_dlpack(array.__dlpack__(max_version=(1, 0)))
+
+    def _release_memory(self, component: str, size: int) -> None:
+        """Empty the allocator's pool when the length changes.
+
+        The pool hands back blocks of exactly the same size only, so those of other lengths would stay.
+        """
+        if self._last_length.get(component, size) != size:
+            self._ffi.get_global_func("vm.builtin.memory_manager.clear")()
+        self._last_length[component] = size
+
+    def _load(self, component: Component) -> _Loaded:
+        tensors = map_safetensors(component.weights.path)
+        parameters = tuple(
+            self._tensor(_parameter(component, port, tensors)) for port in component.parameters
+        )
+        machines = {library.bucket: self._machine(component, library) for library in component.libraries}
+        return _Loaded(component, machines, parameters)
+
+    def _machine(self, component: Component, library: Library) -> Any:
+        path = library.file.path
+        try:
+            machine = self._ffi.load_module(str(path.resolve()))["vm_load_executable"]()
+            machine["vm_initialization"](_CPU, _DEVICE_0, _POOLED)
+            manifest = json.loads(str(machine[f"{component.name}_manifest"]()))
+            machine[component.function]
+        except (RuntimeError, AttributeError, ValueError, OSError) as error:
+            raise BundleError(
+                f"{path} cannot be loaded as a compiled {component.name} ({_first_line(error)}). "
+                "Build the bundle again on this kind of machine."
+            ) from error
+        wanted = {"component": component.name, "bucket": library.bucket, "length": self.bundle.length}
+        wanted["precision"] = self.bundle.precision
+        for key, value in wanted.items():
+            if manifest.get(key) != value:
+                raise BundleError(
+                    f"{path} was compiled with {key} {manifest.get(key)!r}, but bundle.json says {value!r}. "
+                    "Build the bundle again."
+                )
+        return machine
+
+
+def _parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:
+    """One weight in its shape, from the flat, zero-padded tensor of the file; nothing is copied."""
+    path = component.weights.path
+    if port.name not in tensors:
+        raise BundleError(
+            f"{path} lacks the tensor {port.name} that {component.function} takes. Build it again."
+        )
+    flat = tensors[port.name].reshape(-1)
+    shape = tuple(int(size) for size in port.shape)
+    size = int(np.prod(shape, dtype=np.int64))
+    if flat.dtype != port.dtype or flat.size < size:
+        raise BundleError(
+            f"{path}: {port.name} holds {flat.size} elements of {flat.dtype}, but {component.function} takes "
+            f"{port.dtype} {shape}. Build the bundle again."
+        )
+    array = flat[:size].reshape(shape)
+    # Misaligned weights are copied rather than refused: slower to open, equally right.
+    return aligned(array, port.dtype)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

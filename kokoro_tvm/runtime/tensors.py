@@ -1,0 +1,79 @@
+"""Tensors as compiled code can use them: safetensors mapped without a copy, arrays on 64-byte boundaries."""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from kokoro_tvm.errors import BundleError
+
+__all__ = ["ALIGNMENT", "aligned", "aligned_empty", "map_safetensors"]
+
+ALIGNMENT = 64  # bytes; compiled kernels load whole vectors and may assume this much
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1", "U8": "|u1"}
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """Uninitialised C-contiguous array whose data starts on a 64-byte boundary (numpy promises only 16)."""
+    item = np.dtype(dtype).itemsize
+    raw = np.empty(math.prod(shape) * item + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + math.prod(shape) * item].view(dtype).reshape(shape)
+
+
+def aligned(array: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
+    """`array` as C-contiguous `dtype` on a 64-byte boundary; itself when it is that already."""
+    found = np.asarray(array, dtype=dtype)
+    if found.flags.c_contiguous and found.ctypes.data % ALIGNMENT == 0:
+        return found
+    copy = aligned_empty(found.shape, dtype)
+    copy[...] = found
+    return copy
+
+
+def map_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Tensors of a safetensors file as read-only arrays over the mapped file; nothing is copied.
+
+    Pages are read when they are first used and shared between processes that use the same bundle.
+
+    Raises:
+        BundleError: the file is no safetensors file, holds a dtype the runtime has no use for, or a tensor
+            whose bytes do not fit its shape or the file.
+    """
+    with path.open("rb") as stream:
+        try:
+            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError as error:  # an empty file cannot be mapped
+            raise BundleError(f"{path} is empty. Copy or build the bundle again.") from error
+    header_size = int.from_bytes(mapped[:8], "little")
+    if not 2 <= header_size <= len(mapped) - 8:
+        raise BundleError(f"{path} is no safetensors file: its header would be {header_size} bytes long.")
+    try:
+        header = json.loads(mapped[8 : 8 + header_size])
+        entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        return {name: _tensor(path, mapped, 8 + header_size, name, entry) for name, entry in entries.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BundleError(
+            f"{path} has an unreadable safetensors header ({error}). Build it again."
+        ) from error
+
+
+def _tensor(path: Path, mapped: mmap.mmap, base: int, name: str, entry: dict[str, Any]) -> NDArray[Any]:
+    if entry["dtype"] not in _DTYPES:
+        raise BundleError(f"{path}: {name} has dtype {entry['dtype']}, not one of {', '.join(_DTYPES)}.")
+    dtype = np.dtype(_DTYPES[entry["dtype"]])
+    shape = tuple(int(size) for size in entry["shape"])
+    start, end = (int(offset) for offset in entry["data_offsets"])
+    count = math.prod(shape)
+    if end - start != count * dtype.itemsize or start < 0 or base + end > len(mapped):
+        raise BundleError(
+            f"{path}: {name} of shape {shape} takes {count * dtype.itemsize} bytes, but the header gives it "
+            f"{start}..{end} of {len(mapped) - base}. Copy or build the bundle again."
+        )
+    return np.frombuffer(mapped, dtype, count, base + start).reshape(shape)

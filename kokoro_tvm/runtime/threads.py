@@ -1,0 +1,70 @@
+"""How many threads to compute with: what the scheduler and the control group let this process use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from kokoro_tvm.errors import InputError
+
+__all__ = ["choose_threads", "usable_cores"]
+
+
+def choose_threads(asked: int | None) -> int:
+    """Threads to use: `asked`, else TVM_NUM_THREADS, else the usable cores; raises InputError below 1."""
+    if asked is not None:
+        return _positive(asked, "threads")
+    given = os.environ.get("TVM_NUM_THREADS")
+    return usable_cores() if given is None else _positive(given, "TVM_NUM_THREADS")
+
+
+def usable_cores(proc: Path = Path("/proc/self/cgroup"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Cores this process may keep busy: the lesser of its affinity and its control groups' quota, at least 1.
+
+    A quota of 1.5 cores counts as 1: kernels wait for their slowest thread, and a throttled one stalls all.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *(int(quota) for quota in _quotas(proc, cgroups))]))
+
+
+def _quotas(proc: Path, cgroups: Path) -> list[float]:
+    """CPU quotas, in cores, of the process's control groups and of all above them (version 2 and 1)."""
+    if not proc.is_file():
+        return []
+    quotas = []
+    for line in proc.read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root = cgroups
+        elif "cpu" in controllers.split(","):
+            root = cgroups / controllers
+        else:
+            continue
+        folder = root / path.lstrip("/")
+        # Inside a container the path may be the host's, which is not visible: the root then holds our limits.
+        for place in [folder, *folder.parents]:
+            quotas += _quota(place)
+            if place == root:
+                break
+    return quotas
+
+
+def _quota(folder: Path) -> list[float]:
+    version2, version1 = folder / "cpu.max", folder / "cpu.cfs_quota_us"
+    if version2.is_file():
+        quota, period = version2.read_text().split()
+    elif version1.is_file():
+        quota, period = version1.read_text().strip(), (folder / "cpu.cfs_period_us").read_text()
+    else:
+        return []
+    return [] if quota in {"max", "-1"} else [int(quota) / int(period)]
+
+
+def _positive(value: int | str, name: str) -> int:
+    try:
+        count = int(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} should be a number of threads, 1 or more, but is {value!r}.") from error
+    if count < 1:
+        raise InputError(f"{name} should be a number of threads, 1 or more, but is {count}.")
+    return count

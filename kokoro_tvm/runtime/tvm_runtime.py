@@ -1,0 +1,87 @@
+"""The TVM runtime by itself: `tvm_ffi` and `libtvm_runtime`, without the `tvm` package, compiler or torch."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.errors import BundleError
+
+__all__ = ["load_tvm_ffi", "use_threads"]
+
+_LIBRARY = {"darwin": "libtvm_runtime.dylib"}.get(sys.platform, "libtvm_runtime.so")
+# AffinityMode kSpecifyThreadShareAllCore: the default one would pin threads, the caller's among them, to the
+# first cores of the machine, where every other process that does the same would meet them.
+_SHARE_ALL_CORES = -3
+_configured = threading.local()
+
+
+@contextmanager
+def _torch_out_of_sight() -> Iterator[None]:
+    """`tvm_ffi` imports torch when it can, which takes seconds; `None` in sys.modules prevents it."""
+    if "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
+
+
+@cache
+def load_tvm_ffi() -> Any:
+    """Import `tvm_ffi` (without torch, unless that is loaded already) and load `libtvm_runtime` beside it.
+
+    Raises:
+        BundleError: one of the two is not installed; the message says how to get it.
+    """
+    try:
+        with _torch_out_of_sight():
+            tvm_ffi = importlib.import_module("tvm_ffi")
+    except ImportError as error:
+        raise BundleError(f"The TVM runtime is missing ({error}). Run `pip install apache-tvm`.") from error
+    # RTLD_GLOBAL: compiled libraries find the runtime's functions by name.
+    ctypes.CDLL(str(_runtime_library()), ctypes.RTLD_GLOBAL)
+    return tvm_ffi
+
+
+def _runtime_library() -> Path:
+    """`libtvm_runtime` of TVM_LIBRARY_PATH or of the installed `tvm` package, found but not imported."""
+    folders = [Path(given)] if (given := os.environ.get("TVM_LIBRARY_PATH")) else []
+    spec = importlib.util.find_spec("tvm")
+    if spec is not None:
+        folders += [Path(place) / "lib" for place in spec.submodule_search_locations or ()]
+    for folder in folders:
+        if (folder / _LIBRARY).is_file():
+            return folder / _LIBRARY
+    looked = ", ".join(map(str, folders)) or "nowhere: the package tvm is not installed"
+    raise BundleError(
+        f"{_LIBRARY} was not found (looked in {looked}). Run `pip install apache-tvm`, "
+        "or point TVM_LIBRARY_PATH to the folder that holds it."
+    )
+
+
+def use_threads(count: int) -> None:
+    """Let compiled code called from this Python thread use `count` threads on any core the process may use.
+
+    TVM keeps one pool per calling thread, so this is called before every run; only a change costs anything.
+    """
+    if getattr(_configured, "count", None) == count:
+        return
+    tvm_ffi = load_tvm_ffi()
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = sorted(os.sched_getaffinity(0)) if has_affinity else list(range(os.cpu_count() or 1))
+    # A pool never grows beyond the list it is first given: name cores twice when more threads are asked for.
+    listed = [str(cores[i % len(cores)]) for i in range(max(count, len(cores)))]
+    tvm_ffi.get_global_func("runtime.config_threadpool")(_SHARE_ALL_CORES, count, listed)
+    _configured.count = count

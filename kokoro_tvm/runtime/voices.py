@@ -1,0 +1,113 @@
+"""Voices: style tables by name, mixes of them, and what a voice's name says about it."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.tensors import map_safetensors
+
+__all__ = ["LANGUAGES", "VoiceInfo", "Voices", "describe", "style_of"]
+
+LANGUAGES = {
+    "a": "American English",
+    "b": "British English",
+    "e": "Spanish",
+    "f": "French",
+    "h": "Hindi",
+    "i": "Italian",
+    "j": "Japanese",
+    "p": "Brazilian Portuguese",
+    "z": "Mandarin Chinese",
+}
+_GENDERS = {"f": "female", "m": "male"}
+
+
+@dataclass(frozen=True)
+class VoiceInfo:
+    """A voice and what its name says: `af_heart` is American English (code a), female."""
+
+    name: str
+    code: str
+    language: str
+    gender: str
+
+
+def describe(name: str) -> VoiceInfo:
+    """Language and gender from a voice's name; "unknown" where it does not follow Kokoro's naming."""
+    prefix = name.partition("_")[0] if "_" in name else ""
+    code, sex = (prefix[0], prefix[1]) if len(prefix) == 2 else ("", "")
+    return VoiceInfo(name, code, LANGUAGES.get(code, "unknown"), _GENDERS.get(sex, "unknown"))
+
+
+class Voices:
+    """Style tables float32 (510, 2 * style_dim) by name."""
+
+    def __init__(self, tables: dict[str, NDArray[np.float32]]) -> None:
+        """Take the tables as they are; `tables` maps a voice's name to float32 (rows, width)."""
+        self._tables = tables
+
+    @classmethod
+    def open(cls, bundle: Bundle) -> Voices:
+        """Map the bundle's voices; raises BundleError when a table is no float32 table of its width."""
+        width = 2 * bundle.style_dim
+        tables = {}
+        for name, array in map_safetensors(bundle.voices.path).items():
+            if array.dtype != np.float32 or not array.size or array.size % width:
+                raise BundleError(
+                    f"{bundle.voices.path}: the voice {name} is {array.dtype} {array.shape}, "
+                    f"not float32 rows of {width}. Build the bundle again."
+                )
+            tables[name] = array.reshape(-1, width)
+        return cls(tables)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names in alphabetical order."""
+        return tuple(sorted(self._tables))
+
+    def split(self, voice: str) -> tuple[str, ...]:
+        """Names in a comma-separated mix, each known; raises InputError with the nearest names otherwise."""
+        if not isinstance(voice, str):
+            raise InputError(f"A voice is a name such as 'af_heart', not {voice!r}.")
+        names = tuple(part.strip() for part in voice.split(","))
+        for name in names:
+            if name not in self._tables:
+                raise InputError(self._unknown(name))
+        return names
+
+    def table(self, voice: str) -> NDArray[np.float32]:
+        """Style table (rows, width) of a voice, or the mean of those of a mix such as "af_heart,am_adam"."""
+        tables = [self._tables[name] for name in self.split(voice)]
+        if len(tables) == 1:
+            return tables[0]
+        if len({table.shape for table in tables}) > 1:
+            raise InputError(f"The voices '{voice}' have tables of different lengths and cannot be mixed.")
+        return np.mean(np.stack(tables), axis=0, dtype=np.float32)
+
+    def _unknown(self, name: str) -> str:
+        if not name:
+            return "A voice's name is missing (an empty one was given). " + self._advice(())
+        return f"There is no voice {name!r} in this bundle. " + self._advice(
+            difflib.get_close_matches(name.lower(), self.names, n=3, cutoff=0.6)
+        )
+
+    def _advice(self, near: tuple[str, ...] | list[str]) -> str:
+        if near:
+            return f"Nearest: {', '.join(near)}. `kokoro-tvm voices` lists all {len(self._tables)}."
+        some = ", ".join(self.names[:3])
+        return f"It has {len(self._tables)}, such as {some}; `kokoro-tvm voices` lists them all."
+
+
+def style_of(table: NDArray[np.float32], phonemes: str) -> NDArray[np.float32]:
+    """`ref_s` (width,) for an utterance: row `len(phonemes) - 1`, as stock Kokoro picks it.
+
+    The length counts every symbol of the text, also those the vocabulary lacks. An index outside the table
+    (more symbols than rows, which only unknown symbols can cause) takes the nearest row.
+    """
+    return table[min(max(len(phonemes) - 1, 0), len(table) - 1)]

@@ -1,0 +1,102 @@
+"""Makes the references of a recipe's utterances with the stock model (torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Outputs, Reference, Trace, draw_noise
+from kokoro_tvm.validate.stock import Borders, run_fed, run_stock, stock_model
+
+if TYPE_CHECKING:
+    from kokoro_tvm.recipe.parts import Utterance
+
+__all__ = ["compute_reference", "compute_references", "tokenize"]
+
+Config = Mapping[str, Any]
+State = Mapping[str, torch.Tensor]
+Array = NDArray[Any]
+
+
+def tokenize(phonemes: str, vocabulary: Mapping[str, int]) -> NDArray[np.int64]:
+    """Phonemes as the model's token ids, (1, T) int64 with the boundary symbol 0 at both ends.
+
+    Raises RecipeError when one is unknown: a reference for something else than it says would be worthless.
+    """
+    unknown = sorted(set(phonemes) - set(vocabulary))
+    if unknown or not phonemes:
+        what = f"phonemes the model does not know: {' '.join(unknown)}" if unknown else "no phonemes"
+        raise RecipeError(
+            f"The utterance {phonemes!r} has {what}. Change it in the model recipe's utterances."
+        )
+    return np.array([[0, *(vocabulary[symbol] for symbol in phonemes), 0]], dtype=np.int64)
+
+
+def compute_reference(
+    config: Config, state: State, voices: Mapping[str, Array], utterance: Utterance
+) -> Reference:
+    """The reference of one utterance; for several, `compute_references` builds each model once."""
+    return compute_references(config, state, voices, [utterance])[0]
+
+
+def compute_references(
+    config: Config,
+    state: State,
+    voices: Mapping[str, Array],
+    utterances: Sequence[Utterance],
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Reference]:
+    """Run the stock model on every utterance in both regimes, end to end and fed.
+
+    `config` is config.json's content, `state` the model's float32 state_dict, `voices` name -> (510,
+    256) float32. `progress` hears of every run. One model is in memory at a time. Raises RecipeError
+    for an unknown voice or phoneme and ValidationError when the stock model does not behave as it is
+    known to.
+    """
+    prepared = [(u, tokenize(u.phonemes, config["vocab"]), _style(voices, u)) for u in utterances]
+    whole: dict[str, list[Trace]] = {TRUTH: [], DYNAMIC: []}
+    fed: dict[str, list[Outputs]] = {TRUTH: [], DYNAMIC: []}
+    for regime in (TRUTH, DYNAMIC):
+        model = stock_model(config, state, regime)
+        for index, (u, tokens, ref_s) in enumerate(prepared):
+            draw = partial(draw_noise, u.seed)
+            progress(f"{regime}, {u.name}, end to end")
+            whole[regime].append(run_stock(model, tokens, ref_s, u.speed, draw))
+            progress(f"{regime}, {u.name}, fed")
+            borders = Borders.of(whole[TRUTH][index])
+            fed[regime].append(run_fed(model, tokens, ref_s, u.speed, draw, borders))
+        # Freed before the next is built: together they would take a gigabyte.
+        del model
+    return [
+        Reference(
+            name=u.name,
+            phonemes=u.phonemes,
+            voice=u.voice,
+            speed=u.speed,
+            seed=u.seed,
+            tokens=tokens,
+            ref_s=ref_s,
+            truth=whole[TRUTH][index],
+            dynamic=whole[DYNAMIC][index],
+            fed_truth=fed[TRUTH][index],
+            fed_dynamic=fed[DYNAMIC][index],
+        )
+        for index, (u, tokens, ref_s) in enumerate(prepared)
+    ]
+
+
+def _style(voices: Mapping[str, Array], utterance: Utterance) -> NDArray[np.float32]:
+    """The voice's row for this many phonemes, (1, 256) float32, chosen as the stock pipeline does."""
+    if utterance.voice not in voices:
+        raise RecipeError(
+            f"The utterance {utterance.name!r} asks for the voice {utterance.voice!r}, which the checkpoint "
+            f"does not have. It has: {', '.join(sorted(voices))}."
+        )
+    row = voices[utterance.voice][len(utterance.phonemes) - 1]
+    return np.ascontiguousarray(row, dtype=np.float32)[None]

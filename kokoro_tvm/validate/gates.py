@@ -1,0 +1,174 @@
+"""Measured values against a recipe's gates: verdicts, and the report beside the artifact (no torch).
+
+A gate's name says what it is: `min_snr_db: 60` wants the measured `snr_db` to be at least 60, `max_…` at
+most. Some gates stand in no recipe because nothing may ever miss them: finite values, equal durations,
+equal lengths.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from kokoro_tvm.errors import ValidationError
+
+if TYPE_CHECKING:
+    from kokoro_tvm.recipe.gates import Gates
+
+__all__ = ["Report", "UtteranceReport", "Verdict", "judge", "limits_of", "write_report"]
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One gate and whether it was met."""
+
+    gate: str
+    """The gate's name as the recipe writes it, e.g. min_snr_db."""
+    value: float
+    """What was measured. NaN meets no gate."""
+    limit: float
+    passed: bool
+    where: str = ""
+    """The output it is about, e.g. f0; empty when it is about the whole."""
+
+    def __str__(self) -> str:
+        """`f0: snr_db 41.2, min_snr_db 60`."""
+        measured = self.gate.removeprefix("min_").removeprefix("max_")
+        subject = f"{self.where}: " if self.where else ""
+        return f"{subject}{measured} {self.value:.6g}, {self.gate} {self.limit:.6g}"
+
+
+@dataclass(frozen=True)
+class UtteranceReport:
+    """One utterance: what was measured of every output, and the verdicts."""
+
+    name: str
+    length: int
+    """On the artifact's axis (tokens or frames); frames for speech."""
+    reason: str = ""
+    """Empty when it ran; otherwise such as "longer than the bucket". Never counts as passed."""
+    outputs: Mapping[str, Mapping[str, float]] | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """`passed`, `failed`, or `not run: <reason>`."""
+        if self.reason:
+            return f"not run: {self.reason}"
+        return "passed" if self.verdicts and all(v.passed for v in self.verdicts) else "failed"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything measured of one artifact, or of a whole bundle (`component` is then "speech")."""
+
+    component: str
+    bucket: int | None
+    """The artifact's largest length; None when the bundle chooses."""
+    enforce: bool
+    """False when the recipe's gates only report (`length: padded`)."""
+    utterances: tuple[UtteranceReport, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True when at least one utterance ran and all that ran met every gate."""
+        statuses = [u.status for u in self.utterances]
+        return "passed" in statuses and "failed" not in statuses
+
+    def missed(self) -> list[str]:
+        """What went wrong, one line each: every missed gate, and that nothing could run."""
+        lines = [f"{u.name}: {v}" for u in self.utterances for v in u.verdicts if not v.passed]
+        if all(u.reason for u in self.utterances):
+            reasons = "; ".join(f"{u.name} of {u.length}: {u.reason}" for u in self.utterances)
+            lines.append(f"no utterance could be run ({reasons or 'there is none'})")
+        return lines
+
+    def require(self) -> None:
+        """Raise ValidationError, naming every missed gate, unless all was met or the gates only report."""
+        if self.enforce and not self.passed:
+            subject = self.component if self.bucket is None else f"{self.component}-{self.bucket}"
+            raise ValidationError(
+                f"{subject} was built but did not pass: {'; '.join(self.missed())}. "
+                "Look at the report beside it; a gate is changed, and an utterance added, in the recipe."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file; what JSON cannot write as a number stands as "inf", "-inf" or "nan"."""
+        return {
+            "schema": SCHEMA,
+            "component": self.component,
+            "bucket": self.bucket,
+            "passed": self.passed,
+            "enforce": self.enforce,
+            "missed": self.missed(),
+            "utterances": [
+                {
+                    "name": u.name,
+                    "length": u.length,
+                    "status": u.status,
+                    "outputs": {
+                        output: {metric: _number(value) for metric, value in metrics.items()}
+                        for output, metrics in (u.outputs or {}).items()
+                    },
+                    "verdicts": [
+                        {
+                            "output": v.where,
+                            "gate": v.gate,
+                            "value": _number(v.value),
+                            "limit": _number(v.limit),
+                            "passed": v.passed,
+                        }
+                        for v in u.verdicts
+                    ],
+                }
+                for u in self.utterances
+            ],
+        }
+
+
+def limits_of(gates: Gates, component: str) -> dict[str, float]:
+    """A component's limits by gate name, from a recipe's gates ("speech" for the whole)."""
+    limits: dict[str, float] = getattr(gates, component).model_dump()
+    return limits
+
+
+def judge(measured: Mapping[str, float], limits: Mapping[str, float], where: str = "") -> list[Verdict]:
+    """Hold measured values (by metric name) against limits (by gate name), in the limits' order.
+
+    Raises ValidationError for a gate that is neither min_ nor max_, or whose value was not measured: a gate
+    that is silently left out would look like one that was met.
+    """
+    verdicts = []
+    for gate, limit in limits.items():
+        bound, _, metric = gate.partition("_")
+        if bound not in {"min", "max"} or metric not in measured:
+            raise ValidationError(
+                f"The gate {gate} cannot be judged{f' for {where}' if where else ''}: measured are "
+                f"{', '.join(measured) or 'no values'}, and a gate is min_ or max_ with one of them."
+            )
+        value = measured[metric]
+        met = value >= limit if bound == "min" else value <= limit
+        verdicts.append(Verdict(gate, value, limit, bool(met), where))
+    return verdicts
+
+
+def write_report(report: Report | Iterable[Report], path: Path) -> None:
+    """Write a report (or a list of them) as JSON; `path` appears whole or not at all."""
+    data = report.to_json() if isinstance(report, Report) else [one.to_json() for one in report]
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=".report-") as folder:
+        partial = Path(folder) / path.name
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)

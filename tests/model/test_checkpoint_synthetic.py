@@ -1,0 +1,58 @@
+"""Synthetic weights: seeded, marked as such, and well enough behaved to test the rest with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from kokoro_tvm.model.checkpoint import FILES, fetch
+from kokoro_tvm.model.kokoro import build_model, expected_shapes, load_config, load_state, shipped_config
+from kokoro_tvm.model.sources.synthetic import synthetic_state, synthetic_voices, toy_config
+from kokoro_tvm.recipe.checkpoint import Checkpoint
+
+PHONEMES = "həlˈO wˈɜɹld."
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_toy_behaves_like_a_voice(tmp_path: Path, checkpoint: Callable[..., Checkpoint], seed: int) -> None:
+    source = {"kind": "synthetic", "seed": seed, "size": "toy"}
+    lines: list[str] = []
+    folder = fetch(checkpoint(source), tmp_path / "toy", log=lines.append)
+    assert any("does not speak" in line for line in lines)
+    with safe_open(folder / "weights.safetensors", "pt") as file:
+        assert file.metadata()["synthetic"] == "true"
+    config = load_config(folder)
+    assert config == toy_config(shipped_config())
+    model = build_model(config, load_state(folder))
+    pitch: list[torch.Tensor] = []
+    model.predictor.F0_proj.register_forward_hook(lambda module, inputs, output: pitch.append(output))
+    style = synthetic_voices(seed)["af_heart"][len(PHONEMES) - 1][None]
+    torch.manual_seed(0)
+    out = model(PHONEMES, style, return_output=True)
+    assert 2.0 <= out.pred_dur.double().mean() <= 4.5 and 1 <= out.pred_dur.min() <= out.pred_dur.max() <= 8
+    voiced = (pitch[0] > 10).double().mean()
+    assert 0.5 < voiced < 1.0
+    assert out.audio.isfinite().all() and out.audio.std() > 0.005 and out.audio.abs().max() < 1.0
+    for name in FILES:
+        (folder / name).unlink()
+
+
+def test_the_seed_decides() -> None:
+    config = toy_config(shipped_config())
+    one, same, other = (synthetic_state(config, seed) for seed in (3, 3, 4))
+    assert all(torch.equal(one[key], same[key]) for key in one)
+    assert not torch.equal(one["bert_encoder.weight"], other["bert_encoder.weight"])
+    voices = synthetic_voices(3)
+    assert {tuple(voice.shape) for voice in voices.values()} == {(510, 256)}
+    assert not torch.equal(voices["af_heart"], synthetic_voices(4)["af_heart"])
+
+
+def test_full_size_has_the_real_shapes() -> None:
+    config = shipped_config()
+    state = synthetic_state(config, 0)
+    assert {key: tuple(value.shape) for key, value in state.items()} == expected_shapes(config)
+    assert all(value.isfinite().all() for value in state.values())

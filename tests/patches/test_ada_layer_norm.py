@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from .support import DTYPES, STYLE, assert_masked, assert_same, patched, random, stock
+
+
+def make() -> nn.Module:
+    from kokoro.modules import AdaLayerNorm
+
+    return AdaLayerNorm(STYLE, 8)
+
+
+@DTYPES
+@pytest.mark.parametrize("steps", [1, 2, 17])
+def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
+    module = stock(make, dtype)
+    x, style = random(1, 8, steps, dtype=dtype) + 3, random(1, STYLE, dtype=dtype, seed=2)
+    want = module(x.transpose(1, 2), style).transpose(1, 2)
+    with patched(["ada_layer_norm"], module, dtype):
+        assert_same(module(x, style), want)
+
+
+@DTYPES
+def test_masked(dtype: torch.dtype) -> None:
+    module = stock(make, dtype)
+    style = random(1, STYLE, dtype=dtype, seed=2)
+    with patched(["ada_layer_norm"], module, dtype):
+        assert_masked(lambda x, length: module(x, style, length), [random(1, 8, 7, dtype=dtype)], 4)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from .support import DTYPES, STYLE, assert_masked, assert_same, patched, random, stock
+
+PATCHES = ["lstm", "ada_layer_norm", "duration_encoder"]
+
+
+def make() -> nn.Module:
+    from kokoro.modules import DurationEncoder
+
+    return DurationEncoder(STYLE, 8, 3)
+
+
+@DTYPES
+@pytest.mark.parametrize("steps", [1, 2, 17])
+def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
+    module = stock(make, dtype)
+    x, style = random(1, 8, steps, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
+    lengths, mask = torch.tensor([steps]), torch.zeros(1, steps, dtype=torch.bool)
+    with patched([], module, dtype):
+        want = module(x, style, lengths, mask).transpose(1, 2)
+    with patched(PATCHES, module, dtype):
+        assert_same(module(x, style), want)
+
+
+@DTYPES
+@pytest.mark.parametrize("length", [1, 6])
+def test_masked(dtype: torch.dtype, length: int) -> None:
+    module = stock(make, dtype)
+    style = random(1, STYLE, dtype=dtype, seed=2)
+    with patched(PATCHES, module, dtype):
+        assert_masked(lambda x, n: module(x, style, n), [random(1, 8, 7, dtype=dtype)], length)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.patches import applied, available, get, source
+
+from .support import stock
+
+
+def make() -> nn.Module:
+    from kokoro.modules import TextEncoder
+
+    return TextEncoder(channels=4, kernel_size=5, depth=2, n_symbols=9)
+
+
+def test_every_file_is_a_patch_of_its_own_name_that_replaces_something_stock() -> None:
+    from kokoro_tvm.patches._patch import stock_attribute
+
+    assert "lstm" in available()
+    for name in available():
+        patch = get(name)
+        assert patch.name == name
+        assert patch.version >= 1
+        assert source(name).name == f"{name}.py"
+        assert patch.replaces
+        for dotted in patch.replaces:
+            assert callable(stock_attribute(dotted))
+
+
+def test_documentation_names_every_patch_and_what_it_replaces() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "patches.md").read_text(encoding="utf-8")
+    for name in available():
+        row = next((line for line in text.splitlines() if line.startswith(f"| `{name}` ")), None)
+        assert row is not None, f"docs/patches.md has no row for {name}"
+        for dotted in get(name).replaces:
+            assert ".".join(dotted.split(".")[-2:]) in row
+
+
+def test_only_patches_asked_for_are_imported() -> None:
+    code = (
+        "import sys; import kokoro_tvm.patches as p; p.available(); p.get('lstm');"
+        "print(*sorted(m for m in sys.modules if m.startswith('kokoro_tvm.patches.') and '._' not in m))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["kokoro_tvm.patches.lstm"]
+
+
+def test_unknown_patch_names_the_nearest() -> None:
+    with (
+        pytest.raises(BuildError, match="unknown patch 'lsmt': did you mean lstm"),
+        applied(["lsmt"], nn.Linear(1, 1)),
+    ):
+        pass
+    with pytest.raises(BuildError, match="unknown patch 'zzz': there are ada_layer_norm"):
+        get("zzz")
+    with pytest.raises(BuildError, match="unknown patch '_length'"):
+        get("_length")
+
+
+def test_a_patch_listed_twice_is_refused() -> None:
+    with (
+        pytest.raises(BuildError, match="'lstm' is listed twice"),
+        applied(["lstm", "lstm"], stock(make, torch.float32)),
+    ):
+        pass
+
+
+def test_a_patch_that_finds_nothing_is_refused_and_leaves_no_trace() -> None:
+    module = stock(make, torch.float32)
+    before = snapshot(module)
+    for names in (["weight_norm", "lstm", "generator"], ["generator"]):
+        message = r"patch generator replaces kokoro\.istftnet\.Generator\.forward, but nothing"
+        with pytest.raises(BuildError, match=message), applied(names, module):
+            pass
+        assert snapshot(module) == before
+    with pytest.raises(BuildError, match="finds no weight norm"), applied(["weight_norm"], nn.Linear(1, 1)):
+        pass
+
+
+def test_patches_in_force_cannot_be_applied_again() -> None:
+    module = stock(make, torch.float32)
+    with applied(["lstm"], module):
+        inside = snapshot(module)
+        with (
+            pytest.raises(BuildError, match="which a patch in force has replaced already"),
+            applied(["lstm"], module),
+        ):
+            pass
+        assert snapshot(module) == inside
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_everything_is_restored(fails: bool) -> None:
+    module = stock(make, torch.float32)
+    other = stock(make, torch.float32)
+    tokens = torch.tensor([[1, 2, 3]])
+    lengths, mask = torch.tensor([3]), torch.zeros(1, 3, dtype=torch.bool)
+    want = module(tokens, lengths, mask)
+    before = snapshot(module)
+    try:
+        with applied(["weight_norm", "lstm", "text_encoder"], module):
+            assert snapshot(module) != before
+            assert torch.equal(other(tokens, lengths, mask), want), "another model is touched"
+            if fails:
+                raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    assert snapshot(module) == before
+    assert torch.equal(module(tokens, lengths, mask), want)
+    module.cnn[0][0].weight_g.data *= 2
+    assert not torch.equal(module(tokens, lengths, mask), want), "the weight norm no longer works"
+
+
+def snapshot(module: nn.Module) -> list[object]:
+    """State names in order, hooks and instance methods of every submodule."""
+    return [
+        (name, list(m._parameters), list(m._forward_pre_hooks.values()), sorted(m.__dict__))
+        for name, m in module.named_modules()
+    ]
+
+
+def test_restoring_keeps_values_bit_for_bit() -> None:
+    module = stock(make, torch.float32)
+    before = {name: t.clone() for name, t in module.state_dict().items()}
+    with applied(["weight_norm", "lstm", "text_encoder"], module):
+        module(torch.tensor([[1, 2]]))
+    after = module.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(after[name], before[name]) for name in before)

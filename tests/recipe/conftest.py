@@ -1,0 +1,43 @@
+"""A folder of recipes to spoil, and the names they may use whatever the package holds."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe import Known, check_file
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def known() -> Known:
+    return Known(
+        patches=frozenset({"albert", "lstm", "weight_norm", "snake_resblock", "adain_resblock"}),
+        passes=frozenset({"legalize", "fuse", "lower_vm", "plan_memory"}),
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A copy of the tests' recipes: toy (a model), here and full (targets)."""
+    shutil.copytree(HERE / "recipes", tmp_path / "recipes")
+    return tmp_path / "recipes"
+
+
+@pytest.fixture
+def refusal(root: Path, known: Known, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RecipeError]:
+    """Writes bytes or text as a recipe file and returns the error it earns; paths in it are relative."""
+    monkeypatch.chdir(root)
+
+    def refuse(content: str | bytes, name: str = "here.yaml") -> RecipeError:
+        (root / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        with pytest.raises(RecipeError) as caught:
+            check_file(Path(name), Path(), known)
+        return caught.value
+
+    return refuse

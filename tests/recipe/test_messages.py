@@ -1,0 +1,152 @@
+"""The text of errors: golden files pin every word, and the place is that of the fault."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe import Known, load_recipe
+
+GOLDEN = Path(__file__).parent / "golden"
+RECIPES = Path(__file__).parent / "recipes"
+Refusal = Callable[..., RecipeError]
+
+# Golden file: the recipe spoiled, what is replaced in it, and by what.
+SPOILED = {
+    "unknown-key": ("here", "tokens:", "toknes:"),
+    "unknown-key-at-the-top": ("here", "buckets:", "bucket:"),
+    "unknown-key-far-from-any": ("here", "length:", "zzz:"),
+    "missing-key": ("here", "kind: llvm, ", ""),
+    "unknown-target-kind": ("here", "llvm", "cuda"),
+    "unknown-cpu": ("here", "native", "natvie"),
+    "native-with-a-triple": ("here", "native", "native, mtriple: aarch64-linux-gnu"),
+    "unknown-length": ("here", "exact", "exat"),
+    "unknown-model": ("here", "model: toy", "model: tyo"),
+    "bucket-of-zero": ("here", "[128, 512]", "[0, 512]"),
+    "bucket-of-6000": ("here", "5120", "6000"),
+    "buckets-shrink": ("here", "[128, 512]", "[512, 128]"),
+    "buckets-empty": ("here", "[128, 512]", "[]"),
+    "bucket-is-text": ("here", "[128, 512]", '["128", 512]'),
+    "bucket-is-no-list": ("here", "[128, 512]", "512"),
+    "two-faults": ("here", "[128, 512], frames: [256, 5120]", "[513], frames: [0]"),
+    "boolean-trap": ("here", "exact", "no"),
+    "sexagesimal": ("here", "[128, 512]", "[2:08]"),
+    "octal": ("here", "[128, 512]", "[0128]"),
+    "no-value": ("here", "exact", ""),
+    "null": ("here", "exact", "~"),
+    "anchor": ("here", "[128, 512]", "&t [128]"),
+    "alias": ("here", "[128, 512]", "*t"),
+    "tag": ("here", "exact", "!!python/name:os.system exact"),
+    "tab": ("here", "length: exact", "length:\texact"),
+    "duplicate-key": ("here", "length: exact", "length: exact\nlength: exact"),
+    "second-document": ("here", "length: exact", "---\nlength: exact"),
+    "merge-key": ("here", "length: exact", "<<: {length: exact}"),
+    "never-closed": ("here", "5120]}", "5120"),
+    "unknown-patch": ("full", "decoder: [snake_resblock]", "decoder: [snake_resblok]"),
+    "unknown-component": ("full", "patches: {decoder", "patches: {decodr"),
+    "unknown-gate": ("full", "speech:", "speach:"),
+    "unknown-pass": ("full", "[fuse, lower_vm]", "[fuse, lower_wm]"),
+    "pass-twice": ("full", "[fuse, lower_vm]", "[fuse, fuse]"),
+    "pass-option": ("full", "a.number: 2", "a.number: [2]"),
+    "cpu-feature": ("full", "+avx512f", "avx512f"),
+    "padded-enforced": ("full", "length: masked", "length: padded"),
+    "timeout-is-fractional": ("full", "timeout_s: 60", "timeout_s: 60.5"),
+    "source-kind": ("toy", "kind: npm", "kind: nmp"),
+    "source-without-kind": ("toy", "kind: npm", "knd: npm"),
+    "synthetic-behind-real": (
+        "toy",
+        "{kind: file, path: toy.onnx, sha256",
+        "{kind: synthetic, size: toy} # sha256",
+    ),
+    "version-is-a-number": ("toy", "version: 1.0.0", "version: 1.0"),
+    "sha256-cut": ("toy", "sha256: 8fbea51e", "sha256: 8FBEA51E"),
+    "wrong-axis": ("toy", "bert: {axis: tokens", "bert: {axis: frames"),
+    "combining-mark": ("toy", "voice: ff_siwis", "voice: siwis"),
+    "speed-not-finite": ("toy", "speed: 0.9", "speed: .inf"),
+    "utterance-twice": ("toy", "name: nasal", "name: short"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_recipe_says_where_and_what_to_write(name: str, refusal: Refusal) -> None:
+    recipe, old, new = SPOILED[name]
+    text = (RECIPES / f"{recipe}.yaml").read_text(encoding="utf-8")
+    assert text.count(old) >= 1
+    text = text.replace(old, new, 1)
+    if name == "padded-enforced":
+        text = text.replace("enforce: false", "enforce: true")
+    _compare(name, str(refusal(text, f"{recipe}.yaml")))
+
+
+UNREADABLE: dict[str, str | bytes] = {
+    "empty": "",
+    "only-comments": "# nothing\n\n# here\n",
+    "a-list": "- model: toy\n",
+    "not-utf-8": b"model: toy\nlength: \xff\xfe\n",
+    "control-character": "model: toy\nlength: ex\x07act\n",
+    "hidden-control-character": 'model: "to\\0y"\n',
+    "directive": "%YAML 1.1\n---\nmodel: toy\n",
+    "too-deep": "model: " + "[" * 200_000,
+    "too-many-values": "model: [" + "1," * 60_000 + "1]\n",
+    "too-large": "# " + "x" * (256 * 1024) + "\n",
+    "huge-number": "timeout_s: " + "9" * 400 + "\n",
+    "date": "model: 2026-01-31\n",
+    "key-is-a-list": "[model]: toy\n",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_unreadable_file_says_why(name: str, refusal: Refusal) -> None:
+    _compare(name, str(refusal(UNREADABLE[name])))
+
+
+NAMES = {
+    "unknown-recipe": "hree",
+    "model-named": "toy",
+    "no-such-file": "gone.yaml",
+    "a-folder": "sub/",
+    "nul": "a\0.yaml",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unknown_recipe_is_told(name: str, root: Path, known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    (root / "sub").mkdir()
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(NAMES[name], Path(), known)
+    _compare(name, str(caught.value))
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == {*SPOILED, *UNREADABLE, *NAMES}
+
+
+def test_error_carries_its_place(refusal: Refusal) -> None:
+    error = refusal((RECIPES / "here.yaml").read_text().replace("5120", "6000"))
+    assert (error.path, error.line, error.column) == ("here.yaml", 4, 45)  # type: ignore[attr-defined]
+    assert error.exit_code == 2
+
+
+def test_caret_stands_under_the_word_behind_combining_marks(refusal: Refusal) -> None:
+    text = (RECIPES / "toy.yaml").read_text(encoding="utf-8").replace("voice: ff_siwis", "voice: siwis")
+    _, line, caret = str(refusal(text, "toy.yaml")).split("\n")
+    assert line.index("siwis") == caret.index("^") + 1  # one combining tilde before it takes no column
+
+
+def test_long_line_is_cut_around_the_fault(refusal: Refusal) -> None:
+    _, line, caret = str(refusal(f"a: {'x' * 9_000}\nb: [{'1, ' * 1_000}no]\n")).split("\n")
+    assert len(line) < 120
+    assert line[caret.index("^") :].startswith("no")
+
+
+def _compare(name: str, message: str) -> None:
+    """Against golden/NAME.txt; KOKORO_TVM_GOLDEN=write in the environment writes it (then read the diff)."""
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("KOKORO_TVM_GOLDEN") == "write":
+        path.write_text(message + "\n", encoding="utf-8")
+    assert message + "\n" == path.read_text(encoding="utf-8")

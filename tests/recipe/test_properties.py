@@ -1,0 +1,180 @@
+"""Properties: what is not the meaning changes nothing, and a slip of the finger is always recognised."""
+
+from __future__ import annotations
+
+import random
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe import Known, ModelFile, TargetFile, to_yaml
+from kokoro_tvm.recipe._problems import check
+from kokoro_tvm.recipe._source import SourceText
+from kokoro_tvm.recipe._yaml import parse
+from kokoro_tvm.recipe.resolved import resolve
+from kokoro_tvm.recipe.show import to_yaml as show
+
+RECIPES = Path(__file__).parent / "recipes"
+TARGET = yaml.safe_load((RECIPES / "full.yaml").read_text(encoding="utf-8"))
+MODEL = yaml.safe_load((RECIPES / "toy.yaml").read_text(encoding="utf-8"))
+LETTERS = string.ascii_lowercase + string.digits + "_"
+
+
+def _read(text: str, kind: type[Any]) -> Any:
+    source = SourceText("x.yaml", text)
+    return check(source, parse(source), kind)
+
+
+def _shuffled(value: Any, chance: random.Random) -> Any:
+    if isinstance(value, dict):
+        keys = list(value)
+        chance.shuffle(keys)
+        return {key: _shuffled(value[key], chance) for key in keys}
+    return [_shuffled(item, chance) for item in value] if isinstance(value, list) else value
+
+
+def _written(value: Any, chance: random.Random, comments: list[str]) -> str:
+    """The value as YAML, block or flow style, with comments and blank lines strewn over it."""
+    flow = chance.choice([False, None])
+    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10**6, default_flow_style=flow)
+    lines = []
+    for line in text.splitlines():
+        if comments and chance.random() < 0.3:
+            lines.append(" " * chance.randrange(9) + "# " + chance.choice(comments))
+        if chance.random() < 0.1:
+            lines.append("")
+        lines.append(line + ("  # " + chance.choice(comments) if comments and chance.random() < 0.3 else ""))
+    return "\n".join(lines)
+
+
+@given(
+    chance=st.randoms(use_true_random=False),
+    comments=st.lists(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=30), max_size=5),
+)
+@settings(deadline=None, max_examples=40)
+@example(chance=random.Random(1), comments=["model: other", "{[&*!|>'\"", "---"])
+def test_key_order_and_comments_change_nothing(chance: random.Random, comments: list[str]) -> None:
+    expected = resolve(
+        "x", TargetFile.model_validate(_tuples(TARGET)), ModelFile.model_validate(_tuples(MODEL))
+    )
+    target = _read(_written(_shuffled(TARGET, chance), chance, comments), TargetFile)
+    model = _read(_written(_shuffled(MODEL, chance), chance, comments), ModelFile)
+    found = resolve("x", target, model)
+    assert found == expected
+    assert to_yaml(found) == to_yaml(expected)  # the order of what is printed and digested, too
+
+
+def _tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _tuples(item) for key, item in value.items()}
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _keys(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths of every key, but for the free words of a TVM config."""
+    if isinstance(value, list):
+        return [found for index, item in enumerate(value) for found in _keys(item, (*path, index))]
+    if not isinstance(value, dict) or (path[-1:] == ("config",) and "sha256" not in value):
+        return []
+    return [found for key, item in value.items() for found in ((*path, key), *_keys(item, (*path, key)))]
+
+
+def _slip(word: str, kind: str, at: int, letter: str) -> str:
+    """The word with one letter added, dropped, replaced or swapped with the next."""
+    at %= len(word) + (kind == "add")
+    if kind == "add":
+        return word[:at] + letter + word[at:]
+    if kind == "drop":
+        return word[:at] + word[at + 1 :]
+    if kind == "replace":
+        return word[:at] + letter + word[at + 1 :]
+    return word[:at] + word[at + 1 : at + 2] + word[at] + word[at + 2 :]
+
+
+def _slips(word: str) -> set[str]:
+    places = range(len(word) + 1)
+    kinds = ("add", "drop", "replace", "swap")
+    return {_slip(word, kind, at, letter) for kind in kinds for at in places for letter in LETTERS}
+
+
+@given(
+    which=st.sampled_from(
+        [(kind, path) for kind, data in ((TargetFile, TARGET), (ModelFile, MODEL)) for path in _keys(data)]
+    ),
+    kind=st.sampled_from(["add", "drop", "replace", "swap"]),
+    at=st.integers(0, 40),
+    letter=st.sampled_from(LETTERS),
+)
+@settings(deadline=None, max_examples=200)
+def test_every_slip_in_a_key_gets_the_right_suggestion(
+    which: tuple[type[Any], tuple[Any, ...]], kind: str, at: int, letter: str
+) -> None:
+    file, path = which
+    *above, key = path
+    typo = _slip(key, kind, at, letter)
+    data = _tuples(TARGET if file is TargetFile else MODEL)
+    spoiled = _renamed(data, above, key, typo)
+    if spoiled is None:
+        return  # the slip made the word itself or a neighbour's key
+    with pytest.raises(RecipeError) as caught:
+        _read(yaml.safe_dump(_lists(spoiled), sort_keys=False, allow_unicode=True), file)
+    message = str(caught.value).split("\n")[0]
+    assert f"`{typo}`" in message
+    suggestion = message.split("did you mean `")[1].removesuffix("`?")
+    assert suggestion == key or typo in _slips(suggestion)  # `saeed` is as near to `seed` as to `speed`
+
+
+def _renamed(data: Any, above: list[Any], key: str, typo: str) -> Any:
+    if above:
+        inner = _renamed(data[above[0]], above[1:], key, typo)
+        if inner is None:
+            return None
+        if isinstance(data, tuple):
+            return tuple(inner if index == above[0] else item for index, item in enumerate(data))
+        return {name: inner if name == above[0] else item for name, item in data.items()}
+    if typo in data:
+        return None
+    return {typo if name == key else name: item for name, item in data.items()}
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _lists(item) for key, item in value.items()}
+    return [_lists(item) for item in value] if isinstance(value, tuple) else value
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=8), st.one_of(st.booleans(), st.integers(-9, 9), st.text(), st.floats(-9, 9))
+    )
+)
+@settings(deadline=None)
+def test_shown_text_reads_back_as_the_same_text(config: dict[str, Any]) -> None:
+    from kokoro_tvm.recipe import PassContext
+    from kokoro_tvm.recipe._yaml import _FORBIDDEN
+
+    if any(_FORBIDDEN.search(text) for pair in config.items() for text in pair if isinstance(text, str)):
+        return
+    context = PassContext(config=config)
+    assert _read(show(context), PassContext) == context
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=200))
+@settings(deadline=None, max_examples=200)
+def test_any_text_is_a_recipe_or_a_located_error(text: str) -> None:
+    with pytest.raises(RecipeError, match=r"^x\.yaml:\d+:\d+: "):
+        _read(text, TargetFile)
+
+
+def test_known_names_reach_every_list() -> None:
+    source = SourceText("x.yaml", (RECIPES / "full.yaml").read_text(encoding="utf-8"))
+    with pytest.raises(RecipeError, match="unknown patch `snake_resblock`"):
+        check(source, parse(source), TargetFile, Known(frozenset(), frozenset({"fuse", "lower_vm"})))
+    with pytest.raises(RecipeError, match="unknown pass `lower_vm`"):
+        check(source, parse(source), TargetFile, Known(frozenset({"snake_resblock"}), frozenset({"fuse"})))

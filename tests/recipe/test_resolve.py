@@ -1,0 +1,123 @@
+"""What target recipes resolve to over their model."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe import (
+    ArtifactSpec,
+    FileSource,
+    Known,
+    NpmSource,
+    Recipe,
+    list_recipes,
+    load_recipe,
+    to_yaml,
+)
+from kokoro_tvm.recipe._source import SourceText
+from kokoro_tvm.recipe._yaml import parse
+
+
+def test_defaults_are_the_models(root: Path, known: Known) -> None:
+    recipe = load_recipe("here", root, known)
+    assert (recipe.name, recipe.model, recipe.precision, recipe.length) == ("here", "toy", "float32", "exact")
+    assert recipe.target.mtriple is None
+    assert recipe.passes == ("legalize", "fuse", "lower_vm")
+    assert (recipe.pass_context.opt_level, recipe.pass_context.config) == (3, {})
+    assert recipe.gates.decoder.min_gain_db == 10.0
+    assert recipe.gates.enforce is True
+    assert recipe.timeout_s == 900
+    assert recipe.components["f0n"].patches == ()
+    assert recipe.utterances[1].speed == 0.9
+    assert [type(source) for source in recipe.checkpoint.sources] == [NpmSource, FileSource]
+
+
+def test_overrides_replace_only_what_they_name(root: Path, known: Known) -> None:
+    recipe = load_recipe("full", root, known)
+    assert recipe.components["decoder"].patches == ("snake_resblock",)
+    assert recipe.components["bert"].patches == ()
+    assert recipe.components["duration"].patches == ("lstm",)
+    assert recipe.passes == ("fuse", "lower_vm")
+    assert recipe.pass_context.opt_level == 2
+    assert recipe.pass_context.config == {"a.number": 2, "relax.name": "no", "tir.vectorize": True}
+    assert recipe.gates.decoder.model_dump() == {
+        "min_snr_db": 30.0,
+        "min_gain_db": 5.0,
+        "min_magnitude_correlation": 0.9999,
+    }
+    assert recipe.gates.speech.min_gain_db == 10.0
+    assert recipe.gates.f0n.min_snr_db == 70.0
+    assert recipe.gates.enforce is False
+    assert recipe.timeout_s == 60
+
+
+def test_artifacts_are_in_the_order_of_the_build(root: Path, known: Known) -> None:
+    artifacts = load_recipe("here", root, known).artifacts()
+    assert [artifact.id for artifact in artifacts] == [
+        "bert-128", "bert-512", "duration-128", "duration-512", "text_encoder-128", "text_encoder-512",
+        "f0n-256", "f0n-5120", "decoder-256", "decoder-5120",
+    ]  # fmt: skip
+    assert artifacts[-1] == ArtifactSpec(component="decoder", axis="frames", bucket=5120, length="exact")
+
+
+def test_gates_of_padded_report_and_do_not_stop(root: Path, known: Known) -> None:
+    path = root / "here.yaml"
+    path.write_text(path.read_text().replace("exact", "padded"))
+    assert load_recipe("here", root, known).gates.enforce is False
+
+
+def test_recipe_is_frozen(root: Path, known: Known) -> None:
+    recipe = load_recipe("here", root, known)
+    with pytest.raises(ValidationError, match="frozen"):
+        recipe.length = "masked"  # type: ignore[misc]
+
+
+def test_path_elsewhere_finds_its_model_in_the_folder(root: Path, known: Known, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "mine.yaml"
+    shutil.copy(root / "here.yaml", elsewhere)
+    assert load_recipe(elsewhere, root, known).name == "mine"
+    assert load_recipe(str(elsewhere), root, known) == load_recipe(elsewhere, root, known)
+
+
+def test_list_names_targets_and_what_cannot_be_read(root: Path) -> None:
+    (root / "broken.yaml").write_text("model: [")
+    assert list_recipes(root) == ["broken", "full", "here"]
+
+
+def test_folder_without_recipes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no such folder"):
+        list_recipes(tmp_path / "recipes")
+    with pytest.raises(RecipeError, match="holds no recipe"):
+        list_recipes(tmp_path)
+
+
+def test_target_named_as_a_model_is_refused(root: Path, known: Known) -> None:
+    (root / "loop.yaml").write_text((root / "here.yaml").read_text().replace("model: toy", "model: full"))
+    with pytest.raises(RecipeError, match="a target recipe itself"):
+        load_recipe("loop", root, known)
+
+
+def test_known_names_are_the_files_of_the_folders(tmp_path: Path) -> None:
+    for name in (
+        "patches/lstm.py",
+        "patches/_scope.py",
+        "patches/notes.md",
+        "passes/fuse.py",
+        "passes/__init__.py",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert Known.of_package(tmp_path) == Known(patches=frozenset({"lstm"}), passes=frozenset({"fuse"}))
+
+
+@pytest.mark.parametrize("name", ["here", "full"])
+def test_shown_recipe_reads_back_as_itself(name: str, root: Path, known: Known) -> None:
+    recipe = load_recipe(name, root, known)
+    shown = to_yaml(recipe)
+    assert Recipe.model_validate(parse(SourceText("shown", shown)).data()) == recipe
+    assert 'relax.name: "no"' in shown or name == "here"

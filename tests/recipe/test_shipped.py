@@ -1,0 +1,119 @@
+"""The recipes in recipes/, their published schema and their documentation."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kokoro_tvm.recipe import COMPONENT_AXES, Known, json_schema, list_recipes, load_recipe, recipe_files
+from kokoro_tvm.recipe._source import SourceText
+from kokoro_tvm.recipe._yaml import parse
+
+REPOSITORY = Path(__file__).parents[2]
+ROOT = REPOSITORY / "recipes"
+PACKAGE = REPOSITORY / "kokoro_tvm"
+
+
+@pytest.fixture(scope="module")
+def names() -> Known:
+    """The patches and passes the shipped model names, taken from its own lists."""
+    path = ROOT / "kokoro-82m.yaml"
+    model = parse(SourceText(str(path), path.read_text(encoding="utf-8"))).data()
+    patches = [patch for component in model["components"].values() for patch in component["patches"]]
+    return Known(frozenset(patches), frozenset(model["passes"]))
+
+
+@pytest.mark.parametrize("name", list_recipes(ROOT))
+def test_shipped_recipe_resolves(name: str, names: Known) -> None:
+    recipe = load_recipe(name, ROOT, names)
+    assert recipe.artifacts()
+    assert [source.kind for source in recipe.checkpoint.sources] == ["huggingface", "npm"]
+
+
+@pytest.mark.skipif(not (PACKAGE / "passes").is_dir(), reason="the package has no passes")
+def test_shipped_names_are_files(names: Known) -> None:
+    there = Known.of_package()
+    assert names.patches <= there.patches
+    assert names.passes <= there.passes
+
+
+def test_shipped_utterances_are_in_the_vocabulary(names: Known) -> None:
+    recipe = load_recipe("cpu", ROOT, names)
+    config = json.loads((PACKAGE / "model" / recipe.checkpoint.config.file).read_text(encoding="utf-8"))
+    for utterance in recipe.utterances:
+        assert set(utterance.phonemes) <= set(config["vocab"]), utterance.name
+    assert len({utterance.voice for utterance in recipe.utterances}) >= 2
+    assert max(len(utterance.phonemes) for utterance in recipe.utterances) > 300
+
+
+@pytest.mark.parametrize("path", recipe_files(ROOT), ids=lambda path: path.name)
+def test_shipped_recipe_names_its_schema_for_editors(path: Path) -> None:
+    assert path.read_text(encoding="utf-8").startswith("# yaml-language-server: $schema=schema.json\n")
+
+
+def test_published_schema_is_current() -> None:
+    """If not: kokoro-tvm recipe schema > recipes/schema.json"""
+    assert json.loads((ROOT / "schema.json").read_text(encoding="utf-8")) == json_schema()
+
+
+def test_every_field_is_documented_and_no_other() -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)` \|", (REPOSITORY / "docs/recipes.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    target, model = _fields("TargetFile"), _fields("ModelFile")
+    assert set(rows) == target | model
+    assert len(rows) == len(target) + len(model)
+
+
+def test_every_field_is_described_in_the_schema() -> None:
+    for name, record in json_schema()["$defs"].items():
+        for field, what in record.get("properties", {}).items():
+            assert what.get("description"), f"{name}.{field}"
+
+
+def _fields(record: str) -> set[str]:
+    """Dotted paths of a record's innermost fields; NAME stands for the components that are alike."""
+    schema = json_schema()
+    return {
+        re.sub(rf"^(gates|components|patches)\.({_ALIKE[path.split('.')[0]]})\b", r"\1.NAME", path)
+        if path.split(".")[0] in _ALIKE
+        else path
+        for path in _paths(schema["$defs"], {"$ref": f"#/$defs/{record}"}, "")
+    }
+
+
+_ALIKE = {
+    "components": "|".join(COMPONENT_AXES),
+    "patches": "|".join(COMPONENT_AXES),
+    "gates": "bert|duration|text_encoder|f0n",
+}
+
+
+def _paths(records: dict[str, Any], node: dict[str, Any], path: str) -> list[str]:
+    if "$ref" in node:
+        return _paths(records, records[node["$ref"].rsplit("/", 1)[1]], path)
+    if "discriminator" in node:
+        kinds = node["discriminator"]["mapping"].items()
+        return [
+            found
+            for kind, reference in kinds
+            for found in _paths(records, {"$ref": reference}, f"{path.removesuffix('[]')}[{kind}]")
+        ]
+    choices = [choice for choice in node.get("anyOf", []) if "$ref" in choice]
+    if choices:
+        return _paths(records, choices[0], path)
+    if "properties" in node:
+        prefix = f"{path}." if path else ""
+        return [
+            found
+            for name, field in node["properties"].items()
+            for found in _paths(records, field, prefix + name)
+        ]
+    items = node.get("items", {})
+    if "$ref" in items or "discriminator" in items:
+        return _paths(records, items, f"{path}[]")
+    return [path]

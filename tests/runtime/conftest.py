@@ -1,0 +1,40 @@
+"""Bundles for the runtime's tests: without code, with numpy in its place, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from toy_bundle import FakeRunner, compile_into, refresh, write_bundle
+
+from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
+
+
+@pytest.fixture
+def plain_bundle(tmp_path: Path) -> Path:
+    """A complete bundle without compiled code, for what is read before any library is loaded."""
+    return write_bundle(tmp_path / "bundle")
+
+
+@pytest.fixture
+def fake(plain_bundle: Path) -> tuple[Synthesizer, FakeRunner]:
+    """(Synthesizer around numpy functions, its FakeRunner)."""
+    bundle = read_bundle(plain_bundle)
+    runner = FakeRunner()
+    return Synthesizer.from_parts(bundle, runner, Voices.open(bundle)), runner
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Bundles whose libraries compute what FakeRunner does, by length policy; compiled once each."""
+    folder = tmp_path_factory.mktemp("compiled")
+
+    def get(length: str) -> Path:
+        if not (folder / length).exists():
+            write_bundle(folder / length, length)
+            compile_into(folder / length, length)
+            refresh(folder / length)
+        return folder / length
+
+    return get

@@ -1,0 +1,104 @@
+"""A bundle's manifest and files: read, or refused with both values."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_bundle import edit_manifest
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle import COMPONENTS, read_bundle, verify_files
+
+
+def test_reads_what_was_written(plain_bundle: Path) -> None:
+    bundle = read_bundle(plain_bundle)
+    verify_files(bundle.files())
+    assert tuple(bundle.components) == COMPONENTS
+    assert bundle.components["bert"].buckets == (16, 64)  # written in falling order
+    assert (bundle.largest("tokens"), bundle.largest("frames")) == (64, 128)
+    assert bundle.components["f0n"].outputs[0].shape == (1, "2*F")
+    assert len(bundle.files()) == 1 + 5 * 3
+
+
+def test_can_be_copied_elsewhere(plain_bundle: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(plain_bundle, tmp_path / "another place"))
+    shutil.rmtree(plain_bundle)
+    verify_files(read_bundle(copy).files())
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"no bundle at .*nowhere.*doit") as caught:
+        read_bundle(tmp_path / "nowhere")
+    assert caught.value.exit_code == 5
+
+
+def test_folder_without_manifest(plain_bundle: Path) -> None:
+    (plain_bundle / "bundle.json").unlink()
+    with pytest.raises(BundleError, match=r"not a complete bundle: bundle\.json"):
+        read_bundle(plain_bundle)
+
+
+def test_half_a_manifest(plain_bundle: Path) -> None:
+    path = plain_bundle / "bundle.json"
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(BundleError, match=r"bundle\.json is no readable JSON"):
+        read_bundle(plain_bundle)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m.update(schema=2), r"schema 2, .*schema 1"),
+        (lambda m: m.update(version="9.9"), r"version '9\.9', .*version '\d"),
+        (lambda m: m.pop("vocabulary"), "lacks 'vocabulary'"),
+        (lambda m: m.update(sample_rate="24000"), r"'sample_rate' should be int but is str"),
+        (lambda m: m.update(sample_rate=True), r"'sample_rate' should be int but is bool"),
+        (lambda m: m.update(samples_per_frame=0), r"'samples_per_frame' should be positive but is 0"),
+        (lambda m: m.update(length="stretched"), r"'stretched', not exact or masked or padded"),
+        (lambda m: m["components"].pop("f0n"), "lacks the component f0n"),
+        (lambda m: m["components"]["bert"].update(libraries=[]), "bert has no library"),
+        (lambda m: m["components"]["bert"].update(weights=None), "'weights' should be dict but is nothing"),
+        (lambda m: m["voices"].update(file="../voices"), "outside the bundle"),
+        (lambda m: m["voices"].update(file="/etc/passwd"), "outside the bundle"),
+    ],
+)
+def test_manifest_that_makes_no_sense(
+    plain_bundle: Path, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    edit_manifest(plain_bundle, change)
+    with pytest.raises(BundleError, match=message):
+        read_bundle(plain_bundle)
+
+
+def test_manifest_that_is_a_list(plain_bundle: Path) -> None:
+    (plain_bundle / "bundle.json").write_text("[]")
+    with pytest.raises(BundleError, match="should be a JSON object but is list"):
+        read_bundle(plain_bundle)
+
+
+def test_missing_file(plain_bundle: Path) -> None:
+    (plain_bundle / "decoder-128.so").unlink()
+    with pytest.raises(BundleError, match=r"decoder-128\.so is missing"):
+        verify_files(read_bundle(plain_bundle).files())
+
+
+def test_truncated_file(plain_bundle: Path) -> None:
+    path = plain_bundle / "bert.safetensors"
+    whole = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(BundleError, match=f"has {whole - 5} bytes, but .* {whole}"):
+        verify_files(read_bundle(plain_bundle).files())
+
+
+@pytest.mark.parametrize("name", ["bert.safetensors", "voices.safetensors", "f0n-32.so"])
+def test_one_changed_byte(plain_bundle: Path, name: str) -> None:
+    path = plain_bundle / name
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(BundleError, match=rf"{name} has sha256 [0-9a-f]{{64}}, but .* [0-9a-f]{{64}}"):
+        verify_files(read_bundle(plain_bundle).files(), workers=2)

@@ -1,0 +1,105 @@
+"""What speaking pulls in: numpy and the TVM runtime, nothing that is needed only to build."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.runtime.tvm_runtime import _torch_out_of_sight
+
+_REPORT = """
+import sys
+unwanted = set("torch doit tvm pydantic yaml safetensors soundfile spacy misaki transformers".split())
+def check(when):
+    found = unwanted & {name.partition(".")[0] for name in sys.modules}
+    assert not found, f"{when}: {sorted(found)}"
+"""
+_IMPORT = (
+    _REPORT
+    + """
+import kokoro_tvm.runtime
+from kokoro_tvm import Synthesizer
+check("import")
+assert "tvm_ffi" not in sys.modules
+"""
+)
+_SPEAK = (
+    _IMPORT
+    + """
+speech = Synthesizer(sys.argv[1]).from_phonemes("abc.")
+check("speaking")
+maps = open("/proc/self/maps").read()
+assert "libtvm_runtime" in maps
+assert not [line for line in maps.splitlines() if "libtvm_compiler" in line or "libtorch" in line]
+print(speech.audio.size)
+"""
+)
+
+
+def _python(code: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_is_pure() -> None:
+    _python(_IMPORT)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/maps")
+def test_speaking_is_pure(compiled: Callable[[str], Path]) -> None:
+    assert int(_python(_SPEAK, str(compiled("exact")))) > 0
+
+
+def test_works_beside_tvm_and_torch(compiled: Callable[[str], Path]) -> None:
+    """In a build's process everything is there already, in either order."""
+    speak = "from kokoro_tvm import Synthesizer; Synthesizer(sys.argv[1]).from_phonemes('abc.')"
+    for code in (
+        f"import sys, torch, tvm; {speak}",
+        f"import sys; {speak}; import torch, tvm; torch.ones(1)",
+    ):
+        _python(code, str(compiled("exact")))
+
+
+def test_torch_is_hidden_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with pytest.raises(KeyError), _torch_out_of_sight():
+        assert sys.modules["torch"] is None
+        raise KeyError
+    assert "torch" not in sys.modules
+
+
+@pytest.mark.parametrize("present", [object(), None])
+def test_a_torch_that_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch, present: object) -> None:
+    monkeypatch.setitem(sys.modules, "torch", present)
+    with _torch_out_of_sight():
+        assert sys.modules["torch"] is present
+    assert sys.modules["torch"] is present
+
+
+def test_threads_do_not_pin_the_caller(compiled: Callable[[str], Path]) -> None:
+    """TVM's default would leave the calling thread on the first core, and every later process with it."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("thread affinity is Linux's")
+    code = """
+import os, sys
+from kokoro_tvm import Synthesizer
+before = os.sched_getaffinity(0)
+tts = Synthesizer(sys.argv[1], threads=1)
+tts.from_phonemes("abc.")
+assert os.sched_getaffinity(0) == before
+import tvm_ffi
+count = tvm_ffi.get_global_func("runtime.NumThreads")
+assert count() == 1
+Synthesizer(sys.argv[1], threads=len(before)).from_phonemes("abc.")
+assert count() == len(before)
+tts.from_phonemes("abc.")
+assert count() == 1
+"""
+    _python(code, str(compiled("exact")))

@@ -1,0 +1,145 @@
+"""Text to phonemes: what is refused, which G2P speaks, and that nothing vanishes without a word."""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime import text as module
+from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.runtime.text import check_text, paragraphs, phonemize
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    module._g2p.cache_clear()
+    yield
+    module._g2p.cache_clear()
+
+
+@pytest.fixture
+def no_spacy_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_installed", lambda name: False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        (" \n\t", "empty"),
+        ("😀🎉👍", "no letter or digit"),
+        ("?!…", "no letter or digit"),
+        ("Hello\0world", "NUL byte"),
+        ("a\ud800b", "not valid UTF-8"),
+        ("a" * 2000, "2000 characters without a space"),
+        ("ok " + "ж" * 100, "100 characters without a space"),
+    ],
+)
+def test_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_text(text, "a")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("Hi 😀!", "a"), ("7", "a"), ("ja " * 3000, "a"), ("你" * 2000, "z"), ("a" * 128, "a")]
+)
+def test_accepted(text: str, code: str) -> None:
+    check_text(text, code)
+
+
+def test_paragraphs() -> None:
+    assert paragraphs("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n") == ["One two.", "Three four"]
+
+
+@pytest.mark.usefixtures("no_spacy_model")
+def test_espeak_speaks_english_and_says_so_once() -> None:
+    with pytest.warns(SpeechWarning, match="espeak-ng, because spaCy's en_core_web_sm"):
+        assert phonemize("Hello world.", "a") == ["həlˈO wˈɜːld."]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert phonemize("Hello.\n\nWorld.", "a") == ["həlˈO.", "wˈɜːld."]
+
+
+@pytest.mark.usefixtures("no_spacy_model")
+def test_the_longest_word_is_spoken_whole() -> None:
+    """What check_text lets through, espeak-ng must not cut."""
+    with pytest.warns(SpeechWarning):
+        (whole,) = phonemize("abel" * 32, "a")
+    (part,) = phonemize("abel" * 16, "a")
+    assert len(whole) > 1.8 * len(part)
+
+
+@pytest.mark.parametrize("code", list("efhip"))
+def test_other_languages_speak_through_espeak(code: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert phonemize("Ola 12.", code)[0].endswith(".")
+
+
+@pytest.mark.parametrize(("code", "package"), [("j", "misaki[ja]"), ("z", "misaki[zh]")])
+def test_missing_language_package(monkeypatch: pytest.MonkeyPatch, code: str, package: str) -> None:
+    monkeypatch.setitem(sys.modules, {"j": "misaki.ja", "z": "misaki.zh"}[code], None)
+    with pytest.raises(InputError) as caught:
+        phonemize("你好", code)
+    assert f"pip install '{package}'" in str(caught.value)
+    assert "--phonemes" in str(caught.value)
+
+
+@pytest.fixture
+def misaki_english(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """A stand-in for misaki.en: a word's phonemes are itself in capitals, but it knows no "xyzzy"."""
+    made: list[dict[str, Any]] = []
+
+    class G2P:
+        def __init__(self, **options: Any) -> None:
+            made.append(options)
+
+        def __call__(self, text: str) -> tuple[str, list[Any]]:
+            tokens = [
+                types.SimpleNamespace(text=word, phonemes=None if word in {"xyzzy", "😀"} else word.upper())
+                for word in text.split()
+            ]
+            return " ".join(token.phonemes or "" for token in tokens), tokens
+
+    stand_in = types.ModuleType("misaki.en")
+    stand_in.G2P = G2P  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "misaki.en", stand_in)
+    monkeypatch.setattr(module, "_installed", lambda name: name == "en_core_web_sm")
+    return made
+
+
+@pytest.mark.parametrize(("code", "british"), [("a", False), ("b", True)])
+def test_misaki_speaks_english_where_its_model_is(
+    misaki_english: list[dict[str, Any]], code: str, british: bool
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert phonemize("Hello world.", code) == ["HELLO WORLD."]
+    (options,) = misaki_english
+    assert (options["british"], options["trf"], options["unk"]) == (british, False, "")
+    assert options["fallback"].british is british
+
+
+@pytest.mark.usefixtures("misaki_english")
+def test_words_without_phonemes_are_listed() -> None:
+    with pytest.warns(SpeechWarning, match="Left out.*: xyzzy 😀"):
+        assert phonemize("Say xyzzy , 😀 now", "a") == ["SAY  ,  NOW"]
+
+
+@pytest.mark.usefixtures("misaki_english")
+def test_nothing_came_of_it() -> None:
+    with pytest.warns(SpeechWarning), pytest.raises(InputError, match="no phonemes came of 'xyzzy'"):
+        phonemize("xyzzy", "a")
+
+
+def test_installed_asks_without_importing_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    assert module._installed("numpy")
+    assert not module._installed("no-such-distribution")

@@ -1,0 +1,69 @@
+"""Voices: tables, mixes, names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_bundle import write_safetensors
+
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.runtime import Voices, describe, read_bundle
+from kokoro_tvm.runtime.voices import style_of
+
+
+@pytest.fixture
+def voices(plain_bundle: Path) -> Voices:
+    return Voices.open(read_bundle(plain_bundle))
+
+
+def test_names(voices: Voices) -> None:
+    assert voices.names == ("af_heart", "am_adam", "bf_emma", "ef_dora", "jf_alpha")
+    assert voices.table("am_adam").shape == (510, 4)
+
+
+def test_a_mix_is_the_mean(voices: Voices) -> None:
+    mean = (voices.table("af_heart").astype(np.float64) + voices.table("am_adam")) / 2
+    np.testing.assert_allclose(voices.table("af_heart, am_adam"), mean, rtol=1e-6)
+    assert voices.table("af_heart,am_adam").dtype == np.float32
+
+
+@pytest.mark.parametrize("voice", ["af_hart", "AF_HEART", "af_heart,af_hart"])
+def test_unknown_voice_names_the_nearest(voices: Voices, voice: str) -> None:
+    with pytest.raises(InputError, match=r"no voice '(af_hart|AF_HEART)'.*Nearest: af_heart"):
+        voices.table(voice)
+
+
+@pytest.mark.parametrize("voice", ["", "af_heart,", "qqqqqqqq"])
+def test_voice_far_from_all(voices: Voices, voice: str) -> None:
+    with pytest.raises(InputError, match=r"It has 5, such as af_heart"):
+        voices.table(voice)
+
+
+def test_table_of_another_width(plain_bundle: Path) -> None:
+    write_safetensors(plain_bundle / "voices.safetensors", {"af_heart": np.ones((5, 3))})
+    with pytest.raises(BundleError, match=r"af_heart is float32 \(5, 3\), not float32 rows of 4"):
+        Voices.open(read_bundle(plain_bundle))
+
+
+@pytest.mark.parametrize(("length", "row"), [(1, 0), (2, 1), (510, 509), (600, 509)])
+def test_style_row(length: int, row: int) -> None:
+    table = np.arange(510, dtype=np.float32)[:, None]
+    assert style_of(table, "a" * length)[0] == row
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "gender"),
+    [
+        ("af_heart", "American English", "female"),
+        ("bm_george", "British English", "male"),
+        ("zf_xiaobei", "Mandarin Chinese", "female"),
+        ("pm_alex", "Brazilian Portuguese", "male"),
+        ("robot", "unknown", "unknown"),
+        ("q_x", "unknown", "unknown"),
+    ],
+)
+def test_what_a_name_says(name: str, language: str, gender: str) -> None:
+    info = describe(name)
+    assert (info.language, info.gender) == (language, gender)
