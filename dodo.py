@@ -1,0 +1,15 @@
+"""The build. `doit` builds the default recipe, `doit NAME` another one, `doit list` shows every stage.
+
+Everything a task needs to know is in recipes/; how stages depend on each other is in kokoro_tvm/build/graph.py.
+"""
+
+from pathlib import Path
+
+from kokoro_tvm.build.tasks import doit_config, recipe_tasks
+
+HERE = Path(__file__).parent
+DOIT_CONFIG = doit_config(HERE / "artifacts")
+
+
+def task_recipes():
+    yield from recipe_tasks(HERE / "recipes", HERE / "artifacts")

@@ -1,0 +1,48 @@
+"""The compile stage: a lowered module becomes a shared library."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from kokoro_tvm.build.linker import LINKER, linker_version
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.target import Machine, tvm_target
+
+__all__ = ["compile_module"]
+
+
+def compile_module(module: Any, machine: Machine, out_path: Path) -> Path:
+    """Generates code for `machine` and links it into the shared library `out_path`, whole or not at all.
+
+    Raises BuildError when the linker is missing or fails.
+    """
+    version = linker_version()
+    executable = relax.build(module, target=tvm_target(machine), relax_pipeline=_to_virtual_machine())
+    with TemporaryDirectory(dir=out_path.parent, prefix=".link-") as folder:
+        partial = Path(folder) / out_path.name
+        try:
+            executable.export_library(str(partial), workspace_dir=folder, cc=LINKER)
+        except RuntimeError as error:
+            raise BuildError(f"{version} could not link {out_path.name}: {error}") from error
+        if not partial.is_file() or partial.stat().st_size == 0:
+            raise BuildError(f"{version} left no library behind for {out_path.name}; is the disk full?")
+        os.replace(partial, out_path)
+    return out_path
+
+
+def _to_virtual_machine() -> Any:
+    """What is left of Relax becomes instructions of the virtual machine; TVM cannot write modules down past this."""
+    return tvm.transform.Sequential(
+        [
+            relax.transform.LowerRuntimeBuiltin(),
+            relax.transform.ComputePrimValue(),
+            relax.transform.VMShapeLower(),
+            relax.transform.AttachGlobalSymbol(),
+        ]
+    )

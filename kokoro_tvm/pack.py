@@ -1,0 +1,61 @@
+"""The pack stage: a component's weights, each in the layout its kernels read, in one file that can be mapped.
+
+A safetensors file whose tensors are flat and zero-padded to whole cache lines, so that every one of them starts
+on a boundary of 64 bytes in the file, and so in memory once the file is mapped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.lower import Parameter
+
+__all__ = ["ALIGNMENT", "pack_weights"]
+
+ALIGNMENT = 64  # bytes
+
+
+def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray], out_path: Path) -> Path:
+    """Writes the weights of one component.
+
+    parameters: what the component's modules take; state: the folded state dict, float32. Raises BuildError for
+    a parameter the checkpoint does not have, or has in another shape than the module wants.
+    """
+    packed: dict[str, np.ndarray] = {}
+    for parameter in parameters:
+        if parameter.name not in state:
+            raise BuildError(f"the checkpoint has no {parameter.name}, which the compiled model takes")
+        array = np.ascontiguousarray(state[parameter.name], np.float32)
+        if parameter.packing is not None:
+            array = parameter.packing.pack(array)
+        if array.shape != parameter.shape:
+            raise BuildError(
+                f"{parameter.name} has shape {array.shape} after packing, the compiled model takes {parameter.shape}"
+            )
+        packed[parameter.name] = array
+    _write(packed, out_path)
+    return out_path
+
+
+def _write(tensors: Mapping[str, np.ndarray], path: Path) -> None:
+    header: dict[str, object] = {}
+    offset = 0
+    for name, array in tensors.items():
+        size = -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        header[name] = {"dtype": "F32", "shape": [size // 4], "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(len(text) + 8) % ALIGNMENT)
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little"))
+        file.write(text)
+        for array in tensors.values():
+            file.write(array.astype("<f4", copy=False).tobytes())
+            file.write(bytes(-array.nbytes % ALIGNMENT))
+    partial.replace(path)
