@@ -25,6 +25,7 @@ __all__ = ["convolution", "pack_convolution", "pack_transposed", "transposed_con
 
 _SLAB_FLOATS = 96 * 1024  # what a block may take of the second-level cache
 _BLOCK_VECTORS = 16  # a block is at most this many vectors long
+_TERMS = 128  # summed in one go
 _GROUP_TILES = 8  # output tiles per task where time alone gives too few tasks
 
 
@@ -149,42 +150,59 @@ def _emit(
         block = k.let(task // split, "block")
         start = k.let(block * plan.block, "start")
         steps = k.let(minimum(const(plan.block, "int64"), length - start), "steps")
-        slab = k.scratch(plan.channels * plan.pitch)
+        slab, total = k.scratch(plan.channels * plan.pitch), k.scratch(tile * plan.steps)
         fill(slab, start, steps)
         first = k.let((task - block * split) * per_task, "first_tile")
         with k.loop(minimum(per_task, plan.tiles - first)) as offset:
             row = k.let(first + offset, "tile")
             base = k.let(shift(row), "base")
             with k.loop(ceildiv(steps, plan.steps)) as sub:
-                acc = k.registers(tile * vectors * lanes)
-                for slot in range(tile * vectors):
-                    k.store(acc, const(0.0, dtype(lanes)), slot * lanes, lanes=lanes)
-                with k.loop(plan.channels) as c:
-                    origin = k.let(c * plan.pitch + base + sub * plan.steps, "origin")
-                    for tap in range(plan.taps):
-                        inputs = [
-                            k.let(k.load(slab, origin + (tap * plan.dilation + v * lanes), lanes=lanes))
-                            for v in range(vectors)
-                        ]
-                        for out in range(tile):
-                            factor = k.splat(weight[row, c, tap, out], lanes)
-                            for v in range(vectors):
-                                at = (out * vectors + v) * lanes
-                                k.store(acc, k.load(acc, at, lanes=lanes) + factor * inputs[v], at, lanes=lanes)
+                acc = [k.registers(lanes) for _ in range(tile * vectors)]
+                # Long sums are taken in parts: the rounding error grows with the parts, not with the terms.
+                part = max(_TERMS // plan.taps, 1)
+                with k.loop(ceildiv(plan.channels, part)) as piece:
+                    for register in acc:
+                        k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
+                    first_channel = k.let(piece * part)
+                    with k.loop(minimum(const(part, "int64"), plan.channels - first_channel)) as offset_channel:
+                        c = k.let(first_channel + offset_channel)
+                        origin = k.let(c * plan.pitch + base + sub * plan.steps, "origin")
+                        for tap in range(plan.taps):
+                            inputs = [
+                                k.let(k.load(slab, origin + (tap * plan.dilation + v * lanes), lanes=lanes))
+                                for v in range(vectors)
+                            ]
+                            for out in range(tile):
+                                factor = k.splat(weight[row, c, tap, out], lanes)
+                                for v in range(vectors):
+                                    register = acc[out * vectors + v]
+                                    summed = k.load(register, 0, lanes=lanes) + factor * inputs[v]
+                                    k.store(register, summed, 0, lanes=lanes)
+
+                    def begin(acc: Any = acc) -> None:
+                        for slot, register in enumerate(acc):
+                            k.store(total, k.load(register, 0, lanes=lanes), slot * lanes, lanes=lanes)
+
+                    def add(acc: Any = acc) -> None:
+                        for slot, register in enumerate(acc):
+                            summed = k.load(total, slot * lanes, lanes=lanes) + k.load(register, 0, lanes=lanes)
+                            k.store(total, summed, slot * lanes, lanes=lanes)
+
+                    k.choose(piece == 0, begin, add)
                 step = k.let(sub * plan.steps, "step")
 
-                def whole(row: Any = row, step: Any = step, start: Any = start, acc: Any = acc) -> None:
+                def whole(row: Any = row, step: Any = step, start: Any = start) -> None:
                     for out in range(tile):
                         for v in range(vectors):
-                            value = k.load(acc, (out * vectors + v) * lanes, lanes=lanes)
+                            value = k.load(total, (out * vectors + v) * lanes, lanes=lanes)
                             finish(row * tile + out, start + step + v * lanes, value, lanes)
 
-                def partial(row: Any = row, step: Any = step, start: Any = start, steps: Any = steps, acc: Any = acc) -> None:
-                    tail = k.scratch(tile * plan.steps)
-                    for slot in range(tile * vectors):
-                        k.store(tail, k.load(acc, slot * lanes, lanes=lanes), slot * lanes, lanes=lanes)
-                    with k.loop(tile) as out, k.loop(minimum(steps - step, const(plan.steps, "int64"))) as t:
-                        finish(row * tile + out, start + step + t, tail[out * plan.steps + t], 1)
+                def partial(
+                    row: Any = row, step: Any = step, start: Any = start, steps: Any = steps
+                ) -> None:
+                    rest = minimum(steps - step, const(plan.steps, "int64"))
+                    with k.loop(tile) as out, k.loop(rest) as t:
+                        finish(row * tile + out, start + step + t, total[out * plan.steps + t], 1)
 
                 if contiguous:
                     k.choose(step + plan.steps <= steps, whole, partial)

@@ -72,6 +72,9 @@ def iota(lanes: int) -> Expr:
     return tvm.tirx.Ramp(const(0, "int32"), const(1, "int32"), lanes)
 
 
+_MAX_STACK = 1024  # bytes
+
+
 class Kernel:
     """Builds one PrimFunc; parameters are declared in the order of the call, outputs last."""
 
@@ -109,8 +112,14 @@ class Kernel:
         return T.alloc_buffer((elements,), dtype, layout=None)
 
     def registers(self, elements: int, dtype: str = "float32") -> Any:
-        """A small array that the compiler keeps in registers; index it with constants only."""
-        return T.alloc_buffer((elements,), dtype, scope="local", layout=None)
+        """A small array that the compiler keeps in registers: one vector or a few, indexed with constants only.
+
+        TVM leaves such an array on the stack, where LLVM finds and dissolves it, as long as it is of "global" scope
+        and under a kilobyte; any other goes to the workspace, and every access to memory (three times slower).
+        """
+        if elements * np.dtype(dtype).itemsize >= _MAX_STACK:
+            raise ValueError(f"{elements} elements of {dtype} do not fit registers")
+        return T.alloc_buffer((elements,), dtype, layout=None)
 
     def table(self, values: np.ndarray) -> Any:
         """Constants that loops index: filled once where it stands, row after row."""

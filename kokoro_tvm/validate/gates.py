@@ -123,7 +123,7 @@ class Report:
                             "gate": v.gate,
                             "value": _number(v.value),
                             "limit": _number(v.limit),
-                            "passed": v.passed,
+                            "passed": bool(v.passed),
                         }
                         for v in u.verdicts
                     ],
