@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def say(
-    text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to say; - reads it from standard input.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="WAV file to write.")] = Path(
         "speech.wav"
     ),
@@ -35,8 +35,13 @@ def say(
 ) -> None:
     """Speak a text into a WAV file (32-bit float, so nothing clips)."""
     from kokoro_tvm.runtime import SpeechWarning, Synthesizer, check_output, write_wav
+    from kokoro_tvm.runtime.inputs import check_speed
+    from kokoro_tvm.runtime.noise import check_seed
 
+    # Before anything takes time: what was asked for in vain.
     check_output(output)
+    check_speed(speed)
+    check_seed(seed)
     words = _standard_input() if text == "-" else text
     with warnings.catch_warnings():
         warnings.simplefilter("always", SpeechWarning)

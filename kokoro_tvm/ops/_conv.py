@@ -25,7 +25,6 @@ __all__ = ["convolution", "pack_convolution", "pack_transposed", "transposed_con
 
 _SLAB_FLOATS = 96 * 1024  # what a block may take of the second-level cache
 _BLOCK_VECTORS = 16  # a block is at most this many vectors long
-_TERMS = 128  # summed in one go
 _GROUP_TILES = 8  # output tiles per task where time alone gives too few tasks
 
 
@@ -54,6 +53,15 @@ class _Plan:
     @property
     def reach(self) -> int:
         return (self.taps - 1) * self.dilation
+
+    @property
+    def part(self) -> int:
+        """Input channels summed in one go: the rounding error of a sum grows with its parts, not with its terms.
+
+        Layers of one or few taps make up the text side and the pitch, where errors add up over the utterance.
+        """
+        terms = 32 if self.taps == 1 else 48 if self.taps <= 5 else 128
+        return max(terms // self.taps, 1)
 
     @property
     def block(self) -> int:
@@ -158,13 +166,11 @@ def _emit(
             base = k.let(shift(row), "base")
             with k.loop(ceildiv(steps, plan.steps)) as sub:
                 acc = [k.registers(lanes) for _ in range(tile * vectors)]
-                # Long sums are taken in parts: the rounding error grows with the parts, not with the terms.
-                part = max(_TERMS // plan.taps, 1)
-                with k.loop(ceildiv(plan.channels, part)) as piece:
+                with k.loop(ceildiv(plan.channels, plan.part)) as piece:
                     for register in acc:
                         k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
-                    first_channel = k.let(piece * part)
-                    with k.loop(minimum(const(part, "int64"), plan.channels - first_channel)) as offset_channel:
+                    first_channel = k.let(piece * plan.part)
+                    with k.loop(minimum(const(plan.part, "int64"), plan.channels - first_channel)) as offset_channel:
                         c = k.let(first_channel + offset_channel)
                         origin = k.let(c * plan.pitch + base + sub * plan.steps, "origin")
                         for tap in range(plan.taps):

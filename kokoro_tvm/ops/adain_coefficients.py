@@ -54,19 +54,24 @@ def _kernel(call: Call) -> Any:
             return k.let(result[0])
 
         with k.parallel(channels) as c:
-            mean = k.let(Cast("float32", total(c, lambda value, _: value) / steps), "mean")
+            exact = k.let(total(c, lambda value, _: value) / steps, "exact_mean")
+            mean = k.let(Cast("float32", exact), "mean")
 
             def centred(value: Any, width: int) -> Any:
                 difference = k.let(value - k.splat(mean, width))
                 return difference * difference
 
-            variance = k.let(total(c, centred) / steps, "variance")
-            one = const(1.0, "float32")
-            gain = k.let(one + style[0, c])
-            deviation = Cast("float32", sqrt(variance + const(float(call.attributes["eps"]), "float64")))
+            # About a mean that is rounded the squares are too large by the square of what rounding took.
+            lost = k.let(exact - Cast("float64", mean), "lost")
+            variance = k.let(total(c, centred) / steps - lost * lost, "variance")
+            deviation = sqrt(variance + const(float(call.attributes["eps"]), "float64"))
+            gain = k.let(const(1.0, "float64") + Cast("float64", style[0, c]))
+            scale = k.let(gain * Cast("float64", weight[c]) / deviation)
+            shift = gain * Cast("float64", bias[c]) + Cast("float64", style[0, channels + c])
             k.store(y, mean, 0, c)
-            k.store(y, gain * weight[c] / deviation, 1, c)
-            k.store(y, gain * bias[c] + style[0, channels + c], 2, c)
+            k.store(y, Cast("float32", scale), 1, c)
+            # A rounded mean would shift every step alike, and a shifted pitch drifts away over an utterance.
+            k.store(y, Cast("float32", shift - lost * scale), 2, c)
     return k.build()
 
 
@@ -85,7 +90,9 @@ def adain_coefficients(
     x (1, C, T); style (1, 2C): gamma then beta; weight, bias (C,): the instance norm's own affine part;
     length (1,) int64: statistics are taken over that many steps. The variance is centred (and biased, as in torch).
     """
-    gamma, beta = style[0].chunk(2)
-    variance, mean = torch.var_mean(valid(x, length)[0].double(), dim=-1, correction=0)
-    scale = (1 + gamma) * weight / torch.sqrt(variance + eps).to(x.dtype)
-    return torch.stack([mean.to(x.dtype), scale, (1 + gamma) * bias + beta])
+    gamma, beta = style[0].double().chunk(2)
+    variance, exact = torch.var_mean(valid(x, length)[0].double(), dim=-1, correction=0)
+    mean = exact.to(x.dtype)
+    scale = (1 + gamma) * weight.double() / torch.sqrt(variance + eps)
+    shift = (1 + gamma) * bias.double() + beta - (exact - mean.double()) * scale
+    return torch.stack([mean, scale.to(x.dtype), shift.to(x.dtype)])

@@ -7,7 +7,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor
 
-from kokoro_tvm.ops._kernel import Kernel, const, select, sqrt
+from kokoro_tvm.ops._kernel import Kernel, const, minimum, select, sqrt
 from kokoro_tvm.ops._math import dtype
 from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
 
@@ -16,6 +16,9 @@ __all__ = ["layer_norm"]
 
 def _shape(*, x: Shape, **_: Any) -> Shape:
     return x
+
+
+_PART = 32  # channels summed in one go
 
 
 def _kernel(call: Call) -> Any:
@@ -31,13 +34,18 @@ def _kernel(call: Call) -> Any:
 
         def steps(t: Any, width: int) -> None:
             """Normalises `width` neighbouring steps side by side."""
-            acc = k.registers(width)
+            acc, partial = k.registers(width), k.registers(width)
+            zero = const(0.0, dtype(width))
 
             def average(term: Any) -> Any:
-                k.store(acc, const(0.0, dtype(width)), 0, lanes=width)
-                with k.loop(channels) as c:
-                    value = term(k.load(x, 0, c, t, lanes=width))
-                    k.store(acc, k.load(acc, 0, lanes=width) + value, 0, lanes=width)
+                k.store(acc, zero, 0, lanes=width)
+                with k.loop(-(-channels // _PART)) as part:
+                    k.store(partial, zero, 0, lanes=width)
+                    first = k.let(part * _PART)
+                    with k.loop(minimum(const(_PART, "int64"), channels - first)) as offset:
+                        value = term(k.load(x, 0, first + offset, t, lanes=width))
+                        k.store(partial, k.load(partial, 0, lanes=width) + value, 0, lanes=width)
+                    k.store(acc, k.load(acc, 0, lanes=width) + k.load(partial, 0, lanes=width), 0, lanes=width)
                 return k.let(k.load(acc, 0, lanes=width) * const(1.0 / channels, dtype(width)))
 
             mean = average(lambda value: value)

@@ -20,6 +20,7 @@ def _shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
     return (1, 2 * weight_forward[1], forward[2])
 
 
+_PART = 32  # terms of the recurrent sum taken in one go
 _ROWS = 16  # steps turned into rows at a time
 
 
@@ -66,20 +67,25 @@ def _kernel(call: Call) -> Any:
 
         def step(row: Any, t: Any, rows: Any, weight: Any, h: Any, following: Any, c: Any, reverse: bool) -> None:
             with k.loop(blocks) as block:
-                acc = k.registers(4 * units)
-                for gate in range(4):
-                    for v in range(vectors):
-                        start = k.load(rows, row + gate * hidden + block * units + v * lanes, lanes=lanes)
-                        k.store(acc, start, gate * units + v * lanes, lanes=lanes)
-                with k.loop(hidden) as j:
-                    factor = k.let(k.splat(h[j], lanes))
-                    for gate in range(4):
-                        for v in range(vectors):
-                            at = gate * units + v * lanes
+                total, acc = k.registers(4 * units), k.registers(4 * units)
+                places = [(gate, v, gate * units + v * lanes) for gate in range(4) for v in range(vectors)]
+                for gate, v, at in places:
+                    start = k.load(rows, row + gate * hidden + block * units + v * lanes, lanes=lanes)
+                    k.store(total, start, at, lanes=lanes)
+                with k.loop(-(-hidden // _PART)) as part:
+                    for _, _, at in places:
+                        k.store(acc, const(0.0, dtype(lanes)), at, lanes=lanes)
+                    first = k.let(part * _PART)
+                    with k.loop(minimum(const(_PART, "int64"), hidden - first)) as offset:
+                        j = k.let(first + offset)
+                        factor = k.let(k.splat(h[j], lanes))
+                        for gate, v, at in places:
                             product = factor * k.load(weight, block, j, gate, v * lanes, lanes=lanes)
                             k.store(acc, k.load(acc, at, lanes=lanes) + product, at, lanes=lanes)
+                    for _, _, at in places:
+                        k.store(total, k.load(total, at, lanes=lanes) + k.load(acc, at, lanes=lanes), at, lanes=lanes)
                 for v in range(vectors):
-                    i, f, g, o = (k.load(acc, gate * units + v * lanes, lanes=lanes) for gate in range(4))
+                    i, f, g, o = (k.load(total, gate * units + v * lanes, lanes=lanes) for gate in range(4))
                     at = k.let(block * units + v * lanes)
                     cell = sigmoid(k, f) * k.load(c, at, lanes=lanes) + sigmoid(k, i) * tanh(k, g)
                     cell = k.let(cell)

@@ -31,7 +31,7 @@ def _curve(
         x = block(x, style, length)
         if block.upsample_type != "none":
             length = scaled(length, 2)
-    return ops.conv1d(x, projection.weight, projection.bias, length=length).squeeze(1)
+    return ops.project(x, projection.weight, projection.bias, length)
 
 
 PATCH = method_patch("f0n", 1, {"kokoro.modules.ProsodyPredictor.F0Ntrain": _f0n_train})

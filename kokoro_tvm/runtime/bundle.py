@@ -107,6 +107,8 @@ def read_bundle(path: str | Path) -> Bundle:
     """
     root = Path(path)
     manifest = root / "bundle.json"
+    if root.is_file():
+        raise BundleError(f"{root} is a file; a bundle is a folder. Name the folder: {root.parent}.")
     if not root.is_dir():
         raise BundleError(
             f"There is no bundle at {root}: the folder does not exist. "

@@ -85,6 +85,7 @@ def split_to_fit(phonemes: str, fits: Callable[[str], bool], why: str) -> list[s
     if halves is None:
         raise InputError(
             f"A part of the text {why} and cannot be divided, because it has no place to divide it at: "
-            f"'{phonemes[:40]}…' ({len(phonemes)} symbols). Put spaces or punctuation into it."
+            f"'{phonemes[:40]}…' ({len(phonemes)} symbols). "
+            "Put spaces or punctuation into it, or speak faster."
         )
     return [part for half in halves for part in split_to_fit(half, fits, why)]

@@ -204,7 +204,8 @@ class Synthesizer:
             return True
 
         limits = f"{self.bundle.largest('tokens')} tokens, {self.bundle.largest('frames')} frames"
-        symbols.split_to_fit(text, fits, f"exceeds the largest bucket of this bundle ({limits})")
+        why = f"exceeds the largest bucket of this bundle ({limits}) at speed {speed:g}"
+        symbols.split_to_fit(text, fits, why)
         return pieces
 
     def _plan(self, clock: _Clock, tokens: NDArray[np.int64], ref_s: Floats, speed: float) -> _Piece:

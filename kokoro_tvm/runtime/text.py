@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import re
+import shlex
 import unicodedata
 import warnings
 from collections.abc import Callable
@@ -21,6 +22,7 @@ G2P: TypeAlias = Callable[[str], str]
 
 _SPACY_MODEL = "en_core_web_sm"
 _ESPEAK = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
+_ESPEAK_PACKAGES = "misaki phonemizer-fork espeakng-loader"
 _EXTRAS = {"j": ("misaki.ja", "misaki[ja]"), "z": ("misaki.zh", "misaki[zh]")}
 _WITHOUT_SPACES = frozenset("jz")  # languages that are written without spaces between words
 _LONGEST_WORD = 128  # UTF-8 bytes; espeak-ng drops what a single word has beyond about 160
@@ -76,12 +78,14 @@ def _g2p(code: str) -> G2P:
     if code in "ab":
         if _installed(_SPACY_MODEL):
             return _misaki_english(british=code == "b")
+        g2p = _espeak(_ESPEAK[code])
         warnings.warn(
             f"English phonemes come from espeak-ng, because spaCy's {_SPACY_MODEL} is not installed; "
             "misaki's are nearer to those the model was trained on.",
             SpeechWarning,
             stacklevel=4,
         )
+        return g2p
     if code in _ESPEAK:
         return _espeak(_ESPEAK[code])
     if code in _EXTRAS:
@@ -100,7 +104,7 @@ def _installed(distribution: str) -> bool:
 
 def _misaki_english(british: bool) -> G2P:
     english = _import("misaki.en", "misaki[en]")
-    espeak = _import("misaki.espeak", "misaki espeakng-loader")
+    espeak = _import("misaki.espeak", _ESPEAK_PACKAGES)
     g2p = english.G2P(trf=False, british=british, fallback=espeak.EspeakFallback(british=british), unk="")
 
     def speak(text: str) -> str:
@@ -120,7 +124,7 @@ def _carries_meaning(text: str) -> bool:
 
 
 def _espeak(language: str) -> G2P:
-    g2p = _import("misaki.espeak", "misaki phonemizer-fork espeakng-loader").EspeakG2P(language=language)
+    g2p = _import("misaki.espeak", _ESPEAK_PACKAGES).EspeakG2P(language=language)
     return lambda text: str(g2p(text)[0])
 
 
@@ -137,5 +141,5 @@ def _import(module: str, packages: str) -> Any:
     except ImportError as error:
         raise InputError(
             f"Turning this text into phonemes needs {module}, which cannot be imported ({error}). "
-            f"Run `pip install '{packages}'`, or give phonemes instead of text (--phonemes)."
+            f"Run `pip install {shlex.join(packages.split())}`, or give phonemes instead of text (--phonemes)."
         ) from error

@@ -106,6 +106,15 @@ def test_bad_output_is_refused_before_anything_is_spoken(asked: dict[str, Any], 
     assert asked == {}
 
 
+@pytest.mark.parametrize("options", [{"speed": 0.0}, {"speed": float("nan")}, {"speed": -1.0}, {"seed": -1}])
+def test_bad_numbers_are_refused_before_anything_is_opened(
+    asked: dict[str, Any], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match=f"The {next(iter(options))} should be"):
+        say.say("Hi.", output=tmp_path / "a.wav", **options)
+    assert asked == {}
+
+
 def test_warnings_are_as_before_afterwards(asked: dict[str, Any], tmp_path: Path) -> None:
     before = warnings.showwarning
     say.say("Hi.", output=tmp_path / "a.wav")

@@ -42,6 +42,11 @@ def test_folder_without_manifest(plain_bundle: Path) -> None:
         read_bundle(plain_bundle)
 
 
+def test_a_file_in_place_of_the_folder(plain_bundle: Path) -> None:
+    with pytest.raises(BundleError, match=r"is a file; a bundle is a folder"):
+        read_bundle(plain_bundle / "bundle.json")
+
+
 def test_half_a_manifest(plain_bundle: Path) -> None:
     path = plain_bundle / "bundle.json"
     path.write_bytes(path.read_bytes()[:300])

@@ -1,0 +1,244 @@
+"""What the tests of the operations share: a kernel compiled once and run on arrays that end where memory ends."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import tvm
+import tvm_ffi
+from torch import Tensor
+
+import kokoro_tvm.ops  # noqa: F401  (registers the operations)
+from kokoro_tvm.ops._semantic import Call, SemanticOp, registry
+from kokoro_tvm.target import Machine, resolve, tvm_target
+
+# Every kernel is run as this machine would have it and as a CPU with 8 lanes and 16 registers would, where it can be.
+NATIVE = resolve("native", None, ())
+MACHINES: dict[str, Machine] = {"native": NATIVE}
+if "avx2" in NATIVE.required:
+    MACHINES["avx2"] = resolve("x86-64-v3", None, ())
+ARM = resolve("generic", "aarch64-linux-gnu", ())
+
+machines = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES.keys())
+
+# The axis whose extent an artifact of policy `exact` knows only at run time; y is the result.
+AXES: dict[str, dict[str, int]] = {
+    "adain_coefficients": {"x": 2},
+    "attention": {"query": 2, "key": 2, "value": 2, "y": 2},
+    "conv1d": {"x": 2, "residual": 2, "y": 2},
+    "conv_transpose1d": {"x": 2, "residual": 2, "y": 2},
+    "embedding": {"ids": 1, "y": 2},
+    "gelu": {"x": 2, "y": 2},
+    "harmonic_source": {"f0": 1, "noise": 1, "y": 1},
+    "istft": {"x": 2, "y": 1},
+    "layer_norm": {"x": 2, "y": 2},
+    "linear": {},
+    "lstm": {"forward": 2, "backward": 2, "y": 2},
+    "stft": {"x": 1, "y": 2},
+    "upsample_pool": {"x": 2, "y": 2},
+}
+# Inputs that are as long as the result, not as the operation's first input.
+_LIKE_RESULT = {"residual", "noise"}
+
+Tensors = Mapping[str, Tensor | None]
+Attributes = Mapping[str, Any]
+
+
+def random(*shape: int, seed: int = 1) -> Tensor:
+    """Standard normal float32."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def run(
+    operation: str,
+    tensors: Tensors,
+    attributes: Attributes | None = None,
+    *,
+    dynamic: bool = True,
+    machine: Machine = NATIVE,
+    guard: str = "end",
+) -> np.ndarray:
+    """What the kernel makes of the tensors (None: absent): float32, NaN where it wrote nothing.
+
+    dynamic: the extents along AXES are known only at run time; kernels are kept by everything else in the shapes.
+    guard: the page behind ("end") or before ("start") every argument cannot be touched, so a kernel that leaves
+    its arguments crashes, and pytest's fault handler names the test. Arguments are aligned to one element only.
+    """
+    given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    full = _complete(operation, attributes or {})
+    extents = result_shape(operation, tensors, full)
+    function, packings = _kernel(operation, *_described(operation, given, full, extents, dynamic), machine)
+    arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in given.items()]
+    result = _guarded(np.full(extents, np.nan, np.float32), guard)
+    function(*(tvm_ffi.from_dlpack(_guarded(array, guard)) for array in arrays), tvm_ffi.from_dlpack(result))
+    return result.copy()
+
+
+def reference(operation: str, tensors: Tensors, attributes: Attributes | None = None) -> np.ndarray:
+    """What the operation's torch reference computes in float64."""
+    wide = [t.double() if t is not None and t.dtype == torch.float32 else t for t in tensors.values()]
+    return registry()[operation].torch(*wide, **(attributes or {})).numpy()
+
+
+def result_shape(operation: str, tensors: Tensors, attributes: Attributes) -> tuple[int, ...]:
+    """The extents of the result."""
+    names = registry()[operation].tensors
+    shapes = {n: tuple(tensors[n].shape) if tensors.get(n) is not None else None for n in names}
+    return tuple(registry()[operation].shape(**shapes, **_complete(operation, attributes)))
+
+
+def assert_near(got: np.ndarray, want: np.ndarray, tolerance: float = 2e-6) -> None:
+    """Equal shape, and values within the tolerance relative to the largest; NaN is never near."""
+    assert got.shape == want.shape
+    error = np.abs(got - want).max() / max(np.abs(want).max(), 1e-30)
+    assert error <= tolerance, f"relative error {error:.2e}, allowed {tolerance:.0e}"
+
+
+def check(
+    operation: str,
+    tensors: Tensors,
+    attributes: Attributes | None = None,
+    *,
+    dynamic: bool = True,
+    machine: Machine = NATIVE,
+    tolerance: float = 2e-6,
+) -> np.ndarray:
+    """Runs the kernel and compares it with the float64 reference; returns what the kernel gave."""
+    got = run(operation, tensors, attributes, dynamic=dynamic, machine=machine)
+    assert_near(got, reference(operation, tensors, attributes), tolerance)
+    return got
+
+
+def check_masked(
+    operation: str,
+    tensors: Tensors,
+    attributes: Attributes | None = None,
+    *,
+    length: int,
+    machine: Machine = NATIVE,
+) -> None:
+    """With a length the valid part of the result is, to the last bit, what the valid inputs alone give,
+    whatever stands in their tails (NaN, infinities, huge numbers, zeros)."""
+    full = _complete(operation, attributes or {})
+    alone = sliced(operation, tensors, full, length)
+    want = run(operation, alone, full, machine=machine)
+    axis = AXES[operation].get("y")
+    for fill in (np.nan, np.inf, -1e30, 0.0):
+        filled = dict(tensors)
+        for name, part in alone.items():
+            if name in AXES[operation] and part is not None:
+                axis_of = AXES[operation][name]
+                whole = tensors[name].clone()  # type: ignore[union-attr]
+                whole.narrow(axis_of, part.shape[axis_of], whole.shape[axis_of] - part.shape[axis_of]).fill_(fill)
+                filled[name] = whole
+        filled["length"] = torch.tensor([length])
+        got = run(operation, filled, full, dynamic=False, machine=machine)
+        part = got if axis is None else np.take(got, range(want.shape[axis]), axis)
+        assert part.tobytes() == want.tobytes(), f"{fill} in the tail: {_differences(part, want)}"
+
+
+def sliced(operation: str, tensors: Tensors, attributes: Attributes, length: int) -> dict[str, Tensor | None]:
+    """The tensors cut to their first `length` steps, and what is as long as the result to the result's."""
+    axes = AXES[operation]
+    parts = {
+        name: t.narrow(axes[name], 0, length).contiguous() if t is not None and name in axes else t
+        for name, t in tensors.items()
+        if name not in _LIKE_RESULT and name != "length"
+    }
+    extents = result_shape(operation, parts, attributes)
+    for name in _LIKE_RESULT & set(tensors):
+        whole = tensors[name]
+        if whole is not None:
+            whole = whole.narrow(axes[name], 0, extents[axes["y"]]).contiguous()
+        parts[name] = whole
+    return {name: parts[name] for name in tensors if name in parts}
+
+
+def compiled_for(machine: Machine, operation: str, tensors: Tensors, attributes: Attributes | None = None) -> Any:
+    """The compiled module of the dynamic kernel, for any machine."""
+    given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    full = _complete(operation, attributes or {})
+    extents = result_shape(operation, tensors, full)
+    function = prim_func(operation, *_described(operation, given, full, extents, True), machine)
+    return tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine)).mod
+
+
+def prim_func(
+    operation: str,
+    shapes: tuple[tuple[str, tuple[int | str, ...]], ...],
+    attributes: tuple[tuple[str, Any], ...],
+    extents: tuple[int | str, ...],
+    machine: Machine = NATIVE,
+) -> Any:
+    """An operation's kernel as TIR."""
+    return registry()[operation].kernel(Call(dict(shapes), dict(attributes), extents, machine.features))
+
+
+@cache
+def _kernel(operation: str, shapes: Any, attributes: Any, extents: Any, machine: Machine) -> tuple[Any, Any]:
+    function = prim_func(operation, shapes, attributes, extents, machine)
+    library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
+    call = Call(dict(shapes), dict(attributes), extents, machine.features)
+    return library[function.attrs["global_symbol"]], registry()[operation].packings(call)
+
+
+def _complete(operation: str, attributes: Attributes) -> dict[str, Any]:
+    """The attributes with the defaults of those that are not given."""
+    known = _op(operation).torch._opoverload._schema.arguments
+    defaults = {a.name: a.default_value for a in known if a.name in _op(operation).attributes}
+    return defaults | dict(attributes)
+
+
+def _op(operation: str) -> SemanticOp:
+    return registry()[operation]
+
+
+def _described(
+    operation: str, given: Mapping[str, Tensor], attributes: Attributes, extents: Sequence[int], dynamic: bool
+) -> tuple[Any, Any, Any]:
+    """Shapes, attributes and result extents as a kernel is told them, hashable."""
+
+    def named(name: str, shape: Sequence[int]) -> tuple[int | str, ...]:
+        axis = AXES[operation].get(name) if dynamic else None
+        return tuple(f"{name}_{i}" if i == axis else int(extent) for i, extent in enumerate(shape))
+
+    shapes = tuple((name, named(name, tensor.shape)) for name, tensor in given.items())
+    return shapes, tuple(sorted(attributes.items())), named("y", extents)
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def _guarded(array: np.ndarray, guard: str) -> np.ndarray:
+    """A copy that ends right before, or starts right behind, a page nobody may read or write."""
+    page = mmap.PAGESIZE
+    size = -(-max(array.nbytes, 1) // page) * page
+    memory = mmap.mmap(-1, size + page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    forbidden, start = (address + size, size - array.nbytes) if guard == "end" else (address, page)
+    if _LIBC.mprotect(ctypes.c_void_p(forbidden), ctypes.c_size_t(page), 0):
+        raise OSError(ctypes.get_errno(), "mprotect")
+    copy = np.frombuffer(memory, array.dtype, array.size, start).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _differences(got: np.ndarray, want: np.ndarray) -> str:
+    differing = np.argwhere((got != want) & ~(np.isnan(got) & np.isnan(want)))
+    if not len(differing):
+        return "NaN on both sides"
+    at = tuple(int(i) for i in differing[0])
+    return f"{len(differing)} of {got.size} values differ, first at {at}: {got[at]!r} instead of {want[at]!r}"
+
+
+def lengths(most: int) -> Iterator[int]:
+    """Lengths where something may end: vectors, tiles and blocks of every width, and their neighbours."""
+    edges = {1, 2, 3, 4, 8, 16, 24, 32, 64, 96, 128, 192, 256, 384, 512, 640}
+    return iter(sorted({n + d for n in edges for d in (-1, 0, 1) if 1 <= n + d <= most}))

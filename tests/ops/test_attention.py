@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import check, check_masked, machines, random
+
+HEADS, SIZE = 3, 7
+
+
+def tensors(steps: int, sharpness: float = 1.0) -> dict[str, torch.Tensor | None]:
+    channels = HEADS * SIZE
+    return {
+        "query": random(1, channels, steps) * sharpness,
+        "key": random(1, channels, steps, seed=2),
+        "value": random(1, channels, steps, seed=3),
+    }
+
+
+@machines
+def test_every_length(machine: Machine) -> None:
+    @settings(max_examples=30, deadline=None)
+    @given(st.integers(1, 512))
+    @example(1)
+    @example(8)
+    @example(9)
+    @example(512)
+    def holds(steps: int) -> None:
+        check("attention", tensors(steps), {"heads": HEADS}, machine=machine)
+
+    holds()
+
+
+@machines
+@pytest.mark.parametrize("sharpness", [0.0, 10.0, 1000.0])
+def test_even_and_sharp_weights(sharpness: float, machine: Machine) -> None:
+    """Scores from none to some thousands: all keys weigh the same, or one takes all."""
+    check("attention", tensors(50, sharpness), {"heads": HEADS}, machine=machine, tolerance=2e-6 * max(sharpness, 1))
+
+
+@machines
+def test_far_below_the_largest_score(machine: Machine) -> None:
+    """A common offset of the scores cancels, however large."""
+    given_tensors = tensors(20)
+    given_tensors["key"] = torch.cat([given_tensors["key"][..., :19] - 100, given_tensors["key"][..., 19:]], -1)  # type: ignore[index]
+    check("attention", given_tensors, {"heads": HEADS}, machine=machine, tolerance=1e-4)
+
+
+@machines
+@pytest.mark.parametrize("heads", [1, 12])
+def test_heads(heads: int, machine: Machine) -> None:
+    given_tensors = {n: random(1, heads * 4, 70, seed=i) for i, n in enumerate(("query", "key", "value"))}
+    check("attention", given_tensors, {"heads": heads}, machine=machine)
+
+
+@machines
+def test_masked(machine: Machine) -> None:
+    given_tensors = tensors(130)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 130))
+    @example(1)
+    @example(128)
+    @example(129)
+    @example(130)
+    def holds(length: int) -> None:
+        check_masked("attention", given_tensors, {"heads": HEADS}, length=length, machine=machine)
+
+    holds()
+
+
+def test_static_shape() -> None:
+    check("attention", tensors(33), {"heads": HEADS}, dynamic=False)
+
+
+def test_one_token_attends_to_itself() -> None:
+    given_tensors = tensors(1)
+    got = check("attention", given_tensors, {"heads": HEADS})
+    assert given_tensors["value"] is not None
+    assert np.array_equal(got, given_tensors["value"].numpy())

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import MACHINES, check, check_masked, compiled_for, lengths, machines, random, run
+
+# inputs, outputs, taps, stride, padding, dilation: as Kokoro has them, with odd channel counts where it matters.
+SHAPES = {
+    "one tap": (9, 13, 1, 1, 0, 1),
+    "three taps": (16, 16, 3, 1, 1, 1),
+    "dilated": (11, 9, 7, 1, 9, 3),
+    "far": (8, 8, 11, 1, 25, 5),
+    "one output": (5, 1, 3, 2, 1, 1),
+    "source": (22, 10, 12, 6, 3, 1),
+    "many channels": (150, 3, 3, 1, 1, 1),
+    "no padding": (3, 5, 3, 1, 0, 1),
+}
+EXTRAS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "plain": ((), {}),
+    "bias": (("bias",), {}),
+    "leaky": (("bias", "norm"), {"slope": 0.2}),
+    "snake": (("bias", "norm", "alpha"), {}),
+    "snake alone": (("alpha",), {}),
+    "residual": (("bias", "residual"), {"gain": 0.5**0.5}),
+    "all": (("bias", "norm", "alpha", "residual"), {"gain": 1 / 3}),
+}
+
+
+def tensors(
+    shape: tuple[int, int, int, int, int, int], extras: tuple[str, ...], steps: int
+) -> dict[str, torch.Tensor | None]:
+    inputs, outputs, taps, stride, padding, dilation = shape
+    result = (steps + 2 * padding - dilation * (taps - 1) - 1) // stride + 1
+    made: dict[str, torch.Tensor | None] = {
+        "x": random(1, inputs, steps),
+        "weight": random(outputs, inputs, taps, seed=2) / (inputs * taps) ** 0.5,
+        "bias": random(outputs, seed=3),
+        "norm": random(3, inputs, seed=4),
+        "alpha": random(inputs, seed=5).abs() + 0.1,
+        "residual": random(1, outputs, result, seed=6),
+    }
+    return {n: t if n in ("x", "weight", *extras) else None for n, t in made.items()}
+
+
+def attributes(shape: tuple[int, int, int, int, int, int], more: dict[str, Any]) -> dict[str, Any]:
+    return {"stride": shape[3], "padding": shape[4], "dilation": shape[5], **more}
+
+
+def shortest(shape: tuple[int, int, int, int, int, int]) -> int:
+    _, _, taps, _, padding, dilation = shape
+    return max(1, dilation * (taps - 1) + 1 - 2 * padding)
+
+
+@machines
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_length(name: str, machine: Machine) -> None:
+    shape = SHAPES[name]
+    extras, more = EXTRAS["all"]
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(shortest(shape), 700))
+    @example(shortest(shape))
+    @example(256)
+    @example(257)
+    def holds(steps: int) -> None:
+        check("conv1d", tensors(shape, extras, steps), attributes(shape, more), machine=machine)
+
+    holds()
+
+
+@machines
+@pytest.mark.parametrize("name", EXTRAS)
+def test_every_optional_argument(name: str, machine: Machine) -> None:
+    shape = SHAPES["dilated"]
+    extras, more = EXTRAS[name]
+    for steps in (1, 31, 300):
+        check("conv1d", tensors(shape, extras, steps), attributes(shape, more), machine=machine)
+
+
+@machines
+@pytest.mark.parametrize("name", SHAPES)
+def test_masked(name: str, machine: Machine) -> None:
+    shape = SHAPES[name]
+    extras, more = EXTRAS["all"]
+    given_tensors = tensors(shape, extras, 300)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(shortest(shape), 300))
+    @example(shortest(shape))
+    @example(299)
+    @example(300)
+    def holds(length: int) -> None:
+        check_masked("conv1d", given_tensors, attributes(shape, more), length=length, machine=machine)
+
+    holds()
+
+
+@pytest.mark.parametrize("steps", [1, 33, 513])
+def test_static_shape(steps: int) -> None:
+    shape = SHAPES["dilated"]
+    extras, more = EXTRAS["all"]
+    arguments = tensors(shape, extras, steps), attributes(shape, more)
+    got = check("conv1d", *arguments, dynamic=False)
+    assert got.tobytes() == run("conv1d", *arguments).tobytes()
+
+
+def test_matrix_as_weight() -> None:
+    given_tensors = tensors(SHAPES["one tap"], ("bias",), 45)
+    weight = given_tensors["weight"]
+    assert weight is not None
+    want = run("conv1d", given_tensors)
+    given_tensors["weight"] = weight[:, :, 0].contiguous()
+    assert check("conv1d", given_tensors).tobytes() == want.tobytes()
+
+
+def test_long_sums_stay_precise() -> None:
+    """3072 terms: the error is that of sums of 128, not that of one long sum."""
+    shape = (1024, 4, 3, 1, 1, 1)
+    check("conv1d", tensors(shape, ("bias",), 200), attributes(shape, {}), tolerance=7e-7)
+
+
+def test_stride_with_dilation_is_refused() -> None:
+    shape = (4, 4, 3, 2, 1, 2)
+    with pytest.raises(NotImplementedError, match="stride and dilation together"):
+        run("conv1d", tensors(shape, (), 20), attributes(shape, {}))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("extras", ["plain", "all"])
+def test_accumulators_stay_in_registers(name: str, extras: str) -> None:
+    """The workspace holds the slab and the sums of a tile; accumulators in it would cost three times the time."""
+    shape = SHAPES["three taps"]
+    present, more = EXTRAS[extras]
+    module = compiled_for(MACHINES[name], "conv1d", tensors(shape, present, 64), attributes(shape, more))
+    calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))
+    assert 1 <= len(calls) <= 2
+
+
+def test_every_length_writes_everything() -> None:
+    shape = SHAPES["three taps"]
+    for steps in lengths(100):
+        assert np.isfinite(run("conv1d", tensors(shape, (), steps), attributes(shape, {}))).all()

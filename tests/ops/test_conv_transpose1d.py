@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import MACHINES, check, check_masked, compiled_for, machines, random, run
+
+# inputs, outputs, stride, lead: Kokoro's two upsamplings, a stride of two, odd channel counts.
+SHAPES = {
+    "first": (12, 20, 10, False),
+    "last": (7, 5, 6, True),
+    "small": (5, 9, 2, False),
+    "full tiles": (4, 8, 6, True),
+}
+
+
+def tensors(
+    name: str, steps: int, extras: tuple[str, ...] = ("bias", "residual")
+) -> dict[str, torch.Tensor | None]:
+    inputs, outputs, stride, lead = SHAPES[name]
+    made = {
+        "x": random(1, inputs, steps),
+        "weight": random(inputs, outputs, 2 * stride, seed=2) / (2 * inputs) ** 0.5,
+        "bias": random(outputs, seed=3),
+        "residual": random(1, outputs, steps * stride + lead, seed=4),
+    }
+    return {n: t if n in ("x", "weight", *extras) else None for n, t in made.items()}
+
+
+def attributes(name: str, slope: float = 0.1) -> dict[str, Any]:
+    return {"stride": SHAPES[name][2], "slope": slope, "lead": SHAPES[name][3]}
+
+
+@machines
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_length(name: str, machine: Machine) -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(1, 700))
+    @example(1)
+    @example(2)
+    @example(256)
+    @example(257)
+    def holds(steps: int) -> None:
+        check("conv_transpose1d", tensors(name, steps), attributes(name), machine=machine)
+
+    holds()
+
+
+@machines
+@pytest.mark.parametrize("extras", [(), ("bias",), ("residual",)], ids=["plain", "bias", "residual"])
+def test_every_optional_argument(extras: tuple[str, ...], machine: Machine) -> None:
+    for slope in (0.1, 1.0):
+        check("conv_transpose1d", tensors("last", 31, extras), attributes("last", slope), machine=machine)
+
+
+@machines
+@pytest.mark.parametrize("name", SHAPES)
+def test_masked(name: str, machine: Machine) -> None:
+    given_tensors = tensors(name, 300)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 300))
+    @example(1)
+    @example(257)
+    @example(300)
+    def holds(length: int) -> None:
+        check_masked("conv_transpose1d", given_tensors, attributes(name), length=length, machine=machine)
+
+    holds()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_static_shape(name: str) -> None:
+    arguments = tensors(name, 33), attributes(name)
+    got = check("conv_transpose1d", *arguments, dynamic=False)
+    assert got.tobytes() == run("conv_transpose1d", *arguments).tobytes()
+
+
+def test_lead_is_the_reflection_of_the_second_step() -> None:
+    got = run("conv_transpose1d", tensors("last", 9, ("bias",)), attributes("last"))
+    assert (got[..., 0] == got[..., 2]).all()
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_accumulators_stay_in_registers(name: str) -> None:
+    module = compiled_for(MACHINES[name], "conv_transpose1d", tensors("first", 64), attributes("first"))
+    calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))
+    assert 1 <= len(calls) <= 2

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import machines, random, run
+
+ROWS, CHANNELS = 10, 13
+
+
+@machines
+def test_every_length_and_id(machine: Machine) -> None:
+    """Ids outside the table are taken to its ends: the tail of a masked input may hold anything."""
+    weight = random(ROWS, CHANNELS)
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-2, ROWS + 1), min_size=1, max_size=512))
+    def holds(ids: list[int]) -> None:
+        got = run("embedding", {"weight": weight, "ids": torch.tensor([ids])}, machine=machine)
+        assert np.array_equal(got[0].T, weight.numpy()[np.clip(ids, 0, ROWS - 1)])
+
+    holds()
+
+
+def test_static_shape() -> None:
+    weight, ids = random(ROWS, CHANNELS), torch.tensor([[3, 0, 9]])
+    got = run("embedding", {"weight": weight, "ids": ids}, dynamic=False)
+    assert np.array_equal(got[0].T, weight.numpy()[[3, 0, 9]])

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import check, machines, random, run
+
+
+@machines
+def test_every_length(machine: Machine) -> None:
+    @settings(max_examples=30, deadline=None)
+    @given(st.integers(1, 700))
+    def holds(steps: int) -> None:
+        check("gelu", {"x": random(1, 5, steps) * 3}, machine=machine, tolerance=5e-7)
+
+    holds()
+
+
+@machines
+def test_far_from_zero(machine: Machine) -> None:
+    x = torch.linspace(-60, 60, 4001).reshape(1, 1, -1)
+    got = check("gelu", {"x": x}, machine=machine, tolerance=2e-7)
+    assert np.array_equal(got[x.numpy() > 6], x.numpy()[x.numpy() > 6])
+
+
+def test_static_shape() -> None:
+    x = random(1, 3, 37)
+    assert check("gelu", {"x": x}, dynamic=False).tobytes() == run("gelu", {"x": x}).tobytes()

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import check, check_masked, machines, random, reference, run
+
+LEVELS = {"amplitude": 0.1, "noise_std": 0.003, "voiced_threshold": 10.0}
+
+
+def attributes(upsample: int = 300, rate: int = 24000) -> dict[str, Any]:
+    return {"upsample": upsample, "sample_rate": rate, **LEVELS}
+
+
+def tensors(steps: int, upsample: int = 300, harmonics: int = 9) -> dict[str, torch.Tensor | None]:
+    """Voiced and unvoiced stretches, negative pitches (the predictor's, where it means none) and the threshold."""
+    f0 = torch.where(random(1, steps) > -0.5, 165 + 80 * random(1, steps, seed=2), random(1, steps, seed=3) * 3)
+    f0[:, steps // 2] = 10.0
+    return {
+        "f0": f0,
+        "noise": random(1, steps * upsample, harmonics, seed=4),
+        "weight": random(1, harmonics, seed=5),
+        "bias": random(1, seed=6) * 0.1,
+    }
+
+
+def silent(f0: torch.Tensor, upsample: int) -> dict[str, torch.Tensor | None]:
+    """One harmonic and no noise: the result is tanh(sine of the pitch)."""
+    return {
+        "f0": f0,
+        "noise": torch.zeros(1, f0.shape[1] * upsample, 1),
+        "weight": torch.full((1, 1), 5.0),
+        "bias": torch.zeros(1),
+    }
+
+
+@machines
+def test_every_length(machine: Machine) -> None:
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 200))
+    @example(1)
+    @example(2)
+    @example(8)
+    @example(9)
+    def holds(steps: int) -> None:
+        check("harmonic_source", tensors(steps), attributes(), machine=machine, tolerance=5e-7)
+
+    holds()
+
+
+@machines
+@pytest.mark.parametrize(("upsample", "harmonics"), [(2, 1), (34, 3)])
+def test_other_factors_and_harmonics(upsample: int, harmonics: int, machine: Machine) -> None:
+    given_tensors = tensors(50, upsample, harmonics)
+    check("harmonic_source", given_tensors, attributes(upsample), machine=machine, tolerance=5e-7)
+
+
+@machines
+def test_masked(machine: Machine) -> None:
+    given_tensors = tensors(40)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 40))
+    @example(1)
+    @example(9)
+    @example(40)
+    def holds(length: int) -> None:
+        check_masked("harmonic_source", given_tensors, attributes(), length=length, machine=machine)
+
+    holds()
+
+
+@machines
+def test_phase_stays_precise_for_100_seconds(machine: Machine) -> None:
+    """At a tenth of the sample rate, so that 100 s are cheap; the phase is as large as at the full one."""
+    steps, upsample = 8000, 30
+    given_tensors = tensors(steps, upsample)
+    got = run("harmonic_source", given_tensors, attributes(upsample, 2400), machine=machine)
+    want = reference("harmonic_source", given_tensors, attributes(upsample, 2400))
+    tail = slice(-upsample * 800, None)
+    assert np.abs(got - want)[:, tail].max() <= 5e-7
+    assert np.abs(got - want).max() <= 5e-7
+
+
+@machines
+@pytest.mark.parametrize("pitch", [50.0, 220.0, 123.456, 599.9])
+def test_constant_pitch_for_100_seconds_is_one_sine(pitch: float, machine: Machine) -> None:
+    """The phase of sample t is pitch/rate * (t + 1/2 + upsample/2) turns, still between the ends' half steps."""
+    steps, upsample, rate = 8000, 30, 2400
+    f0 = torch.full((1, steps), pitch)
+    got = run("harmonic_source", silent(f0, upsample), attributes(upsample, rate), machine=machine)[0]
+    hertz = float(np.float32(pitch))
+    position = np.clip(np.arange(steps * upsample) + 0.5 - upsample / 2, 0, (steps - 1) * upsample)
+    turns = np.remainder(hertz / rate * (position + upsample), 1.0)
+    want = np.tanh(0.5 * np.sin(2 * np.pi * turns))
+    assert np.abs(got - want).max() <= 5e-7
+
+
+def test_pitch_is_voiced_above_the_threshold_only() -> None:
+    f0 = torch.tensor([[10.0, 10.1, 9.9, -200.0, 200.0]])
+    given_tensors = silent(f0, 300)
+    got = run("harmonic_source", given_tensors, attributes())[0].reshape(5, 300)
+    assert [bool(step.any()) for step in got] == [False, True, False, False, True]
+
+
+def test_static_shape() -> None:
+    check("harmonic_source", tensors(19), attributes(), dynamic=False, tolerance=5e-7)
+
+
+def test_odd_factors_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="odd upsampling factor"):
+        run("harmonic_source", tensors(3, 15), attributes(15))

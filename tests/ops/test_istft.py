@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import check, check_masked, machines, random, run
+
+SIZES = {"n_fft": 20, "hop": 5}
+BINS = 11
+
+
+@machines
+def test_every_length(machine: Machine) -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(2, 1500))
+    @example(2)
+    @example(3)
+    @example(257)
+    @example(258)
+    def holds(frames: int) -> None:
+        check("istft", {"x": random(1, 2 * BINS, frames)}, SIZES, machine=machine)
+
+    holds()
+
+
+@machines
+def test_magnitudes_over_many_decades_and_large_phases(machine: Machine) -> None:
+    """The model's own: log-magnitudes of -20 to 5; the phase's sine is of any number."""
+    x = random(1, 2 * BINS, 300)
+    x[:, :BINS] = x[:, :BINS] * 5 - 8
+    x[:, BINS:] *= 100
+    check("istft", {"x": x}, SIZES, machine=machine)
+
+
+@machines
+def test_masked(machine: Machine) -> None:
+    tensors = {"x": random(1, 2 * BINS, 301)}
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(2, 301))
+    @example(2)
+    @example(257)
+    @example(301)
+    def holds(length: int) -> None:
+        check_masked("istft", tensors, SIZES, length=length, machine=machine)
+
+    holds()
+
+
+def test_edges_are_divided_by_their_own_window() -> None:
+    """A constant DC bin gives a constant signal from the first to the last sample."""
+    x = torch.full((1, 2 * BINS, 9), -80.0)
+    x[:, 0] = 0.0
+    x[:, BINS:] = 0.0
+    got = run("istft", {"x": x}, SIZES)
+    n = np.arange(20)
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * n / 20)
+    # Sum of the windows over the sum of their squares, with the frames there are at each sample.
+    sums = np.zeros((2, 60))
+    for frame in range(9):
+        sums[:, frame * 5 : frame * 5 + 20] += [window, window**2]
+    want = (sums[0] / np.maximum(sums[1], 1e-30))[10:-10] / 20
+    np.testing.assert_allclose(got[0], want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [{"n_fft": 20, "hop": 8}, {"n_fft": 20, "hop": 4}])
+def test_other_hops_are_refused(sizes: dict[str, int]) -> None:
+    with pytest.raises(NotImplementedError, match="hop must divide half the window"):
+        run("istft", {"x": random(1, 22, 9)}, sizes)

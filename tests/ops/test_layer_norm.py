@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import check, check_masked, machines, random, run
+
+CHANNELS = 21
+
+
+def tensors(steps: int, mean: float = 0.0, spread: float = 1.0) -> dict[str, torch.Tensor | None]:
+    return {
+        "x": random(1, CHANNELS, steps) * spread + mean,
+        "weight": random(CHANNELS, seed=2),
+        "bias": random(CHANNELS, seed=3),
+    }
+
+
+@machines
+@pytest.mark.parametrize("slope", [1.0, 0.2])
+def test_every_length(slope: float, machine: Machine) -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(1, 700))
+    @example(1)
+    def holds(steps: int) -> None:
+        check("layer_norm", tensors(steps), {"eps": 1e-5, "slope": slope}, machine=machine)
+
+    holds()
+
+
+@machines
+@pytest.mark.parametrize(("mean", "spread", "limit"), [(100.0, 0.01, 2e-3), (1e4, 1.0, 2e-3), (0.0, 1e-6, 2e-6)])
+def test_large_means_and_tiny_spreads(mean: float, spread: float, limit: float, machine: Machine) -> None:
+    check("layer_norm", tensors(40, mean, spread), {"eps": 1e-5}, machine=machine, tolerance=limit)
+
+
+@machines
+def test_masked(machine: Machine) -> None:
+    given_tensors = tensors(130)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 130))
+    @example(1)
+    @example(130)
+    def holds(length: int) -> None:
+        check_masked("layer_norm", given_tensors, {"eps": 1e-12, "slope": 0.2}, length=length, machine=machine)
+
+    holds()
+
+
+def test_static_shape() -> None:
+    arguments = tensors(37), {"eps": 1e-5, "slope": 0.2}
+    got = check("layer_norm", *arguments, dynamic=False)
+    assert got.tobytes() == run("layer_norm", *arguments).tobytes()

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import check, check_masked, machines, prim_func, random, run
+
+
+def tensors(hidden: int, steps: int) -> dict[str, torch.Tensor | None]:
+    made: dict[str, torch.Tensor | None] = {}
+    for i, name in enumerate(("forward", "backward")):
+        made[name] = random(1, 4 * hidden, steps, seed=i)
+    for i, name in enumerate(("forward", "backward")):
+        made[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
+        made[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
+    return made
+
+
+@machines
+@pytest.mark.parametrize("hidden", [1, 5, 8, 32, 48])
+def test_hidden_sizes(hidden: int, machine: Machine) -> None:
+    """Sizes that fill two vectors, one, a part of one, and none."""
+    for steps in (1, 2, 40):
+        check("lstm", tensors(hidden, steps), machine=machine)
+
+
+@machines
+def test_every_length(machine: Machine) -> None:
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 300))
+    @example(1)
+    @example(16)
+    @example(17)
+    def holds(steps: int) -> None:
+        check("lstm", tensors(32, steps), machine=machine)
+
+    holds()
+
+
+@machines
+def test_saturated_gates(machine: Machine) -> None:
+    """Gate inputs of some hundreds, as an untrained model would give."""
+    given_tensors = tensors(16, 30)
+    for name in ("forward", "backward"):
+        given_tensors[name] = given_tensors[name] * 100  # type: ignore[operator]
+    check("lstm", given_tensors, machine=machine)
+
+
+@machines
+def test_masked(machine: Machine) -> None:
+    given_tensors = tensors(32, 70)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 70))
+    @example(1)
+    @example(16)
+    @example(70)
+    def holds(length: int) -> None:
+        check_masked("lstm", given_tensors, length=length, machine=machine)
+
+    holds()
+
+
+def test_backward_starts_at_the_last_valid_step() -> None:
+    """Its first hidden state depends on no other step; the forward direction's first does neither."""
+    given_tensors = tensors(8, 9)
+    whole = run("lstm", given_tensors)
+    for length in (1, 4, 9):
+        masked = run("lstm", given_tensors | {"length": torch.tensor([length])}, dynamic=False)
+        one = {n: t[..., length - 1 : length] if n in ("forward", "backward") else t for n, t in given_tensors.items()}
+        alone = run("lstm", {n: t.contiguous() for n, t in one.items()})
+        assert np.array_equal(masked[0, 8:, length - 1], alone[0, 8:, 0])
+        assert np.array_equal(masked[0, :8, :length], whole[0, :8, :length])
+
+
+def test_directions_are_mirror_images() -> None:
+    given_tensors = tensors(8, 21)
+    for name in ("forward", "weight_forward", "bias_forward"):
+        mirrored = given_tensors[name]
+        assert mirrored is not None
+        given_tensors[name.replace("forward", "backward")] = mirrored.flip(-1).contiguous() if name == "forward" else mirrored
+    got = run("lstm", given_tensors)
+    assert np.array_equal(got[0, :8], got[0, 8:, ::-1])
+
+
+def test_static_shape() -> None:
+    check("lstm", tensors(32, 33), dynamic=False)
+
+
+def test_code_does_not_grow_with_the_length() -> None:
+    def text(steps: int | str, length: bool) -> list[str]:
+        shapes: dict[str, tuple[int | str, ...]] = {"forward": (1, 128, steps), "backward": (1, 128, steps)}
+        for name in ("forward", "backward"):
+            shapes |= {f"weight_{name}": (128, 32), f"bias_{name}": (128,)}
+        if length:
+            shapes["length"] = (1,)
+        function = prim_func("lstm", tuple(shapes.items()), (), (1, 64, steps))
+        return re.sub(r"\d+", "#", str(function)).splitlines()
+
+    for masked in (False, True):
+        sizes = {len(text(steps, masked)) for steps in (2, 512, 5120)}
+        assert len(sizes) == 1
+        assert max(sizes) < 1000
+    assert text(16, True) == text(5120, True)
+    assert abs(len(text("t", False)) - len(text(512, False))) < 20

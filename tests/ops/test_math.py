@@ -1,0 +1,180 @@
+"""The largest error of every elementary function, polynomial and rounding together, against float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+
+from kokoro_tvm.ops import _math
+from kokoro_tvm.ops._kernel import Kernel
+from kokoro_tvm.target import Machine, tvm_target
+
+from .support import machines
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sin": _math.sin,
+    "sin_squared": _math.sin_squared,
+    "sin_turns": lambda k, x: _math.sin_cycles(k, _math.reduce_cycles(k, x)),
+    "sin_unit": _math.sin_unit,
+    "cos_unit": _math.cos_unit,
+    "exp": _math.exp,
+    "sigmoid": _math.sigmoid,
+    "tanh": _math.tanh,
+    "atan2": _math.atan2,
+}
+
+
+@cache
+def compiled(name: str, arguments: int, machine: Machine) -> Any:
+    k = Kernel(name, machine.features.lanes)
+    with k:
+        inputs = [k.param(f"x{i}", ("n",)) for i in range(arguments)]
+        y = k.param("y", ("n",))
+
+        def body(at: Any, width: int) -> None:
+            values = [k.let(k.load(x, at, lanes=width)) for x in inputs]
+            k.store(y, _FUNCTIONS[name](k, *values), at, lanes=width)
+
+        k.each(y.shape[0], body)
+    function = k.build()
+    return tvm.compile(tvm.IRModule({name: function}), target=tvm_target(machine))[name]
+
+
+def apply(name: str, machine: Machine, *arguments: np.ndarray) -> np.ndarray:
+    result = np.full(arguments[0].shape, np.nan, np.float32)
+    compiled(name, len(arguments), machine)(*map(tvm_ffi.from_dlpack, (*arguments, result)))
+    return result
+
+
+def spread(low: float, high: float, count: int = 1_000_003) -> np.ndarray:
+    """Values from low to high and, where the range holds zero, ever smaller ones around it."""
+    values = np.linspace(low, high, count).astype(np.float32)
+    if low < 0 < high:
+        tiny = np.geomspace(1e-30, min(-low, high), 100_000).astype(np.float32)
+        values = np.concatenate([values, tiny, -tiny, [0.0]]).astype(np.float32)
+    return np.clip(values, np.float32(low), np.float32(high))
+
+
+@machines
+@pytest.mark.parametrize(
+    ("name", "low", "high", "truth", "limit"),
+    [
+        ("sin", -10, 10, np.sin, 1.5e-7),
+        ("sin", -5000, 5000, np.sin, 1.5e-7),
+        ("sin_squared", -5000, 5000, lambda x: np.sin(x) ** 2, 2e-7),
+        ("sin_turns", 0, 1, lambda x: np.sin(2 * np.pi * x), 2e-7),
+        ("sin_unit", -np.pi / 2, np.pi / 2, np.sin, 1.2e-7),
+        ("cos_unit", -1, 1, np.cos, 1.2e-7),
+        ("sigmoid", -200, 200, lambda x: 1 / (1 + np.exp(-x)), 1.2e-7),
+        ("tanh", -200, 200, np.tanh, 1.5e-7),
+    ],
+)
+def test_absolute_error(
+    name: str, low: float, high: float, truth: Callable[[Any], Any], limit: float, machine: Machine
+) -> None:
+    x = spread(low, high)
+    error = np.abs(apply(name, machine, x) - truth(x.astype(np.float64)))
+    print(name, low, high, error.max())
+    assert error.max() <= limit, f"{error.max():.3e} at {x[error.argmax()]!r}"
+
+
+@machines
+@pytest.mark.parametrize(
+    ("name", "low", "high", "truth", "limit"),
+    [
+        ("exp", -87, 87, np.exp, 2.5e-7),
+        ("tanh", -200, 200, np.tanh, 3e-7),
+        ("sin_unit", -np.pi / 2, np.pi / 2, np.sin, 2.5e-7),
+        ("sin_squared", -1.5, 1.5, lambda x: np.sin(x) ** 2, 4e-7),
+        ("sigmoid", -80, 80, lambda x: 1 / (1 + np.exp(-x)), 4e-7),
+    ],
+)
+def test_relative_error(
+    name: str, low: float, high: float, truth: Callable[[Any], Any], limit: float, machine: Machine
+) -> None:
+    x = spread(low, high)
+    want = truth(x.astype(np.float64))
+    near = np.abs(want) > 1e-35
+    error = np.abs(apply(name, machine, x) - want)[near] / np.abs(want[near])
+    print(name, low, high, error.max())
+    assert error.max() <= limit, f"{error.max():.3e} at {x[near][error.argmax()]!r}"
+
+
+@machines
+def test_exp_saturates(machine: Machine) -> None:
+    x = np.array([-np.inf, -1e30, -88, 88, 1e30, np.inf] * 4, np.float32)
+    got = apply("exp", machine, x)
+    assert np.array_equal(got, apply("exp", machine, np.clip(x, -87, 87)))
+    assert (got[:3] < 2e-38).all()
+    assert np.isfinite(got).all()
+
+
+@machines
+def test_ends_are_exact(machine: Machine) -> None:
+    ends = np.array([-np.inf, -100.0, 0.0, 100.0, np.inf] * 4, np.float32)
+    assert np.array_equal(apply("tanh", machine, ends)[:5], [-1, -1, 0, 1, 1])
+    assert np.array_equal(apply("exp", machine, np.zeros(17, np.float32)), np.ones(17))
+    assert np.array_equal(apply("sin", machine, np.zeros(17, np.float32)), np.zeros(17))
+    sigmoids = apply("sigmoid", machine, ends)[:5]
+    assert np.array_equal(sigmoids[2:], [0.5, 1, 1])
+    assert (sigmoids[:2] < 1e-37).all()
+
+
+@machines
+def test_atan2(machine: Machine) -> None:
+    """Over the whole circle, at magnitudes from 1e-15 to 1e15 and at all ratios."""
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(-np.pi, np.pi, 1_000_003)
+    size = 10 ** rng.uniform(-15, 15, angle.size)
+    y, x = (size * np.sin(angle)).astype(np.float32), (size * np.cos(angle)).astype(np.float32)
+    error = np.abs(apply("atan2", machine, y, x) - np.arctan2(y.astype(np.float64), x.astype(np.float64)))
+    print("atan2", error.max())
+    assert error.max() <= 4e-7
+    ratio = 10 ** rng.uniform(-20, 20, 100_003)
+    y, x = ratio.astype(np.float32), np.ones(ratio.size, np.float32)
+    error = np.abs(apply("atan2", machine, y, x) - np.arctan2(y.astype(np.float64), 1.0))
+    assert error.max() <= 2e-7
+
+
+@machines
+def test_atan2_on_the_axes(machine: Machine) -> None:
+    """A zero y counts as +0, whatever its sign: +pi on the negative side, never -pi."""
+    y = np.array([0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 0.0, -0.0], np.float32)
+    x = np.array([1.0, 1.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0], np.float32)
+    pi, half = np.float32(math.pi), np.float32(math.pi / 2)
+    assert np.array_equal(apply("atan2", machine, y, x), [0, 0, pi, pi, half, -half, 0, 0])
+
+
+@machines
+@pytest.mark.parametrize("name", ["sin", "sin_squared", "exp", "sigmoid", "tanh", "sin_turns"])
+def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> None:
+    """Elements past the last whole vector are computed one by one; masked and exact kernels must agree on them."""
+    x = np.random.default_rng(1).uniform(0, 1, 4 * machine.features.lanes - 1).astype(np.float32)
+    together = apply(name, machine, x)
+    assert np.array_equal(together, np.concatenate([apply(name, machine, x[i : i + 1]) for i in range(x.size)]))
+
+
+@machines
+def test_nothing_reaches_libm(machine: Machine) -> None:
+    """A call to a library function would be made lane by lane."""
+    k = Kernel("everything", machine.features.lanes)
+    with k:
+        x, y = k.param("x", (256,)), k.param("y", (256,))
+
+        def body(at: Any, width: int) -> None:
+            value = k.let(k.load(x, at, lanes=width))
+            for name in ("sin", "sin_squared", "exp", "sigmoid", "tanh"):
+                value = k.let(_FUNCTIONS[name](k, value))
+            k.store(y, _math.atan2(k, value, value), at, lanes=width)
+
+        k.each(256, body)
+    module = tvm.compile(tvm.IRModule({"everything": k.build()}), target=tvm_target(machine)).mod
+    called = {line.split()[-1].lstrip("*%") for line in module.inspect_source("asm").splitlines() if "\tcall" in line}
+    assert not {c for c in called if not c.startswith(("__TVM", "TVM", "everything", "r"))}, called

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import check_masked, machines, random, reference, run
+
+SIZES = {"n_fft": 20, "hop": 5}
+BINS = 11
+
+
+def points(spectrum: np.ndarray) -> np.ndarray:
+    """Magnitude and phase as complex numbers: -pi and pi are one phase, and the phase of nothing is nothing."""
+    return spectrum[:, :BINS] * np.exp(1j * spectrum[:, BINS:].astype(np.float64))
+
+
+def assert_same_points(got: np.ndarray, want: np.ndarray, tolerance: float = 5e-7) -> None:
+    assert got.shape == want.shape
+    assert np.abs(points(got) - points(want)).max() <= tolerance * np.abs(points(want)).max()
+
+
+@machines
+def test_every_length(machine: Machine) -> None:
+    @settings(max_examples=30, deadline=None)
+    @given(st.integers(11, 3000))
+    @example(11)
+    @example(15)
+    @example(1279)
+    @example(1280)
+    def holds(samples: int) -> None:
+        tensors = {"x": random(1, samples)}
+        assert_same_points(
+            run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)
+        )
+
+    holds()
+
+
+@machines
+def test_magnitudes_and_phases_by_themselves(machine: Machine) -> None:
+    tensors = {"x": random(1, 2000)}
+    got, want = run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)
+    assert np.abs(got[:, :BINS] - want[:, :BINS]).max() <= 5e-7 * want[:, :BINS].max()
+    turn = np.remainder(got[:, BINS:] - want[:, BINS:] + math.pi, 2 * math.pi) - math.pi
+    clear = want[:, :BINS] > 1e-2 * want[:, :BINS].max()
+    clear[..., [0, -1]] = False  # there the spectrum is real but for rounding: a sign decides
+    assert np.abs(turn[clear]).max() <= 5e-5
+
+
+@machines
+def test_dc_and_nyquist_are_zero_or_plus_pi(machine: Machine) -> None:
+    phases = run("stft", {"x": random(1, 3000)}, SIZES, machine=machine)[0, BINS:]
+    ends = phases[[0, -1]]
+    assert set(ends.ravel().tolist()) == {0.0, float(np.float32(math.pi))}
+    assert not np.signbit(ends).any()
+    assert (np.abs(phases) <= np.float32(math.pi)).all()
+
+
+@machines
+def test_silence_has_no_magnitude_and_phase_zero(machine: Machine) -> None:
+    got = run("stft", {"x": torch.zeros(1, 100)}, SIZES, machine=machine)
+    assert not got.any()
+
+
+@machines
+def test_masked(machine: Machine) -> None:
+    tensors = {"x": random(1, 1500)}
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(3, 300).map(lambda hops: hops * 5))
+    @example(15)
+    @example(1280)
+    @example(1500)
+    def holds(length: int) -> None:
+        check_masked("stft", tensors, SIZES, length=length, machine=machine)
+
+    holds()
+
+
+def test_static_shape() -> None:
+    tensors = {"x": random(1, 300)}
+    got = run("stft", tensors, SIZES, dynamic=False)
+    assert_same_points(got, reference("stft", tensors, SIZES))
+
+
+def test_another_transform() -> None:
+    sizes = {"n_fft": 16, "hop": 4}
+    tensors = {"x": random(1, 333)}
+    got, want = run("stft", tensors, sizes), reference("stft", tensors, sizes)
+    bins = 9
+    as_points = [s[:, :bins] * np.exp(1j * s[:, bins:]) for s in (got, want)]
+    assert np.abs(as_points[0] - as_points[1]).max() <= 1e-6 * np.abs(as_points[1]).max()

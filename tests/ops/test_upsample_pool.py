@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import check, check_masked, machines, random, run
+
+CHANNELS = 7
+
+
+def tensors(steps: int, norm: bool = True) -> dict[str, torch.Tensor | None]:
+    return {
+        "x": random(1, CHANNELS, steps),
+        "weight": random(CHANNELS, 1, 3, seed=2),
+        "bias": random(CHANNELS, seed=3),
+        "norm": random(3, CHANNELS, seed=4) if norm else None,
+    }
+
+
+@machines
+@pytest.mark.parametrize("norm", [True, False])
+def test_every_length(norm: bool, machine: Machine) -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(1, 700))
+    @example(1)
+    def holds(steps: int) -> None:
+        check("upsample_pool", tensors(steps, norm), {"slope": 0.2}, machine=machine)
+
+    holds()
+
+
+@machines
+def test_masked(machine: Machine) -> None:
+    given_tensors = tensors(130)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 130))
+    @example(1)
+    @example(130)
+    def holds(length: int) -> None:
+        check_masked("upsample_pool", given_tensors, {"slope": 0.2}, length=length, machine=machine)
+
+    holds()
+
+
+def test_static_shape() -> None:
+    for slope in (1.0, 0.2):
+        arguments = tensors(37), {"slope": slope}
+        got = check("upsample_pool", *arguments, dynamic=False)
+        assert got.tobytes() == run("upsample_pool", *arguments).tobytes()
