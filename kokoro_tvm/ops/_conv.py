@@ -17,7 +17,7 @@ import numpy as np
 
 from kokoro_tvm.ops._activation import Activation
 from kokoro_tvm.ops._features import Features
-from kokoro_tvm.ops._kernel import Kernel, ceildiv, const, logical_and, minimum, select
+from kokoro_tvm.ops._kernel import Cast, Kernel, ceildiv, const, logical_and, minimum, select
 from kokoro_tvm.ops._math import dtype
 from kokoro_tvm.ops._semantic import Call, Packing
 
@@ -60,8 +60,13 @@ class _Plan:
 
         Layers of one or few taps make up the text side and the pitch, where errors add up over the utterance.
         """
-        terms = 32 if self.taps == 1 else 48 if self.taps <= 5 else 128
+        terms = 16 if self.taps == 1 else 48 if self.taps <= 5 else 128
         return max(terms // self.taps, 1)
+
+    @property
+    def total_type(self) -> str:
+        """What the parts are added up in: the many layers of BERT are of one tap, and each adds its error."""
+        return "float64" if self.taps == 1 else "float32"
 
     @property
     def block(self) -> int:
@@ -147,6 +152,12 @@ def _emit(
     length: how many steps the stride-1 convolution yields. shift(tile): where in the slab a tile's first tap is.
     contiguous: whether neighbouring steps of a tile are neighbours in the result, and can be written as vectors.
     """
+    def widened(value: Any) -> Any:
+        return Cast(dtype(lanes, "float64"), value) if plan.total_type == "float64" else value
+
+    def narrowed(value: Any, width: int) -> Any:
+        return Cast(dtype(width), value) if plan.total_type == "float64" else value
+
     vectors, lanes, tile = plan.features.tile_vectors, plan.features.lanes, plan.tile
     blocks = k.let(ceildiv(length, plan.block), "blocks")
     group = _group(plan)
@@ -158,7 +169,7 @@ def _emit(
         block = k.let(task // split, "block")
         start = k.let(block * plan.block, "start")
         steps = k.let(minimum(const(plan.block, "int64"), length - start), "steps")
-        slab, total = k.scratch(plan.channels * plan.pitch), k.scratch(tile * plan.steps)
+        slab, total = k.scratch(plan.channels * plan.pitch), k.scratch(tile * plan.steps, plan.total_type)
         fill(slab, start, steps)
         first = k.let((task - block * split) * per_task, "first_tile")
         with k.loop(minimum(per_task, plan.tiles - first)) as offset:
@@ -187,11 +198,12 @@ def _emit(
 
                     def begin(acc: Any = acc) -> None:
                         for slot, register in enumerate(acc):
-                            k.store(total, k.load(register, 0, lanes=lanes), slot * lanes, lanes=lanes)
+                            k.store(total, widened(k.load(register, 0, lanes=lanes)), slot * lanes, lanes=lanes)
 
                     def add(acc: Any = acc) -> None:
                         for slot, register in enumerate(acc):
-                            summed = k.load(total, slot * lanes, lanes=lanes) + k.load(register, 0, lanes=lanes)
+                            summed = k.load(total, slot * lanes, lanes=lanes)
+                            summed = summed + widened(k.load(register, 0, lanes=lanes))
                             k.store(total, summed, slot * lanes, lanes=lanes)
 
                     k.choose(piece == 0, begin, add)
@@ -200,7 +212,7 @@ def _emit(
                 def whole(row: Any = row, step: Any = step, start: Any = start) -> None:
                     for out in range(tile):
                         for v in range(vectors):
-                            value = k.load(total, (out * vectors + v) * lanes, lanes=lanes)
+                            value = narrowed(k.load(total, (out * vectors + v) * lanes, lanes=lanes), lanes)
                             finish(row * tile + out, start + step + v * lanes, value, lanes)
 
                 def partial(
@@ -208,7 +220,7 @@ def _emit(
                 ) -> None:
                     rest = minimum(steps - step, const(plan.steps, "int64"))
                     with k.loop(tile) as out, k.loop(rest) as t:
-                        finish(row * tile + out, start + step + t, total[out * plan.steps + t], 1)
+                        finish(row * tile + out, start + step + t, narrowed(total[out * plan.steps + t], 1), 1)
 
                 if contiguous:
                     k.choose(step + plan.steps <= steps, whole, partial)

@@ -1,4 +1,7 @@
-"""One vector through a fully connected layer: the style's way into every normalisation."""
+"""One vector through a fully connected layer: the style's way into every normalisation.
+
+Summed in float64: what comes out is the same at every step, so its error does not average out over an utterance.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
-from kokoro_tvm.ops._kernel import Kernel, const
+from kokoro_tvm.ops._kernel import Cast, Kernel, const
 from kokoro_tvm.ops._math import dtype
 from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op
 
@@ -37,19 +40,21 @@ def _kernel(call: Call) -> Any:
         weight = k.param("weight", (blocks, inputs, width))
         bias = k.param("bias", (outputs,))
         y = k.param("y", (1, outputs))
+        wide = dtype(lanes, "float64")
         with k.loop(blocks) as block:
-            acc = k.registers(width)
-            for v in range(_BLOCK_VECTORS):
-                k.store(acc, const(0.0, dtype(lanes)), v * lanes, lanes=lanes)
+            acc = [k.registers(lanes, "float64") for _ in range(_BLOCK_VECTORS)]
+            for register in acc:
+                k.store(register, const(0.0, wide), 0, lanes=lanes)
             with k.loop(inputs) as i:
-                factor = k.let(k.splat(x[0, i], lanes))
-                for v in range(_BLOCK_VECTORS):
-                    row = k.load(weight, block, i, v * lanes, lanes=lanes)
-                    k.store(acc, k.load(acc, v * lanes, lanes=lanes) + factor * row, v * lanes, lanes=lanes)
-            for out in range(width):
-                at = k.let(block * width + out)
-                with k.when(at < outputs):
-                    k.store(y, acc[out] + bias[at], 0, at)
+                factor = k.let(k.splat(Cast("float64", x[0, i]), lanes))
+                for v, register in enumerate(acc):
+                    row = Cast(wide, k.load(weight, block, i, v * lanes, lanes=lanes))
+                    k.store(register, k.load(register, 0, lanes=lanes) + factor * row, 0, lanes=lanes)
+            for v, register in enumerate(acc):
+                for lane in range(lanes):
+                    at = k.let(block * width + (v * lanes + lane))
+                    with k.when(at < outputs):
+                        k.store(y, Cast("float32", register[lane] + Cast("float64", bias[at])), 0, at)
     return k.build()
 
 
@@ -68,4 +73,4 @@ def _packings(call: Call) -> Mapping[str, Packing]:
 @semantic_op(shape=_shape, kernel=_kernel, packings=_packings)
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """x @ weight.T + bias. x (1, I); weight (O, I); bias (O,) -> (1, O)."""
-    return F.linear(x, weight, bias)
+    return F.linear(x.double(), weight.double(), bias.double()).to(x.dtype)

@@ -1,0 +1,177 @@
+"""Measures again what the docs show: tables of docs/accuracy.md and docs/performance.md, the spectrograms.
+
+    .venv/bin/pip install -e '.[docs]' && .venv/bin/python docs/refresh.py
+
+reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.validate import Reference, load_reference, snr_db
+from kokoro_tvm.validate.metrics import HOP, magnitude_spectrum
+
+DOCS = Path(__file__).parent
+ARTIFACTS = DOCS.parent / "artifacts"
+WORK = ARTIFACTS / ".build" / "cpu"
+BUNDLE = ARTIFACTS / "cpu"
+RATE = 24000
+FLOOR = -90.0  # dB below the loudest bin, where the pictures turn black
+RUNS = 5
+
+
+def main() -> None:
+    references = [
+        load_reference(p) for p in sorted((ARTIFACTS / "reference/kokoro-82m").glob("*.safetensors"))
+    ]
+    references.sort(key=lambda reference: reference.frames)
+    tts = Synthesizer(BUNDLE)
+    _put(DOCS / "accuracy.md", "speech", _speech_table(references))
+    _put(DOCS / "accuracy.md", "components", _component_table(references))
+    _put(DOCS / "performance.md", "speed", _speed_table(tts, references))
+    _put(DOCS / "performance.md", "build", _build_table())
+    _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
+
+
+def _put(path: Path, name: str, rows: Sequence[Sequence[str]]) -> None:
+    """Replaces the table between `<!-- NAME -->` and `<!-- /NAME -->`."""
+    head, *body = rows
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    text = path.read_text(encoding="utf-8")
+    pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+    replaced, count = re.subn(pattern, lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"{path} has {count} places for the table {name}, not one.")
+    path.write_text(replaced, encoding="utf-8")
+
+
+def _report(path: Path) -> dict[str, Any]:
+    return {u["name"]: u["outputs"] for u in json.loads(path.read_text(encoding="utf-8"))["utterances"]}
+
+
+def _speech_table(references: Sequence[Reference]) -> Iterator[list[str]]:
+    report = _report(WORK / "speech/speech.json")
+    yield ["utterance", "audio", "kokoro-tvm, SNR", "PyTorch float32, SNR", "gain", "magnitude correlation"]
+    for reference in references:
+        audio = report[reference.name]["audio"]
+        decibels = [f"{audio[key]:.1f} dB" for key in ("snr_db", "pytorch_snr_db", "gain_db")]
+        seconds = f"{reference.truth.audio.size / RATE:.2f} s"
+        yield [reference.name, seconds, *decibels, f"{audio['magnitude_correlation']:.7f}"]
+
+
+def _component_table(references: Sequence[Reference]) -> Iterator[list[str]]:
+    yield ["artifact, output", *(f"{r.name}" for r in references)]
+    for path in sorted(WORK.glob("*/validation.json")):
+        report = _report(path)
+        for output in report[references[0].name]:
+            cells = [report[r.name][output] for r in references]
+            values = [f"{c['snr_db']:.0f} ({c['pytorch_snr_db']:.0f}) dB" for c in cells]
+            yield [f"`{path.parent.name}` {output}", *values]
+
+
+def _speed_table(tts: Synthesizer, references: Sequence[Reference]) -> Iterator[list[str]]:
+    """Medians over runs that take turns, so that both meet the same machine; drawing noise counts."""
+    import torch
+
+    from kokoro_tvm.model.kokoro import build_model, load_config, load_state
+
+    checkpoint = ARTIFACTS / "checkpoint/kokoro-82m"
+    torch.set_num_threads(usable_cores())
+    model = build_model(load_config(checkpoint), load_state(checkpoint))
+    columns = [f"`{component}`" for component in tts.bundle.components]
+    yield ["utterance", "audio", *columns, "together", "real-time factor", "stock PyTorch"]
+    for reference in references:
+        tokens, ref_s = torch.from_numpy(reference.tokens), torch.from_numpy(reference.ref_s)
+        seconds = reference.truth.audio.size / RATE
+        timings = []
+        for _ in range(RUNS + 1):
+            started = time.perf_counter()
+            spoken = _speak(tts, reference).timings
+            spoken = spoken | {"all": time.perf_counter() - started}
+            started = time.perf_counter()
+            with torch.inference_mode():
+                model.forward_with_tokens(tokens, ref_s, reference.speed)
+            timings.append(spoken | {"torch": time.perf_counter() - started})
+        # The first run of each warms caches and memory pools.
+        middle = {key: statistics.median(t[key] for t in timings[1:]) for key in timings[0]}
+        factors = [f"{middle[key] / seconds:.3f}" for key in ("all", "torch")]
+        cells = [f"{1e3 * value:.0f} ms" for key, value in middle.items() if key != "torch"]
+        yield [reference.name, f"{seconds:.2f} s", *cells, *factors]
+
+
+def _build_table() -> Iterator[list[str]]:
+    yield ["stage", "seconds"]
+    spent: dict[str, float] = {}
+    for path in (ARTIFACTS / ".build").rglob("*.record.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        recipe, stage = record["stage"].split(".")[:2]
+        if recipe in ("cpu", "kokoro-82m"):
+            spent[stage] = spent.get(stage, 0.0) + record["seconds"]
+    for stage, seconds in sorted(spent.items(), key=lambda item: -item[1]):
+        yield [stage, f"{seconds:.0f}"]
+    yield ["together", f"{sum(spent.values()):.0f}"]
+
+
+def _speak(tts: Synthesizer, reference: Reference) -> Any:
+    return tts.run(reference.tokens[0], reference.ref_s, speed=reference.speed, seed=reference.seed)
+
+
+def _draw(path: Path, tts: Synthesizer, reference: Reference) -> None:
+    """Stock PyTorch float32 and the bundle, each with its difference from the float64 run, on one scale."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from PIL import Image
+
+    truth = reference.truth.audio
+    sides = {
+        "stock PyTorch, float32": reference.dynamic.audio,
+        "kokoro-tvm, float32": _speak(tts, reference).audio,
+    }
+    top = float(magnitude_spectrum(truth).max())
+    figure, axes = pyplot.subplots(2, 2, figsize=(10, 5.4), sharex=True, sharey=True, layout="constrained")
+    for column, (name, audio) in zip(axes.T, sides.items(), strict=True):
+        snr = snr_db(audio, truth)
+        for axis, signal, title in (
+            (column[0], audio, name),
+            (column[1], audio - truth, f"its difference from stock float64: {snr:.1f} dB SNR"),
+        ):
+            image = _spectrogram(axis, signal, top)
+            axis.set_title(title, fontsize=10)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("kHz")
+    for axis in axes[1]:
+        axis.set_xlabel("s")
+    figure.colorbar(image, ax=axes, label="dB below the loudest bin", shrink=0.8, pad=0.01)
+    figure.savefig(path, dpi=80)
+    with Image.open(path) as drawn:  # a palette looks the same at half the size
+        drawn.convert("RGB").quantize(256).save(path, optimize=True)
+
+
+def _spectrogram(axis: Any, signal: NDArray[Any], top: float) -> Any:
+    magnitude = np.maximum(magnitude_spectrum(signal) / top, 10.0 ** (FLOOR / 20))
+    extent = (0.0, len(magnitude) * HOP / RATE, 0.0, RATE / 2e3)
+    decibels = 20 * np.log10(magnitude.T)
+    return axis.imshow(
+        decibels, origin="lower", aspect="auto", extent=extent, vmin=FLOOR, vmax=0.0, cmap="magma"
+    )
+
+
+if __name__ == "__main__":
+    print(f"{platform.machine()}, {usable_cores()} cores")
+    main()

@@ -1,0 +1,89 @@
+"""pyproject.toml declares what the code imports, pinned exactly, and nothing that is not used."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# Imported by name at run time, or tools that are run: no import statement shows them.
+UNSEEN = {"apache-tvm-ffi", "misaki", "phonemizer-fork", "espeakng-loader"}
+TOOLS = {"pytest-benchmark", "ruff", "mypy", "types-pyyaml"}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {normal(re.split(r"[\[=<>~ ]", requirement)[0]) for requirement in requirements}
+
+
+def imported(*places: str) -> set[str]:
+    """Distributions that the files of these places import, also inside functions."""
+    owners = packages_distributions()
+    found = set()
+    files = [
+        p
+        for place in places
+        for p in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
+    ]
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                modules = [node.module]
+            else:
+                continue
+            for module in modules:
+                top = module.partition(".")[0]
+                if top not in sys.stdlib_module_names and top != "kokoro_tvm" and top in owners:
+                    found |= {normal(owner) for owner in owners[top][:1]}
+    return found
+
+
+# pydantic pins its core, and is the only way to get the one that fits.
+RUN = imported("kokoro_tvm", "dodo.py") - {"pydantic-core"}
+DECLARED = names(PROJECT["dependencies"])
+FOR_TESTS = names(PROJECT["optional-dependencies"]["test"])
+
+
+def test_imports_are_declared() -> None:
+    assert RUN <= DECLARED
+    assert imported("tests") - {"pydantic-core"} <= DECLARED | FOR_TESTS
+
+
+def test_nothing_is_declared_in_vain() -> None:
+    assert DECLARED - RUN == UNSEEN
+    assert FOR_TESTS - imported("tests") <= TOOLS
+
+
+@pytest.mark.parametrize("group", ["dependencies", *PROJECT["optional-dependencies"]])
+def test_every_version_is_exact(group: str) -> None:
+    requirements = PROJECT[group] if group == "dependencies" else PROJECT["optional-dependencies"][group]
+    assert [r for r in requirements if not re.fullmatch(r"[A-Za-z0-9_.-]+(\[\w+\])?==[\w.]+", r)] == []
+
+
+def test_versions_in_the_docs_are_those_declared() -> None:
+    declared = {
+        normal(re.split(r"[\[=]", requirement)[0]): requirement.partition("==")[2]
+        for requirement in PROJECT["dependencies"]
+    }
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for name, version in re.findall(r"([\w-]+)==([\w.]+\w)", page.read_text(encoding="utf-8")):
+            assert declared[normal(name)] == version, f"{page.name}: {name}"
+
+
+def test_licence_is_the_whole_text() -> None:
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+    assert PROJECT["license"] == "Apache-2.0"
