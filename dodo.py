@@ -1,6 +1,6 @@
 """The build. `doit` builds the default recipe, `doit NAME` another one, `doit list` shows every stage.
 
-Everything a task needs to know is in recipes/; how stages depend on each other is in kokoro_tvm/build/graph.py.
+Everything a task needs to know is in recipes/; how stages depend on each other: kokoro_tvm/build/graph.py.
 """
 
 from pathlib import Path
@@ -12,4 +12,4 @@ DOIT_CONFIG = doit_config(HERE / "artifacts")
 
 
 def task_recipes():
-    yield from recipe_tasks(HERE / "recipes", HERE / "artifacts")
+    yield from recipe_tasks(HERE / "recipes", HERE / "artifacts", DOIT_CONFIG["reporter"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,12 +31,13 @@ def compile_module(module: Any, machine: Machine, out_path: Path) -> Path:
             raise BuildError(f"{version} could not link {out_path.name}: {error}") from error
         if not partial.is_file() or partial.stat().st_size == 0:
             raise BuildError(f"{version} left no library behind for {out_path.name}; is the disk full?")
-        os.replace(partial, out_path)
+        partial.replace(out_path)
     return out_path
 
 
 def _to_virtual_machine() -> Any:
-    """What is left of Relax becomes instructions of the virtual machine; TVM cannot write modules down past this."""
+    """What is left of Relax becomes instructions of the virtual machine; TVM cannot write modules down past
+    this."""
     return tvm.transform.Sequential(
         [
             relax.transform.LowerRuntimeBuiltin(),

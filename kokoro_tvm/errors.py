@@ -1,4 +1,5 @@
-"""Everything that can go wrong, by who can mend it; the command line turns each into a paragraph and an exit status."""
+"""Everything that can go wrong, by who can mend it; the command line turns each into a paragraph and an exit
+status."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ __all__ = ["BuildError", "BundleError", "InputError", "KokoroTvmError", "RecipeE
 
 
 class KokoroTvmError(Exception):
-    """What happened, where, and what to do about it, in one paragraph; `exit_code` is the process's status."""
+    """What happened, where, and what to do about it, in one paragraph; `exit_code` is the process's
+    status."""
 
     exit_code = 1
 

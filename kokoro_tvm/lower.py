@@ -1,4 +1,5 @@
-"""The lowering stage: an exported program becomes a module of kernels that only code generation is missing from."""
+"""The lowering stage: an exported program becomes a module of kernels that only code generation is missing
+from."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ __all__ = ["Lowered", "Parameter", "lower"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One weight of a component: its name in the folded state dict, and its shape and packing in the module."""
+    """One weight of a component: its name in the folded state dict, and its shape and packing in the
+    module."""
 
     name: str
     dtype: str
@@ -46,7 +48,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Lowered:
-    """module: an IRModule ready for code generation; parameters: its weights, in the order they are passed."""
+    """module: an IRModule ready for code generation; parameters: its weights, in the order they are
+    passed."""
 
     module: Any
     parameters: tuple[Parameter, ...]
@@ -92,7 +95,15 @@ def lower(
     with options:
         module = run(module, passes, context, observe)
     if not parameters:
-        raise BuildError(f"{component}: the pass list {list(passes)} has no select_kernels, so nothing can be compiled")
+        raise BuildError(
+            f"{component}: the pass list {list(passes)} has no select_kernels, so nothing can be compiled"
+        )
+    foreign = [v.name_hint for v in module.get_global_vars() if not v.name_hint.startswith(f"{component}_")]
+    if foreign:
+        raise BuildError(
+            f"{component}: the functions {', '.join(sorted(foreign))} are not named after the component: "
+            "list the passes that make functions (legalize, fuse) before select_kernels, which names them"
+        )
     return Lowered(module, tuple(_parameters(parameters, packings, weights)))
 
 
@@ -122,7 +133,9 @@ def _import(program: torch.export.ExportedProgram, component: str, weights: Mapp
     renamed = tvm.IRModule({tvm.ir.GlobalVar(name): function.with_attr("global_symbol", name)})
     order = [p.name for p in function.params]
     if order[-len(weights) :] != list(weights):
-        raise BuildError(f"{component}: weights are not the last parameters of the imported function: {order}")
+        raise BuildError(
+            f"{component}: weights are not the last parameters of the imported function: {order}"
+        )
     return renamed
 
 
@@ -133,7 +146,9 @@ def _with_manifest(module: Any, component: str, manifest: Mapping[str, Any]) -> 
     return builder.get()
 
 
-def _parameters(parameters: Sequence[Any], packings: Mapping[str, Any], weights: Mapping[str, str]) -> list[Parameter]:
+def _parameters(
+    parameters: Sequence[Any], packings: Mapping[str, Any], weights: Mapping[str, str]
+) -> list[Parameter]:
     result = []
     for parameter in parameters:
         told = packings.get(parameter.name)

@@ -1,7 +1,7 @@
 """The pack stage: a component's weights, each in the layout its kernels read, in one file that can be mapped.
 
-A safetensors file whose tensors are flat and zero-padded to whole cache lines, so that every one of them starts
-on a boundary of 64 bytes in the file, and so in memory once the file is mapped.
+A safetensors file whose tensors are flat and zero-padded to whole cache lines, so that every one of them
+starts on a boundary of 64 bytes in the file, and so in memory once the file is mapped.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ ALIGNMENT = 64  # bytes
 def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray], out_path: Path) -> Path:
     """Writes the weights of one component.
 
-    parameters: what the component's modules take; state: the folded state dict, float32. Raises BuildError for
-    a parameter the checkpoint does not have, or has in another shape than the module wants.
+    parameters: what the component's modules take; state: the folded state dict, float32. Raises BuildError
+    for a parameter the checkpoint does not have, or has in another shape than the module wants.
     """
     packed: dict[str, np.ndarray] = {}
     for parameter in parameters:
@@ -35,7 +35,8 @@ def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray
             array = parameter.packing.pack(array)
         if array.shape != parameter.shape:
             raise BuildError(
-                f"{parameter.name} has shape {array.shape} after packing, the compiled model takes {parameter.shape}"
+                f"{parameter.name} has shape {array.shape} after packing, the compiled model takes "
+                f"{parameter.shape}"
             )
         packed[parameter.name] = array
     _write(packed, out_path)

@@ -1,4 +1,5 @@
-"""From a recipe's target to the machine code is made for: CPU and triple by name, vector features by LLVM's word."""
+"""From a recipe's target to the machine code is made for: CPU and triple by name, vector features by LLVM's
+word."""
 
 from __future__ import annotations
 
@@ -40,11 +41,14 @@ _RELEVANT = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx2", "fma", "f16c
 
 
 def resolve(mcpu: str, mtriple: str | None, mattr: Sequence[str]) -> Machine:
-    """The machine a recipe's target means; `native` is the one this runs on. Raises BuildError for what LLVM lacks."""
+    """The machine a recipe's target means; `native` is the one this runs on. Raises BuildError for what LLVM
+    lacks."""
     triple = mtriple or str(codegen.llvm_get_system_triple())
     cpu = str(codegen.llvm_get_system_cpu()) if mcpu == "native" else mcpu
     if not codegen.llvm_is_valid_cpu(cpu, triple):
-        raise BuildError(f"LLVM knows no CPU {cpu!r} for {triple}: `llc -mtriple={triple} -mcpu=help` lists them")
+        raise BuildError(
+            f"LLVM knows no CPU {cpu!r} for {triple}: `llc -mtriple={triple} -mcpu=help` lists them"
+        )
     target = tvm.target.Target(_target(triple, cpu, mattr))
     had = [f for f in _RELEVANT if codegen.llvm_cpu_has_features([f], target)]
     lanes, registers = next(((n, r) for f, n, r in _VECTOR_FEATURES if f in had), (1, 16))

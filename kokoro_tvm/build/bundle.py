@@ -55,7 +55,9 @@ def describe(
         "context_length": config["plbert"]["max_position_embeddings"],
         "vocabulary": dict(config["vocab"]),
         "voices": _file(voices, "voices.safetensors"),
-        "components": {files.name: _component(files, table[files.name], recipe["length"]) for files in components},
+        "components": {
+            files.name: _component(files, table[files.name], recipe["length"]) for files in components
+        },
         "toolchain": dict(toolchain),
     }
 
@@ -63,12 +65,14 @@ def describe(
 def write_bundle(folder: Path, manifest: Mapping[str, Any], sources: Mapping[str, Path]) -> None:
     """Brings `folder` to hold exactly this bundle; the manifest goes first and comes back last.
 
-    sources: file name in the bundle -> where it is built. Hard links where the file system allows them: they are
-    never written to again, only replaced.
+    sources: file name in the bundle -> where it is built. Hard links where the file system allows them: they
+    are never written to again, only replaced.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "bundle.json").unlink(missing_ok=True)
     for name, source in sources.items():
+        if (folder / name).is_file() and (folder / name).samefile(source):
+            continue  # linked before; renaming one link of a file over another would leave both
         partial = folder / f".{name}.partial"
         partial.unlink(missing_ok=True)
         try:
@@ -77,7 +81,7 @@ def write_bundle(folder: Path, manifest: Mapping[str, Any], sources: Mapping[str
             shutil.copyfile(source, partial)
         partial.replace(folder / name)
     for old in folder.glob("*"):
-        if old.suffix in (".so", ".safetensors") and old.name not in sources:
+        if old.suffix in (".so", ".safetensors", ".partial") and old.name not in sources:
             old.unlink()
     partial = folder / ".bundle.json.partial"
     partial.write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -87,10 +91,14 @@ def write_bundle(folder: Path, manifest: Mapping[str, Any], sources: Mapping[str
 def single_bundle(told: Mapping[str, Any]) -> Bundle:
     """A bundle of one artifact that is not in a bundle yet, for its validation.
 
-    told: recipe, config, machine (as for `describe`), component, bucket, and the paths parameters, weights, library.
+    told: recipe, config, machine (as for `describe`), component, bucket, and the paths parameters, weights
+    and library.
     """
     files = ComponentFiles(
-        told["component"], Path(told["parameters"]), Path(told["weights"]), {told["bucket"]: Path(told["library"])}
+        told["component"],
+        Path(told["parameters"]),
+        Path(told["weights"]),
+        {told["bucket"]: Path(told["library"])},
     )
     config = json.loads(Path(told["config"]).read_text(encoding="utf-8"))
     machine = json.loads(Path(told["machine"]).read_text(encoding="utf-8"))
@@ -147,7 +155,12 @@ def _component(files: ComponentFiles, signature: Any, length: str) -> dict[str, 
 
 
 def _port(tensor: Any) -> dict[str, Any]:
-    return {"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape), "meaning": tensor.meaning}
+    return {
+        "name": tensor.name,
+        "dtype": tensor.dtype,
+        "shape": list(tensor.shape),
+        "meaning": tensor.meaning,
+    }
 
 
 def _ports(entries: Sequence[Mapping[str, Any]]) -> tuple[Port, ...]:

@@ -1,33 +1,35 @@
 """Runs a stage in a process of its own: its log is kept, and nothing it does can take the build down.
 
-The child starts with a fixed hash seed and without address randomisation, so that the same input gives the same
-bytes. It is a plain function by name: `module:function`, called with keyword arguments that JSON can hold.
+A stage is a plain function by name, `module:function`, called with keyword arguments that JSON can hold. Its
+process is forked from a server (kokoro_tvm.build.forkserver) that has imported what takes seconds to import.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import ctypes
-import importlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.errors import BuildError, KokoroTvmError, ValidationError
+import kokoro_tvm.errors
+from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["run_child"]
 
 _TAIL = 15  # lines of the log an error shows
-_ADDR_NO_RANDOMIZE = 0x0040000
-_MARK = "KOKORO_TVM_CHILD"
 _BEAT = 10.0  # seconds between signs of life
+_PATIENCE = 600.0  # seconds the server may take to import and fork
+_PACKAGE = Path(__file__).parents[1]
 
 
 def run_child(
@@ -37,66 +39,46 @@ def run_child(
     timeout_s: float,
     what: str,
     beat: Callable[[float], None] = lambda elapsed: None,
-) -> None:
-    """Calls `function(**arguments)` in a child process, its output in `log`; `beat` is told the seconds so far.
+    preload: Sequence[str] = (),
+) -> float:
+    """Calls `function(**arguments)` in a child process with its output in `log`; seconds of CPU it took.
 
-    Raises the child's own error where it has one to tell, else BuildError saying how it ended and the log's end.
+    beat: told the seconds so far, now and then. preload: modules its server imports beforehand. Raises the
+    child's own error where it has one to tell, else BuildError saying how it ended and the log's end; every
+    message begins with `what` and names the log.
     """
+    log = log.absolute()
     log.parent.mkdir(parents=True, exist_ok=True)
     outcome = log.with_suffix(".error")
     outcome.unlink(missing_ok=True)
-    job = json.dumps({"function": function, "arguments": arguments, "outcome": str(outcome)})
-    environment = os.environ | {"PYTHONHASHSEED": "0"}
-    started = time.monotonic()
-    with log.open("w", encoding="utf-8") as stream:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "kokoro_tvm.build.child"],
-            stdin=subprocess.PIPE,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
-        try:
-            _wait(child, job, started, timeout_s, beat)
-        except subprocess.TimeoutExpired:
-            raise BuildError(f"{what} did not end within {timeout_s:g} s and was stopped.{_end_of(log)}") from None
-        finally:
-            if child.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
-    if child.returncode == 0:
-        return
+    log.write_bytes(b"")
+    job = {"function": function, "arguments": arguments, "log": str(log), "outcome": str(outcome)}
+    child = _Server.current(tuple(preload)).start(job)
+    try:
+        if not child.wait(timeout_s, beat):
+            child.kill()
+            raise BuildError(f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}")
+    finally:
+        child.kill()
+    if child.status == 0:
+        return child.cpu_seconds
+    if child.status is None:
+        raise BuildError(f"{what}: the process it is forked from has died. {child.server.last_words()}")
     if outcome.is_file():
         told = json.loads(outcome.read_text(encoding="utf-8"))
         outcome.unlink()
-        kind = ValidationError if told["exit_code"] == ValidationError.exit_code else BuildError
-        raise kind(f"{what}: {told['message']}")
-    raise BuildError(f"{what} {_manner(child.returncode)}.{_end_of(log)}")
+        kind = getattr(kokoro_tvm.errors, told["error"], None)
+        if not (isinstance(kind, type) and issubclass(kind, KokoroTvmError)):
+            kind = BuildError
+        raise kind(f"{what}: {told['message']} Its log is {log}.")
+    raise BuildError(f"{what}: {_manner(child.status)}.{_end_of(log)}")
 
 
-def _wait(child: Any, job: str, started: float, timeout_s: float, beat: Callable[[float], None]) -> None:
-    with contextlib.suppress(BrokenPipeError):  # a child that died at once tells why in its log
-        child.stdin.write(job)
-        child.stdin.close()
-    while True:
-        elapsed = time.monotonic() - started
-        if elapsed >= timeout_s:
-            raise subprocess.TimeoutExpired(child.args, timeout_s)
-        try:
-            child.wait(min(_BEAT, timeout_s - elapsed))
-            return
-        except subprocess.TimeoutExpired:
-            beat(time.monotonic() - started)
-
-
-def _manner(returncode: int) -> str:
-    if returncode >= 0:
-        return f"failed with exit status {returncode}"
-    hint = " (out of memory?)" if returncode == -signal.SIGKILL else ""
-    return f"was ended by signal {signal.Signals(-returncode).name}{hint}"
+def _manner(status: int) -> str:
+    if status >= 0:
+        return f"failed with exit status {status}"
+    hint = " (out of memory?)" if status == -signal.SIGKILL else ""
+    return f"was ended by signal {signal.Signals(-status).name}{hint}"
 
 
 def _end_of(log: Path) -> str:
@@ -105,34 +87,138 @@ def _end_of(log: Path) -> str:
     return f" The end of its log, {log}:{shown}"
 
 
-def _without_randomisation() -> None:
-    """Starts this very program again with fixed addresses, once; where the system refuses, bytes may differ."""
-    if os.environ.get(_MARK) == "1":
-        return
-    os.environ[_MARK] = "1"
-    if sys.platform == "linux" and ctypes.CDLL(None).personality(_ADDR_NO_RANDOMIZE) != -1:
-        os.execv(sys.executable, [sys.executable, "-m", "kokoro_tvm.build.child"])
+@dataclass
+class _Child:
+    """A job in hand: `pid` once it runs, `status` once it ended (None: its server died)."""
+
+    server: _Server
+    pid: int | None = None
+    status: int | None = None
+    cpu_seconds: float = 0.0
+    started: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self, timeout_s: float, beat: Callable[[float], None]) -> bool:
+        """Whether it ended within the time, counted from its start."""
+        asked = time.monotonic()
+        while not self.started.wait(_BEAT):
+            beat(time.monotonic() - asked)
+            if time.monotonic() - asked > _PATIENCE:
+                return False
+        started = time.monotonic()
+        while (left := started + timeout_s - time.monotonic()) > 0:
+            if self.ended.wait(min(_BEAT, left)):
+                return True
+            beat(time.monotonic() - asked)
+        return self.ended.is_set()
+
+    def kill(self) -> None:
+        """Ends it and what it started, if it still runs."""
+        if self.pid is not None and not self.ended.is_set():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self.ended.wait(_BEAT)
 
 
-def _main() -> int:
-    _without_randomisation()
-    job = json.load(sys.stdin)
-    module, _, name = job["function"].partition(":")
-    try:
-        getattr(importlib.import_module(module), name)(**job["arguments"])
-    except KokoroTvmError as error:
-        traceback.print_exc()
-        Path(job["outcome"]).write_text(
-            json.dumps({"message": str(error), "exit_code": error.exit_code}), encoding="utf-8"
+class _Server:
+    """The parent's side of a fork server. Threads may share it."""
+
+    _all: dict[tuple[str, ...], _Server] = {}  # noqa: RUF012  (a registry)
+    _lock = threading.Lock()
+
+    @classmethod
+    def current(cls, preload: tuple[str, ...]) -> _Server:
+        """The server with these modules imported, as they are now: an edited file means a new server."""
+        with cls._lock:
+            server, sources = cls._all.get(preload), _fingerprint()
+            if server is None or server._lost or server._sources != sources:
+                if server is not None:
+                    server._retire()
+                server = cls._all[preload] = cls(preload, sources)
+            return server
+
+    def __init__(self, preload: tuple[str, ...], sources: int) -> None:
+        self._sources = sources
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (as long-lived as the server)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kokoro_tvm.build.forkserver", json.dumps(preload)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            text=True,
+            env=os.environ | {"PYTHONHASHSEED": "0"},
+            start_new_session=True,
         )
-        return error.exit_code
-    except Exception as error:
-        # The whole trace is in the log; the message is what a reader needs first, and it comes last there.
-        traceback.print_exc()
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 1
-    return 0
+        self._children: dict[int, _Child] = {}
+        self._count = 0
+        self._lost = self._retired = False
+        self._mutex = threading.Lock()
+        threading.Thread(target=self._listen, daemon=True).start()
+        atexit.register(self._close)
+
+    def start(self, job: Mapping[str, Any]) -> _Child:
+        child = _Child(self)
+        with self._mutex:
+            self._count += 1
+            self._children[self._count] = child
+            line = json.dumps({"id": self._count, **job}) + "\n"
+            assert self._process.stdin is not None
+            with contextlib.suppress(OSError):  # a server that is gone is noticed by _listen
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+            if self._lost:
+                self._abandon()
+        return child
+
+    def last_words(self) -> str:
+        """What the server wrote to its standard error."""
+        self._process.wait()
+        self._stderr.seek(0)
+        told = self._stderr.read().decode(errors="replace").splitlines()[-_TAIL:]
+        manner = _manner(self._process.returncode)
+        return f"It {manner}." + "".join(f"\n    {line}" for line in told)
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            told = json.loads(line)
+            with self._mutex:
+                child = self._children[told["id"]]
+                if "pid" in told:
+                    child.pid = told["pid"]
+                    child.started.set()
+                else:
+                    child.status, child.cpu_seconds = told["status"], told["cpu_seconds"]
+                    child.ended.set()
+                    del self._children[told["id"]]
+                    idle = self._retired and not self._children
+            if "status" in told and idle:
+                self._close()
+        with self._mutex:
+            self._lost = True
+            self._abandon()
+
+    def _abandon(self) -> None:
+        for child in self._children.values():
+            child.ended.set()
+            child.started.set()
+        self._children.clear()
+
+    def _retire(self) -> None:
+        with self._mutex:
+            self._retired = True
+            idle = not self._children
+        if idle:
+            self._close()
+
+    def _close(self) -> None:
+        atexit.unregister(self._close)
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process.wait()
 
 
-if __name__ == "__main__":
-    sys.exit(_main())
+def _fingerprint() -> int:
+    """Changes whenever a source file of this package does."""
+    return hash(tuple(sorted((str(p), p.lstat().st_mtime_ns) for p in _PACKAGE.rglob("*.py"))))

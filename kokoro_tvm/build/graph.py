@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +25,7 @@ __all__ = ["RecipeGraph"]
 _OPS = "kokoro_tvm.ops"
 _TORCH = ("torch", "kokoro", "transformers", "numpy")
 _TVM = ("apache-tvm", "apache-tvm-ffi")
+_TELLING = tuple(f"kokoro_tvm.{m}" for m in ("errors", "recipe.checkpoint", "recipe.parts", "recipe.gates"))
 HELLO = "həlˈO wˈɜɹld."
 
 
@@ -38,16 +38,16 @@ class RecipeGraph:
     root: Path
 
     def stages(self) -> tuple[Stage, ...]:
-        """Every stage, each after those it depends on."""
-        specs = self.recipe.artifacts()
+        """Every stage, each after those it depends on; the decoder first, for it takes longest by far."""
+        specs = self.recipe.artifacts()[::-1]
         return (
             self.checkpoint,
             self.machine,
             *(self.export(s) for s in specs),
             *(self.lower(s) for s in specs),
             *(self.compile(s) for s in specs),
-            *(self.pack(c) for c in self.recipe.components),
             self.reference,
+            *(self.pack(c) for c in self.recipe.components),
             *(self.validate(s) for s in specs),
             self.bundle,
             self.speech,
@@ -83,7 +83,7 @@ class RecipeGraph:
             outputs=("weights.safetensors", "voices.safetensors", "config.json"),
             ingredients=lambda: {
                 "checkpoint": told,
-                "sources": source_digests(["kokoro_tvm.model.checkpoint"]),
+                "sources": _sources(["kokoro_tvm.model.checkpoint"]),
                 "versions": versions("torch", "kokoro", "numpy"),
             },
         )
@@ -103,9 +103,10 @@ class RecipeGraph:
             ingredients=lambda: {
                 "target": target,
                 "cpu": _cpu() if target["mcpu"] == "native" else None,
-                "sources": source_digests(["kokoro_tvm.target"], apart=[_OPS]),
+                "sources": _sources(["kokoro_tvm.target"], apart=[_OPS]),
                 "versions": versions(*_TVM),
             },
+            timeout_s=self.recipe.timeout_s,
         )
 
     def export(self, spec: ArtifactSpec) -> Stage:
@@ -123,12 +124,13 @@ class RecipeGraph:
             ingredients=lambda: {
                 "artifact": told,
                 "config": self.checkpoint.sha256("config.json"),
-                "sources": source_digests(
-                    ["kokoro_tvm.export", *(f"kokoro_tvm.patches.{p}" for p in patches)]
+                "sources": _sources(
+                    ["kokoro_tvm.export", *(f"kokoro_tvm.patches.{p}" for p in patches)], apart=[_OPS]
                 ),
                 "versions": versions(*_TORCH),
             },
             after=(self.checkpoint,),
+            timeout_s=self.recipe.timeout_s,
         )
 
     def manifest(self, spec: ArtifactSpec) -> dict[str, Any]:
@@ -141,22 +143,29 @@ class RecipeGraph:
             "project": f"kokoro-tvm {__version__}",
         }
 
-    def lower(self, spec: ArtifactSpec) -> Stage:
-        export, machine, folder = self.export(spec), self.machine, self._folder(spec)
-        told = {
+    def _lowering(self, spec: ArtifactSpec) -> dict[str, Any]:
+        return {
             "component": spec.component,
             "passes": list(self.recipe.passes),
             "pass_context": self.recipe.pass_context.model_dump(mode="json"),
             "manifest": self.manifest(spec),
         }
 
+    def _lowered_from(self, spec: ArtifactSpec) -> dict[str, str]:
+        program, machine = self.export(spec).path("program.pt2"), self.machine.path("machine.json")
+        return {"program": str(program), "machine": str(machine)}
+
+    def lower(self, spec: ArtifactSpec) -> Stage:
+        export, machine, folder = self.export(spec), self.machine, self._folder(spec)
+        told = self._lowering(spec)
+
         def sources() -> dict[str, str]:
-            used = json.loads(export.path("operations.json").read_text(encoding="utf-8"))
+            used = export.read_json("operations.json")
             modules = ["kokoro_tvm.lower", "kokoro_tvm.export"]
             modules += [f"kokoro_tvm.passes.{p}" for p in self.recipe.passes]
             modules += [f"{_OPS}.{o}" for o in used]
             # What only exporting needs has had its say in the program.
-            return source_digests(modules, apart=[_OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches"])
+            return _sources(modules, apart=[_OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches"])
 
         return Stage(
             name=self._named("lower", spec.id),
@@ -164,12 +173,7 @@ class RecipeGraph:
             folder=folder,
             work=folder,
             function="lower",
-            arguments=lambda: told
-            | {
-                "program": str(export.path("program.pt2")),
-                "machine": str(machine.path("machine.json")),
-                "folder": str(folder),
-            },
+            arguments=lambda: told | self._lowered_from(spec) | {"folder": str(folder)},
             outputs=("module.py", "parameters.json"),
             ingredients=lambda: {
                 "lowering": told,
@@ -192,8 +196,8 @@ class RecipeGraph:
             work=folder,
             function="compile_",
             arguments=lambda: {
+                "lowering": self._lowering(spec) | self._lowered_from(spec),
                 "module": str(lower.path("module.py")),
-                "machine": str(machine.path("machine.json")),
                 "out": str(folder / library),
             },
             outputs=(library,),
@@ -201,7 +205,7 @@ class RecipeGraph:
                 "module": lower.sha256("module.py"),
                 "machine": machine.sha256("machine.json"),
                 "linker": linker_version(),
-                "sources": source_digests(["kokoro_tvm.compile"], apart=[_OPS]),
+                "sources": _sources(["kokoro_tvm.compile"], apart=[_OPS]),
                 "versions": versions(*_TVM),
             },
             after=(lower, machine),
@@ -217,8 +221,8 @@ class RecipeGraph:
         out = f"{component}.safetensors"
 
         def operations() -> list[str]:
-            told = json.loads(lowered[0].path("parameters.json").read_text(encoding="utf-8"))
-            return sorted({p["packing"]["operation"] for p in told if p["packing"]})
+            told = lowered[0].read_json("parameters.json")
+            return sorted({f"{_OPS}.{p['packing']['operation']}" for p in told if p["packing"]})
 
         return Stage(
             name=self._named("pack", component),
@@ -235,13 +239,14 @@ class RecipeGraph:
             ingredients=lambda: {
                 "parameters": [s.sha256("parameters.json") for s in lowered],
                 "weights": self.checkpoint.sha256("weights.safetensors"),
-                "sources": source_digests(
-                    ["kokoro_tvm.pack", "kokoro_tvm.patches.weight_norm", *(f"{_OPS}.{o}" for o in operations())],
+                "sources": _sources(
+                    ["kokoro_tvm.pack", "kokoro_tvm.patches.weight_norm", *operations()],
                     apart=[_OPS, "kokoro_tvm.passes", "kokoro_tvm.patches"],
                 ),
                 "versions": versions("numpy", "torch"),
             },
             after=(*lowered, self.checkpoint),
+            timeout_s=self.recipe.timeout_s,
         )
 
     @cached_property
@@ -264,7 +269,7 @@ class RecipeGraph:
             ingredients=lambda: {
                 "utterances": utterances,
                 "checkpoint": {f: self.checkpoint.sha256(f) for f in self.checkpoint.outputs},
-                "sources": source_digests(["kokoro_tvm.validate.compute"]),
+                "sources": _sources(["kokoro_tvm.validate.compute"]),
                 "versions": versions(*_TORCH),
             },
             after=(self.checkpoint,),
@@ -309,7 +314,9 @@ class RecipeGraph:
                 "weights": pack.sha256(pack.outputs[0]),
                 "references": {o: self.reference.sha256(o) for o in self.reference.outputs},
                 "gates": own,
-                "sources": source_digests(["kokoro_tvm.validate.artifact", "kokoro_tvm.runtime.session"]),
+                "sources": _sources(
+                    ["kokoro_tvm.validate.artifact", "kokoro_tvm.runtime.session", "kokoro_tvm.build.bundle"]
+                ),
                 "versions": versions("numpy", "apache-tvm-ffi"),
             },
             after=(compiled, pack, self.reference),
@@ -360,11 +367,12 @@ class RecipeGraph:
                 "parameters": [self.lower(s).sha256("parameters.json") for s in specs],
                 "machine": self.machine.sha256("machine.json"),
                 "validated": [v.sha256("validation.json") for v in validated],
-                "sources": source_digests(["kokoro_tvm.build.bundle"]),
+                "sources": _sources(["kokoro_tvm.build.bundle"]),
                 "versions": versions(*_TVM, *_TORCH),
                 "project": __version__,
             },
             after=(*compiled, *packs, *validated, self.machine, self.checkpoint),
+            timeout_s=self.recipe.timeout_s,
         )
 
     @cached_property
@@ -388,7 +396,7 @@ class RecipeGraph:
                 "bundle": self.bundle.sha256("bundle.json"),
                 "references": {o: self.reference.sha256(o) for o in self.reference.outputs},
                 "gates": {"speech": gates["speech"], "enforce": gates["enforce"]},
-                "sources": source_digests(["kokoro_tvm.validate.artifact", "kokoro_tvm.runtime"]),
+                "sources": _sources(["kokoro_tvm.validate.artifact", "kokoro_tvm.runtime"]),
                 "versions": versions("numpy", "apache-tvm-ffi"),
             },
             after=(self.bundle, self.reference),
@@ -410,11 +418,17 @@ class RecipeGraph:
             ingredients=lambda: {
                 "said": told,
                 "bundle": self.bundle.sha256("bundle.json"),
-                "sources": source_digests(["kokoro_tvm.runtime"]),
+                "sources": _sources(["kokoro_tvm.runtime"]),
                 "versions": versions("numpy", "apache-tvm-ffi"),
             },
             after=(self.speech,),
+            timeout_s=self.recipe.timeout_s,
         )
+
+
+def _sources(modules: Sequence[str], apart: Sequence[str] = ()) -> dict[str, str]:
+    """Digests of these modules' code, less what only carries the recipe's words or puts errors into ours."""
+    return source_digests(modules, apart=[*apart, *_TELLING])
 
 
 def _cpu() -> dict[str, Any]:
@@ -422,5 +436,5 @@ def _cpu() -> dict[str, Any]:
     told: Mapping[str, str] = {}
     lines: Sequence[str] = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     told = {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in lines)}
-    return {key: told.get(key, "") for key in ("vendor_id", "cpu family", "model", "stepping", "flags", "Features")}
-
+    keys = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features")
+    return {key: told.get(key, "") for key in keys}

@@ -24,12 +24,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Record:
-    """ingredients: everything the stage depends on; outputs: every file it wrote; seconds: how long it took."""
+    """ingredients: everything the stage depends on; outputs: every file it wrote; seconds: how long it took;
+    cpu_seconds: how long its process computed, which does not depend on what else the machine did."""
 
     stage: str
     ingredients: Mapping[str, Any]
     outputs: tuple[Output, ...]
     seconds: float
+    cpu_seconds: float
 
     @property
     def digest(self) -> str:
@@ -46,20 +48,30 @@ class Record:
     def write(self, path: Path) -> None:
         """Writes the record, whole or not at all."""
         partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(json.dumps(asdict(self), indent=1, sort_keys=True, ensure_ascii=False), encoding="utf-8")
+        text = json.dumps(asdict(self), indent=1, sort_keys=True, ensure_ascii=False)
+        partial.write_text(text, encoding="utf-8")
         partial.replace(path)
 
     @classmethod
-    def of(cls, stage: str, ingredients: Mapping[str, Any], folder: Path, files: list[str], seconds: float) -> Record:
+    def of(
+        cls,
+        stage: str,
+        ingredients: Mapping[str, Any],
+        folder: Path,
+        files: list[str],
+        seconds: float,
+        cpu: float,
+    ) -> Record:
+        """The record of outputs that were just written."""
         outputs = tuple(Output(f, (folder / f).stat().st_size, file_sha256(folder / f)) for f in files)
-        return cls(stage, ingredients, outputs, round(seconds, 3))
+        return cls(stage, ingredients, outputs, round(seconds, 3), round(cpu, 3))
 
 
 def read_record(path: Path) -> Record | None:
     """The record at `path`; None where there is none that can be read, which means: build it."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        return Record(told["stage"], told["ingredients"], tuple(Output(**o) for o in told["outputs"]), told["seconds"])
+        return Record(**told | {"outputs": tuple(Output(**o) for o in told["outputs"])})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

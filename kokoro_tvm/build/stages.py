@@ -1,16 +1,32 @@
-"""What the child process of each stage does: read files, call the stage, write files. Arguments are plain JSON."""
+"""What the child process of each stage does: read files, call the stage, write files. Arguments are JSON."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.errors import BuildError, ValidationError
 
-__all__ = ["bundle", "checkpoint", "compile_", "export", "lower", "machine", "pack", "reference", "speak", "speech", "validate"]
+if TYPE_CHECKING:
+    from kokoro_tvm.lower import Lowered
+
+__all__ = [
+    "bundle",
+    "checkpoint",
+    "compile_",
+    "export",
+    "lower",
+    "machine",
+    "pack",
+    "reference",
+    "speak",
+    "speech",
+    "validate",
+]
 
 # Heavy packages are imported where they are needed: no stage pays for another's.
 
@@ -52,22 +68,34 @@ def lower(
     dump_ir: str | None = None,
 ) -> None:
     """Writes module.py (TVMScript) and parameters.json; with `dump_ir` also the module after every pass."""
-    from kokoro_tvm.export import load_program
-    from kokoro_tvm.lower import lower as lower_program
-    from kokoro_tvm.target import Machine
-
     count = 0
 
     def dump(name: str, module: Any) -> None:
         nonlocal count
         if dump_ir is not None:
-            target = Path(dump_ir)
-            target.mkdir(parents=True, exist_ok=True)
-            (target / f"{count:02d}-{name}.py").write_text(module.script(show_meta=True), encoding="utf-8")
+            _write(Path(dump_ir, f"{count:02d}-{name}.py"), module.script(show_meta=True))
             count += 1
         _say(f"{name}: {len(module.functions)} functions")
 
-    lowered = lower_program(
+    lowered = _lowered(component, program, machine, passes, pass_context, manifest, dump)
+    _write(Path(folder, "module.py"), lowered.module.script(show_meta=True))
+    _write_json(Path(folder, "parameters.json"), [p.to_json() for p in lowered.parameters])
+
+
+def _lowered(
+    component: str,
+    program: str,
+    machine: str,
+    passes: list[str],
+    pass_context: dict[str, Any],
+    manifest: dict[str, Any],
+    dump: Callable[[str, Any], None],
+) -> Lowered:
+    from kokoro_tvm.export import load_program
+    from kokoro_tvm.lower import lower as lower_program
+    from kokoro_tvm.target import Machine
+
+    return lower_program(
         load_program(Path(program)),
         component=component,
         machine=Machine.from_json(_read_json(Path(machine))),
@@ -76,19 +104,22 @@ def lower(
         manifest=manifest,
         dump=dump,
     )
-    Path(folder, "module.py").write_text(lowered.module.script(show_meta=True), encoding="utf-8")
-    _write_json(Path(folder, "parameters.json"), [p.to_json() for p in lowered.parameters])
 
 
-def compile_(module: str, machine: str, out: str) -> None:
-    """Compiles module.py into a shared library."""
-    import tvm
+def compile_(lowering: dict[str, Any], module: str, out: str) -> None:
+    """Compiles what module.py says into a shared library; lowering: the arguments `lower` made it with.
 
+    TVM takes ten times as long to read a module's script as we take to make the module again, so it is made
+    again and only compared with the script.
+    """
     from kokoro_tvm.compile import compile_module
     from kokoro_tvm.target import Machine
 
-    parsed = tvm.script.from_source(Path(module).read_text(encoding="utf-8"))
-    compile_module(parsed, Machine.from_json(_read_json(Path(machine))), Path(out))
+    made = _lowered(**lowering, dump=lambda name, module: None).module
+    if made.script(show_meta=True) != Path(module).read_text(encoding="utf-8"):
+        raise BuildError(f"lowering once more gave another module than {module}: a pass is not deterministic")
+    _say("lowered; generating code")
+    compile_module(made, Machine.from_json(_read_json(Path(lowering["machine"]))), Path(out))
 
 
 def pack(parameters: list[str], weights: str, out: str) -> None:
@@ -101,15 +132,19 @@ def pack(parameters: list[str], weights: str, out: str) -> None:
     from kokoro_tvm.pack import pack_weights
     from kokoro_tvm.patches.weight_norm import fold_weight_norm
 
-    first, *others = (_read_json(Path(p)) for p in parameters)
-    wanted = [{k: p[k] for k in ("name", "shape")} | {"as": (p["packing"] or {}).get("name")} for p in first]
-    for path, other in zip(parameters[1:], others, strict=True):
-        told = [{k: p[k] for k in ("name", "shape")} | {"as": (p["packing"] or {}).get("name")} for p in other]
-        if told != wanted:
-            raise BuildError(f"{path} packs weights otherwise than {parameters[0]}: buckets could not share them")
+    told = [_read_json(Path(path)) for path in parameters]
+    wanted = [_layout(entries) for entries in told]
+    if any(other != wanted[0] for other in wanted):
+        raise BuildError(
+            f"the buckets pack weights differently and could not share them: {', '.join(parameters)}"
+        )
     with torch.no_grad():
         state = {name: tensor.numpy() for name, tensor in fold_weight_norm(load_file(weights)).items()}
-    pack_weights([Parameter.from_json(p) for p in first], state, Path(out))
+    pack_weights([Parameter.from_json(p) for p in told[0]], state, Path(out))
+
+
+def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(p["name"], p["shape"], (p["packing"] or {}).get("name")) for p in parameters]
 
 
 def reference(checkpoint: str, utterances: list[dict[str, Any]], folder: str) -> None:
@@ -126,9 +161,14 @@ def reference(checkpoint: str, utterances: list[dict[str, Any]], folder: str) ->
     specs = [Utterance.model_validate(u, strict=False) for u in utterances]
     for found in compute_references(config, state, voices, specs, progress=_say):
         save_reference(found, Path(folder, f"{found.name}.safetensors"))
+    for old in Path(folder).glob("*.safetensors"):
+        if old.stem not in {u.name for u in specs}:
+            old.unlink()
 
 
-def validate(bundle: dict[str, Any], references: list[str], gates: dict[str, Any], threads: int, out: str) -> None:
+def validate(
+    bundle: dict[str, Any], references: list[str], gates: dict[str, Any], threads: int, out: str
+) -> None:
     """Compares one artifact with the references; `bundle` describes a bundle of that artifact alone."""
     from kokoro_tvm.build.bundle import single_bundle
     from kokoro_tvm.recipe import Gates
@@ -146,7 +186,9 @@ def validate(bundle: dict[str, Any], references: list[str], gates: dict[str, Any
         first = component.inputs[0].name
         length = inputs[first].shape[-1]
         outputs = session.run(component.name, length, *arrays)
-        return dict(zip((port.name for port in component.outputs), (np.array(o) for o in outputs), strict=True))
+        return dict(
+            zip((port.name for port in component.outputs), (np.array(o) for o in outputs), strict=True)
+        )
 
     loaded = [load_reference(Path(path)) for path in references]
     report = validate_component(
@@ -189,19 +231,38 @@ def bundle(
 
 
 def speech(bundle: str, references: list[str], gates: dict[str, Any], threads: int, out: str) -> None:
-    """Compares what a bundle says with what the stock model says."""
+    """Compares what a bundle says with what the stock model says, on the utterances its buckets can hold."""
+    from dataclasses import replace
+
     from kokoro_tvm.recipe import Gates
-    from kokoro_tvm.runtime import Synthesizer
-    from kokoro_tvm.validate.artifact import validate_speech
-    from kokoro_tvm.validate.gates import write_report
+    from kokoro_tvm.runtime import Speech, Synthesizer, TooLongError
+    from kokoro_tvm.validate.artifact import LONGER, validate_speech
+    from kokoro_tvm.validate.gates import UtteranceReport, write_report
     from kokoro_tvm.validate.reference import load_reference
 
-    tts = Synthesizer(bundle, threads=threads)
-    report = validate_speech(
-        lambda r: tts.run(r.tokens[0], r.ref_s, speed=r.speed, seed=r.seed),
-        [load_reference(Path(path)) for path in references],
-        Gates.model_validate(gates, strict=False),
-    )
+    tts, told = Synthesizer(bundle, threads=threads), Gates.model_validate(gates, strict=False)
+    spoken: dict[str, Speech] = {}
+    fitting, longer = [], []
+    for reference in (load_reference(Path(path)) for path in references):
+        fits = all(reference.length(axis) <= tts.bundle.largest(axis) for axis in ("tokens", "frames"))
+        try:
+            if fits:
+                _say(f"saying {reference.name}")
+                spoken[reference.name] = tts.run(
+                    reference.tokens[0], reference.ref_s, speed=reference.speed, seed=reference.seed
+                )
+        except TooLongError as error:
+            if told.enforce:
+                raise ValidationError(
+                    f"{reference.name} is spoken longer than by the stock model: {error}"
+                ) from error
+            fits = False
+        if fits:
+            fitting.append(reference)
+        else:
+            longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
+    report = validate_speech(lambda r: spoken[r.name], fitting, told)
+    report = replace(report, utterances=(*report.utterances, *longer))
     write_report(report, Path(out))
     report.require()
 
@@ -223,6 +284,11 @@ def _read_json(path: Path) -> Any:
 
 
 def _write_json(path: Path, value: Any) -> None:
+    _write(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False))
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False), encoding="utf-8")
+    partial.write_text(text, encoding="utf-8")
     partial.replace(path)

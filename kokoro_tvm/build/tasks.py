@@ -1,30 +1,37 @@
-"""The stages as doit tasks: one for every stage, and one named after each recipe that stands for all of it."""
+"""The stages as doit tasks: one for every stage, and one named after each recipe, for all of it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import doit.control
+from doit.action import BaseAction
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.build.graph import RecipeGraph
-from kokoro_tvm.build.reporter import LineReporter, say
+from kokoro_tvm.build.reporter import LineReporter
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.recipe import list_recipes, load_recipe
 
 __all__ = ["doit_config", "recipe_tasks"]
 
+_SHARED = ("checkpoint", "reference")  # folders of the models', beside those of the recipes' bundles
+
 
 def doit_config(artifacts: Path) -> dict[str, Any]:
     """Settings of doit: what is current is decided by our records, so its own database hardly matters."""
     artifacts.mkdir(parents=True, exist_ok=True)
+    doit.control.ExecNode = _OrderedNode
     return {
         "default_tasks": ["cpu"],
         "continue": True,
-        "reporter": LineReporter,
+        "reporter": LineReporter(),
         "backend": "json",
         "dep_file": str(artifacts / ".doit.json"),
         "par_type": "thread",
@@ -32,60 +39,111 @@ def doit_config(artifacts: Path) -> dict[str, Any]:
     }
 
 
-def recipe_tasks(recipes: Path, artifacts: Path) -> Iterator[dict[str, Any]]:
-    """Every task of every target recipe in the folder; a recipe that cannot be read is a task that says so."""
+def recipe_tasks(recipes: Path, artifacts: Path, reporter: LineReporter) -> Iterator[dict[str, Any]]:
+    """Every task of every target recipe in the folder; a recipe that cannot be read is a task that says so.
+
+    Raises RecipeError where there is no folder or no recipe in it.
+    """
     seen: set[str] = set()
     for name in list_recipes(recipes):
         try:
-            graph = RecipeGraph(load_recipe(name, recipes), artifacts.resolve(), recipes.resolve().parent)
+            graph = _graph(name, recipes, artifacts)
         except RecipeError as error:
-            yield _broken(name, error)
+            yield _broken(name, error, reporter)
             continue
-        for stage in graph.stages():
+        stages = graph.stages()
+        for stage in stages:
             if stage.name not in seen:  # recipes share their model's checkpoint and references
                 seen.add(stage.name)
-                yield _task(stage)
+                yield _task(stage, reporter)
         yield {
             "basename": name,
             "doc": f"build, validate and bundle the recipe {name}",
-            "actions": [(_tell, [artifacts / name])],
-            "task_dep": [stage.name for stage in graph.stages()],
+            "actions": [_Action(partial(_conclude, reporter, graph.bundle_folder))],
+            "task_dep": [stage.name for stage in stages],
             # Always told, never counted as work.
             "uptodate": [False],
         }
 
 
-def _task(stage: Stage) -> dict[str, Any]:
+def _graph(name: str, recipes: Path, artifacts: Path) -> RecipeGraph:
+    if name in _SHARED:
+        raise RecipeError(f"{recipes / name}.yaml: artifacts/{name} is taken; give the recipe another name")
+    return RecipeGraph(load_recipe(name, recipes), artifacts.resolve(), recipes.resolve().parent)
+
+
+def _task(stage: Stage, reporter: LineReporter) -> dict[str, Any]:
+    def build() -> Any:
+        try:
+            stage.run(lambda elapsed: reporter.beat(stage.name))
+        except KokoroTvmError as error:
+            reporter.failed(stage.name, error)
+            return TaskFailed(str(error))
+        return None
+
     return {
         "basename": stage.name,
         "doc": stage.doc,
-        "actions": [(_run, [stage])],
+        "actions": [_Action(build)],
         "task_dep": [s.name for s in stage.after],
         "targets": [str(stage.path(o)) for o in stage.outputs],
         "uptodate": [stage.is_current],
     }
 
 
-def _broken(name: str, error: RecipeError) -> dict[str, Any]:
-    return {
-        "basename": name,
-        "doc": "cannot be read: run it, or `kokoro-tvm recipe check`, to see why",
-        "actions": [lambda: TaskFailed(str(error))],
-    }
+def _broken(name: str, error: RecipeError, reporter: LineReporter) -> dict[str, Any]:
+    task = re.sub(r"[^a-z0-9_-]", "_", name)  # what is wrong may be the name
 
-
-def _run(stage: Stage) -> Any:
-    started = time.monotonic()
-    try:
-        stage.run(lambda elapsed: say(stage.name, f"still running, {elapsed:.0f} s"))
-    except KokoroTvmError as error:
+    def tell() -> Any:
+        reporter.failed(task, error)
         return TaskFailed(str(error))
-    say(stage.name, f"done in {time.monotonic() - started:.1f} s")
-    return None
+
+    doc = "cannot be read: run it, or `kokoro-tvm recipe check`, to see why"
+    return {"basename": task, "doc": doc, "actions": [_Action(tell)]}
 
 
-def _tell(folder: Path) -> None:
-    LineReporter.conclusion.append(
-        f"The bundle is {folder}, and it says hello in {folder / 'hello.wav'}.\n"
-        f'Next: .venv/bin/kokoro-tvm say --bundle {folder} -o speech.wav "Anything you like."'
+class _OrderedNode(doit.control.ExecNode):
+    """A task in doit's queue; those that waited for it go on in the graph's order, not in that of a set.
+
+    Side by side, the longest compile then starts first, and is not what all wait for at the end.
+    """
+
+    def __init__(self, task: Any, parent: Any) -> None:
+        super().__init__(task, parent)
+        self.waiting_me = _OrderedSet()
+
+
+class _OrderedSet(dict[Any, None]):
+    def add(self, item: Any) -> None:
+        self.setdefault(item)
+
+
+class _Action(BaseAction):
+    """Calls a function and leaves sys.stdout alone: doit's own action swaps it, under all threads."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+        self.task = self.out = self.err = self.result = None
+        self.values: dict[str, Any] = {}
+
+    def execute(self, out: Any = None, err: Any = None) -> Any:
+        result = self.function()
+        return result if isinstance(result, TaskFailed) else None
+
+    def __str__(self) -> str:
+        return repr(self.function)
+
+
+def _conclude(reporter: LineReporter, folder: Path) -> None:
+    command = _shortest(Path(sys.executable).with_name("kokoro-tvm"))
+    bundle = _shortest(folder)
+    reporter.conclusion.append(
+        f"The bundle is {bundle}, and it says hello in {bundle / 'hello.wav'}.\n"
+        f'Next: {command} say --bundle {bundle} -o speech.wav "Anything you like."'
     )
+
+
+def _shortest(path: Path) -> Path:
+    """As one would type it from here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

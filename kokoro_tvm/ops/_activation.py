@@ -29,7 +29,8 @@ def activate(x: Tensor, norm: Tensor | None, alpha: Tensor | None, slope: float)
 
 
 class Activation:
-    """The same on TIR values; `channel` reads the coefficients once, the result maps a value of that channel."""
+    """The same on TIR values; `channel` reads the coefficients once, the result maps a value of that
+    channel."""
 
     def __init__(self, norm: Any | None, alpha: Any | None, slope: float) -> None:
         self._norm, self._alpha, self._slope = norm, alpha, slope
@@ -51,7 +52,9 @@ class Activation:
             if a is not None:
                 return value + _math.sin_squared(k, k.splat(a, lanes) * value) * k.splat(inverse, lanes)
             if slope != 1.0:
-                return select(value > const(0.0, _math.dtype(lanes)), value, value * const(slope, _math.dtype(lanes)))
+                return select(
+                    value > const(0.0, _math.dtype(lanes)), value, value * const(slope, _math.dtype(lanes))
+                )
             return value
 
         return apply

@@ -1,10 +1,10 @@
 """The convolution kernels: register tiles over a slab of activated input.
 
-Time is cut into blocks. For each block the needed steps of every input channel are activated once and laid into a
-slab, zeros where they lie outside the valid part, so edges, short lengths and lengths known only at run time need
-no special case. A tile of output channels x time steps then stays in registers over all input channels and taps.
-A stride becomes more channels (one per residue), a transposed convolution more output channels (one set per phase),
-so that one inner loop serves all three.
+Time is cut into blocks. For each block the needed steps of every input channel are activated once and laid
+into a slab, zeros where they lie outside the valid part, so edges, short lengths and lengths known only at
+run time need no special case. A tile of output channels x time steps then stays in registers over all input
+channels and taps. A stride becomes more channels (one per residue), a transposed convolution more output
+channels (one set per phase), so that one inner loop serves all three.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class _Plan:
 
     @property
     def part(self) -> int:
-        """Input channels summed in one go: the rounding error of a sum grows with its parts, not with its terms.
+        """Input channels summed in one go: the rounding error of a sum grows with its parts, not with its
+        terms.
 
         Layers of one or few taps make up the text side and the pitch, where errors add up over the utterance.
         """
@@ -87,7 +88,8 @@ def _group(plan: _Plan) -> int:
 
 
 def _pack(weight: np.ndarray, tile: int) -> np.ndarray:
-    """(outputs, channels, taps) -> (tiles, channels, taps, tile), zero rows where outputs do not fill a tile."""
+    """(outputs, channels, taps) -> (tiles, channels, taps, tile), zero rows where outputs do not fill a
+    tile."""
     outputs, channels, taps = weight.shape
     padded = np.zeros((-(-outputs // tile) * tile, channels, taps), np.float32)
     padded[:outputs] = weight
@@ -95,7 +97,8 @@ def _pack(weight: np.ndarray, tile: int) -> np.ndarray:
 
 
 def _residues(weight: np.ndarray, stride: int) -> np.ndarray:
-    """A strided convolution as one of stride 1 over `stride` times the channels (channel-major, residue-minor)."""
+    """A strided convolution as one of stride 1 over `stride` times the channels (channel-major,
+    residue-minor)."""
     outputs, channels, taps = weight.shape
     folded = -(-taps // stride)
     padded = np.zeros((outputs, channels, folded * stride), weight.dtype)
@@ -129,7 +132,8 @@ def pack_convolution(call: Call) -> Packing:
 def pack_transposed(call: Call) -> Packing:
     tile, stride = call.features.tile_channels, int(call.attributes["stride"])
     return Packing(
-        f"transposed_convolution(tile={tile}, stride={stride})", lambda w: _pack(_phases(w, stride, tile), tile)
+        f"transposed_convolution(tile={tile}, stride={stride})",
+        lambda w: _pack(_phases(w, stride, tile), tile),
     )
 
 
@@ -147,10 +151,13 @@ def _emit(
     shift: Callable[[Any], Any],
     contiguous: bool,
 ) -> None:
-    """The loops all convolutions share: `fill(slab, start, steps)`, tiles, `finish(output, step, value, lanes)`.
+    """The loops all convolutions share: `fill(slab, start, steps)`, tiles, `finish(output, step, value,
+    lanes)`.
 
-    length: how many steps the stride-1 convolution yields. shift(tile): where in the slab a tile's first tap is.
-    contiguous: whether neighbouring steps of a tile are neighbours in the result, and can be written as vectors.
+    length: how many steps the stride-1 convolution yields. shift(tile): where in the slab a tile's first tap
+    is.
+    contiguous: whether neighbouring steps of a tile are neighbours in the result, and can be written as
+    vectors.
     """
     def widened(value: Any) -> Any:
         return Cast(dtype(lanes, "float64"), value) if plan.total_type == "float64" else value
@@ -181,7 +188,8 @@ def _emit(
                     for register in acc:
                         k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
                     first_channel = k.let(piece * plan.part)
-                    with k.loop(minimum(const(plan.part, "int64"), plan.channels - first_channel)) as offset_channel:
+                    terms = minimum(const(plan.part, "int64"), plan.channels - first_channel)
+                    with k.loop(terms) as offset_channel:
                         c = k.let(first_channel + offset_channel)
                         origin = k.let(c * plan.pitch + base + sub * plan.steps, "origin")
                         for tap in range(plan.taps):
@@ -198,7 +206,8 @@ def _emit(
 
                     def begin(acc: Any = acc) -> None:
                         for slot, register in enumerate(acc):
-                            k.store(total, widened(k.load(register, 0, lanes=lanes)), slot * lanes, lanes=lanes)
+                            summed = widened(k.load(register, 0, lanes=lanes))
+                            k.store(total, summed, slot * lanes, lanes=lanes)
 
                     def add(acc: Any = acc) -> None:
                         for slot, register in enumerate(acc):
@@ -220,7 +229,8 @@ def _emit(
                 ) -> None:
                     rest = minimum(steps - step, const(plan.steps, "int64"))
                     with k.loop(tile) as out, k.loop(rest) as t:
-                        finish(row * tile + out, start + step + t, narrowed(total[out * plan.steps + t], 1), 1)
+                        value = narrowed(total[out * plan.steps + t], 1)
+                        finish(row * tile + out, start + step + t, value, 1)
 
                 if contiguous:
                     k.choose(step + plan.steps <= steps, whole, partial)
@@ -277,11 +287,21 @@ def convolution(call: Call) -> Any:
 
 
 def _fill_slab(
-    k: Kernel, plan: _Plan, slab: Any, x: Any, activation: Activation, origin: Any, given: Any, stride: int, steps: Any
+    k: Kernel,
+    plan: _Plan,
+    slab: Any,
+    x: Any,
+    activation: Activation,
+    origin: Any,
+    given: Any,
+    stride: int,
+    steps: Any,
 ) -> None:
-    """Lays activated input into the slab: slab[c*stride + r][j] = act(x[c][origin + j*stride + r]), zeros outside."""
+    """Lays activated input into the slab: slab[c*stride + r][j] = act(x[c][origin + j*stride + r]), zeros
+    outside."""
     lanes = plan.features.lanes
-    # Tiles read whole vectors past the last step; what they read must be finite, so rows are filled to a tile's end.
+    # Tiles read whole vectors past the last step; what they read must be finite, so rows are filled to a
+    # tile's end.
     width = k.let(ceildiv(steps, plan.steps) * plan.steps + (plan.pitch - plan.block), "width")
     with k.loop(plan.channels // stride) as c:
         apply = activation.channel(k, c)
@@ -290,18 +310,24 @@ def _fill_slab(
             if stride > 1:
                 with k.loop(width) as j:
                     at = k.let(origin + j * stride + residue)
-                    _store_or_zero(k, slab, row + j, at, given, lambda at=at: apply(x[0, c, at], 1))
+
+                    def activated(at: Any = at) -> Any:
+                        return apply(x[0, c, at], 1)
+
+                    _store_or_zero(k, slab, row + j, at, given, activated)
                 continue
             with k.loop(width // lanes) as j:
                 at = k.let(origin + j * lanes)
 
                 def inside(at: Any = at, j: Any = j, row: Any = row) -> None:
-                    k.store(slab, apply(k.load(x, 0, c, at, lanes=lanes), lanes), row + j * lanes, lanes=lanes)
+                    value = apply(k.load(x, 0, c, at, lanes=lanes), lanes)
+                    k.store(slab, value, row + j * lanes, lanes=lanes)
 
                 def across(at: Any = at, j: Any = j, row: Any = row) -> None:
                     with k.loop(lanes) as lane:
                         here = k.let(at + lane)
-                        _store_or_zero(k, slab, row + j * lanes + lane, here, given, lambda: apply(x[0, c, here], 1))
+                        index = row + j * lanes + lane
+                        _store_or_zero(k, slab, index, here, given, lambda: apply(x[0, c, here], 1))
 
                 k.choose(logical_and(at >= 0, at + lanes <= given), inside, across)
 

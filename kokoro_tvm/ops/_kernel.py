@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm.script.ir_builder import IRBuilder
-from tvm.script.ir_builder import tirx as T  # noqa: N812  (TVM's own habit)
+from tvm.script.ir_builder import tirx as T
 
 __all__ = [
     "Cast",
@@ -104,7 +104,7 @@ class Kernel:
 
     def param(self, name: str, shape: Sequence[Expr | str], dtype: str = "float32") -> Any:
         """A tensor parameter; a string in its shape is an extent known at run time."""
-        extents = [T.var("int64", s) if isinstance(s, str) else s for s in shape]
+        extents = [tvm.tirx.Var(s, "int64") if isinstance(s, str) else s for s in shape]
         return T.arg(name, T.buffer(extents, dtype, align=4, layout=None, buffer_name=name))
 
     def scratch(self, elements: Expr, dtype: str = "float32") -> Any:
@@ -112,10 +112,12 @@ class Kernel:
         return T.alloc_buffer((elements,), dtype, layout=None)
 
     def registers(self, elements: int, dtype: str = "float32") -> Any:
-        """A small array that the compiler keeps in registers: one vector or a few, indexed with constants only.
+        """A small array that the compiler keeps in registers: one vector or a few, indexed with constants
+        only.
 
-        TVM leaves such an array on the stack, where LLVM finds and dissolves it, as long as it is of "global" scope
-        and under a kilobyte; any other goes to the workspace, and every access to memory (three times slower).
+        TVM leaves such an array on the stack, where LLVM finds and dissolves it, as long as it is of "global"
+        scope and under a kilobyte; any other goes to the workspace, and every access to memory (three times
+        slower).
         """
         if elements * np.dtype(dtype).itemsize >= _MAX_STACK:
             raise ValueError(f"{elements} elements of {dtype} do not fit registers")

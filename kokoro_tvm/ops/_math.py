@@ -1,7 +1,8 @@
 """Elementary functions as polynomials on whole vectors, so that none of them reaches libm one lane at a time.
 
-Coefficients are near-minimax fits (iteratively reweighted least squares in double precision); the stated errors
-are of the polynomial alone, float32 rounding comes on top and dominates. tests/ops/test_math.py measures the sum.
+Coefficients are near-minimax fits (iteratively reweighted least squares in double precision); the stated
+errors are of the polynomial alone, float32 rounding comes on top and dominates. tests/ops/test_math.py
+measures the sum.
 """
 
 from __future__ import annotations
@@ -15,21 +16,66 @@ import tvm
 
 from kokoro_tvm.ops._kernel import Kernel, const, lanes_of, select
 
-__all__ = ["atan2", "cos_unit", "dtype", "exp", "reduce_cycles", "sigmoid", "sin", "sin_cycles", "sin_squared", "tanh"]
+__all__ = [
+    "atan2",
+    "cos_unit",
+    "dtype",
+    "exp",
+    "reduce_cycles",
+    "sigmoid",
+    "sin",
+    "sin_cycles",
+    "sin_squared",
+    "tanh",
+]
 
 Expr = Any
 
-_SIN = (-0.16666666631808508, 0.008333331326720511, -0.00019840894510248235, 2.752663906354768e-06,
-        -2.3909593414514485e-08)  # |error| < 2e-11 on [-pi/2, pi/2]
-_SIN_CYCLES = (6.283185307072903, -41.34170211725044, 81.60522623868967, -76.7042827689153, 42.00983215273413,
-               -14.394304289150051)  # < 2e-11 on [-1/4, 1/4]
-_COS = (0.04166666636572929, -0.0013888867133353576, 2.4796181470766688e-05, -2.699675086118621e-07)  # < 2e-12, |x| <= 1
-_EXP = (0.5000000095134008, 0.1666651888388718, 0.04166620597519413, 0.00836888397175023,
-        0.0013950479393593541)  # relative < 4e-9 on [-ln2/2, ln2/2]
-_ATAN = (-0.3333316695175138, 0.19994136847099586, -0.14214206047119368, 0.10678927567492423, -0.07580550029876026,
-         0.0435531975816974, -0.016580968453430864, 0.00297453532928689)  # < 2e-8 on [0, 1]
-_TANH = (-0.33333283923207574, 0.1333149123729034, -0.05374349426276493, 0.02065057556250486,
-         -0.005717032528405469)  # relative < 5e-9 for |x| <= 0.625
+_SIN = (
+    -0.16666666631808508,
+    0.008333331326720511,
+    -0.00019840894510248235,
+    2.752663906354768e-06,
+    -2.3909593414514485e-08,
+)  # |error| < 2e-11 on [-pi/2, pi/2]
+_SIN_CYCLES = (
+    6.283185307072903,
+    -41.34170211725044,
+    81.60522623868967,
+    -76.7042827689153,
+    42.00983215273413,
+    -14.394304289150051,
+)  # < 2e-11 on [-1/4, 1/4]
+_COS = (
+    0.04166666636572929,
+    -0.0013888867133353576,
+    2.4796181470766688e-05,
+    -2.699675086118621e-07,
+)  # < 2e-12, |x| <= 1
+_EXP = (
+    0.5000000095134008,
+    0.1666651888388718,
+    0.04166620597519413,
+    0.00836888397175023,
+    0.0013950479393593541,
+)  # relative < 4e-9 on [-ln2/2, ln2/2]
+_ATAN = (
+    -0.3333316695175138,
+    0.19994136847099586,
+    -0.14214206047119368,
+    0.10678927567492423,
+    -0.07580550029876026,
+    0.0435531975816974,
+    -0.016580968453430864,
+    0.00297453532928689,
+)  # < 2e-8 on [0, 1]
+_TANH = (
+    -0.33333283923207574,
+    0.1333149123729034,
+    -0.05374349426276493,
+    0.02065057556250486,
+    -0.005717032528405469,
+)  # relative < 5e-9 for |x| <= 0.625
 
 
 def dtype(lanes: int, base: str = "float32") -> str:
@@ -48,7 +94,8 @@ def _horner(x: Expr, coefficients: Sequence[float]) -> Expr:
 
 
 def _split(value: float, parts: int) -> list[float]:
-    """A constant as float32 pieces whose leading ones have few bits, so that small multiples of them are exact."""
+    """A constant as float32 pieces whose leading ones have few bits, so that small multiples of them are
+    exact."""
     pieces = []
     for _ in range(parts - 1):
         piece = np.float32(value)
@@ -125,7 +172,9 @@ def exp(k: Kernel, x: Expr) -> Expr:
     n, r = _reduce(k, x, 1 / math.log(2), _LN2)
     y = _c(1.0, x) + r + r * r * _horner(r, _EXP)
     exponent = tvm.tirx.Cast(dtype(lanes, "int32"), n) + const(127, dtype(lanes, "int32"))
-    power = tvm.tirx.reinterpret(dtype(lanes), tvm.tirx.shift_left(exponent, const(23, dtype(lanes, "int32"))))
+    power = tvm.tirx.reinterpret(
+        dtype(lanes), tvm.tirx.shift_left(exponent, const(23, dtype(lanes, "int32")))
+    )
     return k.let(y) * power
 
 

@@ -1,4 +1,5 @@
-"""A weight's packing as data, so that weights can be packed long after, and far from, the lowering that chose it."""
+"""A weight's packing as data, so that weights can be packed long after, and far from, the lowering that chose
+it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ __all__ = ["PackedWeight"]
 
 @dataclass(frozen=True)
 class PackedWeight:
-    """The packing that `operation` wants for its `argument` when called as `call`; `name` tells packings apart."""
+    """The packing that `operation` wants for its `argument` when called as `call`; `name` tells packings
+    apart."""
 
     operation: str
     argument: str
@@ -33,7 +35,12 @@ class PackedWeight:
         return self.pack(np.zeros(shape, np.float32)).shape
 
     def to_json(self) -> dict[str, Any]:
-        return {"operation": self.operation, "argument": self.argument, "name": self.name, "call": asdict(self.call)}
+        return {
+            "operation": self.operation,
+            "argument": self.argument,
+            "name": self.name,
+            "call": asdict(self.call),
+        }
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> PackedWeight:

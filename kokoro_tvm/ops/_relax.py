@@ -1,4 +1,5 @@
-"""Semantic operations inside Relax: calls by name, whose last argument says which tensors and attributes they have."""
+"""Semantic operations inside Relax: calls by name, whose last argument says which tensors and attributes they
+have."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def converters() -> Mapping[str, Callable[..., Any]]:
 
 
 def as_semantic_call(call: Any) -> tuple[str, list[str], dict[str, Any], list[Any]] | None:
-    """(operation, names of the present tensors, attributes, tensors) of a semantic call; None for any other."""
+    """(operation, names of the present tensors, attributes, tensors) of a semantic call; None for any
+    other."""
     if not isinstance(call.op, tvm.ir.Op) or call.op.name != "relax.call_dps_packed":
         return None
     function, arguments = call.args[:2]
@@ -37,7 +39,8 @@ def as_semantic_call(call: Any) -> tuple[str, list[str], dict[str, Any], list[An
 def names_for(tensor: str, shape: Any) -> tuple[int | str, ...]:
     """A Relax shape with a name (`tensor`_axis) in place of each extent that is not a number."""
     return tuple(
-        int(extent) if isinstance(extent, tvm.tirx.IntImm) else f"{tensor}_{axis}" for axis, extent in enumerate(shape)
+        int(extent) if isinstance(extent, tvm.tirx.IntImm) else f"{tensor}_{axis}"
+        for axis, extent in enumerate(shape)
     )
 
 
@@ -45,7 +48,9 @@ def _converter(operation: SemanticOp) -> Callable[..., Any]:
     def convert(node: Any, importer: Any) -> Any:
         schema = node.target._schema
         if schema.name != f"kokoro::{operation.name}":
-            raise TypeError(f"{schema.name} is not kokoro::{operation.name}: the model kept a layer no patch replaced")
+            raise TypeError(
+                f"{schema.name} is not kokoro::{operation.name}: the model kept a layer no patch replaced"
+            )
         given = dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
         values = {a.name: given.get(a.name, a.default_value) for a in schema.arguments}
         tensors = {t: importer.env[values[t]] for t in operation.tensors if values[t] is not None}
@@ -55,7 +60,9 @@ def _converter(operation: SemanticOp) -> Callable[..., Any]:
         told = json.dumps({"tensors": list(tensors), "attributes": attributes}, sort_keys=True)
         result = relax.TensorType(extents, next(iter(tensors.values())).ty.dtype)
         call = relax.call_dps_packed(
-            relax.ExternFunc(_PREFIX + operation.name), relax.Tuple([*tensors.values(), tvm.ir.StringImm(told)]), result
+            relax.ExternFunc(_PREFIX + operation.name),
+            relax.Tuple([*tensors.values(), tvm.ir.StringImm(told)]),
+            result,
         )
         return importer.block_builder.emit(call)
 

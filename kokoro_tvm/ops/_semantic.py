@@ -41,7 +41,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Packing:
-    """How a weight is laid out for a kernel at build time: `pack(array) -> array`, and the name that says so."""
+    """How a weight is laid out for a kernel at build time: `pack(array) -> array`, and the name that says
+    so."""
 
     name: str
     pack: Callable[[np.ndarray], np.ndarray]
@@ -78,8 +79,9 @@ def semantic_op(
 ) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
     """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
 
-    Tensor parameters come first, attributes (int, float, bool) are keyword-only. `shape` is called with a shape
-    (or None) per tensor parameter and every attribute by name. Results are float32 unless the inputs are float64.
+    Tensor parameters come first, attributes (int, float, bool) are keyword-only. `shape` is called with a
+    shape (or None) per tensor parameter and every attribute by name. Results are float32 unless the inputs
+    are float64.
     """
 
     def register(reference: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -92,7 +94,9 @@ def semantic_op(
         def fake(*args: Any, **attrs: Any) -> torch.Tensor:
             bound = signature.bind(*args, **attrs)
             bound.apply_defaults()
-            shapes = {t: None if bound.arguments[t] is None else tuple(bound.arguments[t].shape) for t in tensors}
+            shapes = {
+                t: None if bound.arguments[t] is None else tuple(bound.arguments[t].shape) for t in tensors
+            }
             extents = shape(**shapes, **{a: bound.arguments[a] for a in attributes})
             return torch.empty(extents, dtype=args[0].dtype, device=args[0].device)
 

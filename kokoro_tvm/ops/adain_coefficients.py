@@ -1,4 +1,5 @@
-"""Adaptive instance normalisation, reduced to three numbers a channel for the convolution that applies them."""
+"""Adaptive instance normalisation, reduced to three numbers a channel for the convolution that applies
+them."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def adain_coefficients(
     """(mean, scale, shift) with (1 + gamma) * instance_norm(x) + beta == (x - mean) * scale + shift; (3, C).
 
     x (1, C, T); style (1, 2C): gamma then beta; weight, bias (C,): the instance norm's own affine part;
-    length (1,) int64: statistics are taken over that many steps. The variance is centred (and biased, as in torch).
+    length (1,) int64: statistics are taken over that many steps. The variance is centred (and biased, as in
+    torch).
     """
     gamma, beta = style[0].double().chunk(2)
     variance, exact = torch.var_mean(valid(x, length)[0].double(), dim=-1, correction=0)

@@ -68,7 +68,12 @@ def _kernel(call: Call) -> Any:
                         row = k.let(k.load(key_rows, d * keys + v * lanes, lanes=lanes))
                         for q in range(_QUERIES):
                             factor = k.splat(query[0, head * size + d, column[q]], lanes)
-                            k.store(acc, k.load(acc, q * lanes, lanes=lanes) + factor * row, q * lanes, lanes=lanes)
+                            k.store(
+                                acc,
+                                k.load(acc, q * lanes, lanes=lanes) + factor * row,
+                                q * lanes,
+                                lanes=lanes,
+                            )
                     for q in range(_QUERIES):
                         scaled = k.load(acc, q * lanes, lanes=lanes) * const(size**-0.5, dtype(lanes))
                         k.store(scores, scaled, q * keys + v * lanes, lanes=lanes)
@@ -86,7 +91,9 @@ def _kernel(call: Call) -> Any:
                         here = k.let(k.load(scores, q * keys + v * lanes, lanes=lanes))
                         weight = exp(k, here - largest)
                         # Beyond the last key exp saturates instead of vanishing.
-                        weight = k.let(select(here > const(-1.0e38, dtype(lanes)), weight, const(0.0, dtype(lanes))))
+                        weight = k.let(
+                            select(here > const(-1.0e38, dtype(lanes)), weight, const(0.0, dtype(lanes)))
+                        )
                         k.store(scores, weight, q * keys + v * lanes, lanes=lanes)
                         k.store(register, k.load(register, 0, lanes=lanes) + weight, 0, lanes=lanes)
                     k.store(inverse, const(1.0, "float32") / total(register, lambda a, b: a + b), q)
@@ -98,7 +105,12 @@ def _kernel(call: Call) -> Any:
                         row = k.let(k.load(value_rows, d * keys + v * lanes, lanes=lanes))
                         for q in range(_QUERIES):
                             weight = k.load(scores, q * keys + v * lanes, lanes=lanes)
-                            k.store(acc, k.load(acc, q * lanes, lanes=lanes) + weight * row, q * lanes, lanes=lanes)
+                            k.store(
+                                acc,
+                                k.load(acc, q * lanes, lanes=lanes) + weight * row,
+                                q * lanes,
+                                lanes=lanes,
+                            )
                     for q in range(_QUERIES):
                         with k.when(start + q < n):
                             result = acc[q * lanes]
@@ -109,8 +121,11 @@ def _kernel(call: Call) -> Any:
 
 
 @semantic_op(shape=_shape, kernel=_kernel)
-def attention(query: Tensor, key: Tensor, value: Tensor, length: Tensor | None = None, *, heads: int) -> Tensor:
-    """softmax(q k / sqrt(d)) v for each head. query, key, value (1, heads*d, T) -> (1, heads*d, T); length (1,) int64."""
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, length: Tensor | None = None, *, heads: int
+) -> Tensor:
+    """softmax(q k / sqrt(d)) v for each head. query, key, value (1, heads*d, T) -> (1, heads*d, T); length
+    (1,) int64."""
     q, k, v = (valid(t, length).unflatten(1, (heads, -1)).transpose(2, 3) for t in (query, key, value))
     y = F.scaled_dot_product_attention(q, k, v).transpose(2, 3).flatten(1, 2)
     out = query.new_zeros(query.shape)

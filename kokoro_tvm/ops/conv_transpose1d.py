@@ -39,10 +39,12 @@ def conv_transpose1d(
     slope: float = 1.0,
     lead: bool = False,
 ) -> Tensor:
-    """conv_transpose(leaky_relu(x)) + bias (+ residual), T*stride steps long (taps = 2*stride, padding = stride/2).
+    """conv_transpose(leaky_relu(x)) + bias (+ residual), T*stride steps long (taps = 2*stride, padding =
+    stride/2).
 
-    x (1, I, T); weight (I, O, 2*stride); bias (O,); residual like the result; length (1,) int64 in steps of x.
-    With `lead` the result starts with one more step, the reflection of its second (ReflectionPad1d((1, 0))).
+    x (1, I, T); weight (I, O, 2*stride); bias (O,); residual like the result; length (1,) int64 in steps of
+    x. With `lead` the result starts with one more step, the reflection of its second (ReflectionPad1d((1,
+    0))).
     """
     y = activate(valid(x, length), None, None, slope)
     y = F.conv_transpose1d(y, weight, bias, stride, padding=stride // 2)

@@ -32,5 +32,6 @@ def _kernel(call: Call) -> Any:
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
-    """weight[ids], channels first. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1, C, T)."""
+    """weight[ids], channels first. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1,
+    C, T)."""
     return weight[ids[0].clamp(0, weight.shape[0] - 1)].T.unsqueeze(0).contiguous()

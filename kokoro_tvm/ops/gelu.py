@@ -31,7 +31,14 @@ def _kernel(call: Call) -> Any:
                 value = k.let(k.load(x, 0, c, t, lanes=width))
                 cubic = value + const(0.044715, dtype(width)) * value * value * value
                 bent = tanh(k, const(math.sqrt(2 / math.pi), dtype(width)) * cubic)
-                k.store(y, const(0.5, dtype(width)) * value * (const(1.0, dtype(width)) + bent), 0, c, t, lanes=width)
+                k.store(
+                    y,
+                    const(0.5, dtype(width)) * value * (const(1.0, dtype(width)) + bent),
+                    0,
+                    c,
+                    t,
+                    lanes=width,
+                )
 
             k.each(n, body)
     return k.build()

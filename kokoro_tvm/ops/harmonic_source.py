@@ -37,8 +37,10 @@ def _kernel(call: Call) -> Any:
         n = k.let(length[0] if length is not None else k.index(f0.shape[1]), "n")
         one = const(1.0, "float64")
 
-        cycles = k.scratch(harmonics * n, "float64")  # phase at each step, modulo one
-        increments = k.scratch(harmonics * n, "float64")
+        # TVM allocates before it reads a length, so the arrays are as long as f0 and not as its valid part.
+        most = harmonics * f0.shape[1]
+        cycles = k.scratch(most, "float64")  # phase at each step, modulo one
+        increments = k.scratch(most, "float64")
         with k.loop(harmonics) as h:
             phase, total = k.registers(1, "float64"), const(float(upsample), "float64")
             k.store(phase, const(0.0, "float64"), 0)
@@ -52,11 +54,16 @@ def _kernel(call: Call) -> Any:
                 k.store(cycles, phase[0], h * n + i)
 
         def sample(t: Any, at: Any, towards: Any, voiced: Any, lane_offsets: Any, width: int) -> None:
-            """`width` samples from t on, all between the middles of the same two steps and with one voicing."""
+            """`width` samples from t on, all between the middles of the same two steps and with one
+            voicing."""
             excitation = k.registers(width)
             k.store(excitation, const(0.0, dtype(width)), 0, lanes=width)
             level = k.let(
-                select(voiced, const(float(a["noise_std"]), "float32"), const(float(a["amplitude"]) / 3, "float32"))
+                select(
+                    voiced,
+                    const(float(a["noise_std"]), "float32"),
+                    const(float(a["amplitude"]) / 3, "float32"),
+                )
             )
             loud = k.let(select(voiced, const(float(a["amplitude"]), "float32"), const(0.0, "float32")))
             with k.loop(harmonics) as h:
@@ -81,30 +88,44 @@ def _kernel(call: Call) -> Any:
                 k.store(gathered, buffer[0, t + lane, h], lane)
             return k.load(gathered, 0, lanes=width)
 
-        with k.parallel((n + (_BLOCK - 1)) // _BLOCK) as block:
-            with k.loop(minimum(const(_BLOCK, "int64"), n - block * _BLOCK)) as offset:
-                i = k.let(block * _BLOCK + offset)
-                voiced = k.let(f0[0, i] > const(float(a["voiced_threshold"]), "float32"))
-                # The first half of a step comes from the step before, the second half goes towards the next;
-                # before the first middle and after the last the phase stands still.
-                for late in (False, True):
-                    begin = i if late else maximum(i - 1, const(0, "int64"))
-                    towards = minimum(i + 1, n - 1) if late else i
-                    moves = (i + 1 < n) if late else (i > 0)
-                    at, towards, rate = k.let(begin), k.let(towards), k.let(select(moves, one, const(0.0, "float64")))
-                    first = k.let(i * upsample + (half if late else 0))
-                    lead = 0.5 if late else half + 0.5
+        with (
+            k.parallel((n + (_BLOCK - 1)) // _BLOCK) as block,
+            k.loop(minimum(const(_BLOCK, "int64"), n - block * _BLOCK)) as offset,
+        ):
+            i = k.let(block * _BLOCK + offset)
+            voiced = k.let(f0[0, i] > const(float(a["voiced_threshold"]), "float32"))
+            # The first half of a step comes from the step before, the second half goes towards the next;
+            # before the first middle and after the last the phase stands still.
+            for late in (False, True):
+                begin = i if late else maximum(i - 1, const(0, "int64"))
+                towards = minimum(i + 1, n - 1) if late else i
+                moves = (i + 1 < n) if late else (i > 0)
+                at, towards, rate = (
+                    k.let(begin),
+                    k.let(towards),
+                    k.let(select(moves, one, const(0.0, "float64"))),
+                )
+                first = k.let(i * upsample + (half if late else 0))
+                lead = 0.5 if late else half + 0.5
 
-                    def body(p: Any, width: int, first: Any = first, at: Any = at, towards: Any = towards,
-                             rate: Any = rate, lead: float = lead, voiced: Any = voiced) -> None:
-                        start = k.let(Cast("float64", p) + const(lead, "float64"))
-                        steps = k.splat(start, width)
-                        if width > 1:
-                            ramp = Cast(dtype(width, "float64"), iota(width))
-                            steps = steps + ramp
-                        sample(k.let(first + p), at, towards, voiced, k.let(steps * k.splat(rate, width)), width)
+                def body(
+                    p: Any,
+                    width: int,
+                    first: Any = first,
+                    at: Any = at,
+                    towards: Any = towards,
+                    rate: Any = rate,
+                    lead: float = lead,
+                    voiced: Any = voiced,
+                ) -> None:
+                    start = k.let(Cast("float64", p) + const(lead, "float64"))
+                    steps = k.splat(start, width)
+                    if width > 1:
+                        ramp = Cast(dtype(width, "float64"), iota(width))
+                        steps = steps + ramp
+                    sample(k.let(first + p), at, towards, voiced, k.let(steps * k.splat(rate, width)), width)
 
-                    k.each(half, body)
+                k.each(half, body)
     return k.build()
 
 
@@ -124,9 +145,10 @@ def harmonic_source(
 ) -> Tensor:
     """tanh(weight . (voiced ? amplitude * sin(phase_h) : 0, plus noise) + bias), one sample after another.
 
-    f0 (1, N) Hz; noise (1, N*upsample, H) standard normal; weight (1, H); bias (1,); length (1,) int64 in steps of
-    f0; result (1, N*upsample). Phases are counted in cycles, in float64, modulo one, so they stay exact for any
-    length; between two steps of f0 they move linearly, as torch's interpolation of the cumulated phase does.
+    f0 (1, N) Hz; noise (1, N*upsample, H) standard normal; weight (1, H); bias (1,); length (1,) int64 in
+    steps of f0; result (1, N*upsample). Phases are counted in cycles, in float64, modulo one, so they stay
+    exact for any length; between two steps of f0 they move linearly, as torch's interpolation of the
+    cumulated phase does.
     """
     pitch = valid(f0, length)[0].double()
     steps, harmonics = pitch.shape[0], weight.shape[1]

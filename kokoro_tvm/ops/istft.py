@@ -38,7 +38,8 @@ def _kernel(call: Call) -> Any:
         with k.parallel((frames - 1 + (_BLOCK - 1)) // _BLOCK) as block:
             start = k.let(block * _BLOCK)  # first hop of the result
             hops = k.let(minimum(const(_BLOCK, "int64"), frames - 1 - start))
-            # Hop a of the result (padding included: a + half/hop) is touched by frames a + half/hop - overlap + 1 ...
+            # Hop a of the result (padding included: a + half/hop) is touched by frames a + half/hop - overlap
+            # + 1 ...
             first = k.let(start + (half // hop - overlap + 1))
             pieces = k.scratch(n_fft * pitch)
 
@@ -81,7 +82,9 @@ def _kernel(call: Call) -> Any:
                         one(k.let(m + lane))
 
                 k.choose(
-                    logical_and(first + m >= 0, first + m + lanes <= frames), lambda m=m: transform(m, lanes), each_lane
+                    logical_and(first + m >= 0, first + m + lanes <= frames),
+                    lambda m=m: transform(m, lanes),
+                    each_lane,
                 )
             with k.loop(count - whole * lanes) as rest:
                 one(k.let(whole * lanes + rest))
@@ -101,7 +104,8 @@ def _kernel(call: Call) -> Any:
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
-    """Inverse STFT of exp(x[:, :bins]) * e^(i sin(x[:, bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop) samples.
+    """Inverse STFT of exp(x[:, :bins]) * e^(i sin(x[:, bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop)
+    samples.
 
     x (1, 2*bins, M); length (1,) int64 in frames of x. Hann window, overlap-add divided by the window's own
     overlap-added square (which is smaller at both ends), centred.

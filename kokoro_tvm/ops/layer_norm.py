@@ -45,7 +45,9 @@ def _kernel(call: Call) -> Any:
                     with k.loop(minimum(const(_PART, "int64"), channels - first)) as offset:
                         value = term(k.load(x, 0, first + offset, t, lanes=width))
                         k.store(partial, k.load(partial, 0, lanes=width) + value, 0, lanes=width)
-                    k.store(acc, k.load(acc, 0, lanes=width) + k.load(partial, 0, lanes=width), 0, lanes=width)
+                    k.store(
+                        acc, k.load(acc, 0, lanes=width) + k.load(partial, 0, lanes=width), 0, lanes=width
+                    )
                 return k.let(k.load(acc, 0, lanes=width) * const(1.0 / channels, dtype(width)))
 
             mean = average(lambda value: value)
@@ -59,7 +61,9 @@ def _kernel(call: Call) -> Any:
                 value = (k.load(x, 0, c, t, lanes=width) - mean) / deviation
                 value = k.let(value * k.splat(weight[c], width) + k.splat(bias[c], width))
                 if slope != 1.0:
-                    value = select(value > const(0.0, dtype(width)), value, value * const(slope, dtype(width)))
+                    value = select(
+                        value > const(0.0, dtype(width)), value, value * const(slope, dtype(width))
+                    )
                 k.store(y, value, 0, c, t, lanes=width)
 
         whole = k.let(n // lanes)
@@ -74,7 +78,8 @@ def _kernel(call: Call) -> Any:
 def layer_norm(
     x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None, *, eps: float, slope: float = 1.0
 ) -> Tensor:
-    """leaky_relu(layer_norm(x over channels) * weight + bias). x (1, C, T); weight, bias (C,); length (1,) int64."""
+    """leaky_relu(layer_norm(x over channels) * weight + bias). x (1, C, T); weight, bias (C,); length (1,)
+    int64."""
     y = valid(x, length).transpose(1, 2)
     y = F.leaky_relu(F.layer_norm(y, (x.shape[1],), weight, bias, eps), slope).transpose(1, 2)
     out = x.new_zeros(x.shape)

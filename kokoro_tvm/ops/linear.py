@@ -1,6 +1,7 @@
 """One vector through a fully connected layer: the style's way into every normalisation.
 
-Summed in float64: what comes out is the same at every step, so its error does not average out over an utterance.
+Summed in float64: what comes out is the same at every step, so its error does not average out over an
+utterance.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The recurrence of a bidirectional LSTM: one loop over the valid steps, each direction on a thread of its own."""
+"""The recurrence of a bidirectional LSTM: one loop over the valid steps, each direction on a thread of its
+own."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ _ROWS = 16  # steps turned into rows at a time
 def _units(call: Call) -> int:
     """Hidden units computed side by side: two vectors where they divide the hidden size, else fewer."""
     hidden, lanes = int(call.shapes["weight_forward"][1]), call.features.lanes
-    return next(width for width in (2 * lanes, lanes, lanes // 2, lanes // 4, 1) if width and hidden % width == 0)
+    return next(
+        width for width in (2 * lanes, lanes, lanes // 2, lanes // 4, 1) if width and hidden % width == 0
+    )
 
 
 def _kernel(call: Call) -> Any:
@@ -63,9 +66,13 @@ def _kernel(call: Call) -> Any:
                     k.store(rows, gates[0, g, first + t] + bias[g], t * (4 * hidden) + g)
                 with k.loop(count) as i:
                     row = k.let((count - 1 - i if reverse else i) * (4 * hidden))
-                    step(row, first + (count - 1 - i if reverse else i), rows, weight, h, following, c, reverse)
+                    step(
+                        row, first + (count - 1 - i if reverse else i), rows, weight, h, following, c, reverse
+                    )
 
-        def step(row: Any, t: Any, rows: Any, weight: Any, h: Any, following: Any, c: Any, reverse: bool) -> None:
+        def step(
+            row: Any, t: Any, rows: Any, weight: Any, h: Any, following: Any, c: Any, reverse: bool
+        ) -> None:
             with k.loop(blocks) as block:
                 total, acc = k.registers(4 * units), k.registers(4 * units)
                 places = [(gate, v, gate * units + v * lanes) for gate in range(4) for v in range(vectors)]
@@ -83,7 +90,12 @@ def _kernel(call: Call) -> Any:
                             product = factor * k.load(weight, block, j, gate, v * lanes, lanes=lanes)
                             k.store(acc, k.load(acc, at, lanes=lanes) + product, at, lanes=lanes)
                     for _, _, at in places:
-                        k.store(total, k.load(total, at, lanes=lanes) + k.load(acc, at, lanes=lanes), at, lanes=lanes)
+                        k.store(
+                            total,
+                            k.load(total, at, lanes=lanes) + k.load(acc, at, lanes=lanes),
+                            at,
+                            lanes=lanes,
+                        )
                 for v in range(vectors):
                     i, f, g, o = (k.load(total, gate * units + v * lanes, lanes=lanes) for gate in range(4))
                     at = k.let(block * units + v * lanes)
@@ -129,7 +141,8 @@ def lstm(
     """Hidden states of both directions, (1, 2H, T), from gate inputs that are already projected.
 
     forward, backward (1, 4H, T): W_ih x + b_ih for each direction, gates in torch's order i, f, g, o;
-    weight_* (4H, H): W_hh; bias_* (4H,): b_hh; length (1,) int64: the backward direction starts at its last step.
+    weight_* (4H, H): W_hh; bias_* (4H,): b_hh; length (1,) int64: the backward direction starts at its last
+    step.
     """
     hidden = weight_forward.shape[1]
     out = forward.new_zeros(1, 2 * hidden, forward.shape[2])

@@ -1,4 +1,5 @@
-"""A few channels to one, summed in double precision: pitch is integrated over the utterance, so its errors drift."""
+"""A few channels to one, summed in double precision: pitch is integrated over the utterance, so its errors
+drift."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def _kernel(call: Call) -> Any:
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def project(x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None) -> Tensor:
-    """weight . x + bias at every step, rounded once. x (1, C, T); weight (1, C, 1); bias (1,) -> (1, T); length (1,)."""
+    """weight . x + bias at every step, rounded once. x (1, C, T); weight (1, C, 1); bias (1,) -> (1, T);
+    length (1,)."""
     y = torch.einsum("c,ct->t", weight[0, :, 0].double(), valid(x, length)[0].double()) + bias.double()
     out = x.new_zeros(1, x.shape[2])
     out[0, : y.shape[0]] = y.to(x.dtype)

@@ -35,7 +35,9 @@ def _kernel(call: Call) -> Any:
         y = k.param("y", call.result)
         samples = k.let(length[0] if length is not None else k.index(x.shape[1]), "samples")
         frames = k.let(samples // hop + 1, "frames")
-        basis = k.table(np.concatenate([cosines, sines]))  # zero sines at DC and Nyquist: their imaginary part is +0
+        basis = k.table(
+            np.concatenate([cosines, sines])
+        )  # zero sines at DC and Nyquist: their imaginary part is +0
         pitch = (-(-(_BLOCK + shifts) // lanes)) * lanes + lanes
         with k.parallel((frames + (_BLOCK - 1)) // _BLOCK) as block:
             start = k.let(block * _BLOCK)
@@ -50,7 +52,9 @@ def _kernel(call: Call) -> Any:
                 k.store(rows, x[0, inside], j * pitch + m)
 
             def frame(m: Any, width: int) -> None:
-                values = [k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)]
+                values = [
+                    k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)
+                ]
                 with k.loop(bins) as b:
                     real = imaginary = const(0.0, dtype(width))
                     for i, value in enumerate(values):
@@ -66,10 +70,11 @@ def _kernel(call: Call) -> Any:
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
-    """Magnitudes, then phases in (-pi, pi]: (1, n_fft + 2, samples/hop + 1). Hann window, centred, reflected edges.
+    """Magnitudes, then phases in (-pi, pi]: (1, n_fft + 2, samples/hop + 1). Hann window, centred, reflected
+    edges.
 
-    x (1, samples); length (1,) int64 in samples. The imaginary part at DC and Nyquist counts as +0, so their phase
-    is 0 or +pi and never -pi, whatever the Fourier library's rounding says.
+    x (1, samples); length (1,) int64 in samples. The imaginary part at DC and Nyquist counts as +0, so their
+    phase is 0 or +pi and never -pi, whatever the Fourier library's rounding says.
     """
     window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
     spectrum = torch.stft(valid(x, length), n_fft, hop, window=window, return_complex=True)

@@ -1,4 +1,5 @@
-"""Fuses neighbouring plain operations into one loop, and makes reshapes views; semantic operations stay apart.
+"""Fuses neighbouring plain operations into one loop, and makes reshapes views; semantic operations stay
+apart.
 
 Comes before select_kernels: TVM's reshape analysis expects schedulable blocks, which kernels do not have.
 """
@@ -18,7 +19,6 @@ __all__ = ["apply"]
 def apply(module: Any, context: LoweringContext) -> Any:
     passes = [
         relax.transform.AnnotateTIROpPattern(),
-        relax.transform.FoldConstant(),
         relax.transform.FuseOps(),
         relax.transform.FuseTIR(),
         relax.transform.DeadCodeElimination(),

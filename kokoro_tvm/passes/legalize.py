@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import relax
+from tvm import relax, topi
 
 from kokoro_tvm.passes._context import LoweringContext
 
@@ -13,4 +13,10 @@ __all__ = ["apply"]
 
 def apply(module: Any, context: LoweringContext) -> Any:
     with context.target:
-        return relax.transform.LegalizeOps()(module)
+        return relax.transform.LegalizeOps({"relax.arange": _arange})(module)
+
+
+def _arange(builder: Any, call: Any) -> Any:
+    """Counts at run time. TVM's own rule makes a constant where the length is static, which cannot be written
+    down (TVM 0.27 crashes printing it), and which would be kept in every library."""
+    return builder.call_te(topi.arange, *call.args, call.attrs.dtype)

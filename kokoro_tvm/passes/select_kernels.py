@@ -1,8 +1,14 @@
-"""Puts a kernel in the place of every semantic operation, and its packing on every weight the kernel wants packed."""
+"""Puts a kernel in the place of every semantic operation, and its packing on every weight that it wants
+packed.
+
+Every function is named after the component, those made by legalising too, so that modules can live together.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import tvm
@@ -21,10 +27,16 @@ PACKINGS = "kokoro.packings"
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
-    """Rewrites the component's function; raises BuildError where an operation has no kernel for what it is asked."""
+    """Rewrites the component's function; raises BuildError where an operation has no kernel for what is
+    asked."""
     name = f"{context.component}_forward"
     function = module[name]
-    packings = _packings(function, context)
+    calls: list[Any] = []
+    relax.analysis.post_order_visit(
+        function, lambda n: calls.append(n) if isinstance(n, relax.Call) else None
+    )
+    # Errors are raised here and not inside a visitor, where TVM would turn them into its own.
+    packings = _packings(calls, context)
     parameters, remap = [], {}
     for parameter in function.params:
         packed = packings.get(parameter.name)
@@ -35,84 +47,116 @@ def apply(module: Any, context: LoweringContext) -> Any:
         remap[parameter] = relax.Var(parameter.name, relax.TensorType(shape, "float32"))
         parameters.append(remap[parameter])
 
-    selector = _Selector(module, context)
+    selector = _Selector(module, context, _kernels(calls, context))
     for old, new in remap.items():
         selector.set_var_remap(old, new)
     body = selector.visit_expr(function.body)
     attributes = dict(function.attrs or {})
-    attributes[PACKINGS] = json.dumps({key: value.to_json() for key, value in packings.items()}, sort_keys=True)
-    rewritten = relax.Function(parameters, body, function.ret_ty, function.is_pure, tvm.ir.make_node("ir.DictAttrs", **attributes))
+    told = {weight: packed.to_json() for weight, packed in packings.items()}
+    attributes[PACKINGS] = json.dumps(told, sort_keys=True)
+    attributes = tvm.ir.make_node("ir.DictAttrs", **attributes)
     result = selector.builder_.get()
-    result[name] = rewritten
+    result[name] = relax.Function(parameters, body, function.ret_ty, function.is_pure, attributes)
+    for variable in result.get_global_vars():  # by now nothing calls a function by another name
+        if not variable.name_hint.startswith(f"{context.component}_"):
+            del result[variable]
     return result
 
 
-def _call(call: Any, context: LoweringContext) -> tuple[str, Call, list[str], Any]:
-    operation, tensors, attributes, arguments = as_semantic_call(call)
+def _call(call: Any, context: LoweringContext) -> tuple[str, Call, list[str], list[Any]]:
+    found = as_semantic_call(call)
+    assert found is not None
+    operation, tensors, attributes, arguments = found
     shapes = {t: names_for(t, a.ty.shape) for t, a in zip(tensors, arguments, strict=True)}
     result = names_for("y", call.ty.shape)
     return operation, Call(shapes, attributes, result, context.features), tensors, arguments
 
 
-def _packings(function: Any, context: LoweringContext) -> dict[str, PackedWeight]:
+def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, PackedWeight]:
     """How every weight must be packed; one weight, one packing."""
     packings: dict[str, PackedWeight] = {}
     plain: set[str] = set()
 
-    def visit(node: Any) -> None:
-        if not isinstance(node, relax.Call) or as_semantic_call(node) is None:
-            return
+    def weight(argument: Any) -> str | None:
+        is_weight = isinstance(argument, relax.Var) and argument.name in context.weights
+        return argument.name if is_weight else None
+
+    for node in calls:
+        if as_semantic_call(node) is None:
+            tuples = [a.fields for a in node.args if isinstance(a, relax.Tuple)]
+            plain |= {name for a in chain(node.args, *tuples) if (name := weight(a)) is not None}
+            continue
         operation, call, tensors, arguments = _call(node, context)
         wanted = registry()[operation].packings(call)
         for tensor, argument in zip(tensors, arguments, strict=True):
-            if not isinstance(argument, relax.Var) or argument.name not in context.weights:
-                if tensor in wanted:
-                    raise BuildError(
-                        f"{context.component}: {operation} wants its {tensor} packed at build time, but it is computed"
-                    )
+            name = weight(argument)
+            if tensor in wanted and name is None:
+                raise BuildError(
+                    f"{context.component}: {operation} wants its {tensor} packed at build time, but it is "
+                    "computed"
+                )
+            if name is None:
                 continue
-            weight = argument.name
             if tensor not in wanted:
-                plain.add(weight)
+                plain.add(name)
                 continue
             packed = PackedWeight(operation, tensor, call, wanted[tensor].name)
-            if packings.setdefault(weight, packed).name != packed.name:
+            if packings.setdefault(name, packed).name != packed.name:
                 raise BuildError(
-                    f"{context.component}: {weight} is wanted as {packings[weight].name} and as {packed.name}"
+                    f"{context.component}: {name} is wanted as {packings[name].name} and as {packed.name}"
                 )
-
-    relax.analysis.post_order_visit(function, visit)
     both = sorted(plain & set(packings))
     if both:
         raise BuildError(f"{context.component}: used both packed and as they are: {', '.join(both)}")
     return packings
 
 
+def _key(operation: str, call: Call) -> str:
+    return json.dumps([operation, call.shapes, call.attributes, call.result], sort_keys=True, default=str)
+
+
+def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
+    """The kernel of every semantic call; equal calls share one."""
+    kernels: dict[str, Any] = {}
+    for node in calls:
+        if as_semantic_call(node) is None:
+            continue
+        operation, call, _, _ = _call(node, context)
+        if (key := _key(operation, call)) in kernels:
+            continue
+        try:
+            kernel = registry()[operation].kernel(call)
+        except NotImplementedError as error:
+            raise BuildError(f"{context.component}: {error}") from error
+        kernels[key] = kernel.with_attr("global_symbol", f"{context.component}_{operation}_{len(kernels)}")
+    return kernels
+
+
 @relax.expr_functor.mutator
 class _Selector(relax.PyExprMutator):
-    """Replaces semantic calls; equal calls share one kernel."""
+    """Replaces semantic calls, and renames what other calls call."""
 
-    def __init__(self, module: Any, context: LoweringContext) -> None:
+    def __init__(self, module: Any, context: LoweringContext, kernels: Mapping[str, Any]) -> None:
         super().__init__(module)
         self._context = context
-        self._kernels: dict[str, Any] = {}
+        self._module = module
+        self._kernels = kernels
+        self._renamed: dict[Any, Any] = {}
+
+    def visit_global_var_(self, variable: Any) -> Any:
+        prefix = f"{self._context.component}_"
+        if variable.name_hint.startswith(prefix):
+            return variable
+        if variable not in self._renamed:
+            name = prefix + variable.name_hint
+            function = self._module[variable].with_attr("global_symbol", name)
+            self._renamed[variable] = self.builder_.add_func(function, name)
+        return self._renamed[variable]
 
     def visit_call_(self, call: Any) -> Any:
         if as_semantic_call(call) is None:
             return super().visit_call_(call)
         operation, described, _, arguments = _call(call, self._context)
-        arguments = [self.visit_expr(a) for a in arguments]
-        return relax.call_tir(self._kernel(operation, described), arguments, out_ty=call.ty)
-
-    def _kernel(self, operation: str, call: Call) -> Any:
-        key = json.dumps([operation, call.shapes, call.attributes, call.result], sort_keys=True, default=str)
-        if key not in self._kernels:
-            try:
-                kernel = registry()[operation].kernel(call)
-            except NotImplementedError as error:
-                raise BuildError(f"{self._context.component}: {error}") from error
-            name = f"{self._context.component}_{operation}_{len(self._kernels)}"
-            self._kernels[key] = self.builder_.add_func(kernel.with_attr("global_symbol", name), name)
-        return self._kernels[key]
-
-
+        kernel = self._kernels[_key(operation, described)]
+        added = self.builder_.add_func(kernel, str(kernel.attrs["global_symbol"]))
+        return relax.call_tir(added, [self.visit_expr(a) for a in arguments], out_ty=call.ty)

@@ -1,4 +1,5 @@
-"""What the tests of the operations share: a kernel compiled once and run on arrays that end where memory ends."""
+"""What the tests of the operations share: a kernel compiled once and run on arrays that end where memory
+ends."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ import kokoro_tvm.ops  # noqa: F401  (registers the operations)
 from kokoro_tvm.ops._semantic import Call, SemanticOp, registry
 from kokoro_tvm.target import Machine, resolve, tvm_target
 
-# Every kernel is run as this machine would have it and as a CPU with 8 lanes and 16 registers would, where it can be.
+# Every kernel is run as this machine would have it and as a CPU with 8 lanes and 16 registers would, where it
+# can be.
 NATIVE = resolve("native", None, ())
 MACHINES: dict[str, Machine] = {"native": NATIVE}
 if "avx2" in NATIVE.required:
@@ -41,6 +43,7 @@ AXES: dict[str, dict[str, int]] = {
     "layer_norm": {"x": 2, "y": 2},
     "linear": {},
     "lstm": {"forward": 2, "backward": 2, "y": 2},
+    "project": {"x": 2, "y": 1},
     "stft": {"x": 1, "y": 2},
     "upsample_pool": {"x": 2, "y": 2},
 }
@@ -67,9 +70,11 @@ def run(
 ) -> np.ndarray:
     """What the kernel makes of the tensors (None: absent): float32, NaN where it wrote nothing.
 
-    dynamic: the extents along AXES are known only at run time; kernels are kept by everything else in the shapes.
-    guard: the page behind ("end") or before ("start") every argument cannot be touched, so a kernel that leaves
-    its arguments crashes, and pytest's fault handler names the test. Arguments are aligned to one element only.
+    dynamic: the extents along AXES are known only at run time; kernels are kept by everything else in the
+    shapes.
+    guard: the page behind ("end") or before ("start") every argument cannot be touched, so a kernel that
+    leaves its arguments crashes, and pytest's fault handler names the test. Arguments are aligned to one
+    element only.
     """
     given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     full = _complete(operation, attributes or {})
@@ -136,7 +141,9 @@ def check_masked(
             if name in AXES[operation] and part is not None:
                 axis_of = AXES[operation][name]
                 whole = tensors[name].clone()  # type: ignore[union-attr]
-                whole.narrow(axis_of, part.shape[axis_of], whole.shape[axis_of] - part.shape[axis_of]).fill_(fill)
+                whole.narrow(axis_of, part.shape[axis_of], whole.shape[axis_of] - part.shape[axis_of]).fill_(
+                    fill
+                )
                 filled[name] = whole
         filled["length"] = torch.tensor([length])
         got = run(operation, filled, full, dynamic=False, machine=machine)
@@ -161,12 +168,26 @@ def sliced(operation: str, tensors: Tensors, attributes: Attributes, length: int
     return {name: parts[name] for name in tensors if name in parts}
 
 
-def compiled_for(machine: Machine, operation: str, tensors: Tensors, attributes: Attributes | None = None) -> Any:
-    """The compiled module of the dynamic kernel, for any machine."""
+def kernel_for(
+    operation: str,
+    tensors: Tensors,
+    attributes: Attributes | None = None,
+    *,
+    dynamic: bool = True,
+    machine: Machine = NATIVE,
+) -> Any:
+    """The kernel for these tensors as TIR, for any machine."""
     given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     full = _complete(operation, attributes or {})
     extents = result_shape(operation, tensors, full)
-    function = prim_func(operation, *_described(operation, given, full, extents, True), machine)
+    return prim_func(operation, *_described(operation, given, full, extents, dynamic), machine)
+
+
+def compiled_for(
+    machine: Machine, operation: str, tensors: Tensors, attributes: Attributes | None = None
+) -> Any:
+    """The compiled module of the dynamic kernel."""
+    function = kernel_for(operation, tensors, attributes, machine=machine)
     return tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine)).mod
 
 

@@ -58,8 +58,8 @@ def test_one_step_has_no_variance(machine: Machine) -> None:
 def test_large_means_and_tiny_spreads(ratio: float, steps: int, machine: Machine) -> None:
     """Normalised as well as numbers this far from zero allow, which is half an ulp of the mean.
 
-    E[x^2] - E[x]^2 would be all rounding error here, and negative now and then; a mean summed in float32 is off
-    by more than the spread.
+    E[x^2] - E[x]^2 would be all rounding error here, and negative now and then; a mean summed in float32 is
+    off by more than the spread.
     """
     given_tensors = tensors(steps, mean=ratio, spread=1.0)
     got = run("adain_coefficients", given_tensors, machine=machine)

@@ -40,14 +40,22 @@ def test_every_length(machine: Machine) -> None:
 @pytest.mark.parametrize("sharpness", [0.0, 10.0, 1000.0])
 def test_even_and_sharp_weights(sharpness: float, machine: Machine) -> None:
     """Scores from none to some thousands: all keys weigh the same, or one takes all."""
-    check("attention", tensors(50, sharpness), {"heads": HEADS}, machine=machine, tolerance=2e-6 * max(sharpness, 1))
+    check(
+        "attention",
+        tensors(50, sharpness),
+        {"heads": HEADS},
+        machine=machine,
+        tolerance=2e-6 * max(sharpness, 1),
+    )
 
 
 @machines
 def test_far_below_the_largest_score(machine: Machine) -> None:
     """A common offset of the scores cancels, however large."""
     given_tensors = tensors(20)
-    given_tensors["key"] = torch.cat([given_tensors["key"][..., :19] - 100, given_tensors["key"][..., 19:]], -1)  # type: ignore[index]
+    given_tensors["key"] = torch.cat(
+        [given_tensors["key"][..., :19] - 100, given_tensors["key"][..., 19:]], -1
+    )  # type: ignore[index]
     check("attention", given_tensors, {"heads": HEADS}, machine=machine, tolerance=1e-4)
 
 

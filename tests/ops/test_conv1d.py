@@ -13,7 +13,8 @@ from kokoro_tvm.target import Machine
 
 from .support import MACHINES, check, check_masked, compiled_for, lengths, machines, random, run
 
-# inputs, outputs, taps, stride, padding, dilation: as Kokoro has them, with odd channel counts where it matters.
+# inputs, outputs, taps, stride, padding, dilation: as Kokoro has them, with odd channel counts where it
+# matters.
 SHAPES = {
     "one tap": (9, 13, 1, 1, 0, 1),
     "three taps": (16, 16, 3, 1, 1, 1),
@@ -137,7 +138,8 @@ def test_stride_with_dilation_is_refused() -> None:
 @pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.parametrize("extras", ["plain", "all"])
 def test_accumulators_stay_in_registers(name: str, extras: str) -> None:
-    """The workspace holds the slab and the sums of a tile; accumulators in it would cost three times the time."""
+    """The workspace holds the slab and the sums of a tile; accumulators in it would cost three times the
+    time."""
     shape = SHAPES["three taps"]
     present, more = EXTRAS[extras]
     module = compiled_for(MACHINES[name], "conv1d", tensors(shape, present, 64), attributes(shape, more))

@@ -56,8 +56,8 @@ def test_every_length(name: str, machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("extras", [(), ("bias",), ("residual",)], ids=["plain", "bias", "residual"])
 def test_every_optional_argument(extras: tuple[str, ...], machine: Machine) -> None:
-    for slope in (0.1, 1.0):
-        check("conv_transpose1d", tensors("last", 31, extras), attributes("last", slope), machine=machine)
+    slope = 0.1 if extras == ("bias",) else 1.0
+    check("conv_transpose1d", tensors("last", 31, extras), attributes("last", slope), machine=machine)
 
 
 @machines

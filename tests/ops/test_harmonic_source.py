@@ -20,8 +20,11 @@ def attributes(upsample: int = 300, rate: int = 24000) -> dict[str, Any]:
 
 
 def tensors(steps: int, upsample: int = 300, harmonics: int = 9) -> dict[str, torch.Tensor | None]:
-    """Voiced and unvoiced stretches, negative pitches (the predictor's, where it means none) and the threshold."""
-    f0 = torch.where(random(1, steps) > -0.5, 165 + 80 * random(1, steps, seed=2), random(1, steps, seed=3) * 3)
+    """Voiced and unvoiced stretches, negative pitches (the predictor's, where it means none) and the
+    threshold."""
+    f0 = torch.where(
+        random(1, steps) > -0.5, 165 + 80 * random(1, steps, seed=2), random(1, steps, seed=3) * 3
+    )
     f0[:, steps // 2] = 10.0
     return {
         "f0": f0,
@@ -92,7 +95,8 @@ def test_phase_stays_precise_for_100_seconds(machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("pitch", [50.0, 220.0, 123.456, 599.9])
 def test_constant_pitch_for_100_seconds_is_one_sine(pitch: float, machine: Machine) -> None:
-    """The phase of sample t is pitch/rate * (t + 1/2 + upsample/2) turns, still between the ends' half steps."""
+    """The phase of sample t is pitch/rate * (t + 1/2 + upsample/2) turns, still between the ends' half
+    steps."""
     steps, upsample, rate = 8000, 30, 2400
     f0 = torch.full((1, steps), pitch)
     got = run("harmonic_source", silent(f0, upsample), attributes(upsample, rate), machine=machine)[0]

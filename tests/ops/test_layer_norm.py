@@ -33,7 +33,9 @@ def test_every_length(slope: float, machine: Machine) -> None:
 
 
 @machines
-@pytest.mark.parametrize(("mean", "spread", "limit"), [(100.0, 0.01, 2e-3), (1e4, 1.0, 2e-3), (0.0, 1e-6, 2e-6)])
+@pytest.mark.parametrize(
+    ("mean", "spread", "limit"), [(100.0, 0.01, 2e-3), (1e4, 1.0, 2e-3), (0.0, 1e-6, 2e-6)]
+)
 def test_large_means_and_tiny_spreads(mean: float, spread: float, limit: float, machine: Machine) -> None:
     check("layer_norm", tensors(40, mean, spread), {"eps": 1e-5}, machine=machine, tolerance=limit)
 
@@ -47,7 +49,9 @@ def test_masked(machine: Machine) -> None:
     @example(1)
     @example(130)
     def holds(length: int) -> None:
-        check_masked("layer_norm", given_tensors, {"eps": 1e-12, "slope": 0.2}, length=length, machine=machine)
+        check_masked(
+            "layer_norm", given_tensors, {"eps": 1e-12, "slope": 0.2}, length=length, machine=machine
+        )
 
     holds()
 

@@ -74,7 +74,10 @@ def test_backward_starts_at_the_last_valid_step() -> None:
     whole = run("lstm", given_tensors)
     for length in (1, 4, 9):
         masked = run("lstm", given_tensors | {"length": torch.tensor([length])}, dynamic=False)
-        one = {n: t[..., length - 1 : length] if n in ("forward", "backward") else t for n, t in given_tensors.items()}
+        one = {
+            n: t[..., length - 1 : length] if n in ("forward", "backward") else t
+            for n, t in given_tensors.items()
+        }
         alone = run("lstm", {n: t.contiguous() for n, t in one.items()})
         assert np.array_equal(masked[0, 8:, length - 1], alone[0, 8:, 0])
         assert np.array_equal(masked[0, :8, :length], whole[0, :8, :length])
@@ -85,7 +88,9 @@ def test_directions_are_mirror_images() -> None:
     for name in ("forward", "weight_forward", "bias_forward"):
         mirrored = given_tensors[name]
         assert mirrored is not None
-        given_tensors[name.replace("forward", "backward")] = mirrored.flip(-1).contiguous() if name == "forward" else mirrored
+        given_tensors[name.replace("forward", "backward")] = (
+            mirrored.flip(-1).contiguous() if name == "forward" else mirrored
+        )
     got = run("lstm", given_tensors)
     assert np.array_equal(got[0, :8], got[0, 8:, ::-1])
 

@@ -158,10 +158,13 @@ def test_atan2_on_the_axes(machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("name", ["sin", "sin_squared", "exp", "sigmoid", "tanh", "sin_turns"])
 def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> None:
-    """Elements past the last whole vector are computed one by one; masked and exact kernels must agree on them."""
+    """Elements past the last whole vector are computed one by one; masked and exact kernels must agree on
+    them."""
     x = np.random.default_rng(1).uniform(0, 1, 4 * machine.features.lanes - 1).astype(np.float32)
     together = apply(name, machine, x)
-    assert np.array_equal(together, np.concatenate([apply(name, machine, x[i : i + 1]) for i in range(x.size)]))
+    assert np.array_equal(
+        together, np.concatenate([apply(name, machine, x[i : i + 1]) for i in range(x.size)])
+    )
 
 
 @machines
@@ -169,7 +172,8 @@ def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> 
 def test_nothing_reaches_libm(name: str, machine: Machine) -> None:
     """A call to a library function would be made lane by lane."""
     module = tvm.compile(
-        tvm.IRModule({name: elementwise(name, 2 if name == "atan2" else 1, machine)}), target=tvm_target(machine)
+        tvm.IRModule({name: elementwise(name, 2 if name == "atan2" else 1, machine)}),
+        target=tvm_target(machine),
     ).mod
     calls = re.findall(r"^\s+(?:call\w*|bl)\s+\*?([\w@.%()]+)", module.inspect_source("asm"), re.MULTILINE)
     assert calls, "the pattern finds no call at all"

@@ -16,7 +16,8 @@ BINS = 11
 
 
 def points(spectrum: np.ndarray) -> np.ndarray:
-    """Magnitude and phase as complex numbers: -pi and pi are one phase, and the phase of nothing is nothing."""
+    """Magnitude and phase as complex numbers: -pi and pi are one phase, and the phase of nothing is
+    nothing."""
     return spectrum[:, :BINS] * np.exp(1j * spectrum[:, BINS:].astype(np.float64))
 
 
@@ -35,9 +36,7 @@ def test_every_length(machine: Machine) -> None:
     @example(1280)
     def holds(samples: int) -> None:
         tensors = {"x": random(1, samples)}
-        assert_same_points(
-            run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)
-        )
+        assert_same_points(run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES))
 
     holds()
 

@@ -1,0 +1,140 @@
+"""kokoro-tvm build: what doit does, with this program's exit statuses; and an artifact's IR by phase."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from kokoro_tvm.build.graph import RecipeGraph
+    from kokoro_tvm.build.reporter import LineReporter
+    from kokoro_tvm.recipe import ArtifactSpec
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `build`."""
+    app.command("build")(build)
+
+
+def build(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Recipes (cpu), artifacts (cpu/decoder-5120) or tasks of `doit list`.", show_default="cpu"
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option("-n", "--jobs", min=1, help="How many stages to run at once.")] = 1,
+    dump_ir: Annotated[
+        Path | None,
+        typer.Option(
+            "--dump-ir", metavar="DIR", help="Only write the IR of one artifact by phase, into DIR."
+        ),
+    ] = None,
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Recipe of an artifact that is named without one.")
+    ] = "cpu",
+    root: Annotated[
+        Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
+    ] = Path(),
+) -> None:
+    """Build recipes, artifacts or single stages, and all they need.
+
+    What is current is left alone, as doit does.
+    """
+    from kokoro_tvm.errors import InputError
+
+    wanted = targets or ([] if dump_ir else [recipe])
+    if dump_ir is None:
+        _run([_task(word, recipe, root) for word in wanted], jobs, root)
+    elif len(wanted) == 1:
+        _dump(wanted[0], recipe, dump_ir, jobs, root)
+    else:
+        raise InputError("--dump-ir takes one artifact: kokoro-tvm build --dump-ir DIR cpu/decoder-5120")
+
+
+def _run(tasks: list[str], jobs: int, root: Path) -> None:
+    """Has doit run the tasks; ends the program with the status of the first error, which was told by then."""
+    from doit.cmd_base import ModuleTaskLoader
+    from doit.doit_cmd import DoitMain
+
+    from kokoro_tvm.build.tasks import doit_config, recipe_tasks
+    from kokoro_tvm.errors import BuildError, KokoroTvmError
+
+    config = doit_config(root / "artifacts")
+    reporter: LineReporter = config["reporter"]
+    known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter))
+    _check(tasks, [task["basename"] for task in known])
+    loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in known)})
+    parallel = ["-n", str(jobs)] if jobs > 1 else []
+    status = DoitMain(loader, config_filenames=()).run(["run", *parallel, *tasks])
+    if status != 0:
+        first = next(iter(reporter.failures.values()), None)
+        raise typer.Exit(first.exit_code if isinstance(first, KokoroTvmError) else BuildError.exit_code)
+
+
+def _check(tasks: list[str], known: list[str]) -> None:
+    from kokoro_tvm.errors import RecipeError
+    from kokoro_tvm.recipe._problems import hint
+    from kokoro_tvm.recipe._source import nearest
+
+    for task in tasks:
+        if task not in known:
+            recipes = [name for name in known if "." not in name]
+            near = nearest(task, known)
+            told = hint(task, [near] if near else recipes)
+            raise RecipeError(f"there is nothing to build called `{task}`{told}")
+
+
+def _task(word: str, recipe: str, root: Path) -> str:
+    """The task that stands for a word of the command line."""
+    from kokoro_tvm.recipe import list_recipes
+
+    recipes = list_recipes(root / "recipes")
+    if "/" not in word and ("." in word or word in recipes or recipe not in recipes):
+        return word
+    try:
+        graph, spec = _artifact(word, recipe, root)
+    except LookupError:
+        return word
+    return graph.validate(spec).name
+
+
+def _artifact(word: str, recipe: str, root: Path) -> tuple[RecipeGraph, ArtifactSpec]:
+    """The artifact called `decoder-5120` or `cpu/decoder-5120`.
+
+    Raises RecipeError; LookupError where the recipe, not named, has no such artifact.
+    """
+    from kokoro_tvm.build.graph import RecipeGraph
+    from kokoro_tvm.errors import RecipeError
+    from kokoro_tvm.recipe import load_recipe
+    from kokoro_tvm.recipe._problems import hint
+
+    name, slash, artifact = word.rpartition("/")
+    found = load_recipe(name or recipe, root / "recipes")
+    specs = {spec.id: spec for spec in found.artifacts()}
+    if artifact not in specs and slash:
+        raise RecipeError(
+            f"the recipe {found.name} has no artifact `{artifact}`{hint(artifact, list(specs))}"
+        )
+    return RecipeGraph(found, (root / "artifacts").resolve(), root.resolve()), specs[artifact]
+
+
+def _dump(word: str, recipe: str, folder: Path, jobs: int, root: Path) -> None:
+    """Lowers one artifact once more, beside the build, writing the module after the import and every pass."""
+    from tempfile import TemporaryDirectory
+
+    graph, spec = _artifact(word if "/" in word else f"{recipe}/{word}", recipe, root)
+    lower = graph.lower(spec)
+    _run([stage.name for stage in lower.after], jobs, root)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("[0-9][0-9]-*.py"):
+        old.unlink()  # phases of another pass list
+    with TemporaryDirectory() as aside:
+        arguments = {**lower.arguments(), "folder": aside, "dump_ir": str(folder.resolve())}
+        lower.call(arguments, folder / "lower.log", lambda elapsed: typer.echo(f"lowering, {elapsed:.0f} s"))
+    for path in sorted(folder.glob("[0-9][0-9]-*.py")):
+        typer.echo(f"{path}  {path.stat().st_size:,} bytes")

@@ -1,0 +1,72 @@
+"""What the tests of lowering and compiling share: programs of the toy model and of a few lines, lowered
+once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from torch import nn
+from torch.export import ExportedProgram
+
+from kokoro_tvm.export import export_component
+from kokoro_tvm.lower import Lowered, lower
+from kokoro_tvm.model.kokoro import shipped_config
+from kokoro_tvm.model.sources.synthetic import toy_config
+from kokoro_tvm.target import resolve
+
+RECIPE: dict[str, Any] = yaml.safe_load(
+    (Path(__file__).parents[1] / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8")
+)
+CONFIG = toy_config(shipped_config())
+BUCKET = 64
+MACHINE = resolve("native", None, ())
+PASSES: tuple[str, ...] = tuple(RECIPE["passes"])
+
+
+def program(component: str, policy: str = "exact") -> ExportedProgram:
+    """A fresh export of a toy component: lowering changes the program it is given."""
+    return export_component(component, CONFIG, policy, BUCKET, RECIPE["components"][component]["patches"])
+
+
+def lowered_program(
+    exported: ExportedProgram,
+    component: str,
+    passes: Sequence[str] = PASSES,
+    dump: Callable[[str, Any], None] = lambda name, module: None,
+) -> Lowered:
+    return lower(
+        exported,
+        component=component,
+        machine=MACHINE,
+        passes=passes,
+        pass_context=RECIPE["pass_context"],
+        manifest={"component": component, "bucket": BUCKET},
+        dump=dump,
+    )
+
+
+@cache
+def lowered(component: str, policy: str = "exact") -> tuple[Lowered, dict[str, Any]]:
+    """A toy component lowered with the recipe's passes, and the module after each of them."""
+    phases: dict[str, Any] = {}
+    return lowered_program(program(component, policy), component, dump=phases.__setitem__), phases
+
+
+def small_program(forward: Callable[..., Any], weights: dict[str, tuple[int, ...]]) -> ExportedProgram:
+    """A program of a few lines: `forward(weights, x)` for x (1, 4, 9)."""
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            for name, shape in weights.items():
+                self.register_parameter(name, nn.Parameter(torch.zeros(shape), requires_grad=False))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return forward(dict(self.named_parameters()), x)
+
+    return torch.export.export(Model(), (torch.zeros(1, 4, 9),))

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import tvm
+from tvm import relax
+
+
+def calls(module: Any, component: str) -> list[Any]:
+    """Every call in the component's function."""
+    found: list[Any] = []
+    relax.analysis.post_order_visit(
+        module[f"{component}_forward"],
+        lambda node: found.append(node) if isinstance(node, relax.Call) else None,
+    )
+    return found
+
+
+def operators(module: Any, component: str) -> Counter[str]:
+    """How often each Relax operator is called."""
+    return Counter(c.op.name for c in calls(module, component) if isinstance(c.op, tvm.ir.Op))

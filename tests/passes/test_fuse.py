@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from lowering import lowered
+
+from .support import operators
+
+
+def test_neighbours_become_one_function() -> None:
+    """The mask of a masked artifact: count, compare, choose, all in one loop."""
+    _, phases = lowered("text_encoder", "masked")
+    before, after = (operators(phases[phase], "text_encoder") for phase in ("legalize", "fuse"))
+    assert after["relax.call_tir"] < before["relax.call_tir"]
+    fused = [v.name_hint for v in phases["fuse"].get_global_vars() if v.name_hint.startswith("fused_")]
+    assert any("less" in name and "where" in name for name in fused)
+
+
+def test_reshapes_are_views() -> None:
+    _, phases = lowered("f0n")
+    assert operators(phases["import"], "f0n")["relax.reshape"] > 0
+    assert operators(phases["fuse"], "f0n")["relax.reshape"] > 0
+
+
+def test_semantic_operations_stay_apart() -> None:
+    _, phases = lowered("duration")
+    before, after = (operators(phases[phase], "duration") for phase in ("import", "fuse"))
+    assert after["relax.call_dps_packed"] == before["relax.call_dps_packed"] > 0

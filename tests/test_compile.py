@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import tvm_ffi
+from lowering import BUCKET, CONFIG, MACHINE, RECIPE, lowered, lowered_program, small_program
+
+from kokoro_tvm import ops
+from kokoro_tvm.build import linker
+from kokoro_tvm.compile import compile_module
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.lower import Lowered
+from kokoro_tvm.model.components import build_component
+from kokoro_tvm.model.kokoro import build_model
+from kokoro_tvm.model.sources.synthetic import synthetic_state
+from kokoro_tvm.patches import applied
+from kokoro_tvm.patches.weight_norm import fold_weight_norm
+
+STATE = synthetic_state(CONFIG, 0)
+
+
+def load(path: Path) -> Any:
+    machine = tvm_ffi.load_module(str(path))["vm_load_executable"]()
+    machine["vm_initialization"](1, 0, 2)
+    return machine
+
+
+def compiled(result: Lowered, component: str, folder: Path) -> Callable[..., list[np.ndarray]]:
+    machine = load(compile_module(result.module, MACHINE, folder / f"{component}.so"))
+    with torch.no_grad():
+        state = {name: tensor.numpy() for name, tensor in fold_weight_norm(STATE).items()}
+    weights = [
+        tvm_ffi.from_dlpack(
+            np.ascontiguousarray(p.packing.pack(state[p.name]) if p.packing else state[p.name])
+        )
+        for p in result.parameters
+    ]
+
+    def run(*inputs: torch.Tensor) -> list[np.ndarray]:
+        found = machine[f"{component}_forward"](*(tvm_ffi.from_dlpack(x.numpy()) for x in inputs), *weights)
+        found = [found] if isinstance(found, tvm_ffi.Tensor) else list(found)
+        return [np.from_dlpack(f).copy() for f in found]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[np.ndarray]]:
+    return compiled(lowered("duration")[0], "duration", tmp_path_factory.mktemp("exact"))
+
+
+def inputs(steps: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(steps)
+    return torch.randn(1, 512, steps, generator=generator), torch.randn(1, 128, generator=generator)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 17, BUCKET])
+def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]], steps: int) -> None:
+    component = build_component("duration", build_model(CONFIG, STATE, dtype=torch.float64))
+    with applied(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
+        want = component(*(x.double() for x in inputs(steps)))
+    got = exact(*inputs(steps))
+    assert len(got) == len(want) == 2
+    for result, expected in zip(got, want, strict=True):
+        assert result.shape == tuple(expected.shape)
+        assert np.abs(result - expected.numpy()).max() <= 2e-6 * expected.abs().max()
+
+
+def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], tmp_path: Path) -> None:
+    masked = compiled(lowered("duration", "masked")[0], "duration", tmp_path)
+    whole, style = inputs(BUCKET)
+    for length in (1, 40, BUCKET):
+        want = exact(whole[..., :length].contiguous(), style)
+        for fill in (np.nan, 1e30):
+            filled = whole.clone()
+            filled[..., length:] = fill
+            for got, expected in zip(masked(filled, style, torch.tensor([length])), want, strict=True):
+                assert got[..., :length].tobytes() == expected.tobytes()
+                assert not got[..., length:].any()
+
+
+def test_a_library_tells_what_it_is(tmp_path: Path) -> None:
+    path = compile_module(lowered("text_encoder")[0].module, MACHINE, tmp_path / "text_encoder.so")
+    told = load(path)["text_encoder_manifest"]()
+    assert json.loads(str(told)) == {"component": "text_encoder", "bucket": BUCKET}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def small() -> Any:
+    def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return ops.conv1d(x, w["a"], padding=1)
+
+    return lowered_program(small_program(forward, {"a": (4, 4, 3)}), "small").module
+
+
+@pytest.fixture
+def use_linker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+    """Puts a shell script in the linker's place."""
+
+    def use(script: str | None) -> None:
+        program = tmp_path / "linker"
+        if script is not None:
+            program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+            program.chmod(0o755)
+        for module in ("kokoro_tvm.build.linker", "kokoro_tvm.compile"):
+            monkeypatch.setattr(f"{module}.LINKER", str(program))
+        linker.linker_version.cache_clear()
+        monkeypatch.setattr("kokoro_tvm.compile.linker_version", linker.linker_version)
+
+    yield use
+    linker.linker_version.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (None, "no working .*linker to link with .*install it"),
+        ("exit 1", "no working .*linker to link with"),
+        (
+            '[ "$1" = --version ] && echo stub 1.0 && exit; echo cannot >&2; exit 3',
+            "stub 1.0 could not link small.so",
+        ),
+        (
+            '[ "$1" = --version ] && echo stub 1.0 && exit; exit 0',
+            "stub 1.0 left no library behind for small.so",
+        ),
+    ],
+    ids=["missing", "broken", "failing", "silent"],
+)
+def test_linkers_that_do_not_link(
+    script: str | None, message: str, use_linker: Callable[[str | None], None], tmp_path: Path
+) -> None:
+    use_linker(script)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    old = folder / "small.so"
+    old.write_bytes(b"before")
+    with pytest.raises(BuildError, match=message):
+        compile_module(small(), MACHINE, old)
+    assert list(folder.iterdir()) == [old]
+    assert old.read_bytes() == b"before"

@@ -1,0 +1,162 @@
+"""The whole story on a toy: a Kokoro of random weights goes through every stage, and then it speaks.
+
+Read this first. `toy_root` is what a repository looks like to `doit`: dodo.py and recipes/. The model recipe
+is the shipped one with other weights (the smallest the stock classes allow), one short utterance, and one
+gate each of decoder and speech for audio that is almost noise.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.recipe import COMPONENT_AXES
+from kokoro_tvm.runtime import Speech, SpeechWarning
+
+REPOSITORY = Path(__file__).parents[1]
+TARGET = {"model": "toy-model", "target": {"kind": "llvm", "mcpu": "native"}}
+RECIPES = {
+    "toy": {"length": "exact", "buckets": {"tokens": [32], "frames": [64]}},
+    "masked": {"length": "masked", "buckets": {"tokens": [16, 32], "frames": [64, 72]}},
+    "padded": {"length": "padded", "buckets": {"tokens": [16], "frames": [64]}},
+}
+PHONEMES = "həlˈO wˈɜɹld."  # 15 tokens and 50 frames: not the length of any bucket
+
+
+def toy_model() -> dict[str, object]:
+    """The shipped model recipe, made small."""
+    model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
+    model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
+    model["utterances"] = [{"name": "hello", "phonemes": "həlˈO.", "voice": "af_heart"}]
+    # What random weights say is nearer to noise than speech is; all other gates are asked in full.
+    for part in ("decoder", "speech"):
+        model["gates"][part]["min_magnitude_correlation"] = 0.999
+    return model
+
+
+def doit(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "doit", *words], cwd=root, capture_output=True, text=True, check=False
+    )
+
+
+def speak(bundle: Path) -> Speech:
+    with pytest.warns(SpeechWarning, match="random"):
+        return Synthesizer(bundle).from_phonemes(PHONEMES, voice="af_heart")
+
+
+@pytest.fixture(scope="module")
+def toy_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("toy")
+    (root / "recipes").mkdir()
+    shutil.copy(REPOSITORY / "dodo.py", root)
+    recipes = {"toy-model": toy_model()} | {name: TARGET | recipe for name, recipe in RECIPES.items()}
+    for name, recipe in recipes.items():
+        text = yaml.safe_dump(recipe, allow_unicode=True)
+        (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def toy(toy_root: Path) -> Path:
+    """The bundle of the recipe `toy`."""
+    built = doit(toy_root, "-n", "2", "toy")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "31 stages built, 0 were current." in built.stdout
+    return toy_root / "artifacts" / "toy"
+
+
+@pytest.fixture(scope="module")
+def others(toy: Path, toy_root: Path) -> Path:
+    """The folder of all bundles."""
+    built = doit(toy_root, "-n", "2", "masked", "padded")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "toy-model.checkpoint" not in built.stdout, "recipes of a model share its checkpoint"
+    return toy.parent
+
+
+def test_it_speaks(toy: Path) -> None:
+    speech = speak(toy)
+    assert speech.sample_rate == 24000
+    assert speech.audio.dtype == np.float32
+    assert speech.audio.shape == (600 * speech.durations.sum(),)
+    assert np.isfinite(speech.audio).all()
+    assert 0.001 < np.abs(speech.audio).max() < 10
+    assert set(speech.timings) >= {"bert", "duration", "text_encoder", "f0n", "decoder"}
+
+
+def test_it_was_validated(toy: Path) -> None:
+    """Every artifact was measured against the stock model in float64, and so was what the bundle says."""
+    work = toy.parent / ".build" / "toy"
+    reports = [json.loads(path.read_text()) for path in sorted(work.glob("*/validation.json"))]
+    reports.append(json.loads((work / "speech" / "speech.json").read_text()))
+    assert [r["component"] for r in reports] == [*sorted(COMPONENT_AXES), "speech"]
+    for report in reports:
+        assert report["passed"]
+        assert report["enforce"]
+        assert [u["status"] for u in report["utterances"]] == ["passed"]
+
+
+def test_a_second_run_executes_nothing(toy: Path, toy_root: Path) -> None:
+    again = doit(toy_root, "toy")
+    assert again.returncode == 0
+    assert again.stdout.startswith("Nothing to do: all 31 stages are current.\nThe bundle is artifacts/toy, ")
+
+
+def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy: Path, toy_root: Path) -> None:
+    for name in ("toy", "toy-model"):
+        path = toy_root / "recipes" / f"{name}.yaml"
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        reordered = dict(reversed(told.items()))
+        text = yaml.safe_dump(reordered, sort_keys=False, allow_unicode=True)
+        path.write_text(f"# changed\n{text}", encoding="utf-8")
+    assert "Nothing to do" in doit(toy_root, "toy").stdout
+
+
+def test_only_what_is_damaged_is_built_again(toy: Path, toy_root: Path) -> None:
+    work = toy.parent / ".build" / "toy"
+    (work / "bert-32" / "bert-32.so").unlink()
+    (work / "f0n" / "pack.record.json").write_text("{", encoding="utf-8")
+    before = (toy / "bundle.json").read_bytes()
+    again = doit(toy_root, "toy").stdout
+    assert "2 stages built, 29 were current." in again
+    assert "toy.compile.bert-32" in again
+    assert "toy.pack.f0n" in again
+    assert (toy / "bundle.json").read_bytes() == before
+
+
+def test_the_bundle_can_be_copied_elsewhere(toy: Path, tmp_path: Path) -> None:
+    shutil.copytree(toy, tmp_path / "copy")
+    assert np.array_equal(speak(tmp_path / "copy").audio, speak(toy).audio)
+
+
+def test_masked_says_the_same_bit_for_bit_in_every_bucket(others: Path, tmp_path: Path) -> None:
+    """And the same as `exact`, which knows no buckets."""
+    larger = tmp_path / "larger"
+    shutil.copytree(others / "masked", larger)
+    manifest = json.loads((larger / "bundle.json").read_text())
+    for component in manifest["components"].values():
+        assert [library["bucket"] for library in component["libraries"]] in ([16, 32], [64, 72])
+        del component["libraries"][0]
+    (larger / "bundle.json").write_text(json.dumps(manifest))
+    exact = speak(others / "toy")
+    for bundle in (others / "masked", larger):
+        speech = speak(bundle)
+        assert np.array_equal(speech.durations, exact.durations)
+        assert np.array_equal(speech.audio, exact.audio)
+
+
+def test_padded_speaks_too(others: Path) -> None:
+    """Its padding changes what it says; its gates only report, or it would not have been built."""
+    speech = speak(others / "padded")
+    assert np.isfinite(speech.audio).all()
+    report = json.loads((others / ".build" / "padded" / "decoder-64" / "validation.json").read_text())
+    assert not report["enforce"]
