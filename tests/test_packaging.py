@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Imported by name at run time, or tools that are run: no import statement shows them.
 UNSEEN = {"apache-tvm-ffi", "misaki", "phonemizer-fork", "espeakng-loader"}
-TOOLS = {"pytest-benchmark", "ruff", "mypy", "types-pyyaml"}
+TOOLS = {"pytest-benchmark", "soundfile", "ruff", "mypy", "types-pyyaml"}  # soundfile: pytest.importorskip
 
 
 def normal(name: str) -> str:

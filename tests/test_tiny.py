@@ -12,12 +12,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
 from kokoro_tvm import Synthesizer
+from kokoro_tvm.cli import main
 from kokoro_tvm.recipe import COMPONENT_AXES
 from kokoro_tvm.runtime import Speech, SpeechWarning
 
@@ -28,14 +30,14 @@ RECIPES = {
     "masked": {"length": "masked", "buckets": {"tokens": [16, 32], "frames": [64, 72]}},
     "padded": {"length": "padded", "buckets": {"tokens": [16], "frames": [64]}},
 }
-PHONEMES = "həlˈO wˈɜɹld."  # 15 tokens and 50 frames: not the length of any bucket
+PHONEMES = "həlˈO wˈɜɹld."  # 15 tokens and, by these weights, about 50 frames: not the length of any bucket
 
 
-def toy_model() -> dict[str, object]:
+def toy_model() -> dict[str, Any]:
     """The shipped model recipe, made small."""
     model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
     model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
-    model["utterances"] = [{"name": "hello", "phonemes": "həlˈO.", "voice": "af_heart"}]
+    model["utterances"] = [{"name": "hello", "phonemes": PHONEMES, "voice": "am_adam"}]
     # What random weights say is nearer to noise than speech is; all other gates are asked in full.
     for part in ("decoder", "speech"):
         model["gates"][part]["min_magnitude_correlation"] = 0.999
@@ -152,6 +154,18 @@ def test_masked_says_the_same_bit_for_bit_in_every_bucket(others: Path, tmp_path
         speech = speak(bundle)
         assert np.array_equal(speech.durations, exact.durations)
         assert np.array_equal(speech.audio, exact.audio)
+
+
+def test_the_ir_can_be_looked_at_after_every_phase(toy: Path, toy_root: Path, tmp_path: Path) -> None:
+    words = ["build", "--root", str(toy_root), "--dump-ir", str(tmp_path), "toy/text_encoder-32"]
+    before = (toy.parent / ".build" / "toy" / "text_encoder-32" / "lower.record.json").read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert not ended.value.code
+    phases = ["import", *toy_model()["passes"]]
+    assert sorted(p.name for p in tmp_path.glob("*.py")) == [f"{i:02d}-{p}.py" for i, p in enumerate(phases)]
+    assert "def text_encoder_forward" in (tmp_path / "00-import.py").read_text(encoding="utf-8")
+    assert (toy.parent / ".build" / "toy" / "text_encoder-32" / "lower.record.json").read_bytes() == before
 
 
 def test_padded_speaks_too(others: Path) -> None:

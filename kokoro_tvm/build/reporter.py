@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from types import TracebackType
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -97,6 +98,7 @@ class LineReporter:
             self._err.print(Text(f"\n{told}" if isinstance(told, Exception) else f"\n{name}: {told}", "red"))
         built = f"{self._done} stages built, {self._current} were current"
         if sys.exc_info()[0] is not None:  # doit says goodbye on the way out, too
+            sys.excepthook = _without_interrupts
             self._out.print(Text(f"\nInterrupted: {built}. What was built stays; run it again to go on."))
         elif self.failures:
             failed = f"{len(self.failures)} failed, {self._unmet} not built because of that"
@@ -113,6 +115,12 @@ class LineReporter:
         line = Text.assemble((f"{elapsed}  {place}", "dim"), f"  {task:<32} ", (event, style))
         with self._lock:
             self._out.print(line)
+
+
+def _without_interrupts(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """In place of sys.excepthook: who stops a build needs no traceback of where it was."""
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
 
 
 def _is_stage(task: str) -> bool:

@@ -24,14 +24,14 @@ __all__ = ["doit_config", "recipe_tasks"]
 _SHARED = ("checkpoint", "reference")  # folders of the models', beside those of the recipes' bundles
 
 
-def doit_config(artifacts: Path) -> dict[str, Any]:
+def doit_config(artifacts: Path, reporter: LineReporter | None = None) -> dict[str, Any]:
     """Settings of doit: what is current is decided by our records, so its own database hardly matters."""
     artifacts.mkdir(parents=True, exist_ok=True)
     doit.control.ExecNode = _OrderedNode
     return {
         "default_tasks": ["cpu"],
         "continue": True,
-        "reporter": LineReporter(),
+        "reporter": reporter or LineReporter(),
         "backend": "json",
         "dep_file": str(artifacts / ".doit.json"),
         "par_type": "thread",

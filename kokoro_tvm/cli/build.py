@@ -9,7 +9,6 @@ import typer
 
 if TYPE_CHECKING:
     from kokoro_tvm.build.graph import RecipeGraph
-    from kokoro_tvm.build.reporter import LineReporter
     from kokoro_tvm.recipe import ArtifactSpec
 
 __all__ = ["register"]
@@ -61,13 +60,14 @@ def _run(tasks: list[str], jobs: int, root: Path) -> None:
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
 
+    from kokoro_tvm.build.reporter import LineReporter
     from kokoro_tvm.build.tasks import doit_config, recipe_tasks
     from kokoro_tvm.errors import BuildError, KokoroTvmError
 
-    config = doit_config(root / "artifacts")
-    reporter: LineReporter = config["reporter"]
+    reporter = LineReporter()
     known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter))
     _check(tasks, [task["basename"] for task in known])
+    config = doit_config(root / "artifacts", reporter)
     loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in known)})
     parallel = ["-n", str(jobs)] if jobs > 1 else []
     status = DoitMain(loader, config_filenames=()).run(["run", *parallel, *tasks])
@@ -100,7 +100,7 @@ def _task(word: str, recipe: str, root: Path) -> str:
         graph, spec = _artifact(word, recipe, root)
     except LookupError:
         return word
-    return graph.validate(spec).name
+    return graph.artifact.validate(spec).name
 
 
 def _artifact(word: str, recipe: str, root: Path) -> tuple[RecipeGraph, ArtifactSpec]:
@@ -128,7 +128,7 @@ def _dump(word: str, recipe: str, folder: Path, jobs: int, root: Path) -> None:
     from tempfile import TemporaryDirectory
 
     graph, spec = _artifact(word if "/" in word else f"{recipe}/{word}", recipe, root)
-    lower = graph.lower(spec)
+    lower = graph.artifact.lower(spec)
     _run([stage.name for stage in lower.after], jobs, root)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("[0-9][0-9]-*.py"):

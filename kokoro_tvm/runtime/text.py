@@ -141,5 +141,5 @@ def _import(module: str, packages: str) -> Any:
     except ImportError as error:
         raise InputError(
             f"Turning this text into phonemes needs {module}, which cannot be imported ({error}). "
-            f"Run `pip install {shlex.join(packages.split())}`, or give phonemes instead of text (--phonemes)."
+            f"Run `pip install {shlex.join(packages.split())}`, or give phonemes instead (--phonemes)."
         ) from error

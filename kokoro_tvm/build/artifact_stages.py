@@ -1,0 +1,239 @@
+"""The stages of a recipe's artifacts: export, lower, compile and validate each, pack for each component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm import __version__
+from kokoro_tvm.build.digest import versions
+from kokoro_tvm.build.ingredients import OPS, TORCH, TVM, cpu, sources
+from kokoro_tvm.build.linker import linker_version
+from kokoro_tvm.build.model_stages import ModelStages
+from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.runtime.threads import usable_cores
+
+__all__ = ["ArtifactStages"]
+
+
+@dataclass(frozen=True)
+class ArtifactStages:
+    """`work` is the folder they are built in."""
+
+    recipe: Recipe
+    model: ModelStages
+    work: Path
+
+    def _named(self, stage: str, what: str) -> str:
+        return ".".join(filter(None, (self.recipe.name, stage, what)))
+
+    def specs(self, component: str) -> list[ArtifactSpec]:
+        """The artifacts of a component, by growing bucket."""
+        return [s for s in self.recipe.artifacts() if s.component == component]
+
+    def identity(self) -> dict[str, str]:
+        """What a bundle says of the recipe."""
+        return {key: getattr(self.recipe, key) for key in ("name", "model", "length", "precision")}
+
+    @cached_property
+    def machine(self) -> Stage:
+        target = self.recipe.target.model_dump(mode="json")
+        folder = self.work / "machine"
+        return Stage(
+            name=self._named("machine", ""),
+            doc=f"resolve the target {target['kind']} {target['mcpu']}",
+            folder=folder,
+            work=folder,
+            function="machine",
+            arguments=lambda: {"target": target, "out": str(folder / "machine.json")},
+            outputs=("machine.json",),
+            ingredients=lambda: {
+                "target": target,
+                "cpu": cpu() if target["mcpu"] == "native" else None,
+                "sources": sources(["kokoro_tvm.target"], apart=[OPS]),
+                "versions": versions(*TVM),
+            },
+            timeout_s=self.recipe.timeout_s,
+        )
+
+    def export(self, spec: ArtifactSpec) -> Stage:
+        patches = list(self.recipe.components[spec.component].patches)
+        folder, config = self.work / spec.id, self.model.checkpoint.path("config.json")
+        told = {"component": spec.component, "length": spec.length, "bucket": spec.bucket, "patches": patches}
+        return Stage(
+            name=self._named("export", spec.id),
+            doc=f"export {spec.component} up to {spec.bucket} {spec.axis} ({spec.length}) from PyTorch",
+            folder=folder,
+            work=folder,
+            function="export",
+            arguments=lambda: told | {"config": str(config), "folder": str(folder)},
+            outputs=("program.pt2", "operations.json"),
+            ingredients=lambda: {
+                "artifact": told,
+                "config": self.model.checkpoint.sha256("config.json"),
+                "sources": sources(
+                    ["kokoro_tvm.export", *(f"kokoro_tvm.patches.{p}" for p in patches)], apart=[OPS]
+                ),
+                "versions": versions(*TORCH),
+            },
+            after=(self.model.checkpoint,),
+            timeout_s=self.recipe.timeout_s,
+        )
+
+    def _manifest(self, spec: ArtifactSpec) -> dict[str, Any]:
+        """What the library will say of itself."""
+        return {
+            "component": spec.component,
+            "bucket": spec.bucket,
+            "length": spec.length,
+            "precision": self.recipe.precision,
+            "project": f"kokoro-tvm {__version__}",
+        }
+
+    def _lowering(self, spec: ArtifactSpec) -> dict[str, Any]:
+        return {
+            "component": spec.component,
+            "passes": list(self.recipe.passes),
+            "pass_context": self.recipe.pass_context.model_dump(mode="json"),
+            "manifest": self._manifest(spec),
+        }
+
+    def _lowered_from(self, spec: ArtifactSpec) -> dict[str, str]:
+        program, machine = self.export(spec).path("program.pt2"), self.machine.path("machine.json")
+        return {"program": str(program), "machine": str(machine)}
+
+    def lower(self, spec: ArtifactSpec) -> Stage:
+        export, machine, folder = self.export(spec), self.machine, self.work / spec.id
+        told = self._lowering(spec)
+
+        def lowering() -> dict[str, str]:
+            used = export.read_json("operations.json")
+            modules = ["kokoro_tvm.lower", "kokoro_tvm.export"]
+            modules += [f"kokoro_tvm.passes.{p}" for p in self.recipe.passes]
+            modules += [f"{OPS}.{o}" for o in used]
+            # What only exporting needs has had its say in the program.
+            return sources(modules, apart=[OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches"])
+
+        return Stage(
+            name=self._named("lower", spec.id),
+            doc=f"lower {spec.component} to kernels",
+            folder=folder,
+            work=folder,
+            function="lower",
+            arguments=lambda: told | self._lowered_from(spec) | {"folder": str(folder)},
+            outputs=("module.py", "parameters.json"),
+            ingredients=lambda: {
+                "lowering": told,
+                "program": export.sha256("program.pt2"),
+                "machine": machine.sha256("machine.json"),
+                "sources": lowering(),
+                "versions": versions(*TVM, "torch", "numpy"),
+            },
+            after=(export, machine),
+            timeout_s=self.recipe.timeout_s,
+        )
+
+    def compile(self, spec: ArtifactSpec) -> Stage:
+        lower, machine, folder = self.lower(spec), self.machine, self.work / spec.id
+        library = f"{spec.id}.so"
+        return Stage(
+            name=self._named("compile", spec.id),
+            doc=f"generate machine code for {spec.component} and link it",
+            folder=folder,
+            work=folder,
+            function="compile_",
+            arguments=lambda: {
+                "lowering": self._lowering(spec) | self._lowered_from(spec),
+                "module": str(lower.path("module.py")),
+                "out": str(folder / library),
+            },
+            outputs=(library,),
+            ingredients=lambda: {
+                "module": lower.sha256("module.py"),
+                "machine": machine.sha256("machine.json"),
+                "linker": linker_version(),
+                "sources": sources(["kokoro_tvm.compile"], apart=[OPS]),
+                "versions": versions(*TVM),
+            },
+            after=(lower, machine),
+            timeout_s=self.recipe.timeout_s,
+        )
+
+    def pack(self, component: str) -> Stage:
+        lowered = tuple(self.lower(s) for s in self.specs(component))
+        folder, weights = self.work / component, self.model.checkpoint.path("weights.safetensors")
+        out = f"{component}.safetensors"
+
+        def operations() -> list[str]:
+            told = lowered[0].read_json("parameters.json")
+            return sorted({f"{OPS}.{p['packing']['operation']}" for p in told if p["packing"]})
+
+        return Stage(
+            name=self._named("pack", component),
+            doc=f"lay out the weights of {component} as its kernels read them",
+            folder=folder,
+            work=folder,
+            function="pack",
+            arguments=lambda: {
+                "parameters": [str(s.path("parameters.json")) for s in lowered],
+                "weights": str(weights),
+                "out": str(folder / out),
+            },
+            outputs=(out,),
+            ingredients=lambda: {
+                "parameters": [s.sha256("parameters.json") for s in lowered],
+                "weights": self.model.checkpoint.sha256("weights.safetensors"),
+                "sources": sources(
+                    ["kokoro_tvm.pack", "kokoro_tvm.patches.weight_norm", *operations()],
+                    apart=[OPS, "kokoro_tvm.passes", "kokoro_tvm.patches"],
+                ),
+                "versions": versions("numpy", "torch"),
+            },
+            after=(*lowered, self.model.checkpoint),
+            timeout_s=self.recipe.timeout_s,
+        )
+
+    def validate(self, spec: ArtifactSpec) -> Stage:
+        lower, compiled, pack = self.lower(spec), self.compile(spec), self.pack(spec.component)
+        folder, gates = self.work / spec.id, self.recipe.gates.model_dump(mode="json")
+        library = compiled.outputs[0]
+        own = {spec.component: gates[spec.component], "enforce": gates["enforce"]}
+        return Stage(
+            name=self._named("validate", spec.id),
+            doc=f"compare {spec.id} with the stock model",
+            folder=folder,
+            work=folder,
+            function="validate",
+            arguments=lambda: {
+                "bundle": {
+                    "recipe": self.identity(),
+                    "config": str(self.model.checkpoint.path("config.json")),
+                    "machine": str(self.machine.path("machine.json")),
+                    "component": spec.component,
+                    "bucket": spec.bucket,
+                    "parameters": str(lower.path("parameters.json")),
+                    "weights": str(pack.path(pack.outputs[0])),
+                    "library": str(compiled.path(library)),
+                },
+                "references": self.model.reference_paths(),
+                "gates": gates,
+                "threads": usable_cores(),
+                "out": str(folder / "validation.json"),
+            },
+            outputs=("validation.json",),
+            ingredients=lambda: {
+                "library": compiled.sha256(library),
+                "weights": pack.sha256(pack.outputs[0]),
+                "references": {o: self.model.reference.sha256(o) for o in self.model.reference.outputs},
+                "gates": own,
+                "sources": sources(
+                    ["kokoro_tvm.validate.artifact", "kokoro_tvm.runtime.session", "kokoro_tvm.build.bundle"]
+                ),
+                "versions": versions("numpy", "apache-tvm-ffi"),
+            },
+            after=(compiled, pack, self.model.reference),
+            timeout_s=self.recipe.timeout_s,
+        )

@@ -1,0 +1,140 @@
+"""kokoro-tvm build: what it builds, and what its exit status says."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doit.exceptions import TaskFailed
+
+from kokoro_tvm.build import tasks
+from kokoro_tvm.build.reporter import LineReporter
+from kokoro_tvm.cli import main
+from kokoro_tvm.errors import BuildError, KokoroTvmError, ValidationError
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the shipped recipes, that one is in."""
+    (tmp_path / "recipes").mkdir()
+    for name in ("cpu", "kokoro-82m"):
+        shutil.copy(RECIPES / f"{name}.yaml", tmp_path / "recipes")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@dataclass
+class Ran:
+    """What pretends to be a build: the stages that ran, and errors some shall fail with."""
+
+    stages: list[str] = field(default_factory=list)
+    errors: dict[str, KokoroTvmError] = field(default_factory=dict)
+
+    def task(self, stage: Any, reporter: LineReporter) -> dict[str, Any]:
+        def run() -> Any:
+            self.stages.append(stage.name)
+            error = self.errors.get(stage.name)
+            if error is None:
+                return None
+            reporter.failed(stage.name, error)
+            return TaskFailed(str(error))
+
+        deps = [s.name for s in stage.after]
+        return {"basename": stage.name, "doc": stage.doc, "actions": [tasks._Action(run)], "task_dep": deps}
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
+    ran = Ran()
+    monkeypatch.setattr(tasks, "_task", ran.task)
+    monkeypatch.setattr(tasks, "_conclude", lambda reporter, folder: reporter.conclusion.append(str(folder)))
+    return ran
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as exit_:
+        main(["build", *words])
+    return int(exit_.value.code or 0)
+
+
+def test_the_default_is_cpu(root: Path, ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    assert len(ran.stages) == 31
+    assert capsys.readouterr().out.endswith(
+        f"\n31 stages built, 0 were current.\n{root / 'artifacts' / 'cpu'}\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["cpu/f0n-5120"], ["f0n-5120"], ["cpu.validate.f0n-5120", "-n", "2"]])
+def test_one_artifact(root: Path, ran: Ran, words: list[str]) -> None:
+    assert run(*words) == 0
+    chain = {f"cpu.{stage}.f0n-5120" for stage in ("export", "lower", "compile", "validate")}
+    shared = {"kokoro-82m.checkpoint", "kokoro-82m.reference"}
+    assert set(ran.stages) == chain | shared | {"cpu.machine", "cpu.pack.f0n"}
+
+
+def test_elsewhere(
+    root: Path, ran: Ran, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert run("cpu.machine", "--root", str(root)) == 0
+    assert ran.stages == ["cpu.machine"]
+    assert not list(Path.cwd().iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(BuildError("It broke."), 3), (ValidationError("It missed."), 4)]
+)
+@pytest.mark.parametrize("parallel", [[], ["-n", "2"]])
+def test_the_status_says_what_failed(
+    root: Path,
+    ran: Ran,
+    capsys: pytest.CaptureFixture[str],
+    error: KokoroTvmError,
+    status: int,
+    parallel: list[str],
+) -> None:
+    ran.errors["cpu.compile.f0n-5120"] = error
+    assert run(*parallel) == status
+    out, err = capsys.readouterr()
+    assert err == f"\n{error}\n"
+    assert "1 failed, 4 not built because of that." in out
+    assert "cpu.validate.decoder-5120" in ran.stages
+
+
+def test_a_recipe_that_cannot_be_read(root: Path, ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "recipes" / "mine.yaml").write_text(
+        "model: kokoro-82m\nbuckets: {tokens: [0]}\n", encoding="utf-8"
+    )
+    assert run("mine") == 2
+    assert capsys.readouterr().err.startswith("\nrecipes/mine.yaml:")
+    assert run("cpu.machine") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["cpo"], "there is nothing to build called `cpo`; did you mean `cpu`?"),
+        (["cpu.machina"], "there is nothing to build called `cpu.machina`; did you mean `cpu.machine`?"),
+        (["cpu/f0n-512"], "the recipe cpu has no artifact `f0n-512`; did you mean `f0n-5120`?"),
+        (["cpo/f0n-5120"], "recipes: there is no recipe `cpo`; did you mean `cpu`?"),
+        (["--dump-ir", "ir"], "--dump-ir takes one artifact"),
+        (["--dump-ir", "ir", "f0n-5120", "bert-512"], "--dump-ir takes one artifact"),
+        (["--dump-ir", "ir", "cpu/f0n-1"], "the recipe cpu has no artifact `f0n-1`"),
+        (["cpu", "--root", "nowhere"], "nowhere/recipes: there is no such folder of recipes"),
+    ],
+)
+def test_what_there_is_not(
+    root: Path, ran: Ran, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(told)
+    assert "Traceback" not in out + err
+    assert not ran.stages
+    assert [p.name for p in root.iterdir()] == ["recipes"]
