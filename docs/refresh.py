@@ -12,7 +12,7 @@ import platform
 import re
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def main() -> None:
     _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
 
 
-def _put(path: Path, name: str, rows: Sequence[Sequence[str]]) -> None:
+def _put(path: Path, name: str, rows: Iterable[Sequence[str]]) -> None:
     """Replaces the table between `<!-- NAME -->` and `<!-- /NAME -->`."""
     head, *body = rows
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
