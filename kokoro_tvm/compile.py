@@ -9,11 +9,16 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from kokoro_tvm.build.linker import LINKER, linker_version
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.linker import LINKER, linker_version
 from kokoro_tvm.target import Machine, tvm_target
 
-__all__ = ["compile_module"]
+__all__ = ["compile_module", "generate"]
+
+
+def generate(module: Any, machine: Machine) -> Any:
+    """A lowered module's code for `machine`, in memory: TVM's executable."""
+    return relax.build(module, target=tvm_target(machine), relax_pipeline=_to_virtual_machine())
 
 
 def compile_module(module: Any, machine: Machine, out_path: Path) -> Path:
@@ -22,7 +27,7 @@ def compile_module(module: Any, machine: Machine, out_path: Path) -> Path:
     Raises BuildError when the linker is missing or fails.
     """
     version = linker_version()
-    executable = relax.build(module, target=tvm_target(machine), relax_pipeline=_to_virtual_machine())
+    executable = generate(module, machine)
     with TemporaryDirectory(dir=out_path.parent, prefix=".link-") as folder:
         partial = Path(folder) / out_path.name
         try:

@@ -48,6 +48,7 @@ PLAIN_OPERATIONS = frozenset(
         "aten.squeeze.dim",
         "aten.sum.dim_IntList",
         "aten.sym_size.int",
+        "aten.transpose.int",
         "aten.unsqueeze.default",
         "aten.where.self",
         "aten.zeros.default",

@@ -18,13 +18,14 @@ from kokoro_tvm.lower import Parameter
 __all__ = ["ALIGNMENT", "pack_weights"]
 
 ALIGNMENT = 64  # bytes
+_DTYPES = {"float32": "F32", "int32": "I32", "uint16": "U16"}  # what packings may give, and safetensors' word
 
 
 def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray], out_path: Path) -> Path:
     """Writes the weights of one component.
 
     parameters: what the component's modules take; state: the folded state dict, float32. Raises BuildError
-    for a parameter the checkpoint does not have, or has in another shape than the module wants.
+    for a parameter the checkpoint does not have, or has in another shape or dtype than the module wants.
     """
     packed: dict[str, np.ndarray] = {}
     for parameter in parameters:
@@ -33,10 +34,15 @@ def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray
         array = np.ascontiguousarray(state[parameter.name], np.float32)
         if parameter.packing is not None:
             array = parameter.packing.pack(array)
-        if array.shape != parameter.shape:
+        if (array.shape, str(array.dtype)) != (parameter.shape, parameter.dtype):
             raise BuildError(
-                f"{parameter.name} has shape {array.shape} after packing, the compiled model takes "
-                f"{parameter.shape}"
+                f"{parameter.name} is {array.dtype} of shape {array.shape} after packing, the compiled model "
+                f"takes {parameter.dtype} of shape {parameter.shape}"
+            )
+        if parameter.dtype not in _DTYPES:
+            raise BuildError(
+                f"{parameter.name} is packed as {parameter.dtype}, which no bundle holds: a packing gives "
+                f"{' or '.join(_DTYPES)}"
             )
         packed[parameter.name] = array
     _write(packed, out_path)
@@ -48,7 +54,11 @@ def _write(tensors: Mapping[str, np.ndarray], path: Path) -> None:
     offset = 0
     for name, array in tensors.items():
         size = -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-        header[name] = {"dtype": "F32", "shape": [size // 4], "data_offsets": [offset, offset + size]}
+        header[name] = {
+            "dtype": _DTYPES[str(array.dtype)],
+            "shape": [size // array.itemsize],
+            "data_offsets": [offset, offset + size],
+        }
         offset += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(len(text) + 8) % ALIGNMENT)
@@ -57,6 +67,6 @@ def _write(tensors: Mapping[str, np.ndarray], path: Path) -> None:
         file.write(len(text).to_bytes(8, "little"))
         file.write(text)
         for array in tensors.values():
-            file.write(array.astype("<f4", copy=False).tobytes())
+            file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
             file.write(bytes(-array.nbytes % ALIGNMENT))
     partial.replace(path)

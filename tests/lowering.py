@@ -17,7 +17,7 @@ from kokoro_tvm.export import export_component
 from kokoro_tvm.lower import Lowered, lower
 from kokoro_tvm.model.kokoro import shipped_config
 from kokoro_tvm.model.sources.synthetic import toy_config
-from kokoro_tvm.target import resolve
+from kokoro_tvm.target import Machine, resolve
 
 RECIPE: dict[str, Any] = yaml.safe_load(
     (Path(__file__).parents[1] / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8")
@@ -38,11 +38,12 @@ def lowered_program(
     component: str,
     passes: Sequence[str] = PASSES,
     dump: Callable[[str, Any], None] = lambda name, module: None,
+    machine: Machine = MACHINE,
 ) -> Lowered:
     return lower(
         exported,
         component=component,
-        machine=MACHINE,
+        machine=machine,
         passes=passes,
         pass_context=RECIPE["pass_context"],
         manifest={"component": component, "bucket": BUCKET},

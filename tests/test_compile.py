@@ -11,8 +11,7 @@ import torch
 import tvm_ffi
 from lowering import BUCKET, CONFIG, MACHINE, RECIPE, lowered, lowered_program, small_program
 
-from kokoro_tvm import ops
-from kokoro_tvm.build import linker
+from kokoro_tvm import linker, ops
 from kokoro_tvm.compile import compile_module
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.lower import Lowered
@@ -108,7 +107,7 @@ def use_linker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str
         if script is not None:
             program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
             program.chmod(0o755)
-        for module in ("kokoro_tvm.build.linker", "kokoro_tvm.compile"):
+        for module in ("kokoro_tvm.linker", "kokoro_tvm.compile"):
             monkeypatch.setattr(f"{module}.LINKER", str(program))
         linker.linker_version.cache_clear()
         monkeypatch.setattr("kokoro_tvm.compile.linker_version", linker.linker_version)

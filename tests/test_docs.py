@@ -87,9 +87,7 @@ def test_stages(tmp_path: Path) -> None:
 def test_gates() -> None:
     records = json_schema()["$defs"]
     named = re.findall(r"^\| `(\w+)` \|", section(read("docs/accuracy.md"), "Gates"), re.MULTILINE)
-    fields = {
-        field for name in ("SignalGate", "DecoderGate", "SpeechGate") for field in records[name]["properties"]
-    }
+    fields = {field for name in ("SignalGate", "AudioGate") for field in records[name]["properties"]}
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "kokoro_tvm/validate").glob("*.py"))
     always = set(re.findall(r'Verdict\(\s*"(\w+)"', code))
     assert len(always) == 3

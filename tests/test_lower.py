@@ -53,7 +53,8 @@ def test_parameters_are_the_program_s(component: str, policy: str) -> None:
     assert [p.shape for p in result.parameters] == shapes
     for parameter in result.parameters:
         shape = tuple(wanted[parameter.name].shape)
-        assert parameter.shape == (parameter.packing.shape(shape) if parameter.packing else shape)
+        layout = parameter.packing.layout(shape) if parameter.packing else (shape, "float32")
+        assert (parameter.shape, parameter.dtype) == layout
         assert Parameter.from_json(json.loads(json.dumps(parameter.to_json()))) == parameter
     assert any(p.packing for p in result.parameters)
 

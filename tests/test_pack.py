@@ -13,6 +13,7 @@ from kokoro_tvm.ops._features import Features
 from kokoro_tvm.ops._packed import PackedWeight
 from kokoro_tvm.ops._semantic import Call
 from kokoro_tvm.pack import ALIGNMENT, pack_weights
+from kokoro_tvm.runtime.tensors import map_safetensors
 
 CALL = Call({"x": (1, 3), "weight": (5, 3), "bias": (5,)}, {}, (1, 5), Features(4, 16))
 PACKED = PackedWeight("linear", "weight", CALL, "linear(width=16)")
@@ -52,6 +53,38 @@ def test_every_tensor_starts_on_a_cache_line(tmp_path: Path) -> None:
     assert max(entry["data_offsets"][1] for entry in header.values()) == len(data) - 8 - size
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint16"])
+def test_packings_of_other_dtypes_are_written_as_they_are(
+    dtype: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """bfloat16 is stored as its bits, in pairs or alone: a rounded weight takes half the bytes."""
+    packed = np.arange(-3, 40).astype(dtype)
+    monkeypatch.setattr(PackedWeight, "pack", lambda self, array: packed)
+    parameters = [PARAMETERS[0], Parameter("a.weight", dtype, packed.shape, PACKED)]
+    path = pack_weights(parameters, STATE, tmp_path / "w.safetensors")
+    for loaded in (load_file(path), map_safetensors(path)):
+        assert loaded["a.weight"].dtype == packed.dtype
+        assert np.array_equal(loaded["a.weight"][: packed.size], packed)
+        assert loaded["a.weight"].nbytes % ALIGNMENT == 0
+        assert np.array_equal(loaded["a.bias"][:5], STATE["a.bias"])
+
+
+@pytest.mark.parametrize(
+    ("packed", "wanted", "message"),
+    [
+        ("int32", "float32", r"a\.weight is int32 of shape .* takes float32"),
+        ("float16", "float16", r"a\.weight is packed as float16, which no bundle holds"),
+    ],
+)
+def test_a_weight_of_another_dtype(
+    packed: str, wanted: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PackedWeight, "pack", lambda self, array: np.zeros((1, 3, 16), packed))
+    with pytest.raises(BuildError, match=message):
+        pack_weights([Parameter("a.weight", wanted, (1, 3, 16), PACKED)], STATE, tmp_path / "w.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_same_weights_give_the_same_bytes(tmp_path: Path) -> None:
     first, second = (pack_weights(PARAMETERS, STATE, tmp_path / name).read_bytes() for name in ("a", "b"))
     assert first == second
@@ -67,6 +100,6 @@ def test_a_missing_weight(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.bias", "a.weight"])
 def test_a_weight_of_another_shape(name: str, tmp_path: Path) -> None:
     state = STATE | {name: np.zeros((40, 3) if name == "a.weight" else (6,), np.float32)}
-    with pytest.raises(BuildError, match=f"{name} has shape .* after packing, the compiled model takes"):
+    with pytest.raises(BuildError, match=f"{name} is float32 of shape .* after packing, .* takes float32"):
         pack_weights(PARAMETERS, state, tmp_path / "w.safetensors")
     assert not list(tmp_path.iterdir())

@@ -5,6 +5,8 @@ import json
 import pytest
 import tvm
 
+from kokoro_tvm import target
+from kokoro_tvm.cpu_features import PORTABLE, features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops._features import Features
 from kokoro_tvm.target import Machine, resolve, tvm_target
@@ -35,16 +37,65 @@ def test_features_follow_from_the_cpu(
 
 
 def test_required_features_are_llvm_s_words() -> None:
-    assert resolve("x86-64-v3", X86, ()).required == ("avx2", "fma", "f16c", "sse2")
-    assert "avx512f" in resolve("znver5", X86, ()).required
-    assert resolve("generic", ARM, ()).required == ("neon",)
+    assert resolve("x86-64", X86, ()).required == ("sse2",)
+    assert {"avx2", "fma", "bmi2", "movbe"} < set(resolve("x86-64-v3", X86, ()).required)
+    assert resolve("generic", ARM, ()).required == ("fp-armv8", "neon")
+
+
+@pytest.mark.parametrize("name", PORTABLE)
+def test_a_portable_recipe_needs_what_its_level_has(name: str) -> None:
+    assert set(resolve(name, X86, ()).required) == PORTABLE[name]
+
+
+def test_required_is_all_that_code_for_the_cpu_may_hold() -> None:
+    """LLVM uses these for rounding, rotations and sums of products without being asked."""
+    chosen = {"avx512bf16", "avx512vnni", "avx512vbmi2", "gfni", "avxvnni", "bmi2", "sse4a"}
+    assert chosen < set(resolve("znver5", X86, ()).required)
+    assert not chosen & set(resolve("znver5", X86, [f"-{name}" for name in chosen]).required)
 
 
 def test_native_is_this_machine_by_name() -> None:
     machine = resolve("native", None, ())
     assert machine.mcpu not in ("native", "")
     assert machine.mtriple
-    assert machine == resolve(machine.mcpu, machine.mtriple, ())
+    assert machine == resolve(machine.mcpu, machine.mtriple, machine.mattr)
+
+
+def test_native_code_runs_here() -> None:
+    had = features_of_cpu()
+    assert had is None or set(resolve("native", None, ()).required) <= had
+
+
+def test_what_a_hypervisor_hides_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = resolve("native", None, ())
+    hidden = named.required[-1]
+    monkeypatch.setattr(target, "features_of_cpu", lambda: frozenset(named.required) - {hidden})
+    machine = resolve("native", None, ())
+    assert machine.mattr == (*named.mattr, f"-{hidden}")
+    assert hidden not in machine.required
+    assert resolve(named.mcpu, named.mtriple, named.mattr).mattr == named.mattr, "only of the native one"
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "mattr"), [("znver5", ()), ("sapphirerapids", ()), ("x86-64-v4", ("+avx512bf16",))]
+)
+def test_bfloat16_where_the_instruction_is(mcpu: str, mattr: tuple[str, ...]) -> None:
+    machine = resolve(mcpu, X86, mattr, "bfloat16")
+    assert machine.features == Features(16, 32, bfloat16=True)
+    assert "avx512bf16" in machine.required
+    assert not resolve(mcpu, X86, mattr, "float32").features.bfloat16
+    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "triple", "mattr"),
+    [("x86-64-v3", X86, ()), ("x86-64-v4", X86, ()), ("znver5", X86, ("-avx512f",)), ("generic", ARM, ())],
+)
+def test_bfloat16_without_the_instruction(mcpu: str, triple: str, mattr: tuple[str, ...]) -> None:
+    with pytest.raises(BuildError) as caught:
+        resolve(mcpu, triple, mattr, "bfloat16")
+    for told in ("avx512bf16", mcpu, triple, "recipe's target", "float32", "`cpu`"):
+        assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("triple", [X86, ARM])
@@ -61,9 +112,9 @@ def test_machines_are_data() -> None:
 
 
 def test_tvm_takes_the_target() -> None:
-    target = tvm_target(resolve("haswell", X86, ("+f16c",)))
-    assert isinstance(target, tvm.target.Target)
-    assert (str(target.attrs["mcpu"]), list(target.attrs["mattr"])) == ("haswell", ["+f16c"])
+    taken = tvm_target(resolve("haswell", X86, ("+f16c",)))
+    assert isinstance(taken, tvm.target.Target)
+    assert (str(taken.attrs["mcpu"]), list(taken.attrs["mattr"])) == ("haswell", ["+f16c"])
 
 
 @pytest.mark.parametrize(

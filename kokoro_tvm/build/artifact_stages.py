@@ -10,9 +10,9 @@ from typing import Any
 from kokoro_tvm import __version__
 from kokoro_tvm.build.digest import versions
 from kokoro_tvm.build.ingredients import OPS, TORCH, TVM, cpu, sources
-from kokoro_tvm.build.linker import linker_version
 from kokoro_tvm.build.model_stages import ModelStages
 from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.linker import linker_version
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.runtime.threads import usable_cores
 
@@ -40,7 +40,7 @@ class ArtifactStages:
 
     @cached_property
     def machine(self) -> Stage:
-        target = self.recipe.target.model_dump(mode="json")
+        target, precision = self.recipe.target.model_dump(mode="json"), self.recipe.precision
         folder = self.work / "machine"
         return Stage(
             name=self._named("machine", ""),
@@ -48,10 +48,15 @@ class ArtifactStages:
             folder=folder,
             work=folder,
             function="machine",
-            arguments=lambda: {"target": target, "out": str(folder / "machine.json")},
+            arguments=lambda: {
+                "target": target,
+                "precision": precision,
+                "out": str(folder / "machine.json"),
+            },
             outputs=("machine.json",),
             ingredients=lambda: {
                 "target": target,
+                "precision": precision,
                 "cpu": cpu() if target["mcpu"] == "native" else None,
                 "sources": sources(["kokoro_tvm.target"], apart=[OPS]),
                 "versions": versions(*TVM),

@@ -39,11 +39,11 @@ def checkpoint(recipe: dict[str, Any], folder: str, root: str) -> None:
     fetch(Checkpoint.model_validate(recipe, strict=False), Path(folder), root=Path(root), log=_say)
 
 
-def machine(target: dict[str, Any], out: str) -> None:
-    """Resolves a recipe's target into machine.json."""
+def machine(target: dict[str, Any], precision: str, out: str) -> None:
+    """Resolves a recipe's target and precision into machine.json."""
     from kokoro_tvm.target import resolve
 
-    resolved = resolve(target["mcpu"], target["mtriple"], target["mattr"])
+    resolved = resolve(target["mcpu"], target["mtriple"], target["mattr"], precision)
     _write_json(Path(out), resolved.to_json())
 
 
@@ -144,7 +144,7 @@ def pack(parameters: list[str], weights: str, out: str) -> None:
 
 
 def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    return [(p["name"], p["shape"], (p["packing"] or {}).get("name")) for p in parameters]
+    return [(p["name"], p["dtype"], p["shape"], (p["packing"] or {}).get("name")) for p in parameters]
 
 
 def reference(checkpoint: str, utterances: list[dict[str, Any]], folder: str) -> None:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
+
+from kokoro_tvm.cli._speech import (
+    BUNDLE,
+    BundleOption,
+    ThreadsOption,
+    VoiceOption,
+    noted,
+    without_blas_threads,
+)
 
 __all__ = ["register"]
 
@@ -23,18 +31,19 @@ def say(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="WAV file to write.")] = Path(
         "speech.wav"
     ),
-    voice: Annotated[
-        str, typer.Option("--voice", help="A voice, or a mix of several: af_heart,am_adam.")
-    ] = "af_heart",
+    voice: VoiceOption = "af_heart",
     speed: Annotated[float, typer.Option("--speed", help="Above 1 is faster.")] = 1.0,
-    bundle: Annotated[Path, typer.Option("--bundle", metavar="DIR", help="Bundle to speak with.")] = Path(
-        "artifacts/cpu"
-    ),
+    bundle: BundleOption = BUNDLE,
     phonemes: Annotated[bool, typer.Option("--phonemes", help="The text is phonemes already.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Of the noise; the same seed, the same audio.")] = 0,
+    threads: ThreadsOption = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every file of the bundle again, known to be good or not.")
+    ] = False,
 ) -> None:
     """Speak a text into a WAV file (32-bit float, so nothing clips)."""
-    from kokoro_tvm.runtime import SpeechWarning, Synthesizer, check_output, write_wav
+    without_blas_threads()
+    from kokoro_tvm.runtime import Synthesizer, check_output, write_wav
     from kokoro_tvm.runtime.inputs import check_speed
     from kokoro_tvm.runtime.noise import check_seed
 
@@ -43,10 +52,8 @@ def say(
     check_speed(speed)
     check_seed(seed)
     words = _standard_input() if text == "-" else text
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", SpeechWarning)
-        warnings.showwarning = _note
-        synthesizer = Synthesizer(bundle)
+    with noted():
+        synthesizer = Synthesizer(bundle, threads=threads, verify=verify)
         parts = [words] if phonemes else synthesizer.phonemize(words, voice)
         start = time.perf_counter()
         speech = synthesizer.from_phonemes(parts, voice=voice, speed=speed, seed=seed)
@@ -65,16 +72,3 @@ def _standard_input() -> str:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
         raise InputError(f"Standard input is not UTF-8 text ({error}). Convert it to UTF-8 first.") from error
-
-
-def _note(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Show a warning as one line on standard error, apart from what the command prints."""
-    del category, filename, lineno, file, line
-    typer.secho(f"note: {message}", err=True)

@@ -22,7 +22,7 @@ def voices(
 ) -> None:
     """List the voices of a bundle with language and gender."""
     from kokoro_tvm.runtime import Voices, describe, read_bundle
-    from kokoro_tvm.runtime.bundle import verify_files
+    from kokoro_tvm.runtime.verification import verify_files
 
     opened = read_bundle(bundle)
     verify_files([opened.voices])

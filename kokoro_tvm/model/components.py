@@ -63,7 +63,7 @@ class Bert(nn.Module):
     def forward(self, tokens: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
         x = self.bert(tokens, length)
         x = ops.conv1d(x, self.bert_encoder.weight, self.bert_encoder.bias, length=length)
-        return (keep_valid(x, length),)
+        return (keep_valid(x.transpose(1, 2), length),)
 
 
 class Duration(nn.Module):
@@ -74,12 +74,12 @@ class Duration(nn.Module):
         self.predictor = _part(model.predictor, ("text_encoder", "lstm", "duration_proj"))
 
     def forward(self, d_en: Tensor, style: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
-        d = self.predictor.text_encoder(d_en, style, length)
+        d = self.predictor.text_encoder(d_en.transpose(1, 2), style, length)
         x = self.predictor.lstm(d, length)
         projection = self.predictor.duration_proj.linear_layer
         x = ops.conv1d(x, projection.weight, projection.bias, length=length)
-        duration = torch.sigmoid(x).sum(dim=1)
-        return keep_valid(duration, length), keep_valid(d, length)
+        duration = torch.sigmoid(x).sum(dim=2)
+        return keep_valid(duration, length), keep_valid(d.transpose(1, 2), length)
 
 
 class TextEncoder(nn.Module):
@@ -90,7 +90,8 @@ class TextEncoder(nn.Module):
         self.text_encoder = model.text_encoder
 
     def forward(self, tokens: Tensor, length: Tensor | None = None) -> tuple[Tensor, ...]:
-        return (keep_valid(self.text_encoder(tokens, length), length),)
+        x = self.text_encoder(tokens, length)
+        return (keep_valid(x.transpose(1, 2), length),)
 
 
 class F0N(nn.Module):

@@ -13,6 +13,7 @@ from kokoro_tvm.ops.istft import istft
 from kokoro_tvm.ops.layer_norm import layer_norm
 from kokoro_tvm.ops.linear import linear
 from kokoro_tvm.ops.lstm import lstm
+from kokoro_tvm.ops.moments import moments
 from kokoro_tvm.ops.project import project
 from kokoro_tvm.ops.stft import stft
 from kokoro_tvm.ops.upsample_pool import upsample_pool
@@ -29,6 +30,7 @@ __all__ = [
     "layer_norm",
     "linear",
     "lstm",
+    "moments",
     "project",
     "stft",
     "upsample_pool",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,44 +18,38 @@ __all__ = ["Activation", "activate"]
 def activate(x: Tensor, norm: Tensor | None, alpha: Tensor | None, slope: float) -> Tensor:
     """act((x - mean) * scale + shift): Snake where there is an alpha, leaky ReLU with `slope` otherwise.
 
-    x (1, C, T); norm (3, C): mean, scale, shift; alpha (C,).
+    x (1, T, C); norm (3, C): mean, scale, shift; alpha (C,).
     """
     if norm is not None:
-        mean, scale, shift = norm.unsqueeze(-1)
+        mean, scale, shift = norm
         x = (x - mean) * scale + shift
     if alpha is not None:
-        a = alpha.reshape(1, -1, 1)
-        return x + torch.sin(a * x) ** 2 / a
+        return x + torch.sin(alpha * x) ** 2 / alpha
     return x if slope == 1.0 else F.leaky_relu(x, slope)
 
 
 class Activation:
-    """The same on TIR values; `channel` reads the coefficients once, the result maps a value of that
-    channel."""
+    """The same on TIR values."""
 
     def __init__(self, norm: Any | None, alpha: Any | None, slope: float) -> None:
         self._norm, self._alpha, self._slope = norm, alpha, slope
 
-    @property
-    def is_identity(self) -> bool:
-        return self._norm is None and self._alpha is None and self._slope == 1.0
-
-    def channel(self, k: Kernel, c: Any) -> Any:
+    def channels(self, k: Kernel, c: Any, lanes: int) -> Callable[[Any], Any]:
+        """Reads the coefficients of `lanes` channels from `c` on; the result maps a vector of their values."""
         norm, alpha, slope = self._norm, self._alpha, self._slope
-        coefficients = [k.let(norm[i, c]) for i in range(3)] if norm is not None else None
-        a = k.let(alpha[c]) if alpha is not None else None
-        inverse = k.let(const(1.0, "float32") / a) if a is not None else None
+        kind = _math.dtype(lanes)
+        coefficients = [k.let(k.load(norm, i, c, lanes=lanes)) for i in range(3)] if norm is not None else None
+        a = k.let(k.load(alpha, c, lanes=lanes)) if alpha is not None else None
+        inverse = k.let(const(1.0, kind) / a) if a is not None else None
 
-        def apply(value: Any, lanes: int) -> Any:
+        def apply(value: Any) -> Any:
             if coefficients is not None:
-                mean, scale, shift = (k.splat(v, lanes) for v in coefficients)
+                mean, scale, shift = coefficients
                 value = k.let((value - mean) * scale + shift)
             if a is not None:
-                return value + _math.sin_squared(k, k.splat(a, lanes) * value) * k.splat(inverse, lanes)
+                return value + _math.sin_squared(k, a * value) * inverse
             if slope != 1.0:
-                return select(
-                    value > const(0.0, _math.dtype(lanes)), value, value * const(slope, _math.dtype(lanes))
-                )
+                return select(value > const(0.0, kind), value, value * const(slope, kind))
             return value
 
         return apply

@@ -1,397 +1,308 @@
-"""The convolution kernels: register tiles over a slab of activated input.
+"""The convolution kernels: register tiles of products over a block of transformed input.
 
-Time is cut into blocks. For each block the needed steps of every input channel are activated once and laid
-into a slab, zeros where they lie outside the valid part, so edges, short lengths and lengths known only at
-run time need no special case. A tile of output channels x time steps then stays in registers over all input
-channels and taps. A stride becomes more channels (one per residue), a transposed convolution more output
-channels (one set per phase), so that one inner loop serves all three.
+Activations are channels-last. Time is cut into blocks. For each block the rows it needs are activated and
+transformed once, zeros where they lie outside the valid part, so that edges, short lengths and lengths known
+only at run time need no special case. A tile of rows x output channels then stays in registers over all input
+channels and taps, point by point, and is transformed back. Plain convolution is the case of one point. A
+stride becomes more input channels, a transposed convolution more output channels, so that one inner loop
+serves all three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kokoro_tvm.ops._activation import Activation
-from kokoro_tvm.ops._features import Features
-from kokoro_tvm.ops._kernel import Cast, Kernel, ceildiv, const, logical_and, minimum, select
+from kokoro_tvm.ops._conv_plan import Plan
+from kokoro_tvm.ops._filtering import transforms
+from kokoro_tvm.ops._kernel import Cast, Kernel, ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops._math import dtype
-from kokoro_tvm.ops._semantic import Call, Packing
+from kokoro_tvm.ops.moments import clear_slots, write_slot
 
-__all__ = ["convolution", "pack_convolution", "pack_transposed", "transposed_convolution"]
+__all__ = ["Input", "Output", "emit"]
 
-_SLAB_FLOATS = 96 * 1024  # what a block may take of the second-level cache
-_BLOCK_VECTORS = 16  # a block is at most this many vectors long
-_GROUP_TILES = 8  # output tiles per task where time alone gives too few tasks
+_TASKS = 8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share evenly
 
-
-@dataclass(frozen=True)
-class _Plan:
-    """Sizes of one convolution, in the form all three share: stride 1, taps `dilation` apart."""
-
-    channels: int  # of the slab: input channels x residues
-    outputs: int  # output channels x phases
-    taps: int
-    dilation: int
-    features: Features
-
-    @property
-    def tile(self) -> int:
-        return self.features.tile_channels
-
-    @property
-    def steps(self) -> int:
-        return self.features.tile_vectors * self.features.lanes
-
-    @property
-    def tiles(self) -> int:
-        return ceildiv(self.outputs, self.tile)
-
-    @property
-    def reach(self) -> int:
-        return (self.taps - 1) * self.dilation
-
-    @property
-    def part(self) -> int:
-        """Input channels summed in one go: the rounding error of a sum grows with its parts, not with its
-        terms.
-
-        Layers of one or few taps make up the text side and the pitch, where errors add up over the utterance.
-        """
-        terms = 16 if self.taps == 1 else 48 if self.taps <= 5 else 128
-        return max(terms // self.taps, 1)
-
-    @property
-    def total_type(self) -> str:
-        """What the parts are added up in: the many layers of BERT are of one tap, and each adds its error."""
-        return "float64" if self.taps == 1 else "float32"
-
-    @property
-    def block(self) -> int:
-        wanted = _SLAB_FLOATS // self.channels - self.reach
-        most = _BLOCK_VECTORS * self.features.lanes
-        return max(min(wanted, most) // self.steps, 1) * self.steps
-
-    @property
-    def pitch(self) -> int:
-        """Slab row length: an odd number of vectors, so that rows do not fall on the same cache sets."""
-        lanes = self.features.lanes
-        vectors = ceildiv(self.block + self.reach + lanes, lanes)  # a phase may start one step later
-        return (vectors | 1) * lanes
+Expr = Any
 
 
-def _group(plan: _Plan) -> int:
-    return min(_GROUP_TILES, plan.tiles)
+class Input:
+    """What a convolution reads: x (1, T, C), valid up to `given` steps, behind an activation."""
+
+    def __init__(self, x: Any, given: Expr, activation: Activation, stride: int = 1) -> None:
+        self.x, self.given, self.activation, self.stride = x, given, activation, stride
+        self.channels = int(x.shape[2])
 
 
-def _pack(weight: np.ndarray, tile: int) -> np.ndarray:
-    """(outputs, channels, taps) -> (tiles, channels, taps, tile), zero rows where outputs do not fill a
-    tile."""
-    outputs, channels, taps = weight.shape
-    padded = np.zeros((-(-outputs // tile) * tile, channels, taps), np.float32)
-    padded[:outputs] = weight
-    return np.ascontiguousarray(padded.reshape(-1, tile, channels, taps).transpose(0, 2, 3, 1))
+class Output:
+    """Where results go: gain * (value + bias + residual) into y (1, T, C)."""
+
+    def __init__(self, k: Kernel, y: Any, bias: Any | None, residual: Any | None, gain: float = 1.0) -> None:
+        self._k, self._y, self._bias, self._residual, self._gain = k, y, bias, residual, gain
+        self.channels = int(y.shape[2])
+
+    def put(self, step: Expr, c: Expr, value: Expr, lanes: int) -> Expr:
+        """Writes `lanes` channels from `c` on, of one step; returns what was written."""
+        k = self._k
+        if self._bias is not None:
+            value = value + k.load(self._bias, c, lanes=lanes)
+        if self._residual is not None:
+            value = value + k.load(self._residual, 0, step, c, lanes=lanes)
+        if self._gain != 1.0:
+            value = value * const(self._gain, dtype(lanes))
+        value = k.let(value)
+        k.store(self._y, value, 0, step, c, lanes=lanes)
+        return value
+
+    def put_some(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:
+        """The same where fewer than `lanes` channels may be left."""
+        k = self._k
+        if self.channels % lanes == 0:
+            with k.when(c < self.channels):
+                self.put(step, c, value, lanes)
+            return
+
+        def single() -> None:
+            spread = k.registers(lanes)
+            k.store(spread, value, 0, lanes=lanes)
+            for lane in range(lanes):
+                with k.when(c + lane < self.channels):
+                    self.put(step, c + lane, spread[lane], 1)
+
+        k.choose(c + lanes <= self.channels, lambda: self.put(step, c, value, lanes), single)
 
 
-def _residues(weight: np.ndarray, stride: int) -> np.ndarray:
-    """A strided convolution as one of stride 1 over `stride` times the channels (channel-major,
-    residue-minor)."""
-    outputs, channels, taps = weight.shape
-    folded = -(-taps // stride)
-    padded = np.zeros((outputs, channels, folded * stride), weight.dtype)
-    padded[:, :, :taps] = weight
-    split = padded.reshape(outputs, channels, folded, stride)
-    return split.transpose(0, 1, 3, 2).reshape(outputs, channels * stride, folded)
-
-
-def _phases(weight: np.ndarray, stride: int, tile: int) -> np.ndarray:
-    """A transposed convolution (I, O, 2*stride) as `stride` convolutions of two taps, one after another."""
-    inputs, outputs, _ = weight.shape
-    width = -(-outputs // tile) * tile
-    rows = np.zeros((stride * width, inputs, 2), weight.dtype)
-    for phase in range(stride):
-        near = (phase + stride // 2) % stride
-        for tap, source in enumerate((near + stride, near)):  # the earlier input step takes the later weight
-            rows[phase * width : phase * width + outputs, :, tap] = weight[:, :, source].T
-    return rows
-
-
-def pack_convolution(call: Call) -> Packing:
-    tile, stride = call.features.tile_channels, int(call.attributes["stride"])
-
-    def pack(weight: np.ndarray) -> np.ndarray:
-        weight = weight.reshape(*weight.shape[:2], -1)
-        return _pack(_residues(weight, stride) if stride > 1 else weight, tile)
-
-    return Packing(f"convolution(tile={tile}, stride={stride})", pack)
-
-
-def pack_transposed(call: Call) -> Packing:
-    tile, stride = call.features.tile_channels, int(call.attributes["stride"])
-    return Packing(
-        f"transposed_convolution(tile={tile}, stride={stride})",
-        lambda w: _pack(_phases(w, stride, tile), tile),
-    )
-
-
-def _optional(k: Kernel, call: Call, name: str, dtype: str = "float32") -> Any | None:
-    return k.param(name, call.shapes[name], dtype) if call.has(name) else None
-
-
-def _emit(
+def emit(
     k: Kernel,
-    plan: _Plan,
+    plan: Plan,
     weight: Any,
-    length: Any,
-    fill: Callable[[Any, Any, Any], None],
-    finish: Callable[[Any, Any, Any, int], None],
-    shift: Callable[[Any], Any],
-    contiguous: bool,
+    source: Input,
+    origin: int,
+    steps: Expr,
+    write: Callable[[Expr, Expr, Expr, int], Expr | None],
+    shift: Callable[[Expr], Expr] | None = None,
+    moments: Any | None = None,
 ) -> None:
-    """The loops all convolutions share: `fill(slab, start, steps)`, tiles, `finish(output, step, value,
-    lanes)`.
+    """The loops of all convolutions.
 
-    length: how many steps the stride-1 convolution yields. shift(tile): where in the slab a tile's first tap
-    is.
-    contiguous: whether neighbouring steps of a tile are neighbours in the result, and can be written as
-    vectors.
+    weight: as `pack` leaves it; steps: how many results a stride-1 convolution yields, in time; origin: input
+    step (before folding) that the first tap of the first result sees; write(step, column, value, lanes);
+    shift(column block): rows a column block starts later, for transposed convolution; moments: where those of
+    the results go, block by block, see `ops.moments`; write must return what it wrote then.
     """
-    def widened(value: Any) -> Any:
-        return Cast(dtype(lanes, "float64"), value) if plan.total_type == "float64" else value
-
-    def narrowed(value: Any, width: int) -> Any:
-        return Cast(dtype(width), value) if plan.total_type == "float64" else value
-
-    vectors, lanes, tile = plan.features.tile_vectors, plan.features.lanes, plan.tile
-    blocks = k.let(ceildiv(length, plan.block), "blocks")
-    group = _group(plan)
-    groups = ceildiv(plan.tiles, group)
-    # Where time gives enough tasks every block does all channels and its slab is filled once.
-    split = k.let(select(blocks < 8, const(groups, "int64"), const(1, "int64")), "split")
-    per_task = k.let(select(blocks < 8, const(group, "int64"), const(plan.tiles, "int64")), "per_task")
+    lanes = plan.features.lanes
+    outputs, dilation = plan.filtering.outputs, plan.dilation
+    spare = 1 if shift is not None else 0
+    pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
+    tiles = k.opaque(ceildiv(steps, plan.tile_steps))
+    needed = k.opaque(ceildiv(tiles, plan.tiles))
+    even = ceildiv(needed, _TASKS) * _TASKS
+    blocks = k.opaque(select(tiles >= _TASKS, even, tiles))
+    # Where time alone gives too few tasks, tasks share out the column blocks besides.
+    parts = minimum(_TASKS // maximum(blocks, const(1, "int64")) + 1, const(plan.column_blocks, "int64"))
+    split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))
     with k.parallel(blocks * split) as task:
-        block = k.let(task // split, "block")
-        start = k.let(block * plan.block, "start")
-        steps = k.let(minimum(const(plan.block, "int64"), length - start), "steps")
-        slab, total = k.scratch(plan.channels * plan.pitch), k.scratch(tile * plan.steps, plan.total_type)
-        fill(slab, start, steps)
-        first = k.let((task - block * split) * per_task, "first_tile")
-        with k.loop(minimum(per_task, plan.tiles - first)) as offset:
-            row = k.let(first + offset, "tile")
-            base = k.let(shift(row), "base")
-            with k.loop(ceildiv(steps, plan.steps)) as sub:
-                acc = [k.registers(lanes) for _ in range(tile * vectors)]
-                with k.loop(ceildiv(plan.channels, plan.part)) as piece:
-                    for register in acc:
-                        k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
-                    first_channel = k.let(piece * plan.part)
-                    terms = minimum(const(plan.part, "int64"), plan.channels - first_channel)
-                    with k.loop(terms) as offset_channel:
-                        c = k.let(first_channel + offset_channel)
-                        origin = k.let(c * plan.pitch + base + sub * plan.steps, "origin")
-                        for tap in range(plan.taps):
-                            inputs = [
-                                k.let(k.load(slab, origin + (tap * plan.dilation + v * lanes), lanes=lanes))
-                                for v in range(vectors)
-                            ]
-                            for out in range(tile):
-                                factor = k.splat(weight[row, c, tap, out], lanes)
-                                for v in range(vectors):
-                                    register = acc[out * vectors + v]
-                                    summed = k.load(register, 0, lanes=lanes) + factor * inputs[v]
-                                    k.store(register, summed, 0, lanes=lanes)
+        block = k.opaque(task // split)
+        part = k.opaque(task - block * split)
+        first_tile = k.opaque(block * tiles // blocks)
+        own_tiles = k.opaque((block + 1) * tiles // blocks - first_tile)
+        start = k.opaque(first_tile * plan.tile_steps)
+        rows = k.opaque(own_tiles * plan.rows)
+        signal = k.scratch(plan.filtering.points * pitch * plan.row_floats)
+        products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns, plan.total_type)
+        _fill(k, plan, source, signal, pitch, start * source.stride + origin, rows + (plan.halo + spare))
+        first_column = k.opaque(part * plan.column_blocks // split)
+        last_column = k.opaque((part + 1) * plan.column_blocks // split)
+        with k.loop(last_column - first_column) as offset:
+            column_block = k.let(first_column + offset, "column_block")
+            base = shift(column_block) if shift is not None else const(0, "int64")
+            with k.loop(plan.filtering.points) as point, k.loop(own_tiles) as tile:
+                _multiply(
+                    k,
+                    plan,
+                    lambda g, c, v, b=column_block, p=point: k.load(weight, b, p, g, c, v * lanes, lanes=lanes),
+                    lambda row, g, c, p=point, t=tile, base=base: signal[
+                        (p * pitch + t * plan.rows + base + g * dilation + row) * plan.row_floats + c
+                    ],
+                    products,
+                    k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns),
+                )
+            statistics = [_Statistics(k, lanes) for _ in range(plan.vectors)] if moments is not None else []
+            # Results of a row are a dilation apart, rows of one dilation a step.
+            whole = k.opaque(steps - start)
+            with k.loop(rows) as row:
+                at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
+                with k.when(at < whole):
+                    for v in range(plan.vectors):
+                        points = [
+                            k.load(products, ((p * plan.tiles * plan.rows) + row) * plan.columns + v * lanes, lanes=lanes)
+                            for p in range(plan.filtering.points)
+                        ]
+                        if plan.total_type != "float32":
+                            points = [Cast(dtype(lanes), value) for value in points]
+                        points = [k.let(value) for value in points]
+                        column = k.let(column_block * plan.columns + v * lanes)
+                        for j, combination in enumerate(transforms(plan.filtering).output):
+                            value = k.let(_combined(combination, points, lanes))
+                            when = at + j * dilation
 
-                    def begin(acc: Any = acc) -> None:
-                        for slot, register in enumerate(acc):
-                            summed = widened(k.load(register, 0, lanes=lanes))
-                            k.store(total, summed, slot * lanes, lanes=lanes)
+                            def put(when=when, column=column, value=value, v=v, first=j == 0) -> None:
+                                written = write(k.let(start + when), column, value, lanes)
+                                if statistics:
+                                    statistics[v].add(written, row if first else None)
 
-                    def add(acc: Any = acc) -> None:
-                        for slot, register in enumerate(acc):
-                            summed = k.load(total, slot * lanes, lanes=lanes)
-                            summed = summed + widened(k.load(register, 0, lanes=lanes))
-                            k.store(total, summed, slot * lanes, lanes=lanes)
-
-                    k.choose(piece == 0, begin, add)
-                step = k.let(sub * plan.steps, "step")
-
-                def whole(row: Any = row, step: Any = step, start: Any = start) -> None:
-                    for out in range(tile):
-                        for v in range(vectors):
-                            value = narrowed(k.load(total, (out * vectors + v) * lanes, lanes=lanes), lanes)
-                            finish(row * tile + out, start + step + v * lanes, value, lanes)
-
-                def partial(
-                    row: Any = row, step: Any = step, start: Any = start, steps: Any = steps
-                ) -> None:
-                    rest = minimum(steps - step, const(plan.steps, "int64"))
-                    with k.loop(tile) as out, k.loop(rest) as t:
-                        value = narrowed(total[out * plan.steps + t], 1)
-                        finish(row * tile + out, start + step + t, value, 1)
-
-                if contiguous:
-                    k.choose(step + plan.steps <= steps, whole, partial)
-                else:
-                    partial()
+                            if j == 0:
+                                put()
+                            else:
+                                with k.when(when < whole):
+                                    put()
+            for v, gathered in enumerate(statistics):
+                column = k.let(column_block * plan.columns + v * lanes)
+                count = minimum(rows * outputs, whole)
+                write_slot(k, moments, block, column, gathered.values(), count, lanes)
+        if moments is not None:
+            with k.when(task == 0):
+                clear_slots(k, moments, blocks)
 
 
-def convolution(call: Call) -> Any:
-    """conv1d: see the operation for what it computes. Weights come as `pack_convolution` leaves them."""
-    outputs = int(call.result[1])
-    inputs = int(call.shapes["x"][1])
-    stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
-    dilation, gain = int(call.attributes["dilation"]), float(call.attributes["gain"])
-    taps = int(call.shapes["weight"][2]) if len(call.shapes["weight"]) == 3 else 1
-    if stride > 1 and dilation > 1:
-        raise NotImplementedError("conv1d: stride and dilation together have no kernel")
-    plan = _Plan(inputs * stride, outputs, ceildiv(taps, stride), dilation, call.features)
-    lanes = plan.features.lanes
+class _Statistics:
+    """A pivot (the first value), the sum of differences from it and of their squares, for one vector."""
 
-    k = Kernel("conv1d", lanes)
-    with k:
-        x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", (plan.tiles, plan.channels, plan.taps, plan.tile))
-        bias, norm = _optional(k, call, "bias"), _optional(k, call, "norm")
-        alpha, residual = _optional(k, call, "alpha"), _optional(k, call, "residual")
-        length = _optional(k, call, "length", "int64")
-        y = k.param("y", call.result)
-        given = k.let(length[0] if length is not None else k.index(x.shape[2]), "given")
-        n = k.let((given + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1, "n")
-        activation = Activation(norm, alpha, float(call.attributes["slope"]))
+    def __init__(self, k: Kernel, lanes: int) -> None:
+        self._k, self._lanes = k, lanes
+        self._pivot, self._sum, self._squares = (k.registers(lanes) for _ in range(3))
+        for register in (self._sum, self._squares):
+            k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
 
-        def fill(slab: Any, start: Any, steps: Any) -> None:
-            _fill_slab(k, plan, slab, x, activation, start * stride - padding, given, stride, steps)
+    def add(self, value: Expr, row: Expr | None) -> None:
+        """Takes in one step; `row` where it is the first of its row."""
+        k, lanes = self._k, self._lanes
+        if row is not None:
+            with k.when(row == 0):
+                k.store(self._pivot, value, 0, lanes=lanes)
+        difference = k.let(value - k.load(self._pivot, 0, lanes=lanes))
+        k.store(self._sum, k.load(self._sum, 0, lanes=lanes) + difference, 0, lanes=lanes)
+        k.store(
+            self._squares, k.load(self._squares, 0, lanes=lanes) + difference * difference, 0, lanes=lanes
+        )
 
-        def finish(out: Any, t: Any, value: Any, width: int) -> None:
-            def write() -> None:
-                result = value
-                if bias is not None:
-                    result = result + k.splat(bias[out], width)
-                if residual is not None:
-                    result = result + k.load(residual, 0, out, t, lanes=width)
-                if gain != 1.0:
-                    result = result * const(gain, dtype(width))
-                k.store(y, result, 0, out, t, lanes=width)
-
-            if outputs % plan.tile == 0:
-                write()
-            else:
-                with k.when(out < outputs):
-                    write()
-
-        _emit(k, plan, weight, n, fill, finish, lambda row: const(0, "int64"), contiguous=True)
-    return k.build()
+    def values(self) -> tuple[Expr, Expr, Expr]:
+        pivot, total, squares = (
+            self._k.load(register, 0, lanes=self._lanes)
+            for register in (self._pivot, self._sum, self._squares)
+        )
+        return pivot, total, squares
 
 
-def _fill_slab(
+def _multiply(
     k: Kernel,
-    plan: _Plan,
-    slab: Any,
-    x: Any,
-    activation: Activation,
-    origin: Any,
-    given: Any,
-    stride: int,
-    steps: Any,
+    plan: Plan,
+    weight: Callable[[Expr, Expr, int], Expr],
+    value: Callable[[int, Expr, Expr], Expr],
+    products: Any,
+    target: Expr,
 ) -> None:
-    """Lays activated input into the slab: slab[c*stride + r][j] = act(x[c][origin + j*stride + r]), zeros
-    outside."""
+    """One register tile: products[target ...] = sum over groups and channels of value(row) * weight."""
     lanes = plan.features.lanes
-    # Tiles read whole vectors past the last step; what they read must be finite, so rows are filled to a
-    # tile's end.
-    width = k.let(ceildiv(steps, plan.steps) * plan.steps + (plan.pitch - plan.block), "width")
-    with k.loop(plan.channels // stride) as c:
-        apply = activation.channel(k, c)
-        for residue in range(stride):
-            row = k.let((c * stride + residue) * plan.pitch, "row")
-            if stride > 1:
-                with k.loop(width) as j:
-                    at = k.let(origin + j * stride + residue)
+    places = [(row, v) for row in range(plan.rows) for v in range(plan.vectors)]
+    acc = {place: k.registers(lanes) for place in places}
+    pieces = ceildiv(plan.channels, plan.part)
 
-                    def activated(at: Any = at) -> Any:
-                        return apply(x[0, c, at], 1)
+    def total(place: tuple[int, int]) -> Expr:
+        return target + (place[0] * plan.columns + place[1] * lanes)
 
-                    _store_or_zero(k, slab, row + j, at, given, activated)
-                continue
-            with k.loop(width // lanes) as j:
-                at = k.let(origin + j * lanes)
+    def widened(register: Any) -> Expr:
+        loaded = k.load(register, 0, lanes=lanes)
+        return Cast(dtype(lanes, "float64"), loaded) if plan.total_type == "float64" else loaded
 
-                def inside(at: Any = at, j: Any = j, row: Any = row) -> None:
-                    value = apply(k.load(x, 0, c, at, lanes=lanes), lanes)
-                    k.store(slab, value, row + j * lanes, lanes=lanes)
+    with k.loop(pieces) as piece:
+        first = k.let(piece * plan.part)
+        terms = minimum(const(plan.part, "int64"), plan.channels - first)
+        for register in acc.values():
+            k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
+        with k.loop(plan.groups) as g, k.loop(terms) as offset:
+            c = k.let(first + offset)
+            vectors = [k.let(weight(g, c, v)) for v in range(plan.vectors)]
+            for row in range(plan.rows):
+                factor = k.let(k.splat(value(row, g, c), lanes))
+                for v, vector in enumerate(vectors):
+                    register = acc[row, v]
+                    k.store(register, k.load(register, 0, lanes=lanes) + factor * vector, 0, lanes=lanes)
 
-                def across(at: Any = at, j: Any = j, row: Any = row) -> None:
-                    with k.loop(lanes) as lane:
-                        here = k.let(at + lane)
-                        index = row + j * lanes + lane
-                        _store_or_zero(k, slab, index, here, given, lambda: apply(x[0, c, here], 1))
+        def begin() -> None:
+            for place, register in acc.items():
+                k.store(products, widened(register), total(place), lanes=lanes)
 
-                k.choose(logical_and(at >= 0, at + lanes <= given), inside, across)
+        def add() -> None:
+            for place, register in acc.items():
+                summed = k.load(products, total(place), lanes=lanes) + widened(register)
+                k.store(products, summed, total(place), lanes=lanes)
 
-
-def _store_or_zero(k: Kernel, slab: Any, index: Any, at: Any, given: Any, value: Callable[[], Any]) -> None:
-    k.choose(
-        logical_and(at >= 0, at < given),
-        lambda: k.store(slab, value(), index),
-        lambda: k.store(slab, const(0.0, "float32"), index),
-    )
-
-
-def transposed_convolution(call: Call) -> Any:
-    """conv_transpose1d: every output phase is a convolution of two taps over neighbouring input steps."""
-    inputs, outputs = int(call.shapes["x"][1]), int(call.shapes["weight"][1])
-    stride, lead = int(call.attributes["stride"]), int(call.attributes["lead"])
-    features = call.features
-    width = ceildiv(outputs, features.tile_channels) * features.tile_channels
-    plan = _Plan(inputs, stride * width, 2, 1, features)
-    tiles_per_phase = width // features.tile_channels
-    half = stride // 2
-
-    k = Kernel("conv_transpose1d", features.lanes)
-    with k:
-        x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", (plan.tiles, plan.channels, 2, plan.tile))
-        bias, residual = _optional(k, call, "bias"), _optional(k, call, "residual")
-        length = _optional(k, call, "length", "int64")
-        y = k.param("y", call.result)
-        given = k.let(length[0] if length is not None else k.index(x.shape[2]), "given")
-        activation = Activation(None, None, float(call.attributes["slope"]))
-
-        def fill(slab: Any, start: Any, steps: Any) -> None:
-            _fill_slab(k, plan, slab, x, activation, start - 1, given, 1, steps)
-
-        def finish(row: Any, t: Any, value: Any, lanes: int) -> None:
-            phase = k.let(row // width)
-            out = k.let(row - phase * width)
-
-            def put(position: Any, result: Any) -> None:
-                if bias is not None:
-                    result = result + bias[out]
-                if residual is not None:
-                    result = result + residual[0, out, position]
-                k.store(y, result, 0, out, position)
-
-            def write() -> None:
-                at = k.let(t * stride + phase)
-                put(at + lead, value)
-                if lead:  # the reflected first step repeats the second
-                    with k.when(at == 1):
-                        put(const(0, "int64"), value)
-
-            if outputs % plan.tile == 0:
-                write()
-            else:
-                with k.when(out < outputs):
-                    write()
-
-        def shift(row: Any) -> Any:
-            late = row // tiles_per_phase + half >= stride
-            return select(late, const(1, "int64"), const(0, "int64"))
-
-        _emit(k, plan, weight, given, fill, finish, shift, contiguous=False)
-    return k.build()
+        if pieces == 1:
+            begin()
+        else:
+            k.choose(piece == 0, begin, add)
 
 
+def _combined(coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
+    """Linear combination of vectors; zeros and ones cost nothing."""
+    result = None
+    for coefficient, value in zip(np.asarray(coefficients, np.float64), values, strict=True):
+        if coefficient == 0.0:
+            continue
+        if result is None:
+            result = value if coefficient == 1.0 else value * const(float(coefficient), dtype(lanes))
+        elif coefficient in (1.0, -1.0):
+            result = result + value if coefficient > 0 else result - value
+        else:
+            result = result + value * const(float(coefficient), dtype(lanes))
+    return result
+
+
+def _fill(
+    k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr
+) -> None:
+    """signal[point][row][channel]: the activated input of every row, transformed; zeros outside what is
+    given."""
+    lanes = plan.features.lanes
+    matrix = transforms(plan.filtering).signal
+    fresh, points = plan.filtering.outputs, plan.filtering.points
+    kept = points - fresh
+
+    def channels(residue: int, c: Expr, width: int) -> None:
+        apply = source.activation.channels(k, c, width)
+        zero = const(0.0, dtype(width))
+
+        def activated(time: Expr) -> Expr:
+            """One step's vector, zero where there is no such step."""
+            inside = k.let(logical_and(time >= 0, time < source.given))
+            within = k.let(maximum(minimum(time, source.given - 1), const(0, "int64")))
+            return k.let(select(inside, apply(k.load(source.x, 0, within, c, lanes=width)), zero))
+
+        def put(point: int, row: Expr, value: Expr) -> None:
+            k.store(signal, value, (point * pitch + row) * plan.row_floats + residue * source.channels + c, lanes=width)
+
+        if points == 1:
+            with k.loop(rows) as row:
+                put(0, row, activated(k.let(origin + row * source.stride + residue)))
+            return
+        # Neighbouring rows of a residue of the dilation share all but `fresh` of their steps.
+        with k.loop(plan.dilation) as step:
+            window = [k.registers(width) for _ in range(points)]
+            for i in range(kept):
+                k.store(window[i], activated(k.let(origin + step + i * plan.dilation)), 0, lanes=width)
+            with k.loop(rows // plan.dilation) as q:
+                begin = k.opaque(origin + step + (q * fresh + kept) * plan.dilation)
+                for i in range(fresh):
+                    k.store(window[kept + i], activated(k.let(begin + i * plan.dilation)), 0, lanes=width)
+                values = [k.let(k.load(register, 0, lanes=width)) for register in window]
+                for point, coefficients in enumerate(matrix):
+                    put(point, q * plan.dilation + step, _combined(coefficients, values, width))
+                for i in range(kept):
+                    k.store(window[i], values[fresh + i], 0, lanes=width)
+
+    for residue in range(source.stride):
+        k.each(source.channels, lambda c, width, residue=residue: channels(residue, c, width))

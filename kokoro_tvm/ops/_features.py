@@ -9,10 +9,12 @@ __all__ = ["Features"]
 
 @dataclass(frozen=True)
 class Features:
-    """lanes: float32 values in one vector register; registers: how many such registers there are."""
+    """lanes: float32 values in one vector register; registers: how many such registers there are; bfloat16:
+    whether operands may be rounded to bfloat16 and multiplied with float32 sums (AVX512-BF16)."""
 
     lanes: int
     registers: int
+    bfloat16: bool = False
 
     @property
     def tile_channels(self) -> int:

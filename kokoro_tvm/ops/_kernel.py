@@ -141,6 +141,13 @@ class Kernel:
             IRBuilder.name(name, bound)
         return bound
 
+    def opaque(self, value: Expr) -> Expr:
+        """An int64 whose making is hidden from TVM's simplifier, which follows `let` and loses itself where one
+        bound is made of another (minutes for a kernel of several nested blocks); LLVM sees through it."""
+        kept = self.registers(1, "int64")
+        self.store(kept, value, 0)
+        return self.let(kept[0])
+
     def index(self, value: Expr) -> Expr:
         """A value as int64 index."""
         return const(value, "int64") if isinstance(value, int) else value
@@ -188,6 +195,14 @@ class Kernel:
                 then()
             with T.Else():
                 otherwise()
+
+    def each_parallel(self, extent: int, body: Any) -> None:
+        """The same with the whole vectors shared out among the threads."""
+        whole = extent // self.lanes
+        with self.parallel(whole) as i:
+            body(i * self.lanes, self.lanes)
+        with self.loop(extent - whole * self.lanes) as i:
+            body(whole * self.lanes + i, 1)
 
     def each(self, extent: Expr, body: Any, lanes: int | None = None) -> None:
         """Runs `body(position, lanes)` over [0, extent): whole vectors first, then single elements."""

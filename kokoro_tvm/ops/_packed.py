@@ -26,13 +26,14 @@ class PackedWeight:
     name: str
 
     def pack(self, array: np.ndarray) -> np.ndarray:
-        """float32 array in the kernel's layout."""
+        """float32 array in the kernel's layout and dtype."""
         packing = registry()[self.operation].packings(self.call)[self.argument]
         return packing.pack(array)
 
-    def shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The packed shape of an array of this shape."""
-        return self.pack(np.zeros(shape, np.float32)).shape
+    def layout(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
+        """The packed shape and dtype of an array of this shape."""
+        packed = self.pack(np.zeros(shape, np.float32))
+        return packed.shape, str(packed.dtype)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -46,5 +47,8 @@ class PackedWeight:
     def from_json(cls, told: Mapping[str, Any]) -> PackedWeight:
         call = told["call"]
         shapes = {name: tuple(shape) for name, shape in call["shapes"].items()}
-        described = Call(shapes, call["attributes"], tuple(call["result"]), Features(**call["features"]))
+        moments = tuple(call["moments"]) if call["moments"] is not None else None
+        described = Call(
+            shapes, call["attributes"], tuple(call["result"]), Features(**call["features"]), moments
+        )
         return cls(told["operation"], told["argument"], described, told["name"])

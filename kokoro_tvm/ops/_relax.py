@@ -11,9 +11,10 @@ import tvm
 from tvm import relax
 from tvm.sym import Analyzer
 
-from kokoro_tvm.ops._semantic import SemanticOp, registry
+from kokoro_tvm.ops._features import Features
+from kokoro_tvm.ops._semantic import Call, SemanticOp, registry
 
-__all__ = ["as_semantic_call", "converters", "names_for"]
+__all__ = ["as_semantic_call", "converters", "described", "names_for"]
 
 _PREFIX = "kokoro."
 
@@ -34,6 +35,18 @@ def as_semantic_call(call: Any) -> tuple[str, list[str], dict[str, Any], list[An
     *tensors, description = arguments
     told = json.loads(description.value)
     return function.global_symbol.removeprefix(_PREFIX), told["tensors"], told["attributes"], tensors
+
+
+def described(call: Any, features: Features) -> tuple[str, Call, list[str], list[Any]]:
+    """(operation, the Call its kernel is told, names of the present tensors, tensors) of a semantic call."""
+    found = as_semantic_call(call)
+    if found is None:
+        raise TypeError(f"{call.op} is no semantic call")
+    operation, tensors, attributes, arguments = found
+    shapes = {t: names_for(t, a.ty.shape) for t, a in zip(tensors, arguments, strict=True)}
+    results = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
+    result, *others = (names_for(n, r.shape) for n, r in zip(("y", "moments"), results, strict=False))
+    return operation, Call(shapes, attributes, result, features, *others), tensors, arguments
 
 
 def names_for(tensor: str, shape: Any) -> tuple[int | str, ...]:

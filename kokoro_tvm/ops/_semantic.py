@@ -16,7 +16,7 @@ import torch
 
 from kokoro_tvm.ops._features import Features
 
-__all__ = ["Call", "Packing", "SemanticOp", "registry", "semantic_op", "valid"]
+__all__ = ["Call", "Extent", "Packing", "SemanticOp", "registry", "semantic_op", "valid"]
 
 Extent = Any  # an int, or a symbolic expression (torch.SymInt, TIR)
 Shape = tuple[Extent, ...]
@@ -27,16 +27,22 @@ class Call:
     """One use of an operation, as its kernel sees it.
 
     shapes: tensor argument -> its extents, with a name in place of each extent known only at run time;
-    absent optional arguments are left out. result: the extents of the result, likewise.
+    absent optional arguments are left out. result: the extents of the result, likewise; moments: those of
+    the result's moments (see `ops.moments`) where the kernel is to write them too, as a second result.
     """
 
     shapes: Mapping[str, tuple[int | str, ...]]
     attributes: Mapping[str, Any]
     result: tuple[int | str, ...]
     features: Features
+    moments: tuple[int | str, ...] | None = None
 
     def has(self, name: str) -> bool:
         return name in self.shapes
+
+    def optional(self, kernel: Any, name: str, dtype: str = "float32") -> Any | None:
+        """The parameter of `kernel` (a `Kernel`) for an argument that may be absent."""
+        return kernel.param(name, self.shapes[name], dtype) if self.has(name) else None
 
 
 @dataclass(frozen=True)
@@ -52,13 +58,15 @@ class Packing:
 class SemanticOp:
     """name; torch: the callable that patches use; shape: (tensor shapes and attributes) -> result extents;
     kernel: Call -> PrimFunc taking the present tensor arguments in order and the result last;
-    packings: Call -> {weight argument: Packing}."""
+    packings: Call -> {weight argument: Packing}; gives_moments: whether the kernel for a Call can write the
+    moments of its result besides."""
 
     name: str
     torch: Callable[..., torch.Tensor]
     shape: Callable[..., Shape]
     kernel: Callable[[Call], Any]
     packings: Callable[[Call], Mapping[str, Packing]]
+    gives_moments: Callable[[Call], bool]
     tensors: tuple[str, ...] = field(default=())
     attributes: tuple[str, ...] = field(default=())
 
@@ -76,6 +84,7 @@ def semantic_op(
     shape: Callable[..., Shape],
     kernel: Callable[[Call], Any],
     packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {},
+    gives_moments: Callable[[Call], bool] = lambda call: False,
 ) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
     """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
 
@@ -101,12 +110,14 @@ def semantic_op(
             return torch.empty(extents, dtype=args[0].dtype, device=args[0].device)
 
         operator.register_fake(fake)
-        _REGISTRY[name] = SemanticOp(name, operator, shape, kernel, packings, tensors, attributes)
+        _REGISTRY[name] = SemanticOp(
+            name, operator, shape, kernel, packings, gives_moments, tensors, attributes
+        )
         return operator
 
     return register
 
 
 def valid(x: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
-    """The valid part of `x` along its last axis: everything where there is no length."""
-    return x if length is None else x[..., : int(length)]
+    """The valid part of `x` along time, its second axis: everything where there is no length."""
+    return x if length is None else x[:, : int(length)]

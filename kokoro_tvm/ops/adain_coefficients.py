@@ -8,96 +8,90 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kokoro_tvm.ops._kernel import Cast, Kernel, ceildiv, const, minimum, sqrt
+from kokoro_tvm.ops._kernel import Cast, Kernel, const, sqrt
 from kokoro_tvm.ops._math import dtype
-from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
+from kokoro_tvm.ops._semantic import Call, Shape, semantic_op
 
 __all__ = ["adain_coefficients"]
 
 
-def _shape(*, x: Shape, **_: Any) -> Shape:
-    return (3, x[1])
-
-
-_CHUNK = 1024  # steps summed in float32 before the total, which is kept in float64
+def _shape(*, moments: Shape, **_: Any) -> Shape:
+    return (3, moments[2])
 
 
 def _kernel(call: Call) -> Any:
     lanes = call.features.lanes
-    channels = int(call.shapes["x"][1])
+    channels = int(call.shapes["moments"][2])
     k = Kernel("adain_coefficients", lanes)
     with k:
-        x = k.param("x", call.shapes["x"])
+        moments = k.param("moments", call.shapes["moments"])
         style = k.param("style", (1, 2 * channels))
         weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
-        length = k.param("length", (1,), "int64") if call.has("length") else None
         y = k.param("y", (3, channels))
-        n = k.let(length[0] if length is not None else k.index(x.shape[2]), "n")
-        steps = k.let(Cast("float64", n))
+        slots = k.let(k.index(moments.shape[0]), "slots")
 
-        def total(c: Any, term: Any) -> Any:
-            """Sum over the row of `term(value, lanes)`, in float64."""
-            result, partial = k.registers(1, "float64"), k.registers(lanes)
-            k.store(result, const(0.0, "float64"), 0)
-            with k.loop(ceildiv(n, _CHUNK)) as chunk:
-                start = k.let(chunk * _CHUNK)
-                steps = k.let(minimum(const(_CHUNK, "int64"), n - start))
-                k.store(partial, const(0.0, dtype(lanes)), 0, lanes=lanes)
-                whole = k.let(steps // lanes)
-                with k.loop(whole) as i:
-                    value = k.let(k.load(x, 0, c, start + i * lanes, lanes=lanes))
-                    k.store(partial, k.load(partial, 0, lanes=lanes) + term(value, lanes), 0, lanes=lanes)
-                for lane in range(lanes):
-                    k.store(result, result[0] + Cast("float64", partial[lane]), 0)
-                with k.loop(steps - whole * lanes) as i:
-                    value = k.let(x[0, c, start + whole * lanes + i])
-                    k.store(result, result[0] + Cast("float64", term(value, 1)), 0)
-            return k.let(result[0])
+        def columns(c: Any, width: int) -> None:
+            """Blocks are combined two by two, in float64 (Chan, Golub and LeVeque, 1979)."""
+            wide = dtype(width, "float64")
+            count, mean, squares = k.registers(1, "float64"), k.registers(width, "float64"), k.registers(
+                width, "float64"
+            )
+            k.store(count, const(0.0, "float64"), 0)
+            k.store(mean, const(0.0, wide), 0, lanes=width)
+            k.store(squares, const(0.0, wide), 0, lanes=width)
+            with k.loop(slots) as slot:
+                steps = k.let(Cast("float64", moments[slot, 3, c]))
+                with k.when(steps > const(0.0, "float64")):
+                    pivot, total, square = (
+                        Cast(wide, k.load(moments, slot, i, c, lanes=width)) for i in range(3)
+                    )
+                    share = k.let(k.let(total) / k.splat(steps, width))
+                    delta = k.let(pivot + share - k.load(mean, 0, lanes=width))
+                    all_steps = k.let(count[0] + steps)
+                    weighted = k.let(delta * k.splat(steps / all_steps, width))
+                    own = k.let(square - total * share)
+                    between = delta * weighted * k.splat(count[0], width)
+                    k.store(squares, k.load(squares, 0, lanes=width) + (own + between), 0, lanes=width)
+                    k.store(mean, k.load(mean, 0, lanes=width) + weighted, 0, lanes=width)
+                    k.store(count, all_steps, 0)
 
-        with k.parallel(channels) as c:
-            # Differences from any value of the row are exact where values are large and close together.
-            pivot = k.let(x[0, c, 0], "pivot")
-            offset = total(c, lambda value, width: value - k.splat(pivot, width)) / steps
-            exact = k.let(Cast("float64", pivot) + offset, "exact_mean")
-            mean = k.let(Cast("float32", exact), "mean")
+            def wide_load(buffer: Any, *index: Any) -> Any:
+                return Cast(wide, k.load(buffer, *index, lanes=width))
 
-            def centred(value: Any, width: int) -> Any:
-                difference = k.let(value - k.splat(mean, width))
-                return difference * difference
-
-            # About a mean that is rounded the squares are too large by the square of what rounding took.
-            lost = k.let(exact - Cast("float64", mean), "lost")
-            variance = k.let(total(c, centred) / steps - lost * lost, "variance")
-            deviation = sqrt(variance + const(float(call.attributes["eps"]), "float64"))
-            gain = k.let(const(1.0, "float64") + Cast("float64", style[0, c]))
-            scale = k.let(gain * Cast("float64", weight[c]) / deviation)
-            shift = gain * Cast("float64", bias[c]) + Cast("float64", style[0, channels + c])
-            k.store(y, mean, 0, c)
-            k.store(y, Cast("float32", scale), 1, c)
+            exact = k.let(k.load(mean, 0, lanes=width))
+            rounded = k.let(Cast(dtype(width), exact))
+            variance = k.load(squares, 0, lanes=width) / k.splat(count[0], width)
+            deviation = sqrt(variance + const(float(call.attributes["eps"]), wide))
+            gain = k.let(const(1.0, wide) + wide_load(style, 0, c))
+            scale = k.let(gain * wide_load(weight, c) / deviation)
+            shift = gain * wide_load(bias, c) + wide_load(style, 0, channels + c)
             # A rounded mean would shift every step alike, and a shifted pitch drifts away over an utterance.
-            k.store(y, Cast("float32", shift - lost * scale), 2, c)
+            lost = k.let(exact - Cast(wide, rounded))
+            k.store(y, rounded, 0, c, lanes=width)
+            k.store(y, Cast(dtype(width), scale), 1, c, lanes=width)
+            k.store(y, Cast(dtype(width), shift - lost * scale), 2, c, lanes=width)
+
+        k.each(channels, columns)
     return k.build()
 
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def adain_coefficients(
-    x: Tensor,
-    style: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    length: Tensor | None = None,
-    *,
-    eps: float = 1e-5,
+    moments: Tensor, style: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5
 ) -> Tensor:
     """(mean, scale, shift) with (1 + gamma) * instance_norm(x) + beta == (x - mean) * scale + shift; (3, C).
 
-    x (1, C, T); style (1, 2C): gamma then beta; weight, bias (C,): the instance norm's own affine part;
-    length (1,) int64: statistics are taken over that many steps. The variance is centred (and biased, as in
-    torch).
+    moments (M, 4, C) of x, see `moments`; style (1, 2C): gamma then beta; weight, bias (C,): the instance
+    norm's own affine part. The variance is centred (and biased, as in torch).
     """
     gamma, beta = style[0].double().chunk(2)
-    variance, exact = torch.var_mean(valid(x, length)[0].double(), dim=-1, correction=0)
-    mean = exact.to(x.dtype)
+    pivot, total, squares, steps = moments.double().unbind(1)
+    used = steps[:, 0] > 0
+    pivot, total, squares, steps = pivot[used], total[used], squares[used], steps[used]
+    means = pivot + total / steps
+    exact = (means * steps).sum(0) / steps.sum(0)
+    variance = (squares - total**2 / steps + steps * (means - exact) ** 2).sum(0) / steps.sum(0)
+    mean = exact.to(moments.dtype)
     scale = (1 + gamma) * weight.double() / torch.sqrt(variance + eps)
     shift = (1 + gamma) * bias.double() + beta - (exact - mean.double()) * scale
-    return torch.stack([mean, scale.to(x.dtype), shift.to(x.dtype)])
+    return torch.stack([mean, scale.to(moments.dtype), shift.to(moments.dtype)])

@@ -23,26 +23,25 @@ _QUERIES = 8  # computed side by side, each against whole vectors of keys
 
 def _kernel(call: Call) -> Any:
     lanes, heads = call.features.lanes, int(call.attributes["heads"])
-    size = int(call.shapes["query"][1]) // heads
+    size = int(call.shapes["query"][2]) // heads
     k = Kernel("attention", lanes)
     with k:
         query, key, value = (k.param(name, call.shapes[name]) for name in ("query", "key", "value"))
         length = k.param("length", (1,), "int64") if call.has("length") else None
         y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(y.shape[2]), "n")
+        n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
         keys = k.let(ceildiv(n, lanes) * lanes, "keys")
         blocks = k.let(ceildiv(n, _QUERIES), "blocks")
         pieces = k.let(minimum(blocks, const(4, "int64")), "pieces")
         per_piece = k.let((blocks + pieces - 1) // pieces, "per_piece")
 
-        def copy(source: Any, head: Any) -> Any:
-            """One head's rows, zero padded to whole vectors of keys."""
+        def turned(source: Any, head: Any) -> Any:
+            """One head's channels as rows, zero padded to whole vectors of keys."""
             rows = k.scratch(size * keys)
-            with k.loop(size) as d:
-                with k.loop(n) as t:
-                    k.store(rows, source[0, head * size + d, t], d * keys + t)
-                with k.loop(keys - n) as t:
-                    k.store(rows, const(0.0, "float32"), d * keys + n + t)
+            with k.loop(n) as t, k.loop(size) as d:
+                k.store(rows, source[0, t, head * size + d], d * keys + t)
+            with k.loop(size) as d, k.loop(keys - n) as t:
+                k.store(rows, const(0.0, "float32"), d * keys + n + t)
             return rows
 
         def total(register: Any, combine: Any) -> Any:
@@ -54,7 +53,7 @@ def _kernel(call: Call) -> Any:
         with k.parallel(heads * pieces) as task:
             head = k.let(task // pieces, "head")
             first = k.let((task - head * pieces) * per_piece, "first")
-            key_rows, value_rows = copy(key, head), copy(value, head)
+            key_rows = turned(key, head)
             scores = k.scratch(_QUERIES * keys)
             inverse = k.scratch(_QUERIES)
             with k.loop(maximum(minimum(per_piece, blocks - first), const(0, "int64"))) as offset:
@@ -67,7 +66,7 @@ def _kernel(call: Call) -> Any:
                     with k.loop(size) as d:
                         row = k.let(k.load(key_rows, d * keys + v * lanes, lanes=lanes))
                         for q in range(_QUERIES):
-                            factor = k.splat(query[0, head * size + d, column[q]], lanes)
+                            factor = k.splat(query[0, column[q], head * size + d], lanes)
                             k.store(
                                 acc,
                                 k.load(acc, q * lanes, lanes=lanes) + factor * row,
@@ -97,26 +96,25 @@ def _kernel(call: Call) -> Any:
                         k.store(scores, weight, q * keys + v * lanes, lanes=lanes)
                         k.store(register, k.load(register, 0, lanes=lanes) + weight, 0, lanes=lanes)
                     k.store(inverse, const(1.0, "float32") / total(register, lambda a, b: a + b), q)
-                with k.loop(size) as d:
-                    acc = k.registers(_QUERIES * lanes)
+
+                def mix(d: Any, width: int, head: Any = head, start: Any = start) -> None:
+                    """The values, weighted, of `width` channels of every query."""
+                    acc = k.registers(_QUERIES * width)
                     for q in range(_QUERIES):
-                        k.store(acc, const(0.0, dtype(lanes)), q * lanes, lanes=lanes)
-                    with k.loop(keys // lanes) as v:
-                        row = k.let(k.load(value_rows, d * keys + v * lanes, lanes=lanes))
+                        k.store(acc, const(0.0, dtype(width)), q * width, lanes=width)
+                    with k.loop(n) as t:
+                        row = k.let(k.load(value, 0, t, head * size + d, lanes=width))
                         for q in range(_QUERIES):
-                            weight = k.load(scores, q * keys + v * lanes, lanes=lanes)
+                            weighted = k.splat(scores[q * keys + t], width) * row
                             k.store(
-                                acc,
-                                k.load(acc, q * lanes, lanes=lanes) + weight * row,
-                                q * lanes,
-                                lanes=lanes,
+                                acc, k.load(acc, q * width, lanes=width) + weighted, q * width, lanes=width
                             )
                     for q in range(_QUERIES):
                         with k.when(start + q < n):
-                            result = acc[q * lanes]
-                            for lane in range(1, lanes):
-                                result = result + acc[q * lanes + lane]
-                            k.store(y, result * inverse[q], 0, head * size + d, start + q)
+                            result = k.load(acc, q * width, lanes=width) * k.splat(inverse[q], width)
+                            k.store(y, result, 0, start + q, head * size + d, lanes=width)
+
+                k.each(size, mix)
     return k.build()
 
 
@@ -124,10 +122,10 @@ def _kernel(call: Call) -> Any:
 def attention(
     query: Tensor, key: Tensor, value: Tensor, length: Tensor | None = None, *, heads: int
 ) -> Tensor:
-    """softmax(q k / sqrt(d)) v for each head. query, key, value (1, heads*d, T) -> (1, heads*d, T); length
+    """softmax(q k / sqrt(d)) v for each head. query, key, value (1, T, heads*d) -> (1, T, heads*d); length
     (1,) int64."""
-    q, k, v = (valid(t, length).unflatten(1, (heads, -1)).transpose(2, 3) for t in (query, key, value))
-    y = F.scaled_dot_product_attention(q, k, v).transpose(2, 3).flatten(1, 2)
+    q, k, v = (valid(t, length).unflatten(2, (heads, -1)).transpose(1, 2) for t in (query, key, value))
+    y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
     out = query.new_zeros(query.shape)
-    out[..., : y.shape[-1]] = y
+    out[:, : y.shape[1]] = y
     return out

@@ -9,26 +9,74 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kokoro_tvm.ops import _conv
-from kokoro_tvm.ops._activation import activate
+from kokoro_tvm.ops._activation import Activation, activate
+from kokoro_tvm.ops._conv_plan import Plan, folded, pack
+from kokoro_tvm.ops._filtering import DIRECT, Filtering
+from kokoro_tvm.ops._kernel import Kernel, ceildiv
 from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op, valid
+from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["conv1d"]
 
 
 def _shape(*, x: Shape, weight: Shape, stride: int, padding: int, dilation: int, **_: Any) -> Shape:
     taps = weight[2] if len(weight) == 3 else 1
-    return (1, weight[0], (x[2] + 2 * padding - dilation * (taps - 1) - 1) // stride + 1)
+    return (1, (x[1] + 2 * padding - dilation * (taps - 1) - 1) // stride + 1, weight[0])
+
+
+def _taps(call: Call) -> int:
+    return int(call.shapes["weight"][2]) if len(call.shapes["weight"]) == 3 else 1
+
+
+def _plan(call: Call) -> Plan:
+    stride, dilation, taps = int(call.attributes["stride"]), int(call.attributes["dilation"]), _taps(call)
+    if stride > 1 and dilation > 1:
+        raise NotImplementedError("conv1d: stride and dilation together have no kernel")
+    filtering = DIRECT
+    if call.attributes["tolerant"] and stride == 1 and taps > 1:
+        filtering = Filtering(4, 3 if taps <= 3 else 4)
+    channels, outputs = int(call.shapes["x"][2]) * stride, int(call.result[2])
+    return Plan(channels, outputs, ceildiv(taps, stride), dilation, call.features, filtering)
 
 
 def _kernel(call: Call) -> Any:
-    return _conv.convolution(call)
+    plan, taps = _plan(call), _taps(call)
+    stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
+    k = Kernel("conv1d", plan.features.lanes)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        weight = k.param("weight", plan.packed_shape)
+        bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
+        alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
+        length = call.optional(k, "length", "int64")
+        y = k.param("y", call.result)
+        statistics = k.param("moments", call.moments) if call.moments is not None else None
+        given = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
+        steps = k.opaque((given + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
+        source = _conv.Input(x, given, Activation(norm, alpha, float(call.attributes["slope"])), stride)
+        write = _conv.Output(k, y, bias, residual, float(call.attributes["gain"]))
+        whole = plan.outputs % plan.columns == 0
+        put = write.put if whole else write.put_some
+        _conv.emit(k, plan, weight, source, -padding, steps, put, moments=statistics)
+    return k.build()
 
 
 def _packings(call: Call) -> Mapping[str, Packing]:
-    return {"weight": _conv.pack_convolution(call)}
+    plan, stride = _plan(call), int(call.attributes["stride"])
+
+    def layout(weight: Any) -> Any:
+        weight = weight.reshape(*weight.shape[:2], -1)
+        return pack(folded(weight, stride) if stride > 1 else weight, plan)
+
+    return {"weight": Packing(f"convolution({plan.layout}, stride={stride})", layout)}
 
 
-@semantic_op(shape=_shape, kernel=_kernel, packings=_packings)
+def _gives_moments(call: Call) -> bool:
+    plan = _plan(call)
+    return plan.outputs % plan.columns == 0 and plan.tiles * plan.tile_steps >= FEWEST_STEPS
+
+
+@semantic_op(shape=_shape, kernel=_kernel, packings=_packings, gives_moments=_gives_moments)
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -43,20 +91,22 @@ def conv1d(
     dilation: int = 1,
     slope: float = 1.0,
     gain: float = 1.0,
+    tolerant: bool = False,
 ) -> Tensor:
     """gain * (conv(act(norm(x))) + bias + residual), zeros beyond the valid part of `act(norm(x))`.
 
-    x (1, I, T); weight (O, I, K) or (O, I) for one tap; bias (O,); norm (3, I), see `adain_coefficients`;
-    alpha (I,): Snake activation, else leaky ReLU with `slope` (1.0: none); residual like the result (1, O,
-    T'); length (1,) int64: how much of T is valid, in time steps of x.
+    x (1, T, I); weight (O, I, K) or (O, I) for one tap; bias (O,); norm (3, I), see `adain_coefficients`;
+    alpha (I,): Snake activation, else leaky ReLU with `slope` (1.0: none); residual like the result (1, T',
+    O); length (1,) int64: how much of T is valid, in time steps of x. tolerant: whether the kernel may trade
+    a few bits for speed, which only layers may whose errors are not integrated over the utterance.
     """
     y = activate(valid(x, length), norm, alpha, slope)
     kernel = weight if weight.dim() == 3 else weight.unsqueeze(-1)
-    y = F.conv1d(y, kernel, bias, stride, padding, dilation)
+    y = F.conv1d(y.transpose(1, 2), kernel, bias, stride, padding, dilation).transpose(1, 2)
     if residual is not None:
-        y = y + residual[..., : y.shape[-1]]
+        y = y + residual[:, : y.shape[1]]
     out = x.new_zeros(
         _shape(x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation)
     )
-    out[..., : y.shape[-1]] = y * gain
+    out[:, : y.shape[1]] = y * gain
     return out

@@ -9,22 +9,67 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kokoro_tvm.ops import _conv
-from kokoro_tvm.ops._activation import activate
+from kokoro_tvm.ops._activation import Activation, activate
+from kokoro_tvm.ops._conv_plan import Plan, pack, phases
+from kokoro_tvm.ops._kernel import Kernel, ceildiv, const, select
 from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op, valid
 
 __all__ = ["conv_transpose1d"]
 
 
 def _shape(*, x: Shape, weight: Shape, stride: int, lead: bool, **_: Any) -> Shape:
-    return (1, weight[1], x[2] * stride + int(lead))
+    return (1, x[1] * stride + int(lead), weight[1])
+
+
+def _plan(call: Call) -> Plan:
+    """A convolution of two taps whose output channels are those of every phase, one phase after another."""
+    inputs, stride = int(call.shapes["x"][2]), int(call.attributes["stride"])
+    columns = Plan(inputs, 1, 2, 1, call.features).columns
+    width = ceildiv(int(call.result[2]), columns) * columns
+    return Plan(inputs, stride * width, 2, 1, call.features)
 
 
 def _kernel(call: Call) -> Any:
-    return _conv.transposed_convolution(call)
+    plan = _plan(call)
+    stride, lead = int(call.attributes["stride"]), int(call.attributes["lead"])
+    width = plan.outputs // stride
+    k = Kernel("conv_transpose1d", plan.features.lanes)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        weight = k.param("weight", plan.packed_shape)
+        bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
+        length = call.optional(k, "length", "int64")
+        y = k.param("y", call.result)
+        given = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
+        source = _conv.Input(x, given, Activation(None, None, float(call.attributes["slope"])))
+        output = _conv.Output(k, y, bias, residual)
+        put = output.put if output.channels % plan.columns == 0 else output.put_some
+
+        def write(step: Any, column: Any, value: Any, lanes: int) -> None:
+            phase = k.let(column // width)
+            c = k.let(column - phase * width)
+            at = k.let(step * stride + phase)
+            put(at + lead, c, value, lanes)
+            if lead:  # the reflected first step repeats the second
+                with k.when(at == 1):
+                    put(const(0, "int64"), c, value, lanes)
+
+        def shift(column_block: Any) -> Any:
+            late = column_block * plan.columns // width + stride // 2 >= stride
+            return select(late, const(1, "int64"), const(0, "int64"))
+
+        _conv.emit(k, plan, weight, source, -1, given, write, shift)
+    return k.build()
 
 
 def _packings(call: Call) -> Mapping[str, Packing]:
-    return {"weight": _conv.pack_transposed(call)}
+    plan, stride = _plan(call), int(call.attributes["stride"])
+    return {
+        "weight": Packing(
+            f"transposed_convolution({plan.layout}, stride={stride})",
+            lambda w: pack(phases(w, stride, plan.columns), plan),
+        )
+    }
 
 
 @semantic_op(shape=_shape, kernel=_kernel, packings=_packings)
@@ -42,16 +87,17 @@ def conv_transpose1d(
     """conv_transpose(leaky_relu(x)) + bias (+ residual), T*stride steps long (taps = 2*stride, padding =
     stride/2).
 
-    x (1, I, T); weight (I, O, 2*stride); bias (O,); residual like the result; length (1,) int64 in steps of
+    x (1, T, I); weight (I, O, 2*stride); bias (O,); residual like the result; length (1,) int64 in steps of
     x. With `lead` the result starts with one more step, the reflection of its second (ReflectionPad1d((1,
     0))).
     """
-    y = activate(valid(x, length), None, None, slope)
+    y = activate(valid(x, length), None, None, slope).transpose(1, 2)
     y = F.conv_transpose1d(y, weight, bias, stride, padding=stride // 2)
     if lead:
         y = F.pad(y, (1, 0), mode="reflect")
+    y = y.transpose(1, 2)
     if residual is not None:
-        y = y + residual[..., : y.shape[-1]]
+        y = y + residual[:, : y.shape[1]]
     out = x.new_zeros(_shape(x=x.shape, weight=weight.shape, stride=stride, lead=lead))
-    out[..., : y.shape[-1]] = y
+    out[:, : y.shape[1]] = y
     return out

@@ -1,4 +1,4 @@
-"""Table look-up: ids become columns."""
+"""Table look-up: ids become rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["embedding"]
 
 
 def _shape(*, weight: Shape, ids: Shape) -> Shape:
-    return (1, weight[1], ids[1])
+    return (1, ids[1], weight[1])
 
 
 def _kernel(call: Call) -> Any:
@@ -25,13 +25,15 @@ def _kernel(call: Call) -> Any:
         with k.loop(k.let(k.index(ids.shape[1]))) as t:
             # Ids are checked before they get here; the tail of a masked input may hold anything.
             row = k.let(maximum(minimum(ids[0, t], const(rows - 1, "int64")), const(0, "int64")))
-            with k.loop(channels) as c:
-                k.store(y, weight[row, c], 0, c, t)
+
+            def copy(c: Any, width: int, t: Any = t, row: Any = row) -> None:
+                k.store(y, k.load(weight, row, c, lanes=width), 0, t, c, lanes=width)
+
+            k.each(channels, copy)
     return k.build()
 
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
-    """weight[ids], channels first. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1,
-    C, T)."""
-    return weight[ids[0].clamp(0, weight.shape[0] - 1)].T.unsqueeze(0).contiguous()
+    """weight[ids]. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1, T, C)."""
+    return weight[ids.clamp(0, weight.shape[0] - 1)]

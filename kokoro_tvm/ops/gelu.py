@@ -23,28 +23,21 @@ def _kernel(call: Call) -> Any:
     k = Kernel("gelu", call.features.lanes)
     with k:
         x, y = k.param("x", call.shapes["x"]), k.param("y", call.result)
-        n = k.let(k.index(x.shape[2]), "n")
 
-        with k.parallel(int(call.shapes["x"][1])) as c:
+        with k.parallel(k.let(k.index(x.shape[1]), "n")) as t:
 
-            def body(t: Any, width: int) -> None:
-                value = k.let(k.load(x, 0, c, t, lanes=width))
+            def body(c: Any, width: int) -> None:
+                value = k.let(k.load(x, 0, t, c, lanes=width))
                 cubic = value + const(0.044715, dtype(width)) * value * value * value
                 bent = tanh(k, const(math.sqrt(2 / math.pi), dtype(width)) * cubic)
-                k.store(
-                    y,
-                    const(0.5, dtype(width)) * value * (const(1.0, dtype(width)) + bent),
-                    0,
-                    c,
-                    t,
-                    lanes=width,
-                )
+                result = const(0.5, dtype(width)) * value * (const(1.0, dtype(width)) + bent)
+                k.store(y, result, 0, t, c, lanes=width)
 
-            k.each(n, body)
+            k.each(int(call.shapes["x"][2]), body)
     return k.build()
 
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def gelu(x: Tensor) -> Tensor:
-    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), element by element. x (1, C, T)."""
+    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), element by element. x (1, T, C)."""
     return F.gelu(x, approximate="tanh")

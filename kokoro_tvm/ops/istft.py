@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kokoro_tvm.ops._fourier import hann, inverse_basis
-from kokoro_tvm.ops._kernel import Kernel, ceildiv, const, logical_and, minimum, select
+from kokoro_tvm.ops._kernel import Kernel, ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops._math import cos_unit, dtype, exp, sin, sin_unit
 from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
 
@@ -16,7 +16,7 @@ __all__ = ["istft"]
 
 
 def _shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
-    return (1, (x[2] - 1) * hop)
+    return (1, (x[1] - 1) * hop)
 
 
 _BLOCK = 256  # hops a task computes
@@ -33,7 +33,7 @@ def _kernel(call: Call) -> Any:
         x = k.param("x", call.shapes["x"])
         length = k.param("length", (1,), "int64") if call.has("length") else None
         y = k.param("y", call.result)
-        frames = k.let(length[0] if length is not None else k.index(x.shape[2]), "frames")
+        frames = k.let(length[0] if length is not None else k.index(x.shape[1]), "frames")
         pitch = ceildiv(_BLOCK + overlap - 1, lanes) * lanes
         with k.parallel((frames - 1 + (_BLOCK - 1)) // _BLOCK) as block:
             start = k.let(block * _BLOCK)  # first hop of the result
@@ -42,14 +42,18 @@ def _kernel(call: Call) -> Any:
             # + 1 ...
             first = k.let(start + (half // hop - overlap + 1))
             pieces = k.scratch(n_fft * pitch)
+            bands = k.scratch(2 * bins * pitch)  # the block's frames, a row for each magnitude and phase
+            with k.loop(hops + (overlap - 1)) as m:
+                at = k.let(maximum(minimum(first + m, frames - 1), const(0, "int64")))
+                with k.loop(2 * bins) as b:
+                    k.store(bands, x[0, at, b], b * pitch + m)
 
             def transform(m: Any, width: int) -> None:
                 """Windowed time signal of `width` frames, one row for each of its samples."""
-                at = first + m
                 real, imaginary = [], []
                 for b in range(bins):
-                    magnitude = exp(k, k.load(x, 0, b, at, lanes=width))
-                    phase = k.let(sin(k, k.load(x, 0, bins + b, at, lanes=width)))
+                    magnitude = exp(k, k.load(bands, b * pitch + m, lanes=width))
+                    phase = k.let(sin(k, k.load(bands, (bins + b) * pitch + m, lanes=width)))
                     magnitude = k.let(magnitude)
                     real.append(k.let(magnitude * cos_unit(k, phase)))
                     imaginary.append(k.let(magnitude * sin_unit(k, phase)))
@@ -104,14 +108,14 @@ def _kernel(call: Call) -> Any:
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
-    """Inverse STFT of exp(x[:, :bins]) * e^(i sin(x[:, bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop)
+    """Inverse STFT of exp(x[..., :bins]) * e^(i sin(x[..., bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop)
     samples.
 
-    x (1, 2*bins, M); length (1,) int64 in frames of x. Hann window, overlap-add divided by the window's own
+    x (1, M, 2*bins); length (1,) int64 in frames of x. Hann window, overlap-add divided by the window's own
     overlap-added square (which is smaller at both ends), centred.
     """
     bins = n_fft // 2 + 1
-    y = valid(x, length)
+    y = valid(x, length).transpose(1, 2)
     window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
     spectrum = torch.polar(torch.exp(y[:, :bins]), torch.sin(y[:, bins:]))
     audio = torch.istft(spectrum, n_fft, hop, window=window)

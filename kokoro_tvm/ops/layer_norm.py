@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
 
-from kokoro_tvm.ops._kernel import Kernel, const, minimum, select, sqrt
+from kokoro_tvm.ops._kernel import Kernel, const, select, sqrt
 from kokoro_tvm.ops._math import dtype
 from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
 
@@ -18,59 +19,51 @@ def _shape(*, x: Shape, **_: Any) -> Shape:
     return x
 
 
-_PART = 32  # channels summed in one go
-
-
 def _kernel(call: Call) -> Any:
-    channels, lanes = int(call.shapes["x"][1]), call.features.lanes
+    channels, lanes = int(call.shapes["x"][2]), call.features.lanes
     slope = float(call.attributes["slope"])
     k = Kernel("layer_norm", lanes)
     with k:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
-        length = k.param("length", (1,), "int64") if call.has("length") else None
+        length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[2]), "n")
+        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
+        with k.parallel(n) as t:
 
-        def steps(t: Any, width: int) -> None:
-            """Normalises `width` neighbouring steps side by side."""
-            acc, partial = k.registers(width), k.registers(width)
-            zero = const(0.0, dtype(width))
+            def average(term: Callable[[Any, int], Any], t: Any = t) -> Any:
+                sums, rest = k.registers(lanes), k.registers(1)
+                k.store(sums, const(0.0, dtype(lanes)), 0, lanes=lanes)
+                k.store(rest, const(0.0, "float32"), 0)
 
-            def average(term: Any) -> Any:
-                k.store(acc, zero, 0, lanes=width)
-                with k.loop(-(-channels // _PART)) as part:
-                    k.store(partial, zero, 0, lanes=width)
-                    first = k.let(part * _PART)
-                    with k.loop(minimum(const(_PART, "int64"), channels - first)) as offset:
-                        value = term(k.load(x, 0, first + offset, t, lanes=width))
-                        k.store(partial, k.load(partial, 0, lanes=width) + value, 0, lanes=width)
-                    k.store(
-                        acc, k.load(acc, 0, lanes=width) + k.load(partial, 0, lanes=width), 0, lanes=width
-                    )
-                return k.let(k.load(acc, 0, lanes=width) * const(1.0 / channels, dtype(width)))
+                def add(c: Any, width: int) -> None:
+                    into = rest if width == 1 else sums
+                    value = term(k.load(x, 0, t, c, lanes=width), width)
+                    k.store(into, k.load(into, 0, lanes=width) + value, 0, lanes=width)
 
-            mean = average(lambda value: value)
+                k.each(channels, add)
+                parts = [sums[lane] for lane in range(lanes)]
+                while len(parts) > 1:  # in pairs: the error of a sum grows with its depth
+                    parts = [k.let(a + b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+                return k.let((parts[0] + rest[0]) * const(1.0 / channels, "float32"))
 
-            def centred(value: Any) -> Any:
-                difference = k.let(value - mean)
+            mean = average(lambda value, width: value)
+
+            def squared(value: Any, width: int, mean: Any = mean) -> Any:
+                difference = k.let(value - k.splat(mean, width))
                 return difference * difference
 
-            deviation = k.let(sqrt(average(centred) + const(float(call.attributes["eps"]), dtype(width))))
-            with k.loop(channels) as c:
-                value = (k.load(x, 0, c, t, lanes=width) - mean) / deviation
-                value = k.let(value * k.splat(weight[c], width) + k.splat(bias[c], width))
-                if slope != 1.0:
-                    value = select(
-                        value > const(0.0, dtype(width)), value, value * const(slope, dtype(width))
-                    )
-                k.store(y, value, 0, c, t, lanes=width)
+            deviation = k.let(sqrt(average(squared) + const(float(call.attributes["eps"]), "float32")))
 
-        whole = k.let(n // lanes)
-        with k.parallel(whole) as i:
-            steps(i * lanes, lanes)
-        with k.loop(n - whole * lanes) as i:
-            steps(whole * lanes + i, 1)
+            def normalise(c: Any, width: int, t: Any = t, mean: Any = mean, deviation: Any = deviation) -> None:
+                value = (k.load(x, 0, t, c, lanes=width) - k.splat(mean, width)) / k.splat(deviation, width)
+                value = k.let(value * k.load(weight, c, lanes=width) + k.load(bias, c, lanes=width))
+                if slope != 1.0:
+                    kind = dtype(width)
+                    value = select(value > const(0.0, kind), value, value * const(slope, kind))
+                k.store(y, value, 0, t, c, lanes=width)
+
+            k.each(channels, normalise)
     return k.build()
 
 
@@ -78,10 +71,10 @@ def _kernel(call: Call) -> Any:
 def layer_norm(
     x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None, *, eps: float, slope: float = 1.0
 ) -> Tensor:
-    """leaky_relu(layer_norm(x over channels) * weight + bias). x (1, C, T); weight, bias (C,); length (1,)
+    """leaky_relu(layer_norm(x over channels) * weight + bias). x (1, T, C); weight, bias (C,); length (1,)
     int64."""
-    y = valid(x, length).transpose(1, 2)
-    y = F.leaky_relu(F.layer_norm(y, (x.shape[1],), weight, bias, eps), slope).transpose(1, 2)
+    y = valid(x, length)
+    y = F.leaky_relu(F.layer_norm(y, (x.shape[2],), weight, bias, eps), slope)
     out = x.new_zeros(x.shape)
-    out[..., : y.shape[-1]] = y
+    out[:, : y.shape[1]] = y
     return out

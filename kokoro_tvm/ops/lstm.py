@@ -18,11 +18,10 @@ __all__ = ["lstm"]
 
 
 def _shape(*, forward: Shape, weight_forward: Shape, **_: Any) -> Shape:
-    return (1, 2 * weight_forward[1], forward[2])
+    return (1, forward[1], 2 * weight_forward[1])
 
 
 _PART = 32  # terms of the recurrent sum taken in one go
-_ROWS = 16  # steps turned into rows at a time
 
 
 def _units(call: Call) -> int:
@@ -48,7 +47,7 @@ def _kernel(call: Call) -> Any:
             )
         length = k.param("length", (1,), "int64") if call.has("length") else None
         y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(y.shape[2]), "n")
+        n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
 
         def direction(gates: Any, weight: Any, bias: Any, reverse: bool) -> None:
             h, following, c = k.scratch(hidden), k.scratch(hidden), k.scratch(hidden)
@@ -56,28 +55,18 @@ def _kernel(call: Call) -> Any:
             with k.loop(hidden) as j:
                 k.store(h, zero, j)
                 k.store(c, zero, j)
-            # Gate inputs are (4H, T): a step is a column. Steps are turned into rows, a few at a time.
-            rows = k.scratch(_ROWS * 4 * hidden)
-            with k.loop((n + (_ROWS - 1)) // _ROWS) as chunk:
-                start = k.let(chunk * _ROWS)
-                count = k.let(minimum(const(_ROWS, "int64"), n - start))
-                first = k.let(n - start - count if reverse else start)
-                with k.loop(4 * hidden) as g, k.loop(count) as t:
-                    k.store(rows, gates[0, g, first + t] + bias[g], t * (4 * hidden) + g)
-                with k.loop(count) as i:
-                    row = k.let((count - 1 - i if reverse else i) * (4 * hidden))
-                    step(
-                        row, first + (count - 1 - i if reverse else i), rows, weight, h, following, c, reverse
-                    )
+            with k.loop(n) as i:
+                step(k.let(n - 1 - i if reverse else i), gates, weight, bias, h, following, c, reverse)
 
         def step(
-            row: Any, t: Any, rows: Any, weight: Any, h: Any, following: Any, c: Any, reverse: bool
+            t: Any, gates: Any, weight: Any, bias: Any, h: Any, following: Any, c: Any, reverse: bool
         ) -> None:
             with k.loop(blocks) as block:
                 total, acc = k.registers(4 * units), k.registers(4 * units)
                 places = [(gate, v, gate * units + v * lanes) for gate in range(4) for v in range(vectors)]
                 for gate, v, at in places:
-                    start = k.load(rows, row + gate * hidden + block * units + v * lanes, lanes=lanes)
+                    unit = k.let(gate * hidden + block * units + v * lanes)
+                    start = k.load(gates, 0, t, unit, lanes=lanes) + k.load(bias, unit, lanes=lanes)
                     k.store(total, start, at, lanes=lanes)
                 with k.loop(-(-hidden // _PART)) as part:
                     for _, _, at in places:
@@ -103,9 +92,10 @@ def _kernel(call: Call) -> Any:
                     cell = k.let(cell)
                     k.store(c, cell, at, lanes=lanes)
                     k.store(following, sigmoid(k, o) * tanh(k, cell), at, lanes=lanes)
-            with k.loop(hidden) as j:
-                k.store(h, following[j], j)
-                k.store(y, following[j], 0, j + (hidden if reverse else 0), t)
+            with k.loop(blocks * vectors) as block:
+                value = k.let(k.load(following, block * lanes, lanes=lanes))
+                k.store(h, value, block * lanes, lanes=lanes)
+                k.store(y, value, 0, t, block * lanes + (hidden if reverse else 0), lanes=lanes)
 
         with k.parallel(2) as which:
             k.choose(
@@ -138,22 +128,22 @@ def lstm(
     bias_backward: Tensor,
     length: Tensor | None = None,
 ) -> Tensor:
-    """Hidden states of both directions, (1, 2H, T), from gate inputs that are already projected.
+    """Hidden states of both directions, (1, T, 2H), from gate inputs that are already projected.
 
-    forward, backward (1, 4H, T): W_ih x + b_ih for each direction, gates in torch's order i, f, g, o;
+    forward, backward (1, T, 4H): W_ih x + b_ih for each direction, gates in torch's order i, f, g, o;
     weight_* (4H, H): W_hh; bias_* (4H,): b_hh; length (1,) int64: the backward direction starts at its last
     step.
     """
     hidden = weight_forward.shape[1]
-    out = forward.new_zeros(1, 2 * hidden, forward.shape[2])
+    out = forward.new_zeros(1, forward.shape[1], 2 * hidden)
     directions = ((forward, weight_forward, bias_forward), (backward, weight_backward, bias_backward))
     for which, (gates, weight, bias) in enumerate(directions):
         inputs = valid(gates, length)[0]
         h, c = forward.new_zeros(hidden), forward.new_zeros(hidden)
-        steps = range(inputs.shape[1])
+        steps = range(inputs.shape[0])
         for t in steps if which == 0 else reversed(steps):
-            i, f, g, o = (inputs[:, t] + weight @ h + bias).chunk(4)
+            i, f, g, o = (inputs[t] + weight @ h + bias).chunk(4)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
             h = torch.sigmoid(o) * torch.tanh(c)
-            out[0, which * hidden : (which + 1) * hidden, t] = h
+            out[0, t, which * hidden : (which + 1) * hidden] = h
     return out

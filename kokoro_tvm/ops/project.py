@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kokoro_tvm.ops._kernel import Cast, Kernel
+from kokoro_tvm.ops._kernel import Cast, Kernel, const
 from kokoro_tvm.ops._math import dtype
 from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
 
@@ -16,38 +16,46 @@ __all__ = ["project"]
 
 
 def _shape(*, x: Shape, **_: Any) -> Shape:
-    return (1, x[2])
+    return (1, x[1])
 
 
 def _kernel(call: Call) -> Any:
-    channels = int(call.shapes["x"][1])
-    k = Kernel("project", call.features.lanes)
+    channels, lanes = int(call.shapes["x"][2]), call.features.lanes
+    k = Kernel("project", lanes)
     with k:
         x, weight = k.param("x", call.shapes["x"]), k.param("weight", (1, channels, 1))
         bias = k.param("bias", (1,))
         length = k.param("length", (1,), "int64") if call.has("length") else None
         y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[2]), "n")
+        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
 
-        def steps(t: Any, width: int) -> None:
-            wide = dtype(width, "float64")
-            total = k.registers(width, "float64")
-            k.store(total, k.splat(Cast("float64", bias[0]), width), 0, lanes=width)
-            with k.loop(channels) as c:
-                factor = k.splat(Cast("float64", weight[0, c, 0]), width)
-                product = factor * Cast(wide, k.load(x, 0, c, t, lanes=width))
-                k.store(total, k.load(total, 0, lanes=width) + product, 0, lanes=width)
-            k.store(y, Cast(dtype(width), k.load(total, 0, lanes=width)), 0, t, lanes=width)
+        row = k.scratch(channels)  # the weights again: as a buffer (1, C, 1) they cannot be read as vectors
+        with k.loop(channels) as c:
+            k.store(row, weight[0, c, 0], c)
+        with k.loop(n) as t:
+            total, partial = k.registers(1, "float64"), k.registers(lanes, "float64")
+            k.store(total, Cast("float64", bias[0]), 0)
+            k.store(partial, const(0.0, dtype(lanes, "float64")), 0, lanes=lanes)
 
-        k.each(n, steps)
+            def add(c: Any, width: int, t: Any = t, total: Any = total, partial: Any = partial) -> None:
+                wide = dtype(width, "float64")
+                factor = Cast(wide, k.load(row, c, lanes=width))
+                product = factor * Cast(wide, k.load(x, 0, t, c, lanes=width))
+                sums = total if width == 1 else partial
+                k.store(sums, k.load(sums, 0, lanes=width) + product, 0, lanes=width)
+
+            k.each(channels, add)
+            for lane in range(lanes):
+                k.store(total, total[0] + partial[lane], 0)
+            k.store(y, Cast("float32", total[0]), 0, t)
     return k.build()
 
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def project(x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None) -> Tensor:
-    """weight . x + bias at every step, rounded once. x (1, C, T); weight (1, C, 1); bias (1,) -> (1, T);
+    """weight . x + bias at every step, rounded once. x (1, T, C); weight (1, C, 1); bias (1,) -> (1, T);
     length (1,)."""
-    y = torch.einsum("c,ct->t", weight[0, :, 0].double(), valid(x, length)[0].double()) + bias.double()
-    out = x.new_zeros(1, x.shape[2])
+    y = torch.einsum("c,tc->t", weight[0, :, 0].double(), valid(x, length)[0].double()) + bias.double()
+    out = x.new_zeros(1, x.shape[1])
     out[0, : y.shape[0]] = y.to(x.dtype)
     return out

@@ -17,7 +17,7 @@ __all__ = ["stft"]
 
 
 def _shape(*, x: Shape, n_fft: int, hop: int, **_: Any) -> Shape:
-    return (1, n_fft + 2, x[1] // hop + 1)
+    return (1, x[1] // hop + 1, n_fft + 2)
 
 
 _BLOCK = 256  # frames a task computes
@@ -55,14 +55,18 @@ def _kernel(call: Call) -> Any:
                 values = [
                     k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)
                 ]
+                bands = k.registers(2 * width)
                 with k.loop(bins) as b:
                     real = imaginary = const(0.0, dtype(width))
                     for i, value in enumerate(values):
                         real = real + value * k.splat(basis[b * n_fft + i], width)
                         imaginary = imaginary + value * k.splat(basis[(bins + b) * n_fft + i], width)
                     real, imaginary = k.let(real), k.let(imaginary)
-                    k.store(y, sqrt(real * real + imaginary * imaginary), 0, b, start + m, lanes=width)
-                    k.store(y, atan2(k, imaginary, real), 0, bins + b, start + m, lanes=width)
+                    k.store(bands, sqrt(real * real + imaginary * imaginary), 0, lanes=width)
+                    k.store(bands, atan2(k, imaginary, real), width, lanes=width)
+                    for lane in range(width):
+                        k.store(y, bands[lane], 0, start + m + lane, b)
+                        k.store(y, bands[width + lane], 0, start + m + lane, bins + b)
 
             k.each(count, frame)
     return k.build()
@@ -70,7 +74,7 @@ def _kernel(call: Call) -> Any:
 
 @semantic_op(shape=_shape, kernel=_kernel)
 def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
-    """Magnitudes, then phases in (-pi, pi]: (1, n_fft + 2, samples/hop + 1). Hann window, centred, reflected
+    """Magnitudes, then phases in (-pi, pi]: (1, samples/hop + 1, n_fft + 2). Hann window, centred, reflected
     edges.
 
     x (1, samples); length (1,) int64 in samples. The imaginary part at DC and Nyquist counts as +0, so their
@@ -82,5 +86,5 @@ def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Te
     imaginary[:, [0, -1]] = 0.0
     y = torch.cat([spectrum.abs(), torch.atan2(imaginary, spectrum.real)], dim=1)
     out = x.new_zeros(_shape(x=x.shape, n_fft=n_fft, hop=hop))
-    out[..., : y.shape[-1]] = y
+    out[:, : y.shape[2]] = y.transpose(1, 2)
     return out

@@ -9,17 +9,18 @@ from torch import Tensor
 
 from kokoro_tvm.ops._activation import Activation, activate
 from kokoro_tvm.ops._kernel import Kernel, const
+from kokoro_tvm.ops._math import dtype
 from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
 
 __all__ = ["upsample_pool"]
 
 
 def _shape(*, x: Shape, **_: Any) -> Shape:
-    return (1, x[1], 2 * x[2])
+    return (1, 2 * x[1], x[2])
 
 
 def _kernel(call: Call) -> Any:
-    channels = int(call.shapes["x"][1])
+    channels = int(call.shapes["x"][2])
     k = Kernel("upsample_pool", call.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
@@ -27,19 +28,28 @@ def _kernel(call: Call) -> Any:
         norm = k.param("norm", (3, channels)) if call.has("norm") else None
         length = k.param("length", (1,), "int64") if call.has("length") else None
         y = k.param("y", call.result)
-        n = k.let(length[0] if length is not None else k.index(x.shape[2]), "n")
+        n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
         activation = Activation(norm, None, float(call.attributes["slope"]))
-        with k.parallel(channels) as c:
-            apply = activation.channel(k, c)
-            following = k.registers(1)
-            k.store(following, const(0.0, "float32"), 0)
+
+        def columns(c: Any, width: int) -> None:
+            apply = activation.channels(k, c, width)
+            offset = k.let(k.load(bias, c, lanes=width))
+            taps = k.registers(3 * width)
+            for lane in range(width):
+                for tap in range(3):
+                    k.store(taps, weight[c + lane, 0, tap], tap * width + lane)
+            before, middle, after = (k.let(k.load(taps, tap * width, lanes=width)) for tap in range(3))
+            following = k.registers(width)
+            k.store(following, const(0.0, dtype(width)), 0, lanes=width)
             with k.loop(n) as i:  # backwards, so that every step is activated once
                 t = k.let(n - 1 - i)
-                value = k.let(apply(x[0, c, t], 1))
-                k.store(y, value * weight[c, 0, 1] + bias[c], 0, c, 2 * t)
-                odd = value * weight[c, 0, 2] + following[0] * weight[c, 0, 0]
-                k.store(y, odd + bias[c], 0, c, 2 * t + 1)
-                k.store(following, value, 0)
+                value = k.let(apply(k.load(x, 0, t, c, lanes=width)))
+                k.store(y, value * middle + offset, 0, 2 * t, c, lanes=width)
+                odd = value * after + k.load(following, 0, lanes=width) * before
+                k.store(y, odd + offset, 0, 2 * t + 1, c, lanes=width)
+                k.store(following, value, 0, lanes=width)
+
+        k.each_parallel(channels, columns)
     return k.build()
 
 
@@ -53,12 +63,12 @@ def upsample_pool(
     *,
     slope: float = 1.0,
 ) -> Tensor:
-    """conv_transpose(act(norm(x))), stride 2, three taps a channel, padding and output padding 1: (1, C, 2T).
+    """conv_transpose(act(norm(x))), stride 2, three taps a channel, padding and output padding 1: (1, 2T, C).
 
-    x (1, C, T); weight (C, 1, 3); bias (C,); norm (3, C); length (1,) int64 in steps of x.
+    x (1, T, C); weight (C, 1, 3); bias (C,); norm (3, C); length (1,) int64 in steps of x.
     """
-    y = activate(valid(x, length), norm, None, slope)
-    y = F.conv_transpose1d(y, weight, bias, stride=2, padding=1, output_padding=1, groups=x.shape[1])
+    y = activate(valid(x, length), norm, None, slope).transpose(1, 2)
+    y = F.conv_transpose1d(y, weight, bias, stride=2, padding=1, output_padding=1, groups=x.shape[2])
     out = x.new_zeros(_shape(x=x.shape))
-    out[..., : y.shape[-1]] = y
+    out[:, : y.shape[2]] = y.transpose(1, 2)
     return out

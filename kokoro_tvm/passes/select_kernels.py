@@ -16,7 +16,7 @@ from tvm import relax
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops._packed import PackedWeight
-from kokoro_tvm.ops._relax import as_semantic_call, names_for
+from kokoro_tvm.ops._relax import as_semantic_call, described
 from kokoro_tvm.ops._semantic import Call, registry
 from kokoro_tvm.passes._context import LoweringContext
 
@@ -43,8 +43,8 @@ def apply(module: Any, context: LoweringContext) -> Any:
         if packed is None:
             parameters.append(parameter)
             continue
-        shape = packed.shape(tuple(int(extent) for extent in parameter.ty.shape))
-        remap[parameter] = relax.Var(parameter.name, relax.TensorType(shape, "float32"))
+        shape, dtype = packed.layout(tuple(int(extent) for extent in parameter.ty.shape))
+        remap[parameter] = relax.Var(parameter.name, relax.TensorType(shape, dtype))
         parameters.append(remap[parameter])
 
     selector = _Selector(module, context, _kernels(calls, context))
@@ -63,15 +63,6 @@ def apply(module: Any, context: LoweringContext) -> Any:
     return result
 
 
-def _call(call: Any, context: LoweringContext) -> tuple[str, Call, list[str], list[Any]]:
-    found = as_semantic_call(call)
-    assert found is not None
-    operation, tensors, attributes, arguments = found
-    shapes = {t: names_for(t, a.ty.shape) for t, a in zip(tensors, arguments, strict=True)}
-    result = names_for("y", call.ty.shape)
-    return operation, Call(shapes, attributes, result, context.features), tensors, arguments
-
-
 def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, PackedWeight]:
     """How every weight must be packed; one weight, one packing."""
     packings: dict[str, PackedWeight] = {}
@@ -86,7 +77,7 @@ def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, Packe
             tuples = [a.fields for a in node.args if isinstance(a, relax.Tuple)]
             plain |= {name for a in chain(node.args, *tuples) if (name := weight(a)) is not None}
             continue
-        operation, call, tensors, arguments = _call(node, context)
+        operation, call, tensors, arguments = described(node, context.features)
         wanted = registry()[operation].packings(call)
         for tensor, argument in zip(tensors, arguments, strict=True):
             name = weight(argument)
@@ -112,7 +103,7 @@ def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, Packe
 
 
 def _key(operation: str, call: Call) -> str:
-    return json.dumps([operation, call.shapes, call.attributes, call.result], sort_keys=True, default=str)
+    return json.dumps([operation, call.shapes, call.attributes, call.result, call.moments], sort_keys=True, default=str)
 
 
 def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
@@ -121,7 +112,7 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
     for node in calls:
         if as_semantic_call(node) is None:
             continue
-        operation, call, _, _ = _call(node, context)
+        operation, call, _, _ = described(node, context.features)
         if (key := _key(operation, call)) in kernels:
             continue
         try:
@@ -156,7 +147,8 @@ class _Selector(relax.PyExprMutator):
     def visit_call_(self, call: Any) -> Any:
         if as_semantic_call(call) is None:
             return super().visit_call_(call)
-        operation, described, _, arguments = _call(call, self._context)
-        kernel = self._kernels[_key(operation, described)]
+        operation, told, _, arguments = described(call, self._context.features)
+        kernel = self._kernels[_key(operation, told)]
         added = self.builder_.add_func(kernel, str(kernel.attrs["global_symbol"]))
-        return relax.call_tir(added, [self.visit_expr(a) for a in arguments], out_ty=call.ty)
+        results = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else call.ty
+        return relax.call_tir(added, [self.visit_expr(a) for a in arguments], out_ty=results)

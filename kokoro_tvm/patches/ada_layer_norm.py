@@ -11,7 +11,7 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, C, T), style (1, S) -> (1, C, T). The stock one takes and gives (1, T, C)."""
+    """x (1, T, C), style (1, S) -> (1, T, C)."""
     h = ops.linear(style, self.fc.weight, self.fc.bias).reshape(2, self.channels)
     return ops.layer_norm(x, 1 + h[0], h[1], length, eps=self.eps)
 

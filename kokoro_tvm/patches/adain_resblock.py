@@ -15,7 +15,7 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, I, T), style (1, S) -> (1, O, T), or (1, O, 2T) where the block upsamples; length in steps of x.
+    """x (1, T, I), style (1, S) -> (1, T, O), or (1, 2T, O) where the block upsamples; length in steps of x.
 
     Needs the patch weight_norm. The 1x1 convolution of the shortcut runs before the upsampling instead of
     after: nearest neighbours make the numbers the same at half the work.
@@ -58,9 +58,9 @@ def _conv(
 
 
 def _twice(x: Tensor) -> Tensor:
-    """Nearest-neighbour upsampling by two, (1, C, T) -> (1, C, 2T)."""
-    channels, steps = x.shape[1], x.shape[2]
-    return x.unsqueeze(-1).expand(1, channels, steps, 2).reshape(1, channels, 2 * steps)
+    """Nearest-neighbour upsampling by two, (1, T, C) -> (1, 2T, C)."""
+    steps, channels = x.shape[1], x.shape[2]
+    return x.unsqueeze(2).expand(1, steps, 2, channels).reshape(1, 2 * steps, channels)
 
 
 PATCH = method_patch("adain_resblock", 1, {"kokoro.istftnet.AdainResBlk1d.forward": _forward})

@@ -13,7 +13,7 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> Tensor:
-    """tokens int64 (1, T) -> last hidden states (1, C, T). The stock one gives (1, T, C) and takes a mask."""
+    """tokens int64 (1, T) -> last hidden states (1, T, C). The stock one takes a mask besides."""
     config = self.config
     if config.hidden_act != "gelu_new":
         raise BuildError(f"patch albert knows the activation gelu_new, not {config.hidden_act}")
@@ -28,13 +28,13 @@ def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> T
 
 
 def _embed(embeddings: nn.Module, tokens: Tensor, length: Tensor | None) -> Tensor:
-    """Words, positions and the one token type, normalised: (1, E, T).
+    """Words, positions and the one token type, normalised: (1, T, E).
 
     The stock module reads positions and types from buffers; those have no values on the meta device.
     """
     positions = torch.arange(tokens.shape[1], device=tokens.device)
     x = ops.embedding(embeddings.word_embeddings.weight, tokens)
-    x = x + embeddings.token_type_embeddings.weight[0].unsqueeze(-1)
+    x = x + embeddings.token_type_embeddings.weight[0]
     x = x + ops.embedding(embeddings.position_embeddings.weight, positions.unsqueeze(0))
     return _normalise(embeddings.LayerNorm, x, length)
 

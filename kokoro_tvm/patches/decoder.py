@@ -25,14 +25,15 @@ def _forward(
 
     length in frames. Needs the patches weight_norm, adain_resblock and generator, and those that one needs.
     """
+    asr = asr.transpose(1, 2)
     pitch = _half_rate(self.F0_conv, f0, length)
     energy = _half_rate(self.N_conv, n, length)
     residual = ops.conv1d(asr, self.asr_res[0].weight, self.asr_res[0].bias, length=length)
-    x = self.encode(torch.cat([asr, pitch, energy], dim=1), style, length)
+    x = self.encode(torch.cat([asr, pitch, energy], dim=2), style, length)
     mixing = True
     for block in self.decode:
         if mixing:
-            x = torch.cat([x, residual, pitch, energy], dim=1)
+            x = torch.cat([x, residual, pitch, energy], dim=2)
         x = block(x, style, length)
         if block.upsample_type != "none":
             mixing = False
@@ -41,9 +42,9 @@ def _forward(
 
 
 def _half_rate(conv: nn.Conv1d, curve: Tensor, length: Tensor | None) -> Tensor:
-    """A curve of half frames (1, 2F) at frame rate, (1, 1, F); length in frames."""
+    """A curve of half frames (1, 2F) at frame rate, (1, F, 1); length in frames."""
     return ops.conv1d(
-        curve.unsqueeze(1),
+        curve.unsqueeze(2),
         conv.weight,
         conv.bias,
         length=scaled(length, conv.stride[0]),

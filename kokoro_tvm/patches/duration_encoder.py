@@ -11,17 +11,17 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, C, T), style (1, S) -> (1, C + S, T). The stock one gives (1, T, C + S) and takes a mask besides.
+    """x (1, T, C), style (1, S) -> (1, T, C + S). The stock one takes (1, C, T), and a mask besides.
 
     Needs the patches lstm and ada_layer_norm.
     """
-    beside = style.unsqueeze(-1).expand(1, style.shape[1], x.shape[2])
-    x = torch.cat([x, beside], dim=1)
+    beside = style.unsqueeze(1).expand(1, x.shape[1], style.shape[1])
+    x = torch.cat([x, beside], dim=2)
     for block in self.lstms:
         if isinstance(block, nn.LSTM):
             x = block(x, length)
         else:
-            x = torch.cat([block(x, style, length), beside], dim=1)
+            x = torch.cat([block(x, style, length), beside], dim=2)
     return x
 
 

@@ -20,7 +20,7 @@ def _f0n_train(
 
     Needs the patches weight_norm, lstm and adain_resblock.
     """
-    x = self.shared(x, length)
+    x = self.shared(x.transpose(1, 2), length)
     return _curve(self.F0, self.F0_proj, x, style, length), _curve(self.N, self.N_proj, x, style, length)
 
 

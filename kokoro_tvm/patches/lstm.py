@@ -12,7 +12,7 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.LSTM, x: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, I, T) -> hidden states of both directions (1, 2H, T). The stock one has time before channels."""
+    """x (1, T, I) -> hidden states of both directions (1, T, 2H)."""
     if self.num_layers != 1 or not self.bidirectional or not self.bias or self.proj_size:
         raise BuildError(f"patch lstm knows LSTMs of one layer, two directions and a bias, not {self}")
     forward = ops.conv1d(x, self.weight_ih_l0, self.bias_ih_l0, length=length)

@@ -14,7 +14,7 @@ __all__ = ["PATCH"]
 def _forward(
     self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None, gain: float = 1.0
 ) -> Tensor:
-    """gain * the stock block; x (1, C, T), style (1, S) -> (1, C, T). Needs the patch weight_norm.
+    """gain * the stock block; x (1, T, C), style (1, S) -> (1, T, C). Needs the patch weight_norm.
 
     `gain` is there for the generator, which averages its blocks.
     """
@@ -49,6 +49,7 @@ def _conv(
         padding=conv.padding[0],
         dilation=conv.dilation[0],
         gain=gain,
+        tolerant=True,
     )
 
 

@@ -12,16 +12,16 @@ __all__ = ["PATCH"]
 
 
 def _transform(self: nn.Module, x: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, samples) -> magnitudes, then phases, (1, n_fft + 2, samples/hop + 1); length in samples.
+    """x (1, samples) -> magnitudes, then phases, (1, samples/hop + 1, n_fft + 2); length in samples.
 
-    The stock one gives the two apart.
+    The stock one gives the two apart, time last.
     """
     _check(self)
     return ops.stft(x, length, n_fft=self.filter_length, hop=self.hop_length)
 
 
 def _inverse(self: nn.Module, x: Tensor, length: Tensor | None = None) -> Tensor:
-    """x (1, n_fft + 2, M): log magnitudes, then values whose sines are the phases -> (1, (M - 1)*hop).
+    """x (1, M, n_fft + 2): log magnitudes, then values whose sines are the phases -> (1, (M - 1)*hop).
 
     The stock one takes magnitudes and phases and gives (1, 1, samples). length in frames of x.
     """

@@ -11,7 +11,7 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> Tensor:
-    """tokens int64 (1, T) -> (1, C, T). The stock one takes lengths and a mask besides.
+    """tokens int64 (1, T) -> (1, T, C). The stock one gives (1, C, T), and takes lengths and a mask besides.
 
     Needs the patches weight_norm and lstm.
     """

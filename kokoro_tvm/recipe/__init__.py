@@ -16,7 +16,7 @@ from kokoro_tvm.recipe.checkpoint import (
     SyntheticSource,
 )
 from kokoro_tvm.recipe.files import ModelFile, TargetFile, json_schema
-from kokoro_tvm.recipe.gates import DecoderGate, Gates, SignalGate, SpeechGate
+from kokoro_tvm.recipe.gates import AudioGate, Gates, SignalGate
 from kokoro_tvm.recipe.known import Known
 from kokoro_tvm.recipe.load import check_file, list_recipes, load_recipe, recipe_files
 from kokoro_tvm.recipe.parts import (
@@ -41,11 +41,11 @@ __all__ = [
     "MAX_FRAMES",
     "MAX_TOKENS",
     "ArtifactSpec",
+    "AudioGate",
     "Axis",
     "Buckets",
     "Checkpoint",
     "Component",
-    "DecoderGate",
     "FileSource",
     "Gates",
     "HuggingFaceSource",
@@ -64,7 +64,6 @@ __all__ = [
     "Recipe",
     "SignalGate",
     "Source",
-    "SpeechGate",
     "SyntheticSource",
     "Target",
     "TargetFile",

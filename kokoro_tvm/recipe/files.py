@@ -61,7 +61,10 @@ class TargetFile(Spec):
 
     model: Name = Field(description="Name of the model's recipe, a file beside this one.")
     target: Target = Field(description="Where the code runs.")
-    precision: Precision = Field(default="float32", description="Arithmetic of the compiled code.")
+    precision: Precision = Field(
+        default="float32",
+        description="float32; or bfloat16: products of operands rounded to bfloat16, summed in float32.",
+    )
     length: Length = Field(
         default="exact",
         description="exact: any length up to the bucket; masked: static shape and a valid length; "

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from kokoro_tvm.recipe._spec import Spec
 
-__all__ = ["DecoderGate", "Gates", "GatesOverride", "SignalGate", "SpeechGate"]
+__all__ = ["AudioGate", "Gates", "GatesOverride", "SignalGate"]
 
 _Decibels = Annotated[float, Field(ge=-400.0, le=400.0)]
 _Correlation = Annotated[float, Field(ge=-1.0, le=1.0)]
 
-_SNR = "Least signal-to-noise ratio against the reference, dB."
-_GAIN = "How many dB nearer to the float64 run of the stock model than PyTorch float32 is, at least."
-_CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model."
+_OFF = " null: not judged."
+_SNR = "Least signal-to-noise ratio against the reference, dB." + _OFF
+_GAIN = "How many dB nearer to the float64 run of the stock model than PyTorch float32 is, at least." + _OFF
+_CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model." + _OFF
 
 
 class SignalGate(Spec):
     """For a component whose output feeds another."""
 
-    min_snr_db: _Decibels = Field(description=_SNR)
+    min_snr_db: _Decibels | None = Field(description=_SNR)
 
 
-class DecoderGate(Spec):
-    """For the component whose output is heard."""
+class AudioGate(Spec):
+    """For what is heard."""
 
-    min_snr_db: _Decibels = Field(description=_SNR)
-    min_gain_db: _Decibels = Field(description=_GAIN)
-    min_magnitude_correlation: _Correlation = Field(description=_CORRELATION)
-
-
-class SpeechGate(Spec):
-    """For the whole way from tokens to audio."""
-
-    min_gain_db: _Decibels = Field(description=_GAIN)
-    min_magnitude_correlation: _Correlation = Field(description=_CORRELATION)
+    min_snr_db: _Decibels | None = Field(description=_SNR)
+    min_gain_db: _Decibels | None = Field(description=_GAIN)
+    min_magnitude_correlation: _Correlation | None = Field(description=_CORRELATION)
 
 
 class Gates(Spec):
@@ -48,32 +42,37 @@ class Gates(Spec):
     duration: SignalGate = Field(description="Gate of duration; durations must be equal in any case.")
     text_encoder: SignalGate = Field(description="Gate of text_encoder.")
     f0n: SignalGate = Field(description="Gate of f0n.")
-    decoder: DecoderGate = Field(description="Gate of decoder.")
-    speech: SpeechGate = Field(description="Gate of the whole way from tokens to audio.")
+    decoder: AudioGate = Field(description="Gate of decoder.")
+    speech: AudioGate = Field(description="Gate of the whole way from tokens to audio.")
     enforce: bool = Field(
         default=True, description="A missed gate fails the build; false with length: padded."
+    )
+
+
+def _not_given(description: str) -> Any:
+    """A number that may be left out; the schema shows no default, for null has a meaning of its own."""
+    return Field(
+        default=None, description=description, json_schema_extra=lambda schema: schema.pop("default")
     )
 
 
 class SignalGateOverride(Spec):
     """Numbers that replace a component's."""
 
-    min_snr_db: _Decibels | None = Field(default=None, description=_SNR)
+    min_snr_db: _Decibels | None = _not_given(_SNR)
 
 
-class DecoderGateOverride(Spec):
-    """Numbers that replace the decoder's."""
+class AudioGateOverride(Spec):
+    """Numbers that replace those of the decoder or of speech."""
 
-    min_snr_db: _Decibels | None = Field(default=None, description=_SNR)
-    min_gain_db: _Decibels | None = Field(default=None, description=_GAIN)
-    min_magnitude_correlation: _Correlation | None = Field(default=None, description=_CORRELATION)
+    min_snr_db: _Decibels | None = _not_given(_SNR)
+    min_gain_db: _Decibels | None = _not_given(_GAIN)
+    min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
 
 
-class SpeechGateOverride(Spec):
-    """Numbers that replace those of speech."""
-
-    min_gain_db: _Decibels | None = Field(default=None, description=_GAIN)
-    min_magnitude_correlation: _Correlation | None = Field(default=None, description=_CORRELATION)
+# Nothing given. null is refused in place of a whole gate, where it would not mean what it does in a number's.
+_Signal = Annotated[SignalGateOverride, Field(default_factory=SignalGateOverride)]
+_Audio = Annotated[AudioGateOverride, Field(default_factory=AudioGateOverride)]
 
 
 class GatesOverride(Spec):
@@ -81,19 +80,20 @@ class GatesOverride(Spec):
 
     key_word: ClassVar[str] = "gate"
 
-    bert: SignalGateOverride | None = Field(default=None, description="Gate of bert.")
-    duration: SignalGateOverride | None = Field(default=None, description="Gate of duration.")
-    text_encoder: SignalGateOverride | None = Field(default=None, description="Gate of text_encoder.")
-    f0n: SignalGateOverride | None = Field(default=None, description="Gate of f0n.")
-    decoder: DecoderGateOverride | None = Field(default=None, description="Gate of decoder.")
-    speech: SpeechGateOverride | None = Field(
-        default=None, description="Gate of the whole way from tokens to audio."
-    )
+    bert: _Signal = Field(description="Gate of bert.")
+    duration: _Signal = Field(description="Gate of duration.")
+    text_encoder: _Signal = Field(description="Gate of text_encoder.")
+    f0n: _Signal = Field(description="Gate of f0n.")
+    decoder: _Audio = Field(description="Gate of decoder.")
+    speech: _Audio = Field(description="Gate of the whole way from tokens to audio.")
     enforce: bool | None = Field(default=None, description="A missed gate fails the build.")
 
     def over(self, gates: Gates) -> Gates:
-        """`gates` with what is given here in place of theirs."""
+        """`gates` with what is given here, null too, in place of theirs."""
         numbers = gates.model_dump()
-        for name, override in self.model_dump(exclude_none=True).items():
-            numbers[name] = numbers[name] | override if isinstance(override, dict) else override
+        for name, override in self.model_dump(exclude_unset=True).items():
+            if isinstance(override, dict):
+                numbers[name] |= override
+            elif override is not None:
+                numbers[name] = override
         return Gates.model_validate(numbers)

@@ -35,7 +35,7 @@ __all__ = [
 
 Axis = Literal["tokens", "frames"]
 Length = Literal["exact", "masked", "padded"]
-Precision = Literal["float32"]
+Precision = Literal["float32", "bfloat16"]
 
 MAX_TOKENS = 512
 MAX_FRAMES = 5120

@@ -31,6 +31,11 @@ class Node:
             )
         return value
 
+    def number(self, key: str) -> float:
+        """Number under `key`, whole or not; raises BundleError."""
+        whole = isinstance(self._value.get(key), int)
+        return float(self.get(key, int if whole else float))
+
     def child(self, key: str) -> Node:
         """Object under `key`."""
         return Node(self.get(key, dict), f"{self.place}: {key}")

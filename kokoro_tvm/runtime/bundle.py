@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,12 +12,11 @@ from kokoro_tvm import __version__
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime._node import Node
 
-__all__ = ["SCHEMA", "Bundle", "Component", "FileRef", "Library", "Port", "read_bundle", "verify_files"]
+__all__ = ["SCHEMA", "Bundle", "Component", "FileRef", "Library", "Port", "read_bundle"]
 
 SCHEMA = 1
 COMPONENTS = ("bert", "duration", "text_encoder", "f0n", "decoder")
 LENGTHS = ("exact", "masked", "padded")
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -207,35 +204,3 @@ def _require(node: Node, key: str, found: object, wanted: object) -> None:
             f"{node.place} has {key} {found!r}, but this kokoro-tvm reads {key} {wanted!r}. "
             "Build the bundle again with this version, or use the version that built it."
         )
-
-
-def verify_files(files: Iterable[FileRef], workers: int = 1) -> None:
-    """Compare size and sha256 of `files` with the manifest's; raises BundleError with both values.
-
-    All sizes are looked at first, so that a half-copied bundle is refused without reading what is there.
-    """
-    files = tuple(files)
-    for ref in files:
-        if not ref.path.is_file():
-            raise BundleError(f"{ref.path} is missing from the bundle. Copy the bundle again, all of it.")
-        size = ref.path.stat().st_size
-        if size != ref.size:
-            raise BundleError(
-                f"{ref.path} has {size} bytes, but bundle.json says {ref.size}. Copy the bundle again."
-            )
-    # hashlib lets go of the interpreter lock, so threads hash files side by side.
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        for ref, found in zip(files, pool.map(_sha256, files), strict=True):
-            if found != ref.sha256:
-                raise BundleError(
-                    f"{ref.path} has sha256 {found}, but bundle.json says {ref.sha256}: the file was changed "
-                    "or damaged. Copy or build the bundle again."
-                )
-
-
-def _sha256(ref: FileRef) -> str:
-    digest = hashlib.sha256()
-    with ref.path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from kokoro_tvm.cpu_features import CPUINFO, PORTABLE, features_of_cpu
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle
 
 __all__ = ["check_cpu"]
 
-# Names LLVM gives to instructions a library may hold, and Linux's names for them.
-_CPU_FLAGS = {
-    "avx": "avx",
-    "avx2": "avx2",
-    "fma": "fma",
-    "f16c": "f16c",
-    "bmi": "bmi1",
-    "bmi2": "bmi2",
-    "lzcnt": "abm",
-    "sse4.2": "sse4_2",
-    "avx512f": "avx512f",
-    "avx512bw": "avx512bw",
-    "avx512dq": "avx512dq",
-    "avx512vl": "avx512vl",
-    "avx512cd": "avx512cd",
-    "avx512vnni": "avx512_vnni",
-    "avx512bf16": "avx512_bf16",
-    "avxvnni": "avx_vnni",
-}
 
+def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
+    """Refuse a bundle whose code this processor cannot run, instead of dying of an illegal instruction.
 
-def check_cpu(bundle: Bundle, cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
-    """Refuse a bundle whose code this processor cannot run, instead of dying of an illegal instruction."""
-    if not sys.platform.startswith("linux") or not cpuinfo.is_file():
+    Where the operating system does not list the processor's features there is nothing to compare.
+
+    Raises:
+        BundleError: names the features that are missing, and the recipes whose bundles run here.
+    """
+    had = features_of_cpu(cpuinfo)
+    if had is None:
         return
-    flags: set[str] = set()
-    for line in cpuinfo.read_text().splitlines():
-        if line.startswith("flags"):
-            flags = set(line.partition(":")[2].split())
-            break
-    needed = {name.removeprefix("+") for name in bundle.cpu_features}
-    missing = sorted(name for name in needed & _CPU_FLAGS.keys() if _CPU_FLAGS[name] not in flags)
+    missing = sorted(set(bundle.cpu_features) - had)
     if missing:
         raise BundleError(
-            f"{bundle.root} was built for a processor with {', '.join(missing)}, which this one lacks. "
-            "Build the recipe on this machine, or with a target it can run."
+            f"{bundle.root} (recipe {bundle.recipe}) was built for a processor with {', '.join(missing)}, "
+            f"which this one lacks. {_advice(bundle, had)}"
         )
+
+
+def _advice(bundle: Bundle, had: frozenset[str]) -> str:
+    """Which recipe to use instead: the native one, and the most capable portable one that runs here."""
+    arithmetic = " (float32)" if bundle.precision != "float32" else ""
+    advice = f"Use the recipe `cpu`{arithmetic}, built on this machine"
+    portable = [name for name, needed in PORTABLE.items() if needed <= had]
+    return f"{advice}, or the portable recipe `{portable[0]}`." if portable else f"{advice}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime._node import Node
 from kokoro_tvm.runtime.bundle import Bundle, Component, Library, Port
 from kokoro_tvm.runtime.cpu import check_cpu
+from kokoro_tvm.runtime.kernels import Kernel, read_kernels
+from kokoro_tvm.runtime.pool import compute
 from kokoro_tvm.runtime.routing import fit, length_axis, smallest_bucket, valid_part
 from kokoro_tvm.runtime.tensors import aligned, map_safetensors
-from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi, use_threads
+from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi
 
 __all__ = ["Runner", "Session"]
 
@@ -33,9 +36,17 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True)
+class _Machine:
+    """A virtual machine over one library, and the kernels it says it has."""
+
+    module: Any
+    kernels: dict[str, Kernel]
+
+
+@dataclass(frozen=True)
 class _Loaded:
     component: Component
-    machines: dict[int, Any]  # bucket -> virtual machine
+    machines: dict[int, _Machine]  # by bucket
     parameters: tuple[Any, ...]  # tvm_ffi tensors over the mapped weights, one set for all buckets
 
 
@@ -51,11 +62,9 @@ class Session:
         """
         self.bundle = bundle
         self.threads = threads
-        self._lock = threading.Lock()
         self._last_length: dict[str, int] = {}
         check_cpu(bundle)
         self._ffi = load_tvm_ffi()
-        use_threads(threads)
         self._loaded = {component.name: self._load(component) for component in bundle.components.values()}
 
     def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
@@ -78,22 +87,44 @@ class Session:
         ]
         if self.bundle.length == "masked":
             arrays.append(aligned([length], np.int64))
-        with self._lock:
-            use_threads(self.threads)
-            self._release_memory(component, size)
-            call = loaded.machines[bucket][spec.function]
-            try:
-                result = call(*map(self._tensor, arrays), *loaded.parameters)
-            except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
-                raise BundleError(
-                    f"{spec.function} of bucket {bucket} failed for {length} {spec.axis} "
-                    f"({_first_line(error)}). Build the bundle again, and report this if it stays."
-                ) from error
-        tensors = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
+        call = loaded.machines[bucket].module[spec.function]
+        tensors = (*map(self._tensor, arrays), *loaded.parameters)
+        try:
+            result = compute(self.threads, self._call, component, size, call, tensors)
+        except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
+            raise BundleError(
+                f"{spec.function} of bucket {bucket} failed for {length} {spec.axis} "
+                f"({_first_line(error)}). Build the bundle again, and report this if it stays."
+            ) from error
+        outputs = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
         return tuple(
             self._cut(spec, port, np.from_dlpack(tensor), length, size)
-            for port, tensor in zip(spec.outputs, tensors, strict=True)
+            for port, tensor in zip(spec.outputs, outputs, strict=True)
         )
+
+    @property
+    def kernels(self) -> dict[tuple[str, str], Kernel]:
+        """What the libraries say of their kernels, by component and name."""
+        return {
+            (component, name): kernel
+            for component, loaded in self._loaded.items()
+            for machine in loaded.machines.values()
+            for name, kernel in machine.kernels.items()
+        }
+
+    def instrument(self, observer: Callable[[str], Callable[..., None]] | None) -> None:
+        """Have compiled code tell of every call it makes, or (None) of none any more.
+
+        `observer(component)` gives what is called before and after each with (function, name, before, result,
+        *arguments), where `before` tells which it is.
+        """
+        for name, loaded in self._loaded.items():
+            for machine in loaded.machines.values():
+                machine.module["set_instrument"](observer and observer(name))
+
+    def _call(self, component: str, size: int, call: Any, tensors: tuple[Any, ...]) -> Any:
+        self._release_memory(component, size)
+        return call(*tensors)
 
     def _prepared(self, port: Port, array: Array, length: int, size: int) -> Array:
         where = length_axis(port.name, self.bundle.samples_per_frame)
@@ -135,13 +166,13 @@ class Session:
         machines = {library.bucket: self._machine(component, library) for library in component.libraries}
         return _Loaded(component, machines, parameters)
 
-    def _machine(self, component: Component, library: Library) -> Any:
+    def _machine(self, component: Component, library: Library) -> _Machine:
         path = library.file.path
         try:
-            machine = self._ffi.load_module(str(path.resolve()))["vm_load_executable"]()
-            machine["vm_initialization"](_CPU, _DEVICE_0, _POOLED)
-            manifest = json.loads(str(machine[f"{component.name}_manifest"]()))
-            machine[component.function]
+            module = self._ffi.load_module(str(path.resolve()))["vm_load_executable"]()
+            module["vm_initialization"](_CPU, _DEVICE_0, _POOLED)
+            manifest = json.loads(str(module[f"{component.name}_manifest"]()))
+            module[component.function]
         except (RuntimeError, AttributeError, ValueError, OSError) as error:
             raise BundleError(
                 f"{path} cannot be loaded as a compiled {component.name} ({_first_line(error)}). "
@@ -155,7 +186,7 @@ class Session:
                     f"{path} was compiled with {key} {manifest.get(key)!r}, but bundle.json says {value!r}. "
                     "Build the bundle again."
                 )
-        return machine
+        return _Machine(module, read_kernels(Node(manifest, f"the manifest in {path}")))
 
 
 def _parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:

@@ -16,7 +16,7 @@ from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import phonemes as symbols
 from kokoro_tvm.runtime.alignment import frame_durations, repeat_tokens, token_of_frame
 from kokoro_tvm.runtime.audio import join
-from kokoro_tvm.runtime.bundle import COMPONENTS, Bundle, read_bundle, verify_files
+from kokoro_tvm.runtime.bundle import COMPONENTS, Bundle, read_bundle
 from kokoro_tvm.runtime.inputs import check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.noise import Noise, check_seed, draw_noise, given_noise
 from kokoro_tvm.runtime.notices import SpeechWarning
@@ -24,6 +24,7 @@ from kokoro_tvm.runtime.routing import TooLongError
 from kokoro_tvm.runtime.session import Runner, Session
 from kokoro_tvm.runtime.text import phonemize
 from kokoro_tvm.runtime.threads import choose_threads
+from kokoro_tvm.runtime.verification import verify_bundle
 from kokoro_tvm.runtime.voices import LANGUAGES, Voices, describe, style_of
 
 __all__ = ["Speech", "Synthesizer"]
@@ -78,8 +79,11 @@ class Synthesizer:
     cores (CPU affinity and control group). May be shared between Python threads.
     """
 
-    def __init__(self, path: str | Path, threads: int | None = None) -> None:
+    def __init__(self, path: str | Path, threads: int | None = None, verify: bool = False) -> None:
         """Open the bundle at `path`, checking every file of it.
+
+        Large files that this user opened before and that have not changed since are taken as good;
+        `verify` reads them all the same.
 
         Raises:
             BundleError: missing, damaged, of another version, or not for this processor.
@@ -87,7 +91,7 @@ class Synthesizer:
         """
         count = choose_threads(threads)
         bundle = read_bundle(path)
-        verify_files(bundle.files(), workers=count)
+        verify_bundle(bundle, workers=count, again=verify)
         self._assemble(bundle, Session(bundle, count), Voices.open(bundle))
 
     @classmethod
@@ -100,7 +104,7 @@ class Synthesizer:
     def _assemble(self, bundle: Bundle, runner: Runner, voices: Voices) -> None:
         self.bundle = bundle
         self.voices = voices
-        self._runner = runner
+        self.runner = runner
 
     def __call__(self, text: str, voice: str = "af_heart", speed: float = 1.0, seed: int = 0) -> Speech:
         """Speak `text` in the language of `voice` (the first of a mix).
@@ -173,7 +177,7 @@ class Synthesizer:
         check_seed(seed)
         tokens = check_token_ids(token_ids, self.bundle)
         self._announce()
-        clock = _Clock(self._runner)
+        clock = _Clock(self.runner)
         piece = self._plan(clock, tokens, check_ref_s(ref_s, self.bundle), speed)
         return self._finish(clock, [piece], [self._render(clock, piece, 0, seed, noise)])
 
@@ -184,7 +188,7 @@ class Synthesizer:
         cleaned = [symbols.clean(text) for text in texts]
         symbols.warn_of_unknown(" ".join(cleaned), self.bundle.vocabulary)
         self._announce()
-        clock = _Clock(self._runner)
+        clock = _Clock(self.runner)
         # All pieces are planned before the first is rendered: durations decide whether one has to be divided.
         speakable = (text for text in cleaned if symbols.has_sound(text, self.bundle.vocabulary))
         pieces = [piece for text in speakable for piece in self._pieces(clock, text, table, speed)]

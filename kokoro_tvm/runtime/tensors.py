@@ -16,7 +16,16 @@ from kokoro_tvm.errors import BundleError
 __all__ = ["ALIGNMENT", "aligned", "aligned_empty", "map_safetensors"]
 
 ALIGNMENT = 64  # bytes; compiled kernels load whole vectors and may assume this much
-_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1", "U8": "|u1"}
+_DTYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U16": "<u2",
+    "I8": "|i1",
+    "U8": "|u1",
+}
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:

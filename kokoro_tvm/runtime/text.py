@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import re
 import shlex
 import unicodedata
@@ -95,6 +94,8 @@ def _g2p(code: str) -> G2P:
 
 def _installed(distribution: str) -> bool:
     """Whether a package is installed; asked without importing spaCy, before misaki would download it."""
+    import importlib.metadata  # slow to import, and of no use to who gives phonemes
+
     try:
         importlib.metadata.distribution(distribution)
     except importlib.metadata.PackageNotFoundError:

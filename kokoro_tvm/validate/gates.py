@@ -1,8 +1,8 @@
 """Measured values against a recipe's gates: verdicts, and the report beside the artifact (no torch).
 
 A gate's name says what it is: `min_snr_db: 60` wants the measured `snr_db` to be at least 60, `max_…` at
-most. Some gates stand in no recipe because nothing may ever miss them: finite values, equal durations,
-equal lengths.
+most; `min_snr_db: null` is a gate the recipe switched off, which is reported as not run. Some gates stand
+in no recipe because nothing may ever miss them: finite values, equal durations, equal lengths.
 """
 
 from __future__ import annotations
@@ -27,22 +27,30 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Verdict:
-    """One gate and whether it was met."""
+    """One gate and whether it was met; without a limit it was switched off and met nothing."""
 
     gate: str
     """The gate's name as the recipe writes it, e.g. min_snr_db."""
     value: float
     """What was measured. NaN meets no gate."""
-    limit: float
+    limit: float | None
     passed: bool
     where: str = ""
     """The output it is about, e.g. f0; empty when it is about the whole."""
+
+    @property
+    def status(self) -> str:
+        """`passed`, `failed`, or `not run`."""
+        if self.limit is None:
+            return "not run"
+        return "passed" if self.passed else "failed"
 
     def __str__(self) -> str:
         """`f0: snr_db 41.2, min_snr_db 60`."""
         measured = self.gate.removeprefix("min_").removeprefix("max_")
         subject = f"{self.where}: " if self.where else ""
-        return f"{subject}{measured} {self.value:.6g}, {self.gate} {self.limit:.6g}"
+        limit = "not run" if self.limit is None else f"{self.limit:.6g}"
+        return f"{subject}{measured} {self.value:.6g}, {self.gate} {limit}"
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,8 @@ class UtteranceReport:
         """`passed`, `failed`, or `not run: <reason>`."""
         if self.reason:
             return f"not run: {self.reason}"
-        return "passed" if self.verdicts and all(v.passed for v in self.verdicts) else "failed"
+        judged = {v.status for v in self.verdicts} - {"not run"}
+        return "passed" if judged == {"passed"} else "failed"
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,7 @@ class Report:
 
     def missed(self) -> list[str]:
         """What went wrong, one line each: every missed gate, and that nothing could run."""
-        lines = [f"{u.name}: {v}" for u in self.utterances for v in u.verdicts if not v.passed]
+        lines = [f"{u.name}: {v}" for u in self.utterances for v in u.verdicts if v.status == "failed"]
         if all(u.reason for u in self.utterances):
             reasons = "; ".join(f"{u.name} of {u.length}: {u.reason}" for u in self.utterances)
             lines.append(f"no utterance could be run ({reasons or 'there is none'})")
@@ -122,8 +131,8 @@ class Report:
                             "output": v.where,
                             "gate": v.gate,
                             "value": _number(v.value),
-                            "limit": _number(v.limit),
-                            "passed": bool(v.passed),
+                            "limit": None if v.limit is None else _number(v.limit),
+                            "status": v.status,
                         }
                         for v in u.verdicts
                     ],
@@ -133,13 +142,15 @@ class Report:
         }
 
 
-def limits_of(gates: Gates, component: str) -> dict[str, float]:
-    """A component's limits by gate name, from a recipe's gates ("speech" for the whole)."""
-    limits: dict[str, float] = getattr(gates, component).model_dump()
+def limits_of(gates: Gates, component: str) -> dict[str, float | None]:
+    """A component's limits by gate name, from a recipe's gates ("speech": the whole); None: switched off."""
+    limits: dict[str, float | None] = getattr(gates, component).model_dump()
     return limits
 
 
-def judge(measured: Mapping[str, float], limits: Mapping[str, float], where: str = "") -> list[Verdict]:
+def judge(
+    measured: Mapping[str, float], limits: Mapping[str, float | None], where: str = ""
+) -> list[Verdict]:
     """Hold measured values (by metric name) against limits (by gate name), in the limits' order.
 
     Raises ValidationError for a gate that is neither min_ nor max_, or whose value was not measured: a gate
@@ -154,7 +165,7 @@ def judge(measured: Mapping[str, float], limits: Mapping[str, float], where: str
                 f"{', '.join(measured) or 'no values'}, and a gate is min_ or max_ with one of them."
             )
         value = measured[metric]
-        met = value >= limit if bound == "min" else value <= limit
+        met = limit is not None and (value >= limit if bound == "min" else value <= limit)
         verdicts.append(Verdict(gate, value, limit, bool(met), where))
     return verdicts
 

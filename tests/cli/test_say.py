@@ -34,8 +34,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     asked: dict[str, Any] = {}
 
     class Silent:
-        def __init__(self, path: Path) -> None:
-            asked["bundle"] = path
+        def __init__(self, path: Path, threads: int | None, verify: bool) -> None:
+            asked.update(bundle=path, threads=threads, verify=verify)
 
         def phonemize(self, text: str, voice: str) -> list[str]:
             asked["text"] = text
@@ -59,6 +59,8 @@ def test_defaults(
     assert result.exit_code == 0
     assert asked == {
         "bundle": Path("artifacts/cpu"),
+        "threads": None,
+        "verify": False,
         "text": "Hello world.",
         "phonemes": ["one", "two"],
         "voice": "af_heart",
@@ -72,11 +74,13 @@ def test_defaults(
 
 def test_options(app: typer.Typer, asked: dict[str, Any], tmp_path: Path) -> None:
     words = ["say", "hˈI", "--phonemes", "--voice", "af_heart,am_adam", "--speed", "1.5", "--seed", "3"]
-    words += ["--bundle", "elsewhere", "-o", str(tmp_path / "a.wav")]
+    words += ["--bundle", "elsewhere", "--threads", "3", "--verify", "-o", str(tmp_path / "a.wav")]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert (result.exit_code, result.stderr) == (0, "")
     assert asked == {
         "bundle": Path("elsewhere"),
+        "threads": 3,
+        "verify": True,
         "phonemes": ["hˈI"],
         "voice": "af_heart,am_adam",
         "speed": 1.5,
@@ -135,7 +139,7 @@ def test_voices(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     opened = types.SimpleNamespace(voices=None)
     monkeypatch.setattr(kokoro_tvm.runtime, "read_bundle", lambda path: opened)
-    monkeypatch.setattr("kokoro_tvm.runtime.bundle.verify_files", lambda files: None)
+    monkeypatch.setattr("kokoro_tvm.runtime.verification.verify_files", lambda files: None)
     monkeypatch.setattr(kokoro_tvm.runtime.Voices, "open", classmethod(lambda cls, bundle: tables))
     result = CliRunner().invoke(app, ["voices"], catch_exceptions=False)
     lines = [line.split() for line in result.stdout.splitlines()]

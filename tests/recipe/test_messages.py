@@ -25,6 +25,8 @@ SPOILED = {
     "unknown-cpu": ("here", "native", "natvie"),
     "native-with-a-triple": ("here", "native", "native, mtriple: aarch64-linux-gnu"),
     "unknown-length": ("here", "exact", "exat"),
+    "unknown-precision": ("full", "precision: float32", "precision: bfloat"),
+    "gate-is-null": ("full", "f0n: {min_snr_db: 70}", "f0n: null"),
     "unknown-model": ("here", "model: toy", "model: tyo"),
     "bucket-of-zero": ("here", "[128, 512]", "[0, 512]"),
     "bucket-of-6000": ("here", "5120", "6000"),

@@ -56,6 +56,34 @@ def test_overrides_replace_only_what_they_name(root: Path, known: Known) -> None
     assert recipe.timeout_s == 60
 
 
+def test_null_switches_a_gate_off(root: Path, known: Known) -> None:
+    path = root / "full.yaml"
+    path.write_text(path.read_text().replace("{min_gain_db: 5}", "{min_gain_db: null}"))
+    gates = load_recipe("full", root, known).gates
+    assert gates.decoder.model_dump() == {
+        "min_snr_db": 30.0,
+        "min_gain_db": None,
+        "min_magnitude_correlation": 0.9999,
+    }
+    shown = to_yaml(load_recipe("full", root, known))
+    assert "min_gain_db: null" in shown
+
+
+@pytest.mark.parametrize("gate", ["f0n", "decoder"])
+def test_null_is_no_gate(gate: str, root: Path, known: Known) -> None:
+    path = root / "here.yaml"
+    path.write_text(path.read_text() + f"gates: {{{gate}: null}}\n")
+    with pytest.raises(RecipeError, match=rf"`gates\.{gate}`: expected a mapping.*found null"):
+        load_recipe("here", root, known)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_precision_is_the_target_recipe_s(precision: str, root: Path, known: Known) -> None:
+    path = root / "here.yaml"
+    path.write_text(f"{path.read_text()}precision: {precision}\n")
+    assert load_recipe("here", root, known).precision == precision
+
+
 def test_artifacts_are_in_the_order_of_the_build(root: Path, known: Known) -> None:
     artifacts = load_recipe("here", root, known).artifacts()
     assert [artifact.id for artifact in artifacts] == [

@@ -11,7 +11,8 @@ import pytest
 from toy_bundle import edit_manifest
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime.bundle import COMPONENTS, read_bundle, verify_files
+from kokoro_tvm.runtime.bundle import COMPONENTS, read_bundle
+from kokoro_tvm.runtime.verification import verify_files
 
 
 def test_reads_what_was_written(plain_bundle: Path) -> None:

@@ -3,26 +3,107 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 
 import pytest
+from toy_bundle import edit_manifest
 
+from kokoro_tvm.cpu_features import PORTABLE, X86, features_of_cpu
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.runtime import Bundle, Synthesizer, read_bundle
 from kokoro_tvm.runtime.cpu import check_cpu
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/cpuinfo")
+ARM_FEATURES = "Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics cpuid\n"
+NATIVE = (*PORTABLE["x86-64-v4"], "avx512bf16", "gfni")
 
 
-@pytest.mark.parametrize("features", [(), ("+avx2", "fma", "bmi"), ("something-new",), ("sse4.2",)])
-def test_runs_here(plain_bundle: Path, tmp_path: Path, features: tuple[str, ...]) -> None:
-    (tmp_path / "cpuinfo").write_text("processor : 0\nflags\t\t: fpu avx2 fma bmi1 sse4_2\n")
-    check_cpu(dataclasses.replace(read_bundle(plain_bundle), cpu_features=features), tmp_path / "cpuinfo")
+def flags(*features: str) -> str:
+    """cpuinfo of an x86 CPU with these features, by LLVM's names."""
+    return f"processor\t: 0\nflags\t\t: fpu {' '.join(X86[name] for name in features)}\n"
 
 
-def test_lacks_instructions(plain_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "cpuinfo").write_text("flags : fpu avx2 fma\n")
-    bundle = dataclasses.replace(read_bundle(plain_bundle), cpu_features=("+avx512f", "avx2", "+avx512bf16"))
-    with pytest.raises(BundleError, match="avx512bf16, avx512f, which this one lacks"):
+@pytest.fixture
+def bundle(plain_bundle: Path) -> Bundle:
+    return read_bundle(plain_bundle)
+
+
+def refusal(bundle: Bundle, cpuinfo: str, tmp_path: Path) -> str:
+    (tmp_path / "cpuinfo").write_text(cpuinfo)
+    with pytest.raises(BundleError) as caught:
         check_cpu(bundle, tmp_path / "cpuinfo")
+    assert caught.value.exit_code == 5
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("features", "cpuinfo"),
+    [
+        ((), flags("avx2")),
+        (("avx2", "fma", "bmi"), flags("sse2", "avx2", "fma", "bmi")),
+        (NATIVE, flags(*NATIVE)),
+        (("fp-armv8", "neon", "crc"), ARM_FEATURES),
+        (NATIVE, "processor : 0\n"),  # nothing is said of features
+    ],
+)
+def test_runs_here(bundle: Bundle, tmp_path: Path, features: tuple[str, ...], cpuinfo: str) -> None:
+    (tmp_path / "cpuinfo").write_text(cpuinfo)
+    check_cpu(dataclasses.replace(bundle, cpu_features=features), tmp_path / "cpuinfo")
+
+
+def test_no_list_of_features_nothing_to_compare(bundle: Bundle, tmp_path: Path) -> None:
+    check_cpu(dataclasses.replace(bundle, cpu_features=NATIVE), tmp_path / "cpuinfo")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "precision", "needs", "here", "missing", "instead"),
+    [
+        ("cpu-bf16", "bfloat16", NATIVE, PORTABLE["x86-64-v4"] | {"gfni"}, "avx512bf16",
+         "Use the recipe `cpu` (float32), built on this machine, or the portable recipe `x86-64-v4`."),
+        ("cpu-bf16", "bfloat16", NATIVE, PORTABLE["x86-64-v3"] | {"gfni"},
+         "avx512bf16, avx512bw, avx512cd, avx512dq, avx512f, avx512vl",
+         "Use the recipe `cpu` (float32), built on this machine, or the portable recipe `x86-64-v3`."),
+        ("x86-64-v4", "float32", PORTABLE["x86-64-v4"], PORTABLE["x86-64-v3"],
+         "avx512bw, avx512cd, avx512dq, avx512f, avx512vl",
+         "Use the recipe `cpu`, built on this machine, or the portable recipe `x86-64-v3`."),
+        ("cpu", "float32", NATIVE, PORTABLE["x86-64-v4"] | {"avx512bf16"}, "gfni",
+         "Use the recipe `cpu`, built on this machine, or the portable recipe `x86-64-v4`."),
+        ("x86-64-v3", "float32", PORTABLE["x86-64-v3"], PORTABLE["x86-64-v3"] - {"avx2", "fma"}, "avx2, fma",
+         "Use the recipe `cpu`, built on this machine."),
+    ],
+    ids=["bf16 on v4", "bf16 on v3", "v4 on v3", "native elsewhere", "v3 on an old one"],
+)  # fmt: skip
+def test_names_what_is_missing_and_what_to_use(
+    bundle: Bundle,
+    tmp_path: Path,
+    recipe: str,
+    precision: str,
+    needs: frozenset[str],
+    here: frozenset[str],
+    missing: str,
+    instead: str,
+) -> None:
+    built = dataclasses.replace(bundle, recipe=recipe, precision=precision, cpu_features=tuple(needs))
+    told = refusal(built, flags(*here), tmp_path)
+    assert f"(recipe {recipe}) was built for a processor with {missing}, which this one lacks. " in told
+    assert told.endswith(instead)
+
+
+@pytest.mark.skipif(features_of_cpu() is None, reason="the system does not list the CPU's features")
+def test_before_any_code_is_loaded(plain_bundle: Path) -> None:
+    """The libraries of this bundle are no libraries, and nobody has looked at them yet."""
+    edit_manifest(plain_bundle, lambda manifest: manifest.update(cpu_features=["avx99"]))
+    with pytest.raises(BundleError, match="with avx99, which this one lacks"):
+        Synthesizer(plain_bundle)
+
+
+def test_another_architecture(bundle: Bundle, tmp_path: Path) -> None:
+    """Names that both have (`aes`) do not hide that the others are not there."""
+    x86 = dataclasses.replace(bundle, cpu_features=("sse2", "avx2", "aes"))
+    assert "with avx2, sse2, which this one lacks" in refusal(x86, ARM_FEATURES, tmp_path)
+    arm = dataclasses.replace(bundle, cpu_features=("fp-armv8", "neon", "aes"))
+    assert "with fp-armv8, neon, which this one lacks" in refusal(arm, flags(*NATIVE, "aes"), tmp_path)
+
+
+def test_unknown_features_are_not_taken_for_granted(bundle: Bundle, tmp_path: Path) -> None:
+    newer = dataclasses.replace(bundle, cpu_features=("avx2", "avx99"))
+    assert "with avx99, which this one lacks" in refusal(newer, flags("avx2"), tmp_path)

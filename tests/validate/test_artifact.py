@@ -24,7 +24,7 @@ def gates() -> Gates:
     audio = {"min_gain_db": 10.0, "min_magnitude_correlation": 0.9999}
     return Gates.model_validate(
         dict.fromkeys(("bert", "duration", "text_encoder", "f0n"), signal)
-        | {"decoder": {"min_snr_db": 10.0} | audio, "speech": audio}
+        | {"decoder": {"min_snr_db": 10.0} | audio, "speech": {"min_snr_db": None} | audio}
     )
 
 

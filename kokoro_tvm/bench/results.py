@@ -1,0 +1,150 @@
+"""What a measurement found, as it stands in its JSON file: seconds (`_s`), bytes, FLOP/s, shares of 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kokoro_tvm.bench.machine import MachineInfo
+from kokoro_tvm.errors import InputError
+
+__all__ = [
+    "Comparison",
+    "ComponentResult",
+    "Result",
+    "SystemResult",
+    "TextInfo",
+    "TextResult",
+    "compare",
+    "read_result",
+    "write_result",
+]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TextInfo(_Record):
+    """A text: its name and the tokens of each of its utterances."""
+
+    name: str
+    tokens: tuple[int, ...]
+
+
+class ComponentResult(_Record):
+    """A component of ours on one text: median seconds, FLOPs, and the share of the measured peak.
+
+    The peak is that of the bundle's precision, None where this machine has none.
+    """
+
+    component: str
+    seconds_s: float
+    flops: int
+    flops_per_s: float
+    share_of_peak: float | None
+
+
+class TextResult(_Record):
+    """A system on one text. `rtf` is the median over the seconds of audio this system made of it."""
+
+    text: str
+    audio_s: float
+    first_s: float
+    seconds_s: tuple[float, ...]
+    median_s: float
+    minimum_s: float
+    rtf: float
+    peak_rss_bytes: int
+    components: tuple[ComponentResult, ...]
+
+
+class SystemResult(_Record):
+    """A system: what it is, what it measured, and its `problem` where it did not run or failed."""
+
+    name: str
+    title: str
+    ours: bool
+    precision: str
+    details: str
+    versions: dict[str, str]
+    disk_bytes: int | None
+    cold_starts_s: tuple[float, ...]
+    cold_start_s: float | None
+    texts: tuple[TextResult, ...]
+    problem: str | None
+
+    def on(self, text: str) -> TextResult | None:
+        """What it measured on a text, if it did."""
+        return next((found for found in self.texts if found.text == text), None)
+
+
+class Comparison(_Record):
+    """The time of a bundle of ours relative to a peer's (`of`), on one text: medians, below 1 is faster.
+
+    `against` says which peer that is: "pytorch", "best float32 peer" or "best peer".
+    """
+
+    name: str
+    text: str
+    against: str
+    of: str
+    ratio: float
+
+
+class Result(_Record):
+    """One run of the benchmark. `others_cores`: cores that other processes kept busy meanwhile, on the mean."""
+
+    schema_version: int = 1
+    date: str
+    machine: MachineInfo
+    threads: int
+    rounds: int
+    voice: str
+    others_cores: float
+    peak_flops_per_s: dict[str, float]
+    texts: tuple[TextInfo, ...]
+    systems: tuple[SystemResult, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def compare(systems: Sequence[SystemResult], texts: Sequence[str]) -> tuple[Comparison, ...]:
+    """Every bundle of ours with the stock model, the best float32 peer and the best peer, text by text."""
+    peers = [system for system in systems if not system.ours]
+    groups: Mapping[str, list[SystemResult]] = {
+        "pytorch": [system for system in peers if system.name == "pytorch"],
+        "best float32 peer": [system for system in peers if system.precision == "float32"],
+        "best peer": peers,
+    }
+    found = []
+    for text in texts:
+        for ours in (system for system in systems if system.ours):
+            for against, group in groups.items():
+                times = {peer.name: timed.median_s for peer in group if (timed := peer.on(text))}
+                timing = ours.on(text)
+                if timing is not None and times:
+                    best = min(times, key=times.__getitem__)
+                    ratio = timing.median_s / times[best]
+                    found.append(Comparison(name=ours.name, text=text, against=against, of=best, ratio=ratio))
+    return tuple(found)
+
+
+def write_result(path: Path, result: Result) -> None:
+    """Writes the JSON file; raises InputError when it cannot be written."""
+    try:
+        path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def read_result(path: Path) -> Result:
+    """A result read back; raises InputError when there is none, or of another version."""
+    try:
+        return Result.model_validate_json(path.read_bytes())
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(f"{path} cannot be read: {why}. `kokoro-tvm bench` writes it.") from error
+    except ValidationError as error:
+        raise InputError(f"{path} is no result of this version of `kokoro-tvm bench`: {error}.") from error

@@ -1,0 +1,43 @@
+"""The child's side of a conversation: a line of JSON in, a line of JSON out, until the parent is gone."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+__all__ = ["peak_rss_bytes", "private_stdout", "serve"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Answers line by line until standard input ends. An exception ends the process, its traceback logged."""
+    # A stopped process would outlive a killed parent for ever, with all its memory.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    out = private_stdout()
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
+
+
+def private_stdout() -> TextIO:
+    """Standard output for ourselves; what anybody else prints from now on goes to standard error."""
+    mine = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return mine
+
+
+def peak_rss_bytes() -> int:
+    """The most memory this process has had resident, in bytes.
+
+    `getrusage` would count what the parent had when it forked, too.
+    """
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("/proc/self/status has no VmHWM: the kernel does not tell peak memory")

@@ -1,0 +1,148 @@
+"""Which systems there are to measure: bundles of ours, and the peers, each with what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from kokoro_tvm.bench.engine import EngineSpec
+from kokoro_tvm.bench.peer_models import PeerModels
+from kokoro_tvm.errors import InputError, KokoroTvmError
+from kokoro_tvm.runtime import Bundle
+
+__all__ = ["PEERS", "Absent", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
+
+_ENGINES = "kokoro_tvm.bench.engines"
+_EXTRA = "pip install 'kokoro-tvm[bench]'"
+
+
+@dataclass(frozen=True)
+class System:
+    """A system that can be measured.
+
+    `precision`: "float32", "bfloat16", "int8", or "default" where the system chooses. `disk_bytes`: model and
+    compiled code, without voices and without the libraries that run them.
+    """
+
+    name: str
+    title: str
+    ours: bool
+    precision: str
+    engine: EngineSpec
+    versions: dict[str, str]
+    disk_bytes: int
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A system that was asked for and cannot run here, and why, with what to do about it."""
+
+    name: str
+    title: str
+    ours: bool
+    precision: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A system of others: the packages it takes, and how to come by its model."""
+
+    name: str
+    title: str
+    precision: str
+    module: str
+    packages: tuple[str, ...]
+    model: Callable[[PeerModels], Path]
+
+
+PEERS = (
+    Peer("pytorch", "PyTorch", "float32", f"{_ENGINES}.stock", ("torch", "kokoro"), PeerModels.stock),
+    Peer(
+        "onnxruntime",
+        "ONNX Runtime",
+        "float32",
+        f"{_ENGINES}.onnxruntime",
+        ("onnxruntime",),
+        PeerModels.onnx_float32,
+    ),
+    Peer(
+        "onnxruntime-int8",
+        "ONNX Runtime int8",
+        "int8",
+        f"{_ENGINES}.onnxruntime",
+        ("onnxruntime",),
+        PeerModels.onnx_int8,
+    ),
+    Peer("openvino", "OpenVINO", "float32", f"{_ENGINES}.openvino", ("openvino",), PeerModels.onnx_float32),
+    Peer(
+        "openvino-default",
+        "OpenVINO, its default",
+        "default",
+        f"{_ENGINES}.openvino",
+        ("openvino",),
+        PeerModels.onnx_float32,
+    ),
+)
+
+
+def choose_peers(names: Sequence[str] | None, peers: Sequence[Peer] = PEERS) -> tuple[Peer, ...]:
+    """The peers of these names, in their order here; all if None. Raises InputError for an unknown one."""
+    known = [peer.name for peer in peers]
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"There is no peer {name!r}. There are: {', '.join(known)}, or none.")
+    return tuple(peer for peer in peers if names is None or peer.name in names)
+
+
+def bundle_systems(bundles: Sequence[Bundle], threads: int) -> list[System]:
+    """Our bundles by the names of their recipes, or by their paths where two are of one recipe."""
+    recipes = [bundle.recipe for bundle in bundles]
+    return [
+        System(
+            name=name,
+            title=f"kokoro-tvm {name}",
+            ours=True,
+            precision=bundle.precision,
+            engine=EngineSpec(f"{_ENGINES}.bundle", str(bundle.root), threads, bundle.precision),
+            versions=_versions(("apache-tvm",)),
+            disk_bytes=sum(ref.size for ref in bundle.files() if ref != bundle.voices),
+        )
+        for bundle in bundles
+        for name in [bundle.recipe if recipes.count(bundle.recipe) == 1 else str(bundle.root)]
+    ]
+
+
+def peer_system(peer: Peer, models: PeerModels, threads: int) -> System | Absent:
+    """The peer with its model at hand, which may have to be fetched or made; Absent where something lacks."""
+    try:
+        versions = _versions(peer.packages)
+        model = peer.model(models)
+    except PackageNotFoundError as error:
+        return _absent(peer, f"the package {error.name} is not installed; install it with {_EXTRA}")
+    except KokoroTvmError as error:
+        return _absent(peer, f"its model cannot be had: {error}")
+    return System(
+        name=peer.name,
+        title=peer.title,
+        ours=False,
+        precision=peer.precision,
+        engine=EngineSpec(peer.module, str(model), threads, peer.precision),
+        versions=versions,
+        disk_bytes=_size(model),
+    )
+
+
+def _absent(peer: Peer, reason: str) -> Absent:
+    return Absent(peer.name, peer.title, False, peer.precision, reason)
+
+
+def _versions(packages: Sequence[str]) -> dict[str, str]:
+    return {package: version(package) for package in packages}
+
+
+def _size(path: Path) -> int:
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.suffix != ".sha256")

@@ -1,0 +1,69 @@
+"""What is spoken: phonemes as misaki writes them, from two words to a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kokoro_tvm.errors import InputError
+
+__all__ = ["TEXTS", "VOICE", "Text", "choose_texts"]
+
+VOICE = "af_heart"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text as utterances that are spoken one after another, each within the 510 symbols a model takes."""
+
+    name: str
+    utterances: tuple[str, ...]
+
+    @property
+    def symbols(self) -> int:
+        """Phoneme symbols of all utterances; an utterance has two tokens more."""
+        return sum(map(len, self.utterances))
+
+
+# "Hello world."
+_HELLO = "həlˈO wˈɜɹld."
+# "The morning train crosses the green valley slowly, and every window is full of light."
+_TRAIN = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."
+# "When the harbor lights came on, ... he knew whose hand was pulling the rope."
+_HARBOR = (
+    "wˌɛn ðə hˈɑɹbəɹ lˈIts kˈAm ˌɔn, ðə bˈOts wɜɹ ˌɔlɹˈɛdi mˈuvɪŋ. ɐn ˈOld kˈæptᵊn stˈʊd æt ðə ɹˈAl, "
+    "hˈʌmɪŋ ɐ tˈun fɹʌm hɪz jˈuθ, ænd kˈWntᵻd ðə bˈɛlz əkɹˈɔs ðə wˈɔTəɹ. nˈObˌɑdi ˈænsəɹd hˌɪm; ðə fˈɔɡ hæd "
+    "tˈAkən ˈɛvəɹi sˈWnd bˌʌt wˈʌn. ðˈɛn, vˈɛɹi fˈɑɹ əwˈA, ɐ sˈɛkənd bˈɛl bəɡˈæn tə ɹˈɪŋ, ænd hi smˈIld, "
+    "bəkˈʌz hi nˈu hˌuz hˈænd wʌz pˈʊlɪŋ ðə ɹˈOp."
+)
+# "By the time the fog had lifted, half the town was standing on the pier. ..."
+_PIER = (
+    "bI ðə tˈIm ðə fˈɔɡ hæd lˈɪftᵻd, hˈæf ðə tˈWn wʌz stˈændɪŋ ˌɔn ðə pˈɪɹ. ðə bˈAkəɹ hæd bɹˈɔt wˈɔɹm "
+    "bɹˈɛd, ænd ðə ʧˈɪldɹən pˈæst ɪt əlˈɔŋ ðə lˈIn wɪðˌWt bˈiɪŋ ˈæskt. ˈWt ˌɔn ðə ɡɹˈA wˈɔTəɹ ɐ smˈɔl wˈIt "
+    "sˈAl tˈɜɹnd slˈOli təwˈɔɹdz ðə lˈænd, ænd sˈʌmbɑdi bəɡˈæn tə kˈWnt ðə pˈipᵊl ˌɔn hɜɹ dˈɛk. ðɛɹ wɜɹ "
+    "sˈɛvən ʌv ðˌɛm, wˈʌn mˈɔɹ ðɐn hæd ɡˈɔn ˈWt."
+)
+# "The seventh was a girl of nine or ten, wrapped in a coat much too long for her. ..."
+_GIRL = (
+    "ðə sˈɛvənθ wʌz ɐ ɡˈɜɹl ʌv nˈIn ɔɹ tˈɛn, ɹˈæpt ɪn ɐ kˈOt mˈʌʧ tˈu lˈɔŋ fɔɹ hˌɜɹ. ʃi hæd bˌɪn fˈWnd, ðə "
+    "kˈæptᵊn sˈɛd, ɪn ɐ bˈOt wɪð nˈO ˈɔɹz, sˈɪŋɪŋ tə kˈip hɜɹsˈɛlf əwˈAk. ʃi wʊd nˌɑt tˈɛl wˌɛɹ ʃi kˈAm "
+    "fɹʌm, bˌʌt ʃi nˈu ðə nˈAm ʌv ˈɛvəɹi stˈɑɹ əbˈʌv ðə hˈɑɹbəɹ, ænd wˌɛn ðə lˈæmps wɜɹ lˈɪt ðæt ˈivnɪŋ ʃi "
+    "lˈæft, æz ɪf ðə skˈI hæd kˈʌm dˈWn tə mˈit hˌɜɹ."
+)
+
+# In rising length, which is the order they are measured in: peak memory is that of the texts so far.
+TEXTS = (
+    Text("short", (_HELLO,)),
+    Text("medium", (_TRAIN,)),
+    Text("long", (_HARBOR,)),
+    Text("minute", (_HARBOR, _PIER, _GIRL)),
+)
+
+
+def choose_texts(names: Sequence[str] | None) -> tuple[Text, ...]:
+    """The texts of these names, in rising length; all if None. Raises InputError for a name there is not."""
+    known = [text.name for text in TEXTS]
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"There is no text {name!r} to measure. There are: {', '.join(known)}.")
+    return tuple(text for text in TEXTS if names is None or text.name in names)

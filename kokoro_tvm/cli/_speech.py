@@ -1,0 +1,59 @@
+"""What the commands that speak have in common: options, a quick start, and notes on standard error."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TextIO, TypeAlias
+
+import typer
+
+__all__ = ["BUNDLE", "BundleOption", "ThreadsOption", "VoiceOption", "noted", "without_blas_threads"]
+
+BUNDLE = Path("artifacts/cpu")
+
+BundleOption: TypeAlias = Annotated[
+    Path, typer.Option("--bundle", metavar="DIR", help="Bundle to speak with.")
+]
+VoiceOption: TypeAlias = Annotated[
+    str, typer.Option("--voice", help="A voice, or a mix of several: af_heart,am_adam.")
+]
+ThreadsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, help="Threads to compute with.", show_default="the usable cores"),
+]
+
+
+def without_blas_threads() -> None:
+    """To be called before numpy is imported, in a process that only speaks.
+
+    numpy's BLAS starts a thread for every core when it is loaded, which takes as long as the rest of
+    numpy; speaking multiplies no matrices with it.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@contextmanager
+def noted() -> Iterator[None]:
+    """Shows every SpeechWarning as one line on standard error, apart from what the command prints."""
+    from kokoro_tvm.runtime.notices import SpeechWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SpeechWarning)
+        warnings.showwarning = _note
+        yield
+
+
+def _note(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    del category, filename, lineno, file, line
+    typer.secho(f"note: {message}", err=True)

@@ -1,0 +1,138 @@
+"""kokoro-tvm bench: bundles and peers on the same work, taking turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kokoro_tvm.bench.results import Result
+    from kokoro_tvm.runtime import Bundle
+
+__all__ = ["register"]
+
+_DEFAULTS = ("cpu", "cpu-bf16")
+_WIDTH = 132  # where output goes to a file
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `bench`."""
+    app.command("bench")(bench)
+
+
+def bench(
+    bundles: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Bundles to measure.", show_default="artifacts/cpu and artifacts/cpu-bf16"),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="PEERS", help="pytorch,openvino,...; or none.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXTS", help="short,medium,long,minute.")
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Warm calls of each system.")] = 5,
+    cold: Annotated[int, typer.Option("--cold", min=0, help="Cold starts of each system.")] = 3,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Of every system.", show_default="usable cores")
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Result.", show_default="ROOT/artifacts/bench.json"),
+    ] = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option("--chart", metavar="FILE", help="PNG.", show_default="ROOT/artifacts/bench.png"),
+    ] = None,
+    root: Annotated[
+        Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
+    ] = Path(),
+) -> None:
+    """Measure bundles against the peers: speed, memory, cold start, share of the machine's peak.
+
+    All in one run, on the same phonemes, voice and threads, taking turns.
+    """
+    from rich.console import Console
+
+    from kokoro_tvm.bench.chart import can_draw, draw_chart
+    from kokoro_tvm.bench.measure import Plan, measure
+    from kokoro_tvm.bench.peer_models import PeerModels
+    from kokoro_tvm.bench.results import write_result
+    from kokoro_tvm.bench.systems import bundle_systems, choose_peers, peer_system
+    from kokoro_tvm.bench.table import print_result
+    from kokoro_tvm.bench.texts import choose_texts
+    from kokoro_tvm.runtime.threads import choose_threads
+
+    artifacts = root / "artifacts"
+    table, picture = json or artifacts / "bench.json", chart or artifacts / "bench.png"
+    # Before anything takes time: what was asked for in vain.
+    texts, peers = choose_texts(_words(text)), choose_peers(_words(against))
+    count = choose_threads(threads)
+    opened = _open(bundles or _default_bundles(artifacts))
+    _check_outputs([table, picture])
+    if not can_draw():
+        _tell(f"note: {picture} will not be drawn: install matplotlib with pip install 'kokoro-tvm[bench]'")
+    models = PeerModels(artifacts, root / "recipes", opened[0].model, _tell)
+    systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count) for peer in peers)]
+    result = measure(Plan.of(systems, texts, opened[0], count, rounds, cold), _tell)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    print_result(result, console)
+    write_result(table, result)
+    typer.echo(f"{table}")
+    if can_draw():
+        draw_chart(picture, result)
+        typer.echo(f"{picture}")
+    _check_ours(result)
+
+
+def _words(given: str | None) -> list[str] | None:
+    """The words of a list with commas; none of them for the word `none`."""
+    if given is None:
+        return None
+    return [word.strip() for word in given.split(",")] if given.strip() != "none" else []
+
+
+def _default_bundles(artifacts: Path) -> list[Path]:
+    """Those of the recipes that ship which were built; the first of them, to be missed, where none was."""
+    folders = [artifacts / name for name in _DEFAULTS]
+    return [folder for folder in folders if (folder / "bundle.json").is_file()] or folders[:1]
+
+
+def _open(folders: Sequence[Path]) -> list[Bundle]:
+    """The manifests, all of one model; raises BundleError, InputError."""
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.runtime import read_bundle
+
+    opened = [read_bundle(folder) for folder in folders]
+    models = sorted({bundle.model for bundle in opened})
+    if len(models) > 1:
+        raise InputError(f"The bundles are of different models ({', '.join(models)}): measure them apart.")
+    return opened
+
+
+def _check_outputs(paths: Sequence[Path]) -> None:
+    from kokoro_tvm.errors import InputError
+
+    for path in paths:
+        if path.is_dir() or not path.parent.is_dir():
+            what = "is a folder" if path.is_dir() else f"lies in {path.parent}, which does not exist"
+            raise InputError(f"{path} {what}. Name a file in a folder that is there.")
+
+
+def _check_ours(result: Result) -> None:
+    """Raises BundleError where a bundle of ours failed: by then everything else has been told."""
+    from kokoro_tvm.errors import BundleError
+
+    failed = [f"{s.name} {s.problem}" for s in result.systems if s.ours and s.problem]
+    if failed:
+        raise BundleError(f"Not every bundle could be measured: {'; '.join(failed)}")
+
+
+def _tell(line: str) -> None:
+    typer.secho(line, err=True)

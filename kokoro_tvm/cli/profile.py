@@ -1,0 +1,207 @@
+"""kokoro-tvm profile: what every kernel takes of the time an utterance takes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from kokoro_tvm.cli._speech import (
+    BUNDLE,
+    BundleOption,
+    ThreadsOption,
+    VoiceOption,
+    noted,
+    without_blas_threads,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from kokoro_tvm.runtime import Synthesizer
+    from kokoro_tvm.runtime.kernels import Kernel
+    from kokoro_tvm.runtime.profiler import Call, Usage
+
+__all__ = ["Profile", "register", "table"]
+
+# "The morning train crosses the green valley slowly, and every window is full of light."
+_SENTENCE = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."
+_SMALL = 0.002  # share below which kernels are told of together
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Measurements of one utterance. Medians of wall times in seconds, with and without recording.
+
+    `calls` are those of all `repeat` recorded runs.
+    """
+
+    bundle: str
+    threads: int
+    audio_seconds: float
+    plain_seconds: float
+    recorded_seconds: float
+    repeat: int
+    calls: list[Call]
+    kernels: dict[tuple[str, str], Kernel]
+
+    def by(self, what: str) -> list[Usage]:
+        """What an utterance takes by "kernel", "operation" or "component", longest first."""
+        from kokoro_tvm.runtime.profiler import summarize
+
+        return summarize(self.calls, self.kernels, what, self.repeat)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `profile`."""
+    app.command("profile")(profile)
+
+
+def profile(
+    text: Annotated[
+        str | None, typer.Option("--text", help="What to say.", show_default="a sentence of 5 s")
+    ] = None,
+    phonemes: Annotated[str | None, typer.Option("--phonemes", help="The same as phonemes.")] = None,
+    voice: VoiceOption = "af_heart",
+    bundle: BundleOption = BUNDLE,
+    threads: ThreadsOption = None,
+    repeat: Annotated[
+        int, typer.Option("--repeat", min=1, help="Utterances to record and take means of.")
+    ] = 3,
+    by: Annotated[
+        Literal["kernel", "operation"], typer.Option("--by", help="What a row of the table is.")
+    ] = "kernel",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all numbers there.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", metavar="FILE", help="Write every call there, for chrome://tracing."),
+    ] = None,
+) -> None:
+    """Tell what every kernel takes: calls, time, share, GFLOP/s, GB/s."""
+    without_blas_threads()
+    from rich.console import Console
+
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.runtime import Synthesizer
+    from kokoro_tvm.runtime.profiler import trace_events
+
+    if text is not None and phonemes is not None:
+        raise InputError("--text and --phonemes say the same in two ways; give one of them.")
+    with noted():
+        synthesizer = Synthesizer(bundle, threads=threads)
+        parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
+        measured = _measure(synthesizer, parts, voice, repeat)
+    console = Console()
+    console.print(_heading(measured), soft_wrap=True)
+    console.print(table(measured, by))
+    console.print(_closing(measured), soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps(_to_json(measured), indent=1), encoding="utf-8")
+    if trace is not None:
+        trace.write_text(json.dumps(trace_events(measured.calls)), encoding="utf-8")
+
+
+def _measure(synthesizer: Synthesizer, parts: list[str], voice: str, repeat: int) -> Profile:
+    """Speaks with and without recording in turn, so that a machine that changes its pace does so for both."""
+    from kokoro_tvm.runtime.profiler import recorded
+    from kokoro_tvm.runtime.session import Session
+
+    session = synthesizer.runner
+    assert isinstance(session, Session)
+    speech = synthesizer.from_phonemes(parts, voice=voice)  # the first maps pages and fills caches
+    calls: list[Call] = []
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeat):
+        start = time.perf_counter()
+        synthesizer.from_phonemes(parts, voice=voice)
+        times[0].append(time.perf_counter() - start)
+        with recorded(session) as found:
+            start = time.perf_counter()
+            synthesizer.from_phonemes(parts, voice=voice)
+            times[1].append(time.perf_counter() - start)
+        calls += found
+    return Profile(
+        bundle=str(synthesizer.bundle.root),
+        threads=session.threads,
+        audio_seconds=speech.audio.size / speech.sample_rate,
+        plain_seconds=statistics.median(times[0]),
+        recorded_seconds=statistics.median(times[1]),
+        repeat=repeat,
+        calls=calls,
+        kernels=session.kernels,
+    )
+
+
+def table(profile: Profile, by: str) -> Table:
+    """The profile by "kernel", below the sum of each component, or by "operation" over all components."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    made.add_column("operation" if by == "operation" else "component, kernel", no_wrap=True)
+    for heading in ("calls", "ms", "share", "GFLOP/s", "GB/s"):
+        made.add_column(heading, justify="right")
+    rows = profile.by(by)
+    if by == "operation":
+        _add(made, rows, "")
+        return made
+    for component in profile.by("component"):
+        made.add_row(*_cells(component, component.name), style="bold")
+        _add(made, [row for row in rows if row.component == component.name], "  ")
+    return made
+
+
+def _add(made: Table, rows: list[Usage], indent: str) -> None:
+    for row in rows:
+        if row.share >= _SMALL:
+            made.add_row(*_cells(row, indent + row.name))
+    small = [row for row in rows if row.share < _SMALL]
+    if small:
+        seconds, share = sum(row.seconds for row in small), sum(row.share for row in small)
+        calls = sum(row.calls for row in small)
+        made.add_row(f"{indent}{len(small)} others", f"{calls}", f"{seconds * 1e3:.2f}", f"{share:.1%}")
+
+
+def _cells(usage: Usage, name: str) -> tuple[str, ...]:
+    rate = usage.gflops_per_second
+    return (
+        name,
+        f"{usage.calls}",
+        f"{usage.seconds * 1e3:.2f}",
+        f"{usage.share:.1%}",
+        "—" if rate is None else f"{rate:.1f}",
+        f"{usage.gigabytes_per_second:.1f}" if usage.bytes else "—",
+    )
+
+
+def _heading(profile: Profile) -> str:
+    speed = profile.plain_seconds / profile.audio_seconds
+    return (
+        f"{profile.bundle}, {profile.threads} thread{'s' if profile.threads > 1 else ''}: "
+        f"{profile.audio_seconds:.2f} s of speech in {profile.plain_seconds * 1e3:.1f} ms "
+        f"(real-time factor {speed:.3f})"
+    )
+
+
+def _closing(profile: Profile) -> str:
+    inside = sum(call.seconds for call in profile.calls) / profile.repeat
+    slower = profile.recorded_seconds / profile.plain_seconds - 1
+    return (
+        f"Means of {profile.repeat}: {inside * 1e3:.1f} ms in compiled code. "
+        f"Being recorded changes an utterance's time by {slower:+.1%}."
+    )
+
+
+def _to_json(profile: Profile) -> dict[str, Any]:
+    told = {
+        key: getattr(profile, key)
+        for key in ("bundle", "threads", "audio_seconds", "plain_seconds", "recorded_seconds", "repeat")
+    }
+    return told | {what: [asdict(usage) for usage in profile.by(what)] for what in ("component", "kernel")}

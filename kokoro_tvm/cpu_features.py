@@ -1,0 +1,109 @@
+"""CPU features by LLVM's names: which compiled code may use, and how Linux says that a CPU has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["ARM", "CPUINFO", "PORTABLE", "X86", "features_of_cpu"]
+
+CPUINFO = Path("/proc/cpuinfo")
+
+# LLVM's name -> the word in /proc/cpuinfo. All that a compiler may choose for arithmetic, bits and memory is
+# here; what only an operating system or an explicit request uses (page keys, monitors, AMX) is not.
+X86: Mapping[str, str] = {
+    "sse2": "sse2",
+    "sse3": "pni",
+    "ssse3": "ssse3",
+    "sse4.1": "sse4_1",
+    "sse4.2": "sse4_2",
+    "sse4a": "sse4a",
+    "popcnt": "popcnt",
+    "cx16": "cx16",
+    "sahf": "lahf_lm",
+    "avx": "avx",
+    "avx2": "avx2",
+    "fma": "fma",
+    "f16c": "f16c",
+    "bmi": "bmi1",
+    "bmi2": "bmi2",
+    "lzcnt": "abm",
+    "movbe": "movbe",
+    "adx": "adx",
+    "prfchw": "3dnowprefetch",
+    "fma4": "fma4",
+    "xop": "xop",
+    "tbm": "tbm",
+    "aes": "aes",
+    "pclmul": "pclmulqdq",
+    "sha": "sha_ni",
+    "gfni": "gfni",
+    "vaes": "vaes",
+    "vpclmulqdq": "vpclmulqdq",
+    "avx512f": "avx512f",
+    "avx512cd": "avx512cd",
+    "avx512bw": "avx512bw",
+    "avx512dq": "avx512dq",
+    "avx512vl": "avx512vl",
+    "avx512ifma": "avx512ifma",
+    "avx512vbmi": "avx512vbmi",
+    "avx512vbmi2": "avx512_vbmi2",
+    "avx512vnni": "avx512_vnni",
+    "avx512bitalg": "avx512_bitalg",
+    "avx512vpopcntdq": "avx512_vpopcntdq",
+    "avx512vp2intersect": "avx512_vp2intersect",
+    "avx512bf16": "avx512_bf16",
+    "avx512fp16": "avx512_fp16",
+    "avxvnni": "avx_vnni",
+    "avxifma": "avx_ifma",
+    "avxvnniint8": "avx_vnni_int8",
+    "avxvnniint16": "avx_vnni_int16",
+    "avxneconvert": "avx_ne_convert",
+}
+ARM: Mapping[str, str] = {
+    "fp-armv8": "fp",
+    "neon": "asimd",
+    "aes": "aes",
+    "sha2": "sha2",
+    "sha3": "sha3",
+    "sm4": "sm4",
+    "crc": "crc32",
+    "lse": "atomics",
+    "lse2": "uscat",
+    "rdm": "asimdrdm",
+    "fullfp16": "asimdhp",
+    "fp16fml": "asimdfhm",
+    "dotprod": "asimddp",
+    "complxnum": "fcma",
+    "jsconv": "jscvt",
+    "rcpc": "lrcpc",
+    "rcpc-immo": "ilrcpc",
+    "flagm": "flagm",
+    "fptoint": "frint",
+    "i8mm": "i8mm",
+    "bf16": "bf16",
+    "sve": "sve",
+    "sve2": "sve2",
+}
+
+_V3 = frozenset(
+    {"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
+    | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
+)
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+# Recipes whose bundles run on every CPU of a level, the more capable first, and what such a CPU has.
+PORTABLE: Mapping[str, frozenset[str]] = {"x86-64-v4": _V4, "x86-64-v3": _V3}
+
+
+def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:
+    """What this CPU has of X86 or ARM, by LLVM's names; None where Linux does not say."""
+    if not cpuinfo.is_file():
+        return None
+    with cpuinfo.open(encoding="utf-8") as lines:  # read no further than the first core: it takes time
+        for line in lines:
+            key, _, words = line.partition(":")
+            table = {"flags": X86, "Features": ARM}.get(key.strip())
+            if table is not None:
+                had = set(words.split())
+                return frozenset(name for name, word in table.items() if word in had)
+    return None

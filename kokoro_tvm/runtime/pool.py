@@ -1,0 +1,68 @@
+"""The one thread that calls compiled code, and with it the one pool of TVM threads in this process.
+
+TVM keeps a pool for every thread that calls it: a server that speaks from ten threads would hold ten pools.
+So calls are handed to one thread, where they queue up; the thread that asked waits for the answer.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from kokoro_tvm.runtime.tvm_runtime import pool_size, use_threads
+
+__all__ = ["compute"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Pool:
+    """The computing thread, made when it is first needed and made anew when the pool has to be larger."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: ThreadPoolExecutor | None = None
+        self._size = 0
+
+    def run(self, threads: int, function: Callable[[], T]) -> T:
+        def call() -> T:
+            use_threads(threads)
+            return function()
+
+        with self._lock:
+            future = self._thread_for(threads).submit(call)
+        return future.result()
+
+    def _thread_for(self, threads: int) -> ThreadPoolExecutor:
+        """A pool never grows: where more threads are asked for than it has, it goes with its thread."""
+        if self._thread is None or threads > self._size:
+            if self._thread is not None:
+                self._thread.shutdown()
+            self._size = pool_size(threads)
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="kokoro-tvm")
+        return self._thread
+
+
+_pool = _Pool()
+
+
+def _forget() -> None:
+    """A forked process has none of its parent's threads; waiting for them would take forever."""
+    global _pool
+    _pool = _Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def compute(threads: int, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """`function(*arguments, **options)`, called where compiled code it calls uses `threads` threads.
+
+    Blocks until it returns, and raises what it raises. Not to be called from within `function`.
+    """
+    return _pool.run(threads, lambda: function(*arguments, **options))

@@ -1,0 +1,170 @@
+"""What every kernel of an utterance takes: recorded call by call where the virtual machine makes the call."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kokoro_tvm.runtime.kernels import Kernel
+from kokoro_tvm.runtime.session import Session
+
+__all__ = ["OVERHEAD", "Call", "Usage", "recorded", "summarize", "trace_events"]
+
+OVERHEAD = "vm"  # the operation of what the virtual machine does itself: shapes, allocation, tuples
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a kernel.
+
+    `start` is time.perf_counter()'s, `seconds` the wall time. `bytes` is the size of all its arguments, each
+    counted once; `steps` the extent of axis 1 of its result (1, T, C), the tensor it is given last.
+    """
+
+    component: str
+    name: str
+    start: float
+    seconds: float
+    bytes: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What calls of one kernel (or of one operation, or of one component) took together.
+
+    `flops` is None where nothing is known of their arithmetic. `share` is relative to all recorded calls.
+    """
+
+    component: str
+    name: str
+    operation: str
+    calls: int
+    seconds: float
+    share: float
+    bytes: int
+    flops: float | None
+
+    @property
+    def gflops_per_second(self) -> float | None:
+        return None if self.flops is None else self.flops / self.seconds / 1e9
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        return self.bytes / self.seconds / 1e9
+
+
+@contextmanager
+def recorded(session: Session) -> Iterator[list[Call]]:
+    """Every call that compiled code of `session` makes within the block, in order; filled as they are made.
+
+    Slows down what it records; what an utterance takes without it has to be measured without it.
+    """
+    calls: list[Call] = []
+    session.instrument(lambda component: _observer(component, calls.append))
+    try:
+        yield calls
+    finally:
+        session.instrument(None)
+
+
+def _observer(component: str, found: Callable[[Call], None]) -> Callable[..., None]:
+    clock = time.perf_counter
+    start = 0.0
+
+    def observe(function: Any, name: str, before: bool, result: Any, *arguments: Any) -> None:
+        nonlocal start
+        if before:
+            start = clock()
+            return
+        seconds = clock() - start
+        tensors = [argument for argument in arguments if hasattr(argument, "numel")]
+        size = 0 if _is_overhead(name) else sum(t.numel() * t.dtype.itemsize for t in tensors)
+        shape = tensors[-1].shape if tensors else ()
+        steps = int(shape[min(1, len(shape) - 1)]) if shape else 1
+        found(Call(component, str(name), start, seconds, size, steps))
+
+    return observe
+
+
+def summarize(
+    calls: Iterable[Call], kernels: dict[tuple[str, str], Kernel], by: str = "kernel", runs: int = 1
+) -> list[Usage]:
+    """`calls` of `runs` equal utterances by kernel, operation or component, for one of them, longest first.
+
+    `kernels` is what the libraries say of their kernels, by component and name. What the virtual machine does
+    itself counts as one kernel of each component. By operation, the component of a Usage is "".
+    """
+    groups: dict[tuple[str, str, str], list[Call]] = {}
+    total = 0.0
+    for call in calls:
+        known = kernels.get((call.component, call.name))
+        operation = known.operation if known else _operation(call)
+        name = OVERHEAD if operation == OVERHEAD else call.name.removeprefix(f"{call.component}_")
+        key = {
+            "kernel": (call.component, name, operation),
+            "operation": ("", operation, operation),
+            "component": (call.component, call.component, ""),
+        }[by]
+        groups.setdefault(key, []).append(call)
+        total += call.seconds
+    found = [_usage(key, group, kernels, total, runs) for key, group in groups.items()]
+    return sorted(found, key=lambda usage: -usage.seconds)
+
+
+def _operation(call: Call) -> str:
+    """Of a kernel its library says nothing of: its name without component and number."""
+    if _is_overhead(call.name):
+        return OVERHEAD
+    return re.sub(r"_?\d+$", "", call.name.removeprefix(f"{call.component}_"))
+
+
+def _is_overhead(name: str) -> bool:
+    return name.startswith("vm.builtin.") or name == "shape_func"
+
+
+def _usage(
+    key: tuple[str, str, str],
+    calls: list[Call],
+    kernels: dict[tuple[str, str], Kernel],
+    total: float,
+    runs: int,
+) -> Usage:
+    component, name, operation = key
+    seconds = sum(call.seconds for call in calls)
+    known = ((call, kernels.get((call.component, call.name))) for call in calls)
+    flops = [count for call, kernel in known if kernel and (count := kernel.flops(call.steps)) is not None]
+    return Usage(
+        component=component,
+        name=name,
+        operation=operation,
+        calls=len(calls) // runs,
+        seconds=seconds / runs,
+        share=seconds / total,
+        bytes=sum(call.bytes for call in calls) // runs,
+        flops=sum(flops) / runs if flops else None,
+    )
+
+
+def trace_events(calls: Iterable[Call]) -> dict[str, Any]:
+    """`calls` in the JSON format of chrome://tracing and ui.perfetto.dev, times from the first call on."""
+    calls = list(calls)
+    zero = min((call.start for call in calls), default=0.0)
+    events = [
+        {
+            "name": call.name,
+            "cat": call.component,
+            "ph": "X",
+            "ts": (call.start - zero) * 1e6,
+            "dur": call.seconds * 1e6,
+            "pid": 1,
+            "tid": 1,
+            "args": {"component": call.component, "bytes": call.bytes, "steps": call.steps},
+        }
+        for call in calls
+    ]
+    return {"traceEvents": events, "displayTimeUnit": "ms"}

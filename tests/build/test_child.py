@@ -1,0 +1,164 @@
+"""Children: what they do, and every way in which they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kokoro_tvm.build import child
+from kokoro_tvm.build.child import run_child
+from kokoro_tvm.errors import BuildError, ValidationError
+
+
+def run(folder: Path, function: str, timeout_s: float = 60, **arguments: Any) -> float:
+    log = folder / "a.log"
+    return run_child(f"fakes:{function}", arguments, log, timeout_s, "cpu.stage", preload=("fakes",))
+
+
+def gone(pid: int) -> bool:
+    """Whether the process ends within some seconds (one that nobody has waited for yet has ended, too)."""
+    for _ in range(200):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_its_output_is_in_the_log(tmp_path: Path) -> None:
+    assert run(tmp_path, "write", path=str(tmp_path / "b"), text="ɹ") >= 0
+    assert (tmp_path / "b").read_text(encoding="utf-8") == "ɹ"
+    assert (tmp_path / "a.log").read_text() == f"writing {tmp_path / 'b'}\n"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.log", "b"]
+
+
+def test_an_error_of_ours_comes_through(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError) as caught:
+        run(tmp_path, "refuse", message="It missed.")
+    assert str(caught.value) == f"cpu.stage: It missed. Its log is {tmp_path / 'a.log'}."
+    assert "Traceback" in (tmp_path / "a.log").read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["a.log"]
+
+
+def test_any_other_exception_shows_the_end_of_the_log(tmp_path: Path) -> None:
+    with pytest.raises(BuildError) as caught:
+        run(tmp_path, "stumble")
+    first, *end = str(caught.value).splitlines()
+    assert first == f"cpu.stage: failed with exit status 1. The end of its log, {tmp_path / 'a.log'}:"
+    assert end[-1] == "    ZeroDivisionError: nothing to divide by"
+    assert len(end) == 15
+    assert (tmp_path / "a.log").read_text().startswith("line 0\n")
+
+
+def test_exit_status(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="failed with exit status 7"):
+        run(tmp_path, "leave", status=7)
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(signal.SIGSEGV, "signal SIGSEGV."), (signal.SIGKILL, "signal SIGKILL (out of memory?).")],
+)
+def test_a_signal(tmp_path: Path, number: int, told: str) -> None:
+    with pytest.raises(BuildError) as caught:
+        run(tmp_path, "die", signal=int(number))
+    assert f"cpu.stage: was ended by {told}" in str(caught.value)
+    assert str(caught.value).endswith("\n    last words")
+
+
+def test_a_timeout_ends_it_and_what_it_started(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match=r"did not end within 1 s and was stopped(.|\n)*hanging"):
+        run(tmp_path, "hang", timeout_s=1, path=str(tmp_path / "pids"))
+    for pid in (tmp_path / "pids").read_text().split():
+        assert gone(int(pid))
+
+
+def test_signs_of_life(tmp_path: Path, often: None) -> None:
+    heard: list[float] = []
+    arguments = {"path": str(tmp_path / "b"), "text": "."}
+    run_child("fakes:append", arguments, tmp_path / "a.log", 60, "cpu.stage", heard.append, ("fakes",))
+    assert heard
+    assert heard == sorted(heard)
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in "abcd"]
+
+    def both(folder: Path) -> None:
+        run(folder, "append", path=str(folder / "b"), text=folder.name)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(both, folders))
+    assert [(folder / "b").read_text() for folder in folders] == list("abcd")
+
+
+def test_every_child_starts_alike(tmp_path: Path) -> None:
+    run(tmp_path, "tell", path=str(tmp_path / "b"))
+    server, word, standard_input, alone = (tmp_path / "b").read_text().split("\n")
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    command = [sys.executable, "-c", "print(hash('kokoro'))"]
+    fixed = subprocess.check_output(command, env=environment, text=True)
+    assert int(server) != os.getpid()
+    assert word == fixed.strip()
+    assert (standard_input, alone) == ("", "True")
+
+
+def test_an_edited_source_file_means_a_new_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = []
+    for edition in (1, 1, 2):
+        monkeypatch.setattr(child, "_fingerprint", lambda edition=edition: edition)
+        run(tmp_path, "tell", path=str(tmp_path / "b"))
+        servers.append((tmp_path / "b").read_text().split("\n")[0])
+    assert servers[0] == servers[1] != servers[2]
+
+
+def test_a_module_that_cannot_be_imported_fails_where_it_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.py").write_text("x = (", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    preload = ("broken", "fakes")
+    run_child("fakes:nothing", {}, tmp_path / "a.log", 60, "cpu.stage", preload=preload)
+    with pytest.raises(BuildError, match="SyntaxError: '\\(' was never closed"):
+        run_child("fakes:load", {"module": "broken"}, tmp_path / "a.log", 60, "cpu.stage", preload=preload)
+
+
+def test_a_server_that_is_killed_is_told_of_and_replaced(tmp_path: Path) -> None:
+    run(tmp_path, "tell", path=str(tmp_path / "b"))
+    server = int((tmp_path / "b").read_text().split("\n")[0])
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(run, tmp_path / "x", "hang", path=str(tmp_path / "pids"))
+        while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():
+            time.sleep(0.05)
+        os.kill(server, signal.SIGKILL)
+        with pytest.raises(BuildError, match=r"it is forked from has died\. It was ended by signal SIGKILL"):
+            hanging.result()
+    assert gone(int((tmp_path / "pids").read_text().split()[0]))
+    run(tmp_path, "nothing")
+
+
+def test_a_build_that_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from kokoro_tvm.build.child import run_child\n"
+        "run_child('fakes:hang', {'path': sys.argv[1]}, Path(sys.argv[2]), 60, 'it')"
+    )
+    pids = tmp_path / "pids"
+    build = subprocess.Popen([sys.executable, "-c", script, str(pids), str(tmp_path / "a.log")])
+    while not pids.exists() or not pids.read_text():
+        assert build.poll() is None
+        time.sleep(0.05)
+    build.kill()
+    build.wait()
+    for pid in pids.read_text().split():
+        assert gone(int(pid))

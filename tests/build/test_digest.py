@@ -1,0 +1,84 @@
+"""Digests of source: what counts as a change, and whose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.build import digest
+from kokoro_tvm.build.digest import function_digest, source_digests
+from kokoro_tvm.errors import BuildError
+
+FILES = {
+    "__init__.py": "",
+    "export.py": "import kokoro_tvm.ops\nfrom kokoro_tvm import helper\ndef one():\n    return helper.TWO\n",
+    "helper.py": "from torch import nn\nTWO = 2\n",
+    "ops/__init__.py": "from kokoro_tvm.ops.stft import stft\nfrom kokoro_tvm.ops.lstm import lstm\n",
+    "ops/stft.py": "import kokoro_tvm.ops._math\n\ndef stft():\n    return 1\n",
+    "ops/lstm.py": "def lstm():\n    return 2\n",
+    "ops/_math.py": "PI = 3\n",
+    "patch.py": "from kokoro_tvm import ops\n\ndef forward():\n    return ops.stft()\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    package = tmp_path / "kokoro_tvm"
+    for name, text in FILES.items():
+        path = package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(digest, "_PACKAGE", package)
+    return package
+
+
+def test_imports_are_followed(package: Path) -> None:
+    found = source_digests(["kokoro_tvm.export"])
+    modules = ("export", "helper", "ops", "ops._math", "ops.lstm", "ops.stft")
+    assert list(found) == [f"kokoro_tvm.{m}" for m in modules]
+
+
+def test_of_a_package_apart_only_what_is_named_counts(package: Path) -> None:
+    found = source_digests(["kokoro_tvm.export", "kokoro_tvm.patch"], apart=["kokoro_tvm.ops"])
+    assert list(found) == [f"kokoro_tvm.{m}" for m in ("export", "helper", "ops._math", "ops.stft", "patch")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a comment\nPI = 3\n",
+        '"""What it is."""\n\nPI   =   3  # about\n',
+    ],
+)
+def test_comments_docstrings_and_layout_do_not_count(package: Path, text: str) -> None:
+    before = source_digests(["kokoro_tvm.patch"])
+    (package / "ops/_math.py").write_text(text, encoding="utf-8")
+    assert source_digests(["kokoro_tvm.patch"]) == before
+
+
+def test_code_counts(package: Path) -> None:
+    before = source_digests(["kokoro_tvm.patch"])
+    (package / "ops/_math.py").write_text("PI = 3.1\n", encoding="utf-8")
+    after = source_digests(["kokoro_tvm.patch"])
+    assert {name for name in after if after[name] != before[name]} == {"kokoro_tvm.ops._math"}
+
+
+def test_a_function_alone(package: Path) -> None:
+    before = function_digest("kokoro_tvm.export", "one")
+    text = FILES["export.py"].replace("def one():\n", 'def one():\n    """Tell."""\n') + "\nTHREE = 3\n"
+    (package / "export.py").write_text(text, encoding="utf-8")
+    assert function_digest("kokoro_tvm.export", "one") == before
+    (package / "export.py").write_text(text.replace("TWO", "TWO + 1"), encoding="utf-8")
+    assert function_digest("kokoro_tvm.export", "one") != before
+    with pytest.raises(BuildError, match=r"kokoro_tvm\.export has no function two"):
+        function_digest("kokoro_tvm.export", "two")
+
+
+def test_what_cannot_be_followed_is_refused(package: Path) -> None:
+    (package / "helper.py").write_text("from . import export\n", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"helper\.py: a relative import"):
+        source_digests(["kokoro_tvm.export"])
+    (package / "helper.py").write_text("TWO = (\n", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"helper\.py:1: not Python: '\(' was never closed"):
+        source_digests(["kokoro_tvm.export"])

@@ -1,0 +1,225 @@
+"""The graph: who is built again after what, on a copy of the package whose stages only pretend to run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kokoro_tvm
+from kokoro_tvm.build import digest
+from kokoro_tvm.build.graph import RecipeGraph
+from kokoro_tvm.build.record import Record
+from kokoro_tvm.recipe import load_recipe
+
+REPOSITORY = Path(__file__).parents[2]
+OPERATIONS = {
+    "bert": '["attention", "embedding", "gelu", "layer_norm", "linear"]',
+    "duration": '["linear", "lstm"]',
+    "text_encoder": '["conv1d", "embedding", "lstm"]',
+    "f0n": '["adain_coefficients", "conv1d", "lstm"]',
+    "decoder": '["adain_coefficients", "conv1d", "harmonic_source", "istft", "stft"]',
+}
+PACKING = '[{"packing": {"operation": "conv1d"}}]'
+
+
+class Tree:
+    """A folder with recipes, artifacts and a copy of the package."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.package = root, root / "kokoro_tvm"
+        shutil.copytree(
+            Path(kokoro_tvm.__file__).parent, self.package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+        (root / "recipes").mkdir()
+        for name in ("cpu", "kokoro-82m"):
+            shutil.copy(REPOSITORY / "recipes" / f"{name}.yaml", root / "recipes")
+        (root / "artifacts").mkdir()
+
+    def graph(self, recipe: str = "cpu") -> RecipeGraph:
+        return RecipeGraph(load_recipe(recipe, self.root / "recipes"), self.root / "artifacts", self.root)
+
+    def build(self, recipe: str = "cpu", edition: str = "") -> set[str]:
+        """Pretends to build what is not current, with outputs of this edition; the stages it "ran"."""
+        ran = set()
+        for stage in self.graph(recipe).stages():
+            if stage.is_current():
+                continue
+            ran.add(stage.name)
+            for folder in (stage.folder, stage.work):
+                folder.mkdir(parents=True, exist_ok=True)
+            for output in stage.outputs:
+                component = stage.folder.name.partition("-")[0]
+                known = {"operations.json": OPERATIONS.get(component, "[]"), "parameters.json": PACKING}
+                content = known.get(output, f"{stage.name} {output}")
+                stage.path(output).write_text(content + "\n" * len(edition), encoding="utf-8")
+            files = list(stage.outputs)
+            Record.of(stage.name, stage.everything(), stage.folder, files, 0, 0).write(stage.record_path)
+        return ran
+
+    def edit(self, file: str, text: str = "\nCHANGED = True\n") -> None:
+        path = self.package / file
+        path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+    def rewrite(self, recipe: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        path = self.root / "recipes" / f"{recipe}.yaml"
+        told = change(yaml.safe_load(path.read_text(encoding="utf-8")))
+        path.write_text(yaml.safe_dump(told, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    tree = Tree(tmp_path)
+    monkeypatch.setattr(digest, "_PACKAGE", tree.package)
+    tree.build()
+    assert tree.build() == set()
+    return tree
+
+
+def names(stages: str, what: str) -> set[str]:
+    return {f"cpu.{stage}.{what}" for stage in stages.split()}
+
+
+END = {"cpu.bundle", "cpu.speech", "cpu.speak"}
+
+
+def test_stages_come_after_what_they_need(tree: Tree) -> None:
+    seen: set[str] = set()
+    for stage in tree.graph().stages():
+        assert {s.name for s in stage.after} <= seen
+        assert stage.name not in seen
+        seen.add(stage.name)
+    outputs = [stage.path(o) for stage in tree.graph().stages() for o in stage.outputs]
+    assert len(set(outputs)) == len(outputs)
+    records = [stage.record_path for stage in tree.graph().stages()]
+    assert len(set(records)) == len(records)
+
+
+def test_a_comment_or_docstring_in_the_code_rebuilds_nothing(tree: Tree) -> None:
+    for file in ("patches/f0n.py", "passes/fuse.py", "ops/stft.py", "export.py", "build/stages.py"):
+        tree.edit(file, "\n# a comment\n")
+    assert tree.build() == set()
+
+
+def test_comments_and_key_order_in_recipes_rebuild_nothing(tree: Tree) -> None:
+    for recipe in ("cpu", "kokoro-82m"):
+        tree.rewrite(recipe, lambda told: dict(reversed(told.items())))  # PyYAML drops comments as it goes
+    assert tree.build() == set()
+
+
+def test_a_patch_rebuilds_the_chain_of_its_component(tree: Tree) -> None:
+    tree.edit("patches/duration_encoder.py")
+    chain = names("export lower compile validate", "duration-512") | {"cpu.pack.duration"}
+    assert tree.build(edition="x") == chain | END
+    tree.edit("patches/duration_encoder.py")
+    assert tree.build(edition="x") == {"cpu.export.duration-512"}, "equal output stops the chain"
+
+
+def test_a_patch_that_no_recipe_lists_rebuilds_nothing(tree: Tree) -> None:
+    (tree.package / "patches" / "another.py").write_text("X = 1\n", encoding="utf-8")
+    assert tree.build() == set()
+
+
+def test_a_pass_lowers_every_artifact_again(tree: Tree) -> None:
+    tree.edit("passes/fuse.py")
+    lowered = {f"cpu.lower.{spec.id}" for spec in tree.graph().recipe.artifacts()}
+    assert tree.build() == lowered
+
+
+def test_a_pass_that_is_not_listed_rebuilds_nothing(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda told: told | {"passes": ["legalize", "select_kernels", "plan_memory"]})
+    tree.build()
+    tree.edit("passes/fuse.py")
+    assert tree.build() == set()
+
+
+def test_an_operation_concerns_those_that_use_it(tree: Tree) -> None:
+    tree.edit("ops/stft.py")
+    assert tree.build() == names("export lower", "decoder-5120")
+    tree.edit("ops/lstm.py")
+    users = ("duration-512", "text_encoder-512", "f0n-5120")
+    assert tree.build() == {name for user in users for name in names("export lower", user)}
+
+
+def test_a_kernel_that_packs_weights_packs_them_again(tree: Tree) -> None:
+    tree.edit("ops/conv1d.py")
+    packed = {stage for stage in tree.build() if stage.startswith("cpu.pack.")}
+    assert packed == {f"cpu.pack.{component}" for component in OPERATIONS}
+
+
+def test_a_new_bucket_adds_its_own_chains(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda told: told | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
+    new = {name for c in ("f0n", "decoder") for name in names("export lower compile validate", f"{c}-256")}
+    assert (
+        tree.build(edition="x")
+        == new
+        | {"cpu.pack.f0n", "cpu.pack.decoder"}
+        | {
+            # their weights are of another edition now
+            "cpu.validate.f0n-5120",
+            "cpu.validate.decoder-5120",
+        }
+        | END
+    )
+
+
+def test_a_bucket_that_goes_leaves_the_others_alone(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda told: told | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
+    tree.build()
+    tree.rewrite("cpu", lambda told: told | {"buckets": {"tokens": [512], "frames": [5120]}})
+    assert tree.build() == {"cpu.pack.f0n", "cpu.pack.decoder", "cpu.bundle"}
+
+
+def test_a_gate_is_judged_again_where_it_is(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda told: told | {"gates": {"duration": {"min_snr_db": 95}}})
+    assert tree.build() == {"cpu.validate.duration-512"}
+
+
+def test_precision_is_no_matter_of_the_export(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda told: told | {"precision": "bfloat16"})
+    ran = tree.build(edition="x")
+    assert "cpu.machine" in ran
+    assert {name for name in ran if "export" in name or "reference" in name or "checkpoint" in name} == set()
+    assert {f"cpu.lower.{spec.id}" for spec in tree.graph().recipe.artifacts()} < ran
+
+
+def test_an_utterance_means_new_references_and_no_new_code(tree: Tree) -> None:
+    tree.rewrite("kokoro-82m", lambda told: told | {"utterances": told["utterances"][:-1]})
+    compared = {f"cpu.validate.{spec.id}" for spec in tree.graph().recipe.artifacts()}
+    assert tree.build() == {"kokoro-82m.reference", "cpu.speech"} | compared
+
+
+def test_the_stage_code_counts_function_by_function(tree: Tree) -> None:
+    path = tree.package / "build" / "stages.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("Path(out), said.audio", "Path(out), 1 * said.audio"), encoding="utf-8")
+    assert tree.build() == {"cpu.speak"}
+
+
+def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
+    (tree.root / "recipes" / "mine.yaml").write_text(
+        "model: kokoro-82m\ntarget: {kind: llvm, mcpu: znver4}\nlength: masked\ntimeout_s: 7\n"
+        "buckets: {tokens: [64], frames: [128, 512]}\npatches: {bert: []}\ngates: {f0n: {min_snr_db: 10}}\n",
+        encoding="utf-8",
+    )
+    one, other = ({s.name: s for s in tree.graph(name).stages()} for name in ("cpu", "mine"))
+    shared = one.keys() & other.keys()
+    assert shared == {"kokoro-82m.checkpoint", "kokoro-82m.reference"}
+    for name in shared:
+        assert one[name].everything() == other[name].everything()
+        assert one[name].arguments() == other[name].arguments()
+        for attribute in ("doc", "folder", "work", "function", "outputs", "timeout_s"):
+            assert getattr(one[name], attribute) == getattr(other[name], attribute)
+    assert tree.build("mine").isdisjoint(shared)
+    assert tree.build("cpu") == set()
+
+
+def test_the_recipe_sets_the_time_its_stages_may_take(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda told: told | {"timeout_s": 7})
+    for stage in tree.graph().stages():
+        assert (stage.timeout_s == 7) == stage.name.startswith("cpu."), stage.name
+    assert tree.build() == set()

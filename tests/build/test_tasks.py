@@ -1,0 +1,168 @@
+"""The stages as doit runs them."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doit.cmd_base import ModuleTaskLoader
+from doit.doit_cmd import DoitMain
+
+from kokoro_tvm.build import tasks
+from kokoro_tvm.build.reporter import LineReporter
+from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.build.tasks import doit_config, recipe_tasks
+from kokoro_tvm.errors import RecipeError, ValidationError
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Doit:
+    """doit over some tasks, with what it prints."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.reporter = LineReporter(self.out, self.err)
+
+    def run(self, make: Callable[[LineReporter], Any], *words: str) -> int:
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.reporter = LineReporter(self.out, self.err)
+        config = doit_config(self.folder / "artifacts", self.reporter) | {"default_tasks": None}
+        loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_all": lambda: make(self.reporter)})
+        return int(DoitMain(loader, config_filenames=()).run(["run", *words]))
+
+
+@pytest.fixture
+def doit(tmp_path: Path) -> Doit:
+    return Doit(tmp_path)
+
+
+def stage(folder: Path, name: str, *after: Stage, function: str = "write", **arguments: Any) -> Stage:
+    given = arguments or {"path": str(folder / name), "text": name}
+    return Stage(
+        name=f"cpu.{name}",
+        doc=f"write {name}",
+        folder=folder,
+        work=folder / f"{name}-work",
+        function=function,
+        arguments=lambda: given,
+        outputs=(name,),
+        ingredients=lambda: {"after": [s.sha256(s.outputs[0]) for s in after]},
+        after=after,
+        timeout_s=60,
+    )
+
+
+@pytest.mark.usefixtures("fake_stages")
+@pytest.mark.parametrize("parallel", [[], ["-n", "2"]])
+def test_others_go_on_where_one_fails(doit: Doit, parallel: list[str]) -> None:
+    root = stage(doit.folder, "root")
+    bad = stage(doit.folder, "bad", root, function="refuse", message="It missed.")
+    stages = [root, bad, stage(doit.folder, "worse", bad), stage(doit.folder, "good", root)]
+
+    def make(reporter: LineReporter) -> Any:
+        return (tasks._task(s, reporter) for s in stages)
+
+    assert doit.run(make, *parallel) != 0
+    assert [s.is_current() for s in stages] == [True, False, False, True]
+    log = doit.folder / "bad-work" / "refuse.log"
+    assert doit.err.getvalue() == f"\ncpu.bad: It missed. Its log is {log}.\n"
+    assert doit.out.getvalue().endswith(
+        "2 stages built, 0 were current, 1 failed, 1 not built because of that.\n"
+    )
+    assert isinstance(doit.reporter.failures["cpu.bad"], ValidationError)
+    doit.run(make, *parallel)
+    assert "0 stages built, 2 were current, 1 failed" in doit.out.getvalue()
+
+
+@pytest.mark.usefixtures("fake_stages")
+@pytest.mark.parametrize("parallel", [[], ["-n", "2"]])
+def test_a_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
+    first = stage(doit.folder, "first")
+    stages = [first, *(stage(doit.folder, name, first) for name in "abcd")]
+
+    def make(reporter: LineReporter) -> Any:
+        return (tasks._task(s, reporter) for s in stages)
+
+    assert doit.run(make, *parallel) == 0
+    assert "\n5 stages built, 0 were current.\n" in doit.out.getvalue()
+    assert doit.run(make, *parallel) == 0
+    assert doit.out.getvalue() == "Nothing to do: all 5 stages are current.\n"
+
+
+@pytest.mark.usefixtures("fake_stages")
+def test_side_by_side_they_start_in_the_order_they_are_given(doit: Doit) -> None:
+    first = stage(doit.folder, "first")
+    rest = "hgfedcba"
+    stages = [first, *(stage(doit.folder, name, first) for name in rest)]
+    assert doit.run(lambda reporter: (tasks._task(s, reporter) for s in stages), "-n", "2") == 0
+    started = [line.split()[-1] for line in doit.out.getvalue().splitlines() if "write" in line]
+    # Two are under way at any time, so neighbours may change places on the screen.
+    assert started[0] == "first"
+    assert all(abs(started[1:].index(name) - place) <= 1 for place, name in enumerate(rest))
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> Path:
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    for name in ("cpu", "kokoro-82m"):
+        shutil.copy(REPOSITORY / "recipes" / f"{name}.yaml", folder)
+    return folder
+
+
+def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> None:
+    made = {t["basename"]: t for t in recipe_tasks(recipes, doit.folder / "artifacts", doit.reporter)}
+    assert len(made) == 32
+    assert set(made["cpu"]["task_dep"]) == made.keys() - {"cpu"}
+    for name, task in made.items():
+        assert task["doc"]
+        assert "\n" not in task["doc"]
+        assert len(task["doc"]) < 80
+        assert name == "cpu" or task["targets"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "task", "told"),
+    [
+        (
+            "mine",
+            "model: kokoro-82m\ntarget: {kind: llvm, mcpu: native}\nlenght: exact\n",
+            "mine",
+            "mine.yaml:3:1: ",
+        ),
+        ("mine", "model: [", "mine", "mine.yaml:2:1: not valid YAML"),
+        ("My=one.x", "{}", "_y_one_x", "My=one.x.yaml: a recipe's file name becomes the name of its bundle"),
+        ("checkpoint", "model: kokoro-82m\n", "checkpoint", "checkpoint.yaml: artifacts/checkpoint is taken"),
+    ],
+)
+def test_a_recipe_that_cannot_be_read_is_alone_with_that(
+    recipes: Path, doit: Doit, name: str, text: str, task: str, told: str
+) -> None:
+    (recipes / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+    def make(reporter: LineReporter) -> Any:
+        return recipe_tasks(recipes, doit.folder / "artifacts", reporter)
+
+    assert {"cpu", "cpu.speak", task} <= {t["basename"] for t in make(doit.reporter)}
+    assert doit.run(make, task) != 0
+    assert told in doit.err.getvalue()
+    assert task not in doit.err.getvalue().partition(told)[0].rpartition("/")[2]
+    assert isinstance(doit.reporter.failures[task], RecipeError)
+
+
+def test_a_model_recipe_that_cannot_be_read(recipes: Path, doit: Doit) -> None:
+    (recipes / "kokoro-82m.yaml").write_text("checkpoint: [\n", encoding="utf-8")
+    status = doit.run(lambda reporter: recipe_tasks(recipes, doit.folder / "artifacts", reporter), "cpu")
+    assert status != 0
+    assert "kokoro-82m.yaml:" in doit.err.getvalue()
+
+
+def test_no_recipes(tmp_path: Path, doit: Doit) -> None:
+    with pytest.raises(RecipeError, match="there is no such folder of recipes"):
+        list(recipe_tasks(tmp_path / "recipes", tmp_path / "artifacts", doit.reporter))

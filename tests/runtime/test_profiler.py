@@ -1,0 +1,160 @@
+"""What kernels take: recorded from real calls, and summed up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_bundle import CHANNELS, compile_library, refresh
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime._node import Node
+from kokoro_tvm.runtime.bundle import COMPONENTS
+from kokoro_tvm.runtime.kernels import Kernel, read_kernels
+from kokoro_tvm.runtime.profiler import Call, recorded, summarize, trace_events
+from kokoro_tvm.runtime.session import Session
+
+KERNELS = {
+    ("bert", "bert_linear_1"): Kernel("linear", 100.0),
+    ("bert", "bert_attention_2"): Kernel("attention", 10.0, 2.0),
+    ("f0n", "f0n_linear_0"): Kernel("linear", 50.0),
+}
+CALLS = [
+    Call("bert", "vm.builtin.alloc_tensor", 0.0, 0.25, 0, 1),
+    Call("bert", "bert_linear_1", 1.0, 1.0, 400, 5),
+    Call("bert", "shape_func", 2.0, 0.25, 0, 1),
+    Call("bert", "bert_linear_1", 3.0, 1.0, 800, 10),
+    Call("bert", "bert_attention_2", 4.0, 2.0, 1000, 10),
+    Call("f0n", "f0n_linear_0", 5.0, 0.5, 100, 20),
+    Call("f0n", "f0n_softplus_3", 6.0, 3.0, 60, 20),
+]
+
+
+def rows(by: str, runs: int = 1) -> list[tuple[object, ...]]:
+    found = summarize(CALLS, KERNELS, by, runs)
+    return [(u.component, u.name, u.operation, u.calls, u.seconds, u.bytes, u.flops) for u in found]
+
+
+def test_by_kernel() -> None:
+    assert rows("kernel") == [
+        ("f0n", "softplus_3", "softplus", 1, 3.0, 60, None),
+        ("bert", "linear_1", "linear", 2, 2.0, 1200, 1500.0),
+        ("bert", "attention_2", "attention", 1, 2.0, 1000, 300.0),
+        ("bert", "vm", "vm", 2, 0.5, 0, None),
+        ("f0n", "linear_0", "linear", 1, 0.5, 100, 1000.0),
+    ]
+
+
+def test_by_operation() -> None:
+    assert rows("operation") == [
+        ("", "softplus", "softplus", 1, 3.0, 60, None),
+        ("", "linear", "linear", 3, 2.5, 1300, 2500.0),
+        ("", "attention", "attention", 1, 2.0, 1000, 300.0),
+        ("", "vm", "vm", 2, 0.5, 0, None),
+    ]
+
+
+def test_by_component_and_over_several_runs() -> None:
+    assert rows("component", runs=2) == [
+        ("bert", "bert", "", 2, 2.25, 1100, 900.0),
+        ("f0n", "f0n", "", 1, 1.75, 80, 500.0),
+    ]
+
+
+def test_rates_and_shares() -> None:
+    usages = summarize(CALLS, KERNELS)
+    assert sum(usage.share for usage in usages) == pytest.approx(1)
+    linear = usages[1]
+    assert linear.share == pytest.approx(2 / 8)
+    assert linear.gflops_per_second == pytest.approx(750e-9)
+    assert linear.gigabytes_per_second == pytest.approx(600e-9)
+    assert usages[0].gflops_per_second is None
+
+
+def test_trace() -> None:
+    told = trace_events(CALLS[1:])
+    first, second = told["traceEvents"][:2]
+    assert (first["name"], first["cat"], first["ph"]) == ("bert_linear_1", "bert", "X")
+    assert (first["ts"], first["dur"], second["ts"]) == (0.0, 1e6, 1e6)
+    assert json.loads(json.dumps(told)) == told
+    assert trace_events([])["traceEvents"] == []
+
+
+def test_kernels_of_a_manifest() -> None:
+    told = {
+        "kernels": {
+            "a": {"operation": "conv1d", "attributes": {"dilation": 3}, "flops_per_step": 12},
+            "b": {"operation": "attention", "flops_per_step": 1.5, "flops_per_step_squared": 2},
+            "c": {"operation": "take"},
+        }
+    }
+    kernels = read_kernels(Node(told, "manifest"))
+    assert kernels == {"a": Kernel("conv1d", 12.0), "b": Kernel("attention", 1.5, 2.0), "c": Kernel("take")}
+    assert [kernel.flops(10) for kernel in kernels.values()] == [120.0, 215.0, None]
+    assert read_kernels(Node({"component": "bert"}, "manifest")) == {}
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        ([], "'kernels' should be dict but is list"),
+        ({"a": 1}, "'a' should be dict but is int"),
+        ({"a": {}}, "kernels: a lacks 'operation'"),
+        ({"a": {"operation": "x", "flops_per_step": "many"}}, "'flops_per_step' should be float but is str"),
+        ({"a": {"operation": "x", "flops_per_step": True}}, "but is bool"),
+    ],
+)
+def test_kernels_that_make_no_sense(kernels: object, message: str) -> None:
+    with pytest.raises(BundleError, match=message):
+        read_kernels(Node({"kernels": kernels}, "manifest"))
+
+
+def test_calls_of_an_utterance_are_recorded(compiled: Callable[[str], Path]) -> None:
+    tts = Synthesizer(compiled("exact"))
+    assert isinstance(tts.runner, Session)
+    plain = tts.from_phonemes("abc.")
+    with recorded(tts.runner) as calls:
+        speech = tts.from_phonemes("abc.")
+    assert np.array_equal(speech.audio, plain.audio)
+    assert list(dict.fromkeys(call.component for call in calls)) == list(COMPONENTS)
+    assert all(call.seconds >= 0 for call in calls)
+    assert [call.start for call in calls] == sorted(call.start for call in calls)
+    tokens, frames = speech.durations.size, int(speech.durations.sum())
+    kernel = {
+        call.component: call for call in calls if not call.name.startswith(("vm.builtin.", "shape_func"))
+    }
+    # tokens int64, scale and the result, float32
+    assert kernel["bert"].bytes == tokens * 8 + CHANNELS * 4 + CHANNELS * tokens * 4
+    assert kernel["f0n"].steps == 2 * frames
+    number = len(calls)
+    tts.from_phonemes("abc.")
+    assert len(calls) == number, "recording ends with the block"
+
+
+def test_an_error_ends_recording(compiled: Callable[[str], Path]) -> None:
+    session = Synthesizer(compiled("exact")).runner
+    assert isinstance(session, Session)
+    with pytest.raises(KeyError), recorded(session) as calls:
+        raise KeyError
+    session.run("bert", 1, np.zeros((1, 1), np.int64))
+    assert calls == []
+
+
+def test_what_libraries_say_of_their_kernels(compiled: Callable[[str], Path], tmp_path: Path) -> None:
+    import shutil
+
+    bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "copy"))
+    for bucket in (16, 64):
+        told = {"kernels": {f"bert_{bucket}": {"operation": "take", "flops_per_step": 7}}}
+        compile_library(bundle / f"bert-{bucket}.so", "bert", bucket, "exact", claims=told)
+    refresh(bundle)
+    session = Synthesizer(bundle).runner
+    assert isinstance(session, Session)
+    assert session.kernels == {
+        ("bert", "bert_16"): Kernel("take", 7.0),
+        ("bert", "bert_64"): Kernel("take", 7.0),
+    }

@@ -1,0 +1,89 @@
+"""Every shipped recipe builds, on a toy, what its target says: as far as this machine can run it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from test_tiny import PHONEMES, REPOSITORY, doit, speak, toy_model
+from test_vectors import EVEX
+
+from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.target import resolve
+
+RECIPES = REPOSITORY / "recipes"
+SHIPPED = [name for name in list_recipes(RECIPES) if name != "cpu"]  # test_tiny.py builds for `native`
+LENGTHS = {"length": "exact", "buckets": {"tokens": [32], "frames": [64]}}
+
+
+def obstacle(recipe: Recipe) -> str:
+    """Why this machine cannot run what the recipe builds; empty where it can."""
+    target = recipe.target
+    try:
+        machine = resolve(target.mcpu, target.mtriple, target.mattr, recipe.precision)
+    except BuildError as error:
+        return str(error)
+    missing = set(machine.required) - (features_of_cpu() or frozenset())
+    return f"this CPU lacks {', '.join(sorted(missing))}" if missing else ""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the shipped recipes, each of the toy."""
+    root = tmp_path_factory.mktemp("portable")
+    shutil.copy(REPOSITORY / "dodo.py", root)
+    recipes: dict[str, Any] = {"toy-model": toy_model()}
+    for name in SHIPPED:
+        told = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
+        recipes[name] = told | LENGTHS | {"model": "toy-model"}
+    (root / "recipes").mkdir()
+    for name, told in recipes.items():
+        text = yaml.safe_dump(told, allow_unicode=True)
+        (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def build(root: Path) -> Callable[[str], Path]:
+    """Builds the bundle of a recipe, once; skips where it would not run."""
+
+    @cache
+    def built(name: str) -> Path:
+        if reason := obstacle(load_recipe(name, RECIPES)):
+            pytest.skip(reason)
+        done = doit(root, "-n", "2", name)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return root / "artifacts" / name
+
+    return built
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_it_builds_and_speaks(name: str, build: Callable[[str], Path]) -> None:
+    recipe, bundle = load_recipe(name, RECIPES), build(name)
+    told = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    assert (told["recipe"], told["precision"]) == (name, recipe.precision)
+    assert set(told["cpu_features"]) <= (features_of_cpu() or set(told["cpu_features"]))
+    speech = speak(bundle)
+    assert len(speech.durations) == len(PHONEMES) + 2
+    assert np.isfinite(speech.audio).all()
+    assert np.abs(speech.audio).max() > 0.001
+
+
+def test_no_library_of_x86_64_v3_has_an_instruction_of_avx512(build: Callable[[str], Path]) -> None:
+    for library in sorted(build("x86-64-v3").glob("*.so")):
+        command = ["objdump", "--disassemble", "--no-show-raw-insn", str(library)]
+        code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "%ymm" in code, library.name
+        assert not re.search(EVEX, code), library.name

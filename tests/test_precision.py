@@ -1,0 +1,77 @@
+"""A weight rounded to bfloat16, all the way: from its packing through the mapped file to its kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import tvm
+import tvm_ffi
+from lowering import MACHINE, lowered_program, small_program
+
+from kokoro_tvm.compile import compile_module
+from kokoro_tvm.lower import Lowered, Parameter
+from kokoro_tvm.ops import _semantic
+from kokoro_tvm.ops._bfloat16 import pairs, round_to_bfloat16, to_float32
+from kokoro_tvm.ops._kernel import Kernel
+from kokoro_tvm.ops._semantic import Call, Packing, semantic_op
+from kokoro_tvm.pack import pack_weights
+from kokoro_tvm.runtime.tensors import map_safetensors
+
+CHANNELS, STEPS = 4, 9
+
+
+def _kernel(call: Call) -> Any:
+    """Takes each pair apart with integer operations, so that it runs on any machine."""
+    k = Kernel("scaled", call.features.lanes)
+    with k:
+        x = k.param("x", (1, CHANNELS, STEPS))
+        weight = k.param("weight", (CHANNELS // 2,), "int32")
+        y = k.param("y", (1, CHANNELS, STEPS))
+        with k.loop(CHANNELS // 2) as c, k.loop(STEPS) as t:
+            for half, bits in enumerate((weight[c] << 16, (weight[c] >> 16) << 16)):
+                k.store(y, x[0, 2 * c + half, t] * tvm.tirx.reinterpret("float32", bits), 0, 2 * c + half, t)
+    return k.build()
+
+
+def _packings(call: Call) -> Mapping[str, Packing]:
+    return {"weight": Packing("pairs", lambda weight: pairs(weight[0::2], weight[1::2]))}
+
+
+@pytest.fixture(scope="module")
+def lowered() -> Iterator[Lowered]:
+    """A program of one operation, x times a weight per channel; the operation is gone again afterwards."""
+
+    @semantic_op(shape=lambda x, weight: x, kernel=_kernel, packings=_packings)
+    def scaled_by_pairs(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return x * weight[:, None]
+
+    program = small_program(lambda w, x: scaled_by_pairs(x, w["w"]), {"w": (CHANNELS,)})
+    yield lowered_program(program, "small")
+    del _semantic._REGISTRY["scaled_by_pairs"]
+
+
+def test_a_parameter_has_its_packing_s_dtype(lowered: Lowered) -> None:
+    (parameter,) = lowered.parameters
+    assert (parameter.dtype, parameter.shape) == ("int32", (CHANNELS // 2,))
+    assert str(lowered.module["small_forward"].params[-1].ty.dtype) == "int32"
+    assert Parameter.from_json(json.loads(json.dumps(parameter.to_json()))) == parameter
+
+
+def test_the_kernel_gets_the_rounded_weight(lowered: Lowered, tmp_path: Path) -> None:
+    weight, x = (torch.randn(*shape).numpy() for shape in ((CHANNELS,), (1, CHANNELS, STEPS)))
+    packed = map_safetensors(pack_weights(lowered.parameters, {"w": weight}, tmp_path / "w.safetensors"))["w"]
+    assert packed.dtype == np.int32
+    machine = tvm_ffi.load_module(str(compile_module(lowered.module, MACHINE, tmp_path / "small.so")))
+    machine = machine["vm_load_executable"]()
+    machine["vm_initialization"](1, 0, 2)
+    tensors = (tvm_ffi.from_dlpack(np.array(a)) for a in (x, packed[: CHANNELS // 2]))
+    (result,) = machine["small_forward"](*tensors)
+    rounded = to_float32(round_to_bfloat16(weight))
+    assert not np.array_equal(rounded, weight)
+    assert np.array_equal(np.from_dlpack(result), x * rounded[:, None])
