@@ -2,7 +2,8 @@
 
     .venv/bin/pip install -e '.[docs]' && .venv/bin/python docs/refresh.py
 
-reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle.
+reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
+the word `bench` it writes only the tables of what `kokoro-tvm bench` left there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import platform
 import re
 import statistics
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm import Synthesizer
+from kokoro_tvm.bench.results import Result, read_result
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.validate import Reference, load_reference, snr_db
 from kokoro_tvm.validate.metrics import HOP, magnitude_spectrum
@@ -34,6 +37,9 @@ RUNS = 5
 
 
 def main() -> None:
+    if sys.argv[1:] == ["bench"]:
+        _put_bench(DOCS / "performance.md")
+        return
     references = [
         load_reference(p) for p in sorted((ARTIFACTS / "reference/kokoro-82m").glob("*.safetensors"))
     ]
@@ -46,16 +52,71 @@ def main() -> None:
     _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
 
 
+def _put_bench(path: Path) -> None:
+    result = read_result(ARTIFACTS / "bench.json")
+    peaks = " and ".join(f"{v / 1e9:.0f} GFLOP/s in {name}" for name, v in result.peak_flops_per_s.items())
+    told = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
+    told += f"Peak: {peaks}. Others kept {result.others_cores:.2f} cores busy. {result.date}."
+    _replace(path, "bench-machine", told)
+    _put(path, "bench", _bench_table(result))
+    _put(path, "bench-systems", _bench_systems_table(result))
+    _put(path, "bench-components", _bench_components_table(result))
+
+
+def _bench_table(result: Result) -> Iterator[list[str]]:
+    """Real-time factor, with the median seconds."""
+    yield ["system", *(f"{text.name}, {sum(text.tokens)} tokens" for text in result.texts)]
+    for system in result.systems:
+        cells = [
+            f"{timed.rtf:.3f} ({timed.median_s:.2f} s)" if (timed := system.on(text.name)) else "–"
+            for text in result.texts
+        ]
+        yield [_bold(system.title, system.ours), *cells]
+
+
+def _bench_systems_table(result: Result) -> Iterator[list[str]]:
+    peaks = [f"peak memory, {text.name}" for text in result.texts]
+    yield ["system", "version", "runs as", "cold start", *peaks, "on disk"]
+    for system in result.systems:
+        memory = [
+            f"{timed.peak_rss_bytes / 1e6:.0f} MB" if (timed := system.on(text.name)) else "–"
+            for text in result.texts
+        ]
+        cold = f"{system.cold_start_s:.2f} s" if system.cold_start_s is not None else "–"
+        disk = f"{system.disk_bytes / 1e6:.0f} MB" if system.disk_bytes is not None else "–"
+        versions = ", ".join(f"{name} {version}" for name, version in system.versions.items())
+        runs_as = system.problem or system.details
+        yield [_bold(system.title, system.ours), versions, runs_as, cold, *memory, disk]
+
+
+def _bench_components_table(result: Result) -> Iterator[list[str]]:
+    yield ["bundle, text", "component", "seconds", "GFLOP", "GFLOP/s", "share of peak"]
+    for system in result.systems:
+        for timed in system.texts:
+            for each in timed.components:
+                share = "–" if each.share_of_peak is None else f"{each.share_of_peak:.0%}"
+                work = [f"{each.flops / 1e9:.1f}", f"{each.flops_per_s / 1e9:.0f}"]
+                label = f"{system.name}, {timed.text}"
+                yield [label, f"`{each.component}`", f"{each.seconds_s:.4f} s", *work, share]
+
+
+def _bold(title: str, ours: bool) -> str:
+    return f"**{title}**" if ours else title
+
+
 def _put(path: Path, name: str, rows: Iterable[Sequence[str]]) -> None:
     """Replaces the table between `<!-- NAME -->` and `<!-- /NAME -->`."""
     head, *body = rows
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    _replace(path, name, "\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
+def _replace(path: Path, name: str, content: str) -> None:
     text = path.read_text(encoding="utf-8")
     pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-    replaced, count = re.subn(pattern, lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text, flags=re.DOTALL)
+    replaced, count = re.subn(pattern, lambda m: f"{m[1]}\n{content}\n\n{m[2]}", text, flags=re.DOTALL)
     if count != 1:
-        raise SystemExit(f"{path} has {count} places for the table {name}, not one.")
+        raise SystemExit(f"{path} has {count} places for {name}, not one.")
     path.write_text(replaced, encoding="utf-8")
 
 

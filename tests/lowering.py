@@ -59,7 +59,7 @@ def lowered(component: str, policy: str = "exact") -> tuple[Lowered, dict[str, A
 
 
 def small_program(forward: Callable[..., Any], weights: dict[str, tuple[int, ...]]) -> ExportedProgram:
-    """A program of a few lines: `forward(weights, x)` for x (1, 4, 9)."""
+    """A program of a few lines: `forward(weights, x)` for x (1, 9, 4)."""
 
     class Model(nn.Module):
         def __init__(self) -> None:
@@ -70,4 +70,4 @@ def small_program(forward: Callable[..., Any], weights: dict[str, tuple[int, ...
         def forward(self, x: torch.Tensor) -> Any:
             return forward(dict(self.named_parameters()), x)
 
-    return torch.export.export(Model(), (torch.zeros(1, 4, 9),))
+    return torch.export.export(Model(), (torch.zeros(1, 9, 4),))

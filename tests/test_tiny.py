@@ -107,6 +107,33 @@ def test_it_was_validated(toy: Path) -> None:
         assert [u["status"] for u in report["utterances"]] == ["passed"]
 
 
+MANY = """
+import random, re, sys, warnings
+from pathlib import Path
+from kokoro_tvm import Synthesizer
+
+warnings.simplefilter("ignore")
+phonemes, tts = sys.argv[2], Synthesizer(sys.argv[1])
+draw = random.Random(0)
+for count in range(521):
+    longest = count in (20, 520)
+    part = phonemes if longest else phonemes[: draw.randint(1, len(phonemes))]
+    tts.from_phonemes(part, speed=1.0 if longest else draw.uniform(1.0, 4.0), seed=count)
+    if longest:
+        print(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
+def test_500_utterances_of_any_length_leave_no_memory_behind(toy: Path) -> None:
+    """Resident memory after the longest of all, in KiB: said early, and again after 499 others."""
+    done = subprocess.run(
+        [sys.executable, "-c", MANY, str(toy), PHONEMES], capture_output=True, text=True, check=True
+    )
+    before, after = map(int, done.stdout.split())
+    assert after <= before + 4096
+
+
 def test_a_second_run_executes_nothing(toy: Path, toy_root: Path) -> None:
     again = doit(toy_root, "toy")
     assert again.returncode == 0

@@ -36,7 +36,7 @@ def describe_machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> MachineInfo:
         cpu=_cpu(cpuinfo.read_text(encoding="utf-8")),
         cores=usable_cores(),
         memory_bytes=pages * size,
-        system=f"{platform.system()} {platform.release()}",
+        system=f"{platform.system()} {platform.release().partition('-')[0]}",
         python=platform.python_version(),
     )
 

@@ -95,7 +95,7 @@ class Comparison(_Record):
 
 
 class Result(_Record):
-    """One run of the benchmark. `others_cores`: cores that other processes kept busy meanwhile, on the mean."""
+    """One run of the benchmark; `others_cores` is how many cores other processes kept busy, on the mean."""
 
     schema_version: int = 1
     date: str

@@ -15,7 +15,7 @@ from kokoro_tvm.runtime import Bundle
 __all__ = ["PEERS", "Absent", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
 
 _ENGINES = "kokoro_tvm.bench.engines"
-_EXTRA = "pip install 'kokoro-tvm[bench]'"
+_EXTRA = "`pip install '.[bench]'` in the repository"
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def peer_system(peer: Peer, models: PeerModels, threads: int) -> System | Absent
         versions = _versions(peer.packages)
         model = peer.model(models)
     except PackageNotFoundError as error:
-        return _absent(peer, f"the package {error.name} is not installed; install it with {_EXTRA}")
+        return _absent(peer, f"the package {error.name} is not installed; run {_EXTRA}")
     except KokoroTvmError as error:
         return _absent(peer, f"its model cannot be had: {error}")
     return System(

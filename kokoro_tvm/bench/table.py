@@ -79,7 +79,7 @@ def _systems(result: Result) -> Table:
             _title(system),
             system.details,
             ", ".join(f"{name} {version}" for name, version in system.versions.items()),
-            system.problem or "",
+            Text(system.problem or ""),  # as it is: square brackets would be taken for markup
             "" if cold is None else f"{cold:.2f} s",
             f"{cold / stock:.2f}" if cold is not None and stock else "",
             "" if system.disk_bytes is None else f"{system.disk_bytes / 1e6:.0f} MB",

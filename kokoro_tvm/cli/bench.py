@@ -75,7 +75,8 @@ def bench(
     opened = _open(bundles or _default_bundles(artifacts))
     _check_outputs([table, picture])
     if not can_draw():
-        _tell(f"note: {picture} will not be drawn: install matplotlib with pip install 'kokoro-tvm[bench]'")
+        install = "`pip install '.[bench]'` in the repository"
+        _tell(f"note: {picture} will not be drawn without matplotlib: run {install}")
     models = PeerModels(artifacts, root / "recipes", opened[0].model, _tell)
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count) for peer in peers)]
     result = measure(Plan.of(systems, texts, opened[0], count, rounds, cold), _tell)

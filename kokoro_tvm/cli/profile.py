@@ -204,4 +204,9 @@ def _to_json(profile: Profile) -> dict[str, Any]:
         key: getattr(profile, key)
         for key in ("bundle", "threads", "audio_seconds", "plain_seconds", "recorded_seconds", "repeat")
     }
-    return told | {what: [asdict(usage) for usage in profile.by(what)] for what in ("component", "kernel")}
+    return told | {what: [_row(usage) for usage in profile.by(what)] for what in ("component", "kernel")}
+
+
+def _row(usage: Usage) -> dict[str, Any]:
+    rates = ("gflops_per_second", "gigabytes_per_second")
+    return asdict(usage) | {rate: getattr(usage, rate) for rate in rates}

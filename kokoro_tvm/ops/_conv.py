@@ -11,12 +11,14 @@ serves all three.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from kokoro_tvm.ops._activation import Activation
 from kokoro_tvm.ops._conv_plan import Plan
+from kokoro_tvm.ops._dot import bfloat16_instructions, dot_pairs, round_pairs
 from kokoro_tvm.ops._filtering import transforms
 from kokoro_tvm.ops._kernel import Cast, Kernel, ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops._math import dtype
@@ -104,14 +106,14 @@ def emit(
     # Where time alone gives too few tasks, tasks share out the column blocks besides.
     parts = minimum(_TASKS // maximum(blocks, const(1, "int64")) + 1, const(plan.column_blocks, "int64"))
     split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))
-    with k.parallel(blocks * split) as task:
+    with bfloat16_instructions(k) if plan.bfloat16 else nullcontext(), k.parallel(blocks * split) as task:
         block = k.opaque(task // split)
         part = k.opaque(task - block * split)
         first_tile = k.opaque(block * tiles // blocks)
         own_tiles = k.opaque((block + 1) * tiles // blocks - first_tile)
         start = k.opaque(first_tile * plan.tile_steps)
         rows = k.opaque(own_tiles * plan.rows)
-        signal = k.scratch(plan.filtering.points * pitch * plan.row_floats)
+        signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.packed_type)
         products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns, plan.total_type)
         _fill(k, plan, source, signal, pitch, start * source.stride + origin, rows + (plan.halo + spare))
         first_column = k.opaque(part * plan.column_blocks // split)
@@ -209,7 +211,7 @@ def _multiply(
     lanes = plan.features.lanes
     places = [(row, v) for row in range(plan.rows) for v in range(plan.vectors)]
     acc = {place: k.registers(lanes) for place in places}
-    pieces = ceildiv(plan.channels, plan.part)
+    pieces = ceildiv(plan.terms, plan.part)
 
     def total(place: tuple[int, int]) -> Expr:
         return target + (place[0] * plan.columns + place[1] * lanes)
@@ -220,7 +222,7 @@ def _multiply(
 
     with k.loop(pieces) as piece:
         first = k.let(piece * plan.part)
-        terms = minimum(const(plan.part, "int64"), plan.channels - first)
+        terms = minimum(const(plan.part, "int64"), plan.terms - first)
         for register in acc.values():
             k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
         with k.loop(plan.groups) as g, k.loop(terms) as offset:
@@ -230,7 +232,12 @@ def _multiply(
                 factor = k.let(k.splat(value(row, g, c), lanes))
                 for v, vector in enumerate(vectors):
                     register = acc[row, v]
-                    k.store(register, k.load(register, 0, lanes=lanes) + factor * vector, 0, lanes=lanes)
+                    summed = k.load(register, 0, lanes=lanes)
+                    if plan.bfloat16:
+                        summed = dot_pairs(summed, factor, vector)
+                    else:
+                        summed = summed + factor * vector
+                    k.store(register, summed, 0, lanes=lanes)
 
         def begin() -> None:
             for place, register in acc.items():
@@ -273,17 +280,27 @@ def _fill(
     kept = points - fresh
 
     def channels(residue: int, c: Expr, width: int) -> None:
-        apply = source.activation.channels(k, c, width)
+        """All rows of `width` channels; of two neighbouring vectors of them where they are stored in pairs."""
+        starts = [c, c + width] if plan.bfloat16 else [c]
+        applies = [source.activation.channels(k, start, width) for start in starts]
         zero = const(0.0, dtype(width))
 
-        def activated(time: Expr) -> Expr:
-            """One step's vector, zero where there is no such step."""
+        def activated(time: Expr) -> list[Expr]:
+            """One step's vectors, zero where there is no such step."""
             inside = k.let(logical_and(time >= 0, time < source.given))
             within = k.let(maximum(minimum(time, source.given - 1), const(0, "int64")))
-            return k.let(select(inside, apply(k.load(source.x, 0, within, c, lanes=width)), zero))
+            return [
+                k.let(select(inside, apply(k.load(source.x, 0, within, start, lanes=width)), zero))
+                for start, apply in zip(starts, applies, strict=True)
+            ]
 
-        def put(point: int, row: Expr, value: Expr) -> None:
-            k.store(signal, value, (point * pitch + row) * plan.row_floats + residue * source.channels + c, lanes=width)
+        def put(point: int, row: Expr, values: Sequence[Expr]) -> None:
+            at = (point * pitch + row) * plan.row_floats
+            if plan.bfloat16:
+                at = at + (residue * source.channels + c) // 2
+                k.store(signal, round_pairs(*values), at, lanes=width)
+            else:
+                k.store(signal, values[0], at + residue * source.channels + c, lanes=width)
 
         if points == 1:
             with k.loop(rows) as row:
@@ -291,18 +308,28 @@ def _fill(
             return
         # Neighbouring rows of a residue of the dilation share all but `fresh` of their steps.
         with k.loop(plan.dilation) as step:
-            window = [k.registers(width) for _ in range(points)]
+            window = [[k.registers(width) for _ in starts] for _ in range(points)]
+
+            def keep(i: int, values: Sequence[Expr]) -> None:
+                for register, value in zip(window[i], values, strict=True):
+                    k.store(register, value, 0, lanes=width)
+
             for i in range(kept):
-                k.store(window[i], activated(k.let(origin + step + i * plan.dilation)), 0, lanes=width)
+                keep(i, activated(k.let(origin + step + i * plan.dilation)))
             with k.loop(rows // plan.dilation) as q:
                 begin = k.opaque(origin + step + (q * fresh + kept) * plan.dilation)
                 for i in range(fresh):
-                    k.store(window[kept + i], activated(k.let(begin + i * plan.dilation)), 0, lanes=width)
-                values = [k.let(k.load(register, 0, lanes=width)) for register in window]
+                    keep(kept + i, activated(k.let(begin + i * plan.dilation)))
+                values = [[k.let(k.load(register, 0, lanes=width)) for register in each] for each in window]
                 for point, coefficients in enumerate(matrix):
-                    put(point, q * plan.dilation + step, _combined(coefficients, values, width))
+                    combined = [_combined(coefficients, each, width) for each in zip(*values, strict=True)]
+                    put(point, q * plan.dilation + step, combined)
                 for i in range(kept):
-                    k.store(window[i], values[fresh + i], 0, lanes=width)
+                    keep(i, values[fresh + i])
 
     for residue in range(source.stride):
-        k.each(source.channels, lambda c, width, residue=residue: channels(residue, c, width))
+        if plan.bfloat16:
+            with k.loop(source.channels // (2 * lanes)) as i:
+                channels(residue, k.let(i * (2 * lanes)), lanes)
+        else:
+            k.each(source.channels, lambda c, width, residue=residue: channels(residue, c, width))

@@ -59,7 +59,8 @@ class SemanticOp:
     """name; torch: the callable that patches use; shape: (tensor shapes and attributes) -> result extents;
     kernel: Call -> PrimFunc taking the present tensor arguments in order and the result last;
     packings: Call -> {weight argument: Packing}; gives_moments: whether the kernel for a Call can write the
-    moments of its result besides."""
+    moments of its result besides; flops: Call -> multiplications and additions for each step of the result, as
+    the definition has them, None where they are not what takes the time."""
 
     name: str
     torch: Callable[..., torch.Tensor]
@@ -67,6 +68,7 @@ class SemanticOp:
     kernel: Callable[[Call], Any]
     packings: Callable[[Call], Mapping[str, Packing]]
     gives_moments: Callable[[Call], bool]
+    flops: Callable[[Call], int] | None
     tensors: tuple[str, ...] = field(default=())
     attributes: tuple[str, ...] = field(default=())
 
@@ -85,6 +87,7 @@ def semantic_op(
     kernel: Callable[[Call], Any],
     packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {},
     gives_moments: Callable[[Call], bool] = lambda call: False,
+    flops: Callable[[Call], int] | None = None,
 ) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
     """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
 
@@ -111,7 +114,7 @@ def semantic_op(
 
         operator.register_fake(fake)
         _REGISTRY[name] = SemanticOp(
-            name, operator, shape, kernel, packings, gives_moments, tensors, attributes
+            name, operator, shape, kernel, packings, gives_moments, flops, tensors, attributes
         )
         return operator
 

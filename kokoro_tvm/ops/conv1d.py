@@ -11,7 +11,6 @@ from torch import Tensor
 from kokoro_tvm.ops import _conv
 from kokoro_tvm.ops._activation import Activation, activate
 from kokoro_tvm.ops._conv_plan import Plan, folded, pack
-from kokoro_tvm.ops._filtering import DIRECT, Filtering
 from kokoro_tvm.ops._kernel import Kernel, ceildiv
 from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.moments import FEWEST_STEPS
@@ -30,22 +29,20 @@ def _taps(call: Call) -> int:
 
 def _plan(call: Call) -> Plan:
     stride, dilation, taps = int(call.attributes["stride"]), int(call.attributes["dilation"]), _taps(call)
-    if stride > 1 and dilation > 1:
-        raise NotImplementedError("conv1d: stride and dilation together have no kernel")
-    filtering = DIRECT
-    if call.attributes["tolerant"] and stride == 1 and taps > 1:
-        filtering = Filtering(4, 3 if taps <= 3 else 4)
     channels, outputs = int(call.shapes["x"][2]) * stride, int(call.result[2])
-    return Plan(channels, outputs, ceildiv(taps, stride), dilation, call.features, filtering)
+    tolerant = bool(call.attributes["tolerant"])
+    return Plan(channels, outputs, ceildiv(taps, stride), dilation, call.features, tolerant, stride)
 
 
 def _kernel(call: Call) -> Any:
     plan, taps = _plan(call), _taps(call)
     stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
+    if stride > 1 and plan.dilation > 1:
+        raise NotImplementedError("conv1d: stride and dilation together have no kernel")
     k = Kernel("conv1d", plan.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", plan.packed_shape)
+        weight = k.param("weight", plan.packed_shape, plan.packed_type)
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         length = call.optional(k, "length", "int64")
@@ -76,7 +73,11 @@ def _gives_moments(call: Call) -> bool:
     return plan.outputs % plan.columns == 0 and plan.tiles * plan.tile_steps >= FEWEST_STEPS
 
 
-@semantic_op(shape=_shape, kernel=_kernel, packings=_packings, gives_moments=_gives_moments)
+def _flops(call: Call) -> int:
+    return 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _taps(call)
+
+
+@semantic_op(shape=_shape, kernel=_kernel, packings=_packings, flops=_flops, gives_moments=_gives_moments)
 def conv1d(
     x: Tensor,
     weight: Tensor,

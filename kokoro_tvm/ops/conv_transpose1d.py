@@ -26,7 +26,7 @@ def _plan(call: Call) -> Plan:
     inputs, stride = int(call.shapes["x"][2]), int(call.attributes["stride"])
     columns = Plan(inputs, 1, 2, 1, call.features).columns
     width = ceildiv(int(call.result[2]), columns) * columns
-    return Plan(inputs, stride * width, 2, 1, call.features)
+    return Plan(inputs, stride * width, 2, 1, call.features, bool(call.attributes["tolerant"]), phases=stride)
 
 
 def _kernel(call: Call) -> Any:
@@ -36,7 +36,7 @@ def _kernel(call: Call) -> Any:
     k = Kernel("conv_transpose1d", plan.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", plan.packed_shape)
+        weight = k.param("weight", plan.packed_shape, plan.packed_type)
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
@@ -72,7 +72,11 @@ def _packings(call: Call) -> Mapping[str, Packing]:
     }
 
 
-@semantic_op(shape=_shape, kernel=_kernel, packings=_packings)
+def _flops(call: Call) -> int:
+    return 4 * int(call.shapes["x"][2]) * int(call.result[2])
+
+
+@semantic_op(shape=_shape, kernel=_kernel, packings=_packings, flops=_flops)
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,
@@ -83,13 +87,14 @@ def conv_transpose1d(
     stride: int,
     slope: float = 1.0,
     lead: bool = False,
+    tolerant: bool = False,
 ) -> Tensor:
     """conv_transpose(leaky_relu(x)) + bias (+ residual), T*stride steps long (taps = 2*stride, padding =
     stride/2).
 
     x (1, T, I); weight (I, O, 2*stride); bias (O,); residual like the result; length (1,) int64 in steps of
     x. With `lead` the result starts with one more step, the reflection of its second (ReflectionPad1d((1,
-    0))).
+    0))). tolerant: see `conv1d`.
     """
     y = activate(valid(x, length), None, None, slope).transpose(1, 2)
     y = F.conv_transpose1d(y, weight, bias, stride, padding=stride // 2)

@@ -118,7 +118,11 @@ def _packings(call: Call) -> Mapping[str, Packing]:
     return {"weight_forward": packing, "weight_backward": packing}
 
 
-@semantic_op(shape=_shape, kernel=_kernel, packings=_packings)
+def _flops(call: Call) -> int:
+    return 16 * int(call.shapes["weight_forward"][1]) ** 2
+
+
+@semantic_op(shape=_shape, kernel=_kernel, packings=_packings, flops=_flops)
 def lstm(
     forward: Tensor,
     backward: Tensor,

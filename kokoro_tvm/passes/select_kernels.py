@@ -25,6 +25,8 @@ __all__ = ["PACKINGS", "apply"]
 PACKINGS = "kokoro.packings"
 """Attribute of the component's function: JSON, weight name -> how it is packed."""
 
+_WORK = "kokoro.work"
+
 
 def apply(module: Any, context: LoweringContext) -> Any:
     """Rewrites the component's function; raises BuildError where an operation has no kernel for what is
@@ -47,7 +49,8 @@ def apply(module: Any, context: LoweringContext) -> Any:
         remap[parameter] = relax.Var(parameter.name, relax.TensorType(shape, dtype))
         parameters.append(remap[parameter])
 
-    selector = _Selector(module, context, _kernels(calls, context))
+    kernels = _kernels(calls, context)
+    selector = _Selector(module, context, kernels)
     for old, new in remap.items():
         selector.set_var_remap(old, new)
     body = selector.visit_expr(function.body)
@@ -57,6 +60,7 @@ def apply(module: Any, context: LoweringContext) -> Any:
     attributes = tvm.ir.make_node("ir.DictAttrs", **attributes)
     result = selector.builder_.get()
     result[name] = relax.Function(parameters, body, function.ret_ty, function.is_pure, attributes)
+    result = _with_table(result, context, kernels)
     for variable in result.get_global_vars():  # by now nothing calls a function by another name
         if not variable.name_hint.startswith(f"{context.component}_"):
             del result[variable]
@@ -119,8 +123,21 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
             kernel = registry()[operation].kernel(call)
         except NotImplementedError as error:
             raise BuildError(f"{context.component}: {error}") from error
+        flops = registry()[operation].flops
+        work = {"operation": operation, "flops_per_step": flops(call) if flops else None}
+        kernel = kernel.with_attr(_WORK, json.dumps(work))
         kernels[key] = kernel.with_attr("global_symbol", f"{context.component}_{operation}_{len(kernels)}")
     return kernels
+
+
+def _with_table(module: Any, context: LoweringContext, kernels: Mapping[str, Any]) -> Any:
+    """Adds `<component>_kernels()`: JSON, kernel -> its operation and, where they count, FLOPs per step of the
+    result."""
+    table = {str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[_WORK])) for kernel in kernels.values()}
+    builder = relax.BlockBuilder(module)
+    with builder.function(f"{context.component}_kernels", []):
+        builder.emit_func_output(tvm.ir.StringImm(json.dumps(table, sort_keys=True)))
+    return builder.get()
 
 
 @relax.expr_functor.mutator

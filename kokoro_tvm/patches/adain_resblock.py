@@ -14,34 +14,38 @@ from kokoro_tvm.patches._patch import method_patch
 __all__ = ["PATCH"]
 
 
-def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None) -> Tensor:
+def _forward(
+    self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None, tolerant: bool = False
+) -> Tensor:
     """x (1, T, I), style (1, S) -> (1, T, O), or (1, 2T, O) where the block upsamples; length in steps of x.
+    tolerant: see `ops.conv1d`; the decoder is, pitch and energy are not.
 
     Needs the patch weight_norm. The 1x1 convolution of the shortcut runs before the upsampling instead of
     after: nearest neighbours make the numbers the same at half the work.
     """
     slope = self.actv.negative_slope
     norm = coefficients(self.norm1, x, style, length)
-    shortcut = ops.conv1d(x, self.conv1x1.weight, length=length) if self.learned_sc else x
+    shortcut = ops.conv1d(x, self.conv1x1.weight, length=length, tolerant=tolerant) if self.learned_sc else x
     if self.upsample_type == "none":
-        y = _conv(self.conv1, x, norm, length, slope)
+        y = _conv(self.conv1, x, norm, length, slope, tolerant=tolerant)
     else:
         y = ops.upsample_pool(x, self.pool.weight, self.pool.bias, norm, length, slope=slope)
         length = scaled(length, 2)
-        y = ops.conv1d(y, self.conv1.weight, self.conv1.bias, length=length, padding=self.conv1.padding[0])
+        y = _conv(self.conv1, y, None, length, 1.0, tolerant=tolerant)
         shortcut = _twice(shortcut)
     norm = coefficients(self.norm2, y, style, length)
-    return _conv(self.conv2, y, norm, length, slope, residual=shortcut, gain=math.sqrt(0.5))
+    return _conv(self.conv2, y, norm, length, slope, residual=shortcut, gain=math.sqrt(0.5), tolerant=tolerant)
 
 
 def _conv(
     conv: nn.Conv1d,
     x: Tensor,
-    norm: Tensor,
+    norm: Tensor | None,
     length: Tensor | None,
     slope: float,
     residual: Tensor | None = None,
     gain: float = 1.0,
+    tolerant: bool = False,
 ) -> Tensor:
     return ops.conv1d(
         x,
@@ -54,6 +58,7 @@ def _conv(
         padding=conv.padding[0],
         slope=slope,
         gain=gain,
+        tolerant=tolerant,
     )
 
 

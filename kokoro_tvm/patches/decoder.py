@@ -28,13 +28,15 @@ def _forward(
     asr = asr.transpose(1, 2)
     pitch = _half_rate(self.F0_conv, f0, length)
     energy = _half_rate(self.N_conv, n, length)
-    residual = ops.conv1d(asr, self.asr_res[0].weight, self.asr_res[0].bias, length=length)
-    x = self.encode(torch.cat([asr, pitch, energy], dim=2), style, length)
+    residual = ops.conv1d(
+        asr, self.asr_res[0].weight, self.asr_res[0].bias, length=length, tolerant=True
+    )
+    x = self.encode(torch.cat([asr, pitch, energy], dim=2), style, length, tolerant=True)
     mixing = True
     for block in self.decode:
         if mixing:
             x = torch.cat([x, residual, pitch, energy], dim=2)
-        x = block(x, style, length)
+        x = block(x, style, length, tolerant=True)
         if block.upsample_type != "none":
             mixing = False
             length = scaled(length, 2)

@@ -55,7 +55,7 @@ def _upsample(
             f"stride {stride}, padding {padding}"
         )
     return ops.conv_transpose1d(
-        x, conv.weight, conv.bias, residual, length, stride=stride, slope=0.1, lead=lead
+        x, conv.weight, conv.bias, residual, length, stride=stride, slope=0.1, lead=lead, tolerant=True
     )
 
 

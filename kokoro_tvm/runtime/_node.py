@@ -31,6 +31,10 @@ class Node:
             )
         return value
 
+    def has(self, key: str) -> bool:
+        """Whether `key` is there and not null."""
+        return self._value.get(key) is not None
+
     def number(self, key: str) -> float:
         """Number under `key`, whole or not; raises BundleError."""
         whole = isinstance(self._value.get(key), int)

@@ -11,35 +11,27 @@ __all__ = ["Kernel", "read_kernels"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """The operation a kernel computes, and its arithmetic as a polynomial of the steps it computes.
+    """The operation a kernel computes, and its arithmetic.
 
-    A step is one position on the time axis of its result. `per_step` is None where nobody counted.
+    `flops_per_step` counts multiplications and additions for each position on the time axis of the result
+    (axis 1 of (1, T, C)); it is None where nobody counted. The last `results` tensors a kernel is called with
+    are what it writes, the first of them with that axis.
     """
 
     operation: str
-    per_step: float | None = None
-    per_step_squared: float = 0.0
-
-    def flops(self, steps: int) -> float | None:
-        """Floating-point operations of one call."""
-        return None if self.per_step is None else (self.per_step + self.per_step_squared * steps) * steps
+    flops_per_step: float | None = None
+    results: int = 1
 
 
-def read_kernels(manifest: Node) -> dict[str, Kernel]:
-    """Kernels by name from a library's manifest, `{"kernels": {NAME: {"operation": "conv1d", ...}}}`.
+def read_kernels(table: Node) -> dict[str, Kernel]:
+    """Kernels by name from a library's table, `{NAME: {"operation": "conv1d", "flops_per_step": 512}}`.
 
-    Numbers are `flops_per_step` and `flops_per_step_squared`; a kernel may lack them, and a library the
-    table. Raises BundleError where what is there makes no sense.
+    Raises BundleError where what is there makes no sense.
     """
-    if "kernels" not in manifest.names():
-        return {}
-    kernels = manifest.child("kernels")
-    return {name: _kernel(kernels.child(name)) for name in kernels.names()}
+    return {name: _kernel(table.child(name)) for name in table.names()}
 
 
 def _kernel(node: Node) -> Kernel:
-    linear, squared = (
-        node.number(key) if key in node.names() else None
-        for key in ("flops_per_step", "flops_per_step_squared")
-    )
-    return Kernel(node.get("operation", str), linear, squared or 0.0)
+    flops = node.number("flops_per_step") if node.has("flops_per_step") else None
+    results = node.get("results", int) if node.has("results") else 1
+    return Kernel(node.get("operation", str), flops, results)

@@ -22,7 +22,7 @@ class Call:
     """One call of a kernel.
 
     `start` is time.perf_counter()'s, `seconds` the wall time. `bytes` is the size of all its arguments, each
-    counted once; `steps` the extent of axis 1 of its result (1, T, C), the tensor it is given last.
+    counted once; `steps` the extent of axis 1 of its (first) result (1, T, C).
     """
 
     component: str
@@ -65,15 +65,19 @@ def recorded(session: Session) -> Iterator[list[Call]]:
     Slows down what it records; what an utterance takes without it has to be measured without it.
     """
     calls: list[Call] = []
-    session.instrument(lambda component: _observer(component, calls.append))
+    kernels = session.kernels
+    session.instrument(lambda component: _observer(component, kernels, calls.append))
     try:
         yield calls
     finally:
         session.instrument(None)
 
 
-def _observer(component: str, found: Callable[[Call], None]) -> Callable[..., None]:
+def _observer(
+    component: str, kernels: dict[tuple[str, str], Kernel], found: Callable[[Call], None]
+) -> Callable[..., None]:
     clock = time.perf_counter
+    unknown = Kernel("")
     start = 0.0
 
     def observe(function: Any, name: str, before: bool, result: Any, *arguments: Any) -> None:
@@ -84,8 +88,8 @@ def _observer(component: str, found: Callable[[Call], None]) -> Callable[..., No
         seconds = clock() - start
         tensors = [argument for argument in arguments if hasattr(argument, "numel")]
         size = 0 if _is_overhead(name) else sum(t.numel() * t.dtype.itemsize for t in tensors)
-        shape = tensors[-1].shape if tensors else ()
-        steps = int(shape[min(1, len(shape) - 1)]) if shape else 1
+        results = tensors[-kernels.get((component, name), unknown).results :]
+        steps = int(results[0].shape[1]) if results and results[0].ndim > 1 else 1
         found(Call(component, str(name), start, seconds, size, steps))
 
     return observe
@@ -136,8 +140,8 @@ def _usage(
 ) -> Usage:
     component, name, operation = key
     seconds = sum(call.seconds for call in calls)
-    known = ((call, kernels.get((call.component, call.name))) for call in calls)
-    flops = [count for call, kernel in known if kernel and (count := kernel.flops(call.steps)) is not None]
+    known = [(call.steps, kernels.get((call.component, call.name))) for call in calls]
+    flops = [steps * kernel.flops_per_step for steps, kernel in known if kernel and kernel.flops_per_step]
     return Usage(
         component=component,
         name=name,

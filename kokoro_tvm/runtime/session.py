@@ -36,17 +36,9 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True)
-class _Machine:
-    """A virtual machine over one library, and the kernels it says it has."""
-
-    module: Any
-    kernels: dict[str, Kernel]
-
-
-@dataclass(frozen=True)
 class _Loaded:
     component: Component
-    machines: dict[int, _Machine]  # by bucket
+    machines: dict[int, Any]  # bucket -> virtual machine
     parameters: tuple[Any, ...]  # tvm_ffi tensors over the mapped weights, one set for all buckets
 
 
@@ -87,7 +79,7 @@ class Session:
         ]
         if self.bundle.length == "masked":
             arrays.append(aligned([length], np.int64))
-        call = loaded.machines[bucket].module[spec.function]
+        call = loaded.machines[bucket][spec.function]
         tensors = (*map(self._tensor, arrays), *loaded.parameters)
         try:
             result = compute(self.threads, self._call, component, size, call, tensors)
@@ -104,13 +96,15 @@ class Session:
 
     @property
     def kernels(self) -> dict[tuple[str, str], Kernel]:
-        """What the libraries say of their kernels, by component and name."""
-        return {
-            (component, name): kernel
-            for component, loaded in self._loaded.items()
-            for machine in loaded.machines.values()
-            for name, kernel in machine.kernels.items()
-        }
+        """What the libraries say of their kernels, by component and name; a library need not say anything."""
+        found: dict[tuple[str, str], Kernel] = {}
+        for component, loaded in self._loaded.items():
+            function = f"{component}_kernels"
+            for machine in loaded.machines.values():
+                if machine.implements_function(function):
+                    table = Node(json.loads(str(machine[function]())), function)
+                    found |= {(component, name): kernel for name, kernel in read_kernels(table).items()}
+        return found
 
     def instrument(self, observer: Callable[[str], Callable[..., None]] | None) -> None:
         """Have compiled code tell of every call it makes, or (None) of none any more.
@@ -120,7 +114,7 @@ class Session:
         """
         for name, loaded in self._loaded.items():
             for machine in loaded.machines.values():
-                machine.module["set_instrument"](observer and observer(name))
+                machine["set_instrument"](observer and observer(name))
 
     def _call(self, component: str, size: int, call: Any, tensors: tuple[Any, ...]) -> Any:
         self._release_memory(component, size)
@@ -166,13 +160,13 @@ class Session:
         machines = {library.bucket: self._machine(component, library) for library in component.libraries}
         return _Loaded(component, machines, parameters)
 
-    def _machine(self, component: Component, library: Library) -> _Machine:
+    def _machine(self, component: Component, library: Library) -> Any:
         path = library.file.path
         try:
-            module = self._ffi.load_module(str(path.resolve()))["vm_load_executable"]()
-            module["vm_initialization"](_CPU, _DEVICE_0, _POOLED)
-            manifest = json.loads(str(module[f"{component.name}_manifest"]()))
-            module[component.function]
+            machine = self._ffi.load_module(str(path.resolve()))["vm_load_executable"]()
+            machine["vm_initialization"](_CPU, _DEVICE_0, _POOLED)
+            manifest = json.loads(str(machine[f"{component.name}_manifest"]()))
+            machine[component.function]
         except (RuntimeError, AttributeError, ValueError, OSError) as error:
             raise BundleError(
                 f"{path} cannot be loaded as a compiled {component.name} ({_first_line(error)}). "
@@ -186,7 +180,7 @@ class Session:
                     f"{path} was compiled with {key} {manifest.get(key)!r}, but bundle.json says {value!r}. "
                     "Build the bundle again."
                 )
-        return _Machine(module, read_kernels(Node(manifest, f"the manifest in {path}")))
+        return machine
 
 
 def _parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:

@@ -69,14 +69,12 @@ def complete_result() -> Result:
         measured("cpu-bf16", "bfloat16", timed("short", 0.1, 1.5), timed("minute", 4.0, 60.0), ours=True),
         measured("pytorch", "float32", timed("short", 0.5, 1.5), timed("minute", 20.0, 60.0)),
         measured("openvino", "float32", timed("short", 0.3, 1.6), timed("minute", 10.0, 60.0)),
-        absent("openvino-default", "not run: the package openvino is not installed"),
+        absent("openvino-default", "not run: it takes `pip install '.[bench]'`"),
         absent("onnxruntime", "failed on the text short: ended by signal SIGSEGV, its log is empty"),
     )
     return Result(
         date="2026-01-31",
-        machine=MachineInfo(
-            cpu="Machine", cores=2, memory_bytes=2**35, system="Linux 6.1", python="3.11.7"
-        ),
+        machine=MachineInfo(cpu="Machine", cores=2, memory_bytes=2**35, system="Linux 6.1", python="3.11.7"),
         threads=2,
         rounds=3,
         voice="af_heart",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarking.support import fake_system
 
+from benchmarking.support import fake_system
 from kokoro_tvm.bench.child import Child, ChildError, environment, last_words
 from kokoro_tvm.bench.contender import Contender
 

@@ -31,5 +31,5 @@ def test_choice_is_in_rising_length() -> None:
 
 
 def test_unknown_text() -> None:
-    with pytest.raises(InputError, match="no text 'longer'.*short, medium, long, minute"):
+    with pytest.raises(InputError, match=r"no text 'longer'.*short, medium, long, minute"):
         choose_texts(["longer"])

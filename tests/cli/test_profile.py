@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,17 +11,34 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
-from toy_bundle import compile_into, refresh, write_bundle  # noqa: E402
-
-from kokoro_tvm.cli import profile  # noqa: E402
-from kokoro_tvm.errors import InputError  # noqa: E402
-from kokoro_tvm.runtime.kernels import Kernel  # noqa: E402
-from kokoro_tvm.runtime.profiler import Call  # noqa: E402
+import kokoro_tvm.runtime
+from kokoro_tvm.cli import profile
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.kernels import Kernel
+from kokoro_tvm.runtime.profiler import Call
 
 BY_KERNEL = """\
-artifacts/cpu, 2 threads: 2.00 s of speech in 200.0 ms (real-time factor 0.100)
+component, kernel   calls       ms   share   GFLOP/s   GB/s
+───────────────────────────────────────────────────────────
+decoder                 3   180.00   90.0%     320.0    9.6
+  conv1d_44             2   100.00   50.0%     576.0    1.2
+  snake_9               1    80.00   40.0%         —   20.0
+bert                    4    20.00   10.0%     450.0    2.1
+  linear_1              1    18.50    9.2%     486.5    2.2
+  vm                    1     1.20    0.6%         —      —
+  2 others              2     0.30    0.1%
 """
+BY_OPERATION = """\
+operation   calls       ms   share   GFLOP/s   GB/s
+───────────────────────────────────────────────────
+conv1d          2   100.00   50.0%     576.0    1.2
+snake           1    80.00   40.0%         —   20.0
+linear          1    18.50    9.2%     486.5    2.2
+vm              1     1.20    0.6%         —      —
+2 others        2     0.30    0.1%
+"""
+HEADING = "artifacts/cpu, 2 threads: 2.00 s of speech in 200.0 ms (real-time factor 0.100)\n"
+CLOSING = "Means of 2: 200.0 ms in compiled code. Being recorded changes an utterance's time by +2.0%.\n"
 
 
 @pytest.fixture
@@ -53,55 +68,71 @@ def made_up() -> profile.Profile:
     return profile.Profile("artifacts/cpu", 2, 2.0, 0.2, 0.204, 2, one * 2, kernels)
 
 
-def printed(by: str) -> str:
+@pytest.mark.parametrize(("by", "expected"), [("kernel", BY_KERNEL), ("operation", BY_OPERATION)])
+def test_table(by: str, expected: str) -> None:
     stream = io.StringIO()
     Console(file=stream, width=100).print(profile.table(made_up(), by))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+    assert [line.rstrip() for line in stream.getvalue().splitlines()] == expected.splitlines()
 
 
-def test_by_kernel() -> None:
-    assert printed("kernel") == (
-        "component, kernel   calls       ms   share   GFLOP/s   GB/s\n"
-        "────────────────────────────────────────────────────────────\n"
-    )
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Instead of measuring, remembers what is to be measured."""
+    asked: dict[str, object] = {}
+
+    class Silent:
+        def __init__(self, path: Path, threads: int | None) -> None:
+            asked.update(bundle=path, threads=threads)
+
+        def phonemize(self, text: str, voice: str) -> list[str]:
+            return [f"phonemes of {text}"]
+
+    def measure(synthesizer: object, parts: list[str], voice: str, repeat: int) -> profile.Profile:
+        asked.update(parts=parts, voice=voice, repeat=repeat)
+        return made_up()
+
+    monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", Silent)
+    monkeypatch.setattr(profile, "_measure", measure)
+    return asked
 
 
-def test_by_operation() -> None:
-    assert printed("operation") == ""
+def test_defaults(app: typer.Typer, asked: dict[str, object]) -> None:
+    result = CliRunner().invoke(app, ["profile"], catch_exceptions=False)
+    assert result.stdout.startswith(HEADING)
+    assert "  conv1d_44 " in result.stdout
+    assert result.stdout.endswith(CLOSING)
+    assert asked.pop("parts") == [profile._SENTENCE]
+    assert asked == {"bundle": Path("artifacts/cpu"), "threads": None, "voice": "af_heart", "repeat": 3}
 
 
-def test_around_the_table() -> None:
-    assert profile._heading(made_up()) == (
-        "artifacts/cpu, 2 threads: 2.00 s of speech in 200.0 ms (real-time factor 0.100)"
-    )
-    assert profile._closing(made_up()) == (
-        "Means of 2: 200.0 ms in compiled code. Being recorded changes an utterance's time by +2.0%."
-    )
-
-
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    bundle = write_bundle(tmp_path_factory.mktemp("profile") / "toy")
-    compile_into(bundle, "exact")
-    refresh(bundle)
-    return bundle
-
-
-def test_files(app: typer.Typer, toy: Path, tmp_path: Path) -> None:
-    words = ["profile", "--bundle", str(toy), "--phonemes", "abc.", "--repeat", "2", "--threads", "1"]
+def test_options(app: typer.Typer, asked: dict[str, object], tmp_path: Path) -> None:
+    words = ["profile", "--text", "Hi.", "--bundle", "elsewhere", "--threads", "1", "--voice", "am_adam"]
+    words += ["--repeat", "5", "--by", "operation"]
     words += ["--json", str(tmp_path / "p.json"), "--trace", str(tmp_path / "t.json")]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert result.exit_code == 0
-    for component in ("bert", "duration", "text_encoder", "f0n", "decoder"):
-        assert f"\n{component} " in result.stdout
+    assert result.stdout.splitlines()[1].startswith("operation ")
+    assert asked == {
+        "bundle": Path("elsewhere"),
+        "threads": 1,
+        "parts": ["phonemes of Hi."],
+        "voice": "am_adam",
+        "repeat": 5,
+    }
     told = json.loads((tmp_path / "p.json").read_text())
-    assert (told["bundle"], told["threads"], told["repeat"]) == (str(toy), 1, 2)
+    assert (told["bundle"], told["threads"], told["repeat"], told["plain_seconds"]) == (
+        "artifacts/cpu",
+        2,
+        2,
+        0.2,
+    )
+    assert [row["name"] for row in told["component"]] == ["decoder", "bert"]
+    assert len(told["kernel"]) == 6
+    assert told["kernel"][0]["gflops_per_second"] == pytest.approx(576)
     assert sum(row["share"] for row in told["kernel"]) == pytest.approx(1)
-    assert {row["component"] for row in told["component"]} == {row["component"] for row in told["kernel"]}
-    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    assert len(events) == 2 * sum(row["calls"] for row in told["kernel"])
+    assert len(json.loads((tmp_path / "t.json").read_text())["traceEvents"]) == 14
 
 
-def test_text_and_phonemes_at_once(toy: Path) -> None:
+def test_text_and_phonemes_at_once(asked: dict[str, object]) -> None:
     with pytest.raises(InputError, match="give one of them"):
-        profile.profile(text="a", phonemes="a", bundle=toy)
+        profile.profile(text="a", phonemes="a")
+    assert asked == {}

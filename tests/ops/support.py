@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,10 +14,15 @@ import pytest
 import torch
 import tvm
 import tvm_ffi
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 import kokoro_tvm.ops  # noqa: F401  (registers the operations)
 from kokoro_tvm.ops._semantic import Call, SemanticOp, registry
+from kokoro_tvm.ops.moments import slots
+from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.runtime.tvm_runtime import use_threads
 from kokoro_tvm.target import Machine, resolve, tvm_target
 
 # Every kernel is run as this machine would have it and as a CPU with 8 lanes and 16 registers would, where it
@@ -27,6 +32,8 @@ MACHINES: dict[str, Machine] = {"native": NATIVE}
 if "avx2" in NATIVE.required:
     MACHINES["avx2"] = resolve("x86-64-v3", None, ())
 ARM = resolve("generic", "aarch64-linux-gnu", ())
+
+THREADS = max(2, usable_cores())  # TVM's own choice is half as many as there are cores
 
 machines = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES.keys())
 
@@ -48,6 +55,9 @@ AXES: dict[str, dict[str, int]] = {
     "stft": {"x": 1, "y": 1},
     "upsample_pool": {"x": 1, "y": 1},
 }
+FILTERED = 5e-6
+"""What convolutions by minimal filtering may be off, relative to the largest result."""
+
 # Inputs that are as long as the result, not as the operation's first input.
 _LIKE_RESULT = {"residual", "noise"}
 
@@ -77,14 +87,63 @@ def run(
     leaves its arguments crashes, and pytest's fault handler names the test. Arguments are aligned to one
     element only.
     """
+    (result,) = _results(operation, tensors, attributes, dynamic, machine, guard)
+    return result
+
+
+def run_with_moments(
+    operation: str,
+    tensors: Tensors,
+    attributes: Attributes | None = None,
+    *,
+    dynamic: bool = True,
+    machine: Machine = NATIVE,
+    guard: str = "end",
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a kernel gives that is to leave the moments of its result behind: (result, moments)."""
+    result, left = _results(operation, tensors, attributes, dynamic, machine, guard, moments=True)
+    return result, left
+
+
+def prepared(
+    operation: str,
+    tensors: Tensors,
+    attributes: Attributes | None = None,
+    *,
+    dynamic: bool = True,
+    machine: Machine = NATIVE,
+    moments: bool = False,
+) -> tuple[Any, list[np.ndarray], list[np.ndarray]]:
+    """The compiled kernel, the arrays it takes (weights packed) and those it writes, full of NaN."""
     given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     full = _complete(operation, attributes or {})
-    extents = result_shape(operation, tensors, full)
-    function, packings = _kernel(operation, *_described(operation, given, full, extents, dynamic), machine)
+    extents = [result_shape(operation, tensors, full)]
+    shapes, told, result = _described(operation, given, full, extents[0], dynamic)
+    left = None
+    if moments:
+        extents.append((slots(extents[0][1]), 4, extents[0][2]))
+        left = ("moments_0" if dynamic else extents[1][0], *extents[1][1:])
+    function, packings = _kernel(operation, shapes, told, result, machine, left)
     arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in given.items()]
-    result = _guarded(np.full(extents, np.nan, np.float32), guard)
-    function(*(tvm_ffi.from_dlpack(_guarded(array, guard)) for array in arrays), tvm_ffi.from_dlpack(result))
-    return result.copy()
+    return function, arrays, [np.full(shape, np.nan, np.float32) for shape in extents]
+
+
+def _results(
+    operation: str,
+    tensors: Tensors,
+    attributes: Attributes | None,
+    dynamic: bool,
+    machine: Machine,
+    guard: str,
+    moments: bool = False,
+) -> list[np.ndarray]:
+    function, arrays, results = prepared(
+        operation, tensors, attributes, dynamic=dynamic, machine=machine, moments=moments
+    )
+    guarded = [_guarded(array, guard) for array in (*arrays, *results)]
+    use_threads(THREADS)
+    function(*map(tvm_ffi.from_dlpack, guarded))
+    return [array.copy() for array in guarded[len(arrays) :]]
 
 
 def reference(operation: str, tensors: Tensors, attributes: Attributes | None = None) -> np.ndarray:
@@ -198,14 +257,18 @@ def prim_func(
     attributes: tuple[tuple[str, Any], ...],
     extents: tuple[int | str, ...],
     machine: Machine = NATIVE,
+    moments: tuple[int | str, ...] | None = None,
 ) -> Any:
     """An operation's kernel as TIR."""
-    return registry()[operation].kernel(Call(dict(shapes), dict(attributes), extents, machine.features))
+    call = Call(dict(shapes), dict(attributes), extents, machine.features, moments)
+    return registry()[operation].kernel(call)
 
 
 @cache
-def _kernel(operation: str, shapes: Any, attributes: Any, extents: Any, machine: Machine) -> tuple[Any, Any]:
-    function = prim_func(operation, shapes, attributes, extents, machine)
+def _kernel(
+    operation: str, shapes: Any, attributes: Any, extents: Any, machine: Machine, moments: Any
+) -> tuple[Any, Any]:
+    function = prim_func(operation, shapes, attributes, extents, machine, moments)
     library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
     call = Call(dict(shapes), dict(attributes), extents, machine.features)
     return library[function.attrs["global_symbol"]], registry()[operation].packings(call)
@@ -260,7 +323,17 @@ def _differences(got: np.ndarray, want: np.ndarray) -> str:
     return f"{len(differing)} of {got.size} values differ, first at {at}: {got[at]!r} instead of {want[at]!r}"
 
 
-def lengths(most: int) -> Iterator[int]:
-    """Lengths where something may end: vectors, tiles and blocks of every width, and their neighbours."""
-    edges = {1, 2, 3, 4, 8, 16, 24, 32, 64, 96, 128, 192, 256, 384, 512, 640}
-    return iter(sorted({n + d for n in edges for d in (-1, 0, 1) if 1 <= n + d <= most}))
+def every_length(holds: Callable[[int], None], most: int, shortest: int = 1) -> None:
+    """`holds(steps)` for the lengths up to 70 one by one, where vectors, tiles and blocks of some width end,
+    and for random ones."""
+    ends = {96, 128, 192, 256, 384, 512, 640, 1024, 1280}
+    edges = {end + d for end in ends for d in (-1, 0, 1)}
+    for steps in (*range(shortest, min(most, 70) + 1), *sorted(e for e in edges if shortest <= e <= most)):
+        holds(steps)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(shortest, most))
+    def random_ones(steps: int) -> None:
+        holds(steps)
+
+    random_ones()

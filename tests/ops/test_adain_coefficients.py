@@ -6,28 +6,41 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kokoro_tvm import ops
 from kokoro_tvm.target import Machine
 
-from .support import check, check_masked, machines, random, reference, run
+from .support import assert_near, check, machines, random, reference, run
 
 CHANNELS = 21
 
 
-def tensors(steps: int, mean: float = 0.0, spread: float = 1.0) -> dict[str, torch.Tensor | None]:
+def steps_of(steps: int, mean: float = 0.0, spread: float = 1.0) -> torch.Tensor:
+    return random(1, steps, CHANNELS) * spread + mean
+
+
+def tensors(x: torch.Tensor, machine: Machine | None = None) -> dict[str, torch.Tensor | None]:
+    """With the moments of x as the kernel for a machine takes them, or else the reference, in float64."""
+    taken = run("moments", {"x": x}, machine=machine) if machine else ops.moments(x.double()).numpy()
     return {
-        "x": random(1, CHANNELS, steps) * spread + mean,
+        "moments": torch.from_numpy(taken),
         "style": random(1, 2 * CHANNELS, seed=2),
         "weight": random(CHANNELS, seed=3),
         "bias": random(CHANNELS, seed=4),
     }
 
 
-def apply(coefficients: np.ndarray, given_tensors: dict[str, torch.Tensor | None]) -> np.ndarray:
-    """The normalised rows, in float64."""
-    x = given_tensors["x"]
-    assert x is not None
-    mean, scale, shift = coefficients.astype(np.float64)[..., None]
-    return (x.numpy()[0] - mean) * scale + shift
+def both(
+    x: torch.Tensor, machine: Machine, attributes: dict[str, float] | None = None, dynamic: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the two kernels make of x, and what the two references do in float64."""
+    got = run("adain_coefficients", tensors(x, machine), attributes, machine=machine, dynamic=dynamic)
+    return got, reference("adain_coefficients", tensors(x), attributes)
+
+
+def apply(coefficients: np.ndarray, x: torch.Tensor) -> np.ndarray:
+    """The normalised channels, in float64."""
+    mean, scale, shift = coefficients.astype(np.float64)
+    return (x.double().numpy()[0] - mean) * scale + shift
 
 
 @machines
@@ -35,12 +48,14 @@ def test_every_length(machine: Machine) -> None:
     @settings(max_examples=25, deadline=None)
     @given(st.integers(2, 3000))
     @example(2)
+    @example(256)
+    @example(257)
     @example(1024)
     @example(1025)
     def holds(steps: int) -> None:
-        got = run("adain_coefficients", tensors(steps), machine=machine)
-        want = reference("adain_coefficients", tensors(steps))
-        normalised, truth = (apply(coefficients, tensors(steps)) for coefficients in (got, want))
+        x = steps_of(steps)
+        got, want = both(x, machine)
+        normalised, truth = apply(got, x), apply(want, x)
         assert np.abs(normalised - truth).max() <= 1e-6 * np.abs(truth).max()
         assert np.abs(got[1] - want[1]).max() <= 1e-6 * np.abs(want[1]).max()
 
@@ -49,7 +64,7 @@ def test_every_length(machine: Machine) -> None:
 
 @machines
 def test_one_step_has_no_variance(machine: Machine) -> None:
-    check("adain_coefficients", tensors(1), machine=machine)
+    assert_near(*both(steps_of(1), machine))
 
 
 @machines
@@ -61,25 +76,42 @@ def test_large_means_and_tiny_spreads(ratio: float, steps: int, machine: Machine
     E[x^2] - E[x]^2 would be all rounding error here, and negative now and then; a mean summed in float32 is
     off by more than the spread.
     """
-    given_tensors = tensors(steps, mean=ratio, spread=1.0)
-    got = run("adain_coefficients", given_tensors, machine=machine)
-    want = reference("adain_coefficients", given_tensors)
+    x = steps_of(steps, mean=ratio, spread=1.0)
+    got, want = both(x, machine)
     assert np.abs(got[1] / want[1] - 1).max() <= 1e-6
-    normalised, truth = (apply(coefficients, given_tensors) for coefficients in (got, want))
+    normalised, truth = apply(got, x), apply(want, x)
     assert np.abs(normalised - truth).max() <= 2e-6 * np.abs(truth).max()
 
 
 @machines
-def test_constant_rows_become_the_shift(machine: Machine) -> None:
-    given_tensors = tensors(777) | {"x": torch.full((1, CHANNELS, 777), 1234.567)}
-    got = check("adain_coefficients", given_tensors, machine=machine)
-    want = reference("adain_coefficients", given_tensors)
-    np.testing.assert_allclose(apply(got, given_tensors), apply(want, given_tensors), rtol=1e-6)
+def test_constant_channels_become_the_shift(machine: Machine) -> None:
+    x = torch.full((1, 777, CHANNELS), 1234.567)
+    got, want = both(x, machine)
+    assert_near(got, want)
+    np.testing.assert_allclose(apply(got, x), apply(want, x), rtol=1e-6)
+
+
+@machines
+@pytest.mark.parametrize("slots", [1, 2, 7, 60])
+def test_empty_slots_count_for_nothing(slots: int, machine: Machine) -> None:
+    """Whatever stands in them; and blocks may be of any length."""
+    taken = torch.zeros(slots, 4, CHANNELS)
+    full = tensors(steps_of(300), machine)["moments"]
+    assert full is not None
+    used = torch.arange(slots) % 2 == 0
+    taken[used] = full[: int(used.sum())] if slots < 4 else full[:1]
+    given_tensors = tensors(steps_of(1)) | {"moments": taken.clone()}
+    want = run("adain_coefficients", given_tensors, machine=machine)
+    taken[:, :3][~used] = torch.nan
+    got = run("adain_coefficients", given_tensors | {"moments": taken}, machine=machine)
+    assert got.tobytes() == want.tobytes()
+    assert np.isfinite(got).all()
 
 
 @machines
 def test_masked(machine: Machine) -> None:
-    given_tensors = tensors(1500)
+    """The moments of a valid part give, to the last bit, the coefficients of that part alone."""
+    x = steps_of(1500)
 
     @settings(max_examples=20, deadline=None)
     @given(st.integers(1, 1500))
@@ -87,12 +119,20 @@ def test_masked(machine: Machine) -> None:
     @example(1024)
     @example(1500)
     def holds(length: int) -> None:
-        check_masked("adain_coefficients", given_tensors, length=length, machine=machine)
+        want = run("adain_coefficients", tensors(x[:, :length].contiguous(), machine), machine=machine)
+        filled = x.clone()
+        filled[:, length:] = torch.nan
+        masked = {"x": filled, "length": torch.tensor([length])}
+        taken = torch.from_numpy(run("moments", masked, dynamic=False, machine=machine))
+        given_tensors = tensors(steps_of(1)) | {"moments": taken}
+        got = run("adain_coefficients", given_tensors, dynamic=False, machine=machine)
+        assert got.tobytes() == want.tobytes()
 
     holds()
 
 
 def test_eps() -> None:
-    given_tensors = tensors(50, spread=1e-3)
+    given_tensors = tensors(steps_of(50, spread=1e-3).float())
+    given_tensors["moments"] = given_tensors["moments"].float()  # type: ignore[union-attr]
     check("adain_coefficients", given_tensors, {"eps": 1e-2})
     check("adain_coefficients", given_tensors, {"eps": 1e-5}, dynamic=False)

@@ -10,15 +10,15 @@ from kokoro_tvm.target import Machine
 
 from .support import check, check_masked, machines, random
 
-HEADS, SIZE = 3, 7
+HEADS, SIZE = 3, 21
 
 
 def tensors(steps: int, sharpness: float = 1.0) -> dict[str, torch.Tensor | None]:
     channels = HEADS * SIZE
     return {
-        "query": random(1, channels, steps) * sharpness,
-        "key": random(1, channels, steps, seed=2),
-        "value": random(1, channels, steps, seed=3),
+        "query": random(1, steps, channels) * sharpness,
+        "key": random(1, steps, channels, seed=2),
+        "value": random(1, steps, channels, seed=3),
     }
 
 
@@ -54,7 +54,7 @@ def test_far_below_the_largest_score(machine: Machine) -> None:
     """A common offset of the scores cancels, however large."""
     given_tensors = tensors(20)
     given_tensors["key"] = torch.cat(
-        [given_tensors["key"][..., :19] - 100, given_tensors["key"][..., 19:]], -1
+        [given_tensors["key"][:, :19] - 100, given_tensors["key"][:, 19:]], 1
     )  # type: ignore[index]
     check("attention", given_tensors, {"heads": HEADS}, machine=machine, tolerance=1e-4)
 
@@ -62,7 +62,7 @@ def test_far_below_the_largest_score(machine: Machine) -> None:
 @machines
 @pytest.mark.parametrize("heads", [1, 12])
 def test_heads(heads: int, machine: Machine) -> None:
-    given_tensors = {n: random(1, heads * 4, 70, seed=i) for i, n in enumerate(("query", "key", "value"))}
+    given_tensors = {n: random(1, 70, heads * 4, seed=i) for i, n in enumerate(("query", "key", "value"))}
     check("attention", given_tensors, {"heads": heads}, machine=machine)
 
 

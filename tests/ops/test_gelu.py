@@ -15,7 +15,7 @@ def test_every_length(machine: Machine) -> None:
     @settings(max_examples=30, deadline=None)
     @given(st.integers(1, 700))
     def holds(steps: int) -> None:
-        check("gelu", {"x": random(1, 5, steps) * 3}, machine=machine, tolerance=5e-7)
+        check("gelu", {"x": random(1, steps, 21) * 3}, machine=machine, tolerance=5e-7)
 
     holds()
 
@@ -28,5 +28,5 @@ def test_far_from_zero(machine: Machine) -> None:
 
 
 def test_static_shape() -> None:
-    x = random(1, 3, 37)
+    x = random(1, 37, 3)
     assert check("gelu", {"x": x}, dynamic=False).tobytes() == run("gelu", {"x": x}).tobytes()

@@ -14,7 +14,7 @@ CHANNELS = 21
 
 def tensors(steps: int, mean: float = 0.0, spread: float = 1.0) -> dict[str, torch.Tensor | None]:
     return {
-        "x": random(1, CHANNELS, steps) * spread + mean,
+        "x": random(1, steps, CHANNELS) * spread + mean,
         "weight": random(CHANNELS, seed=2),
         "bias": random(CHANNELS, seed=3),
     }

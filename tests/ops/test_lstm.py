@@ -16,7 +16,7 @@ from .support import check, check_masked, machines, prim_func, random, run
 def tensors(hidden: int, steps: int) -> dict[str, torch.Tensor | None]:
     made: dict[str, torch.Tensor | None] = {}
     for i, name in enumerate(("forward", "backward")):
-        made[name] = random(1, 4 * hidden, steps, seed=i)
+        made[name] = random(1, steps, 4 * hidden, seed=i)
     for i, name in enumerate(("forward", "backward")):
         made[f"weight_{name}"] = random(4 * hidden, hidden, seed=10 + i) / hidden**0.5
         made[f"bias_{name}"] = random(4 * hidden, seed=20 + i)
@@ -75,12 +75,12 @@ def test_backward_starts_at_the_last_valid_step() -> None:
     for length in (1, 4, 9):
         masked = run("lstm", given_tensors | {"length": torch.tensor([length])}, dynamic=False)
         one = {
-            n: t[..., length - 1 : length] if n in ("forward", "backward") else t
+            n: t[:, length - 1 : length] if n in ("forward", "backward") else t
             for n, t in given_tensors.items()
         }
         alone = run("lstm", {n: t.contiguous() for n, t in one.items()})
-        assert np.array_equal(masked[0, 8:, length - 1], alone[0, 8:, 0])
-        assert np.array_equal(masked[0, :8, :length], whole[0, :8, :length])
+        assert np.array_equal(masked[0, length - 1, 8:], alone[0, 0, 8:])
+        assert np.array_equal(masked[0, :length, :8], whole[0, :length, :8])
 
 
 def test_directions_are_mirror_images() -> None:
@@ -89,10 +89,10 @@ def test_directions_are_mirror_images() -> None:
         mirrored = given_tensors[name]
         assert mirrored is not None
         given_tensors[name.replace("forward", "backward")] = (
-            mirrored.flip(-1).contiguous() if name == "forward" else mirrored
+            mirrored.flip(1).contiguous() if name == "forward" else mirrored
         )
     got = run("lstm", given_tensors)
-    assert np.array_equal(got[0, :8], got[0, 8:, ::-1])
+    assert np.array_equal(got[0, :, :8], got[0, ::-1, 8:])
 
 
 def test_static_shape() -> None:
@@ -101,12 +101,12 @@ def test_static_shape() -> None:
 
 def test_code_does_not_grow_with_the_length() -> None:
     def text(steps: int | str, length: bool) -> list[str]:
-        shapes: dict[str, tuple[int | str, ...]] = {"forward": (1, 128, steps), "backward": (1, 128, steps)}
+        shapes: dict[str, tuple[int | str, ...]] = {"forward": (1, steps, 128), "backward": (1, steps, 128)}
         for name in ("forward", "backward"):
             shapes |= {f"weight_{name}": (128, 32), f"bias_{name}": (128,)}
         if length:
             shapes["length"] = (1,)
-        function = prim_func("lstm", tuple(shapes.items()), (), (1, 64, steps))
+        function = prim_func("lstm", tuple(shapes.items()), (), (1, steps, 64))
         return re.sub(r"\d+", "#", str(function)).splitlines()
 
     for masked in (False, True):

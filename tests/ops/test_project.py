@@ -12,7 +12,7 @@ from .support import check_masked, machines, random, reference, run
 
 def tensors(steps: int, channels: int = 21) -> dict[str, torch.Tensor | None]:
     return {
-        "x": random(1, channels, steps),
+        "x": random(1, steps, channels),
         "weight": random(1, channels, 1, seed=2),
         "bias": random(1, seed=3),
     }

@@ -9,12 +9,12 @@ from kokoro_tvm.target import Machine
 
 from .support import check, check_masked, machines, random, run
 
-CHANNELS = 7
+CHANNELS = 21
 
 
 def tensors(steps: int, norm: bool = True) -> dict[str, torch.Tensor | None]:
     return {
-        "x": random(1, CHANNELS, steps),
+        "x": random(1, steps, CHANNELS),
         "weight": random(CHANNELS, 1, 3, seed=2),
         "bias": random(CHANNELS, seed=3),
         "norm": random(3, CHANNELS, seed=4) if norm else None,

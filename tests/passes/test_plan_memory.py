@@ -1,9 +1,20 @@
 from __future__ import annotations
 
-import pytest
-from lowering import lowered
+import itertools
+from types import SimpleNamespace
+from typing import Any
 
-from .support import operators
+import pytest
+import tvm
+from hypothesis import given
+from hypothesis import strategies as st
+from lowering import lowered
+from tvm import relax
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.passes import plan_memory
+
+from .support import calls, operators
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
@@ -17,6 +28,80 @@ def test_every_allocation_is_explicit_and_freed(policy: str) -> None:
     assert found["relax.memory.kill_tensor"] >= found["relax.memory.alloc_tensor"] - 2  # two are returned
 
 
-def test_static_shapes_reuse_storage() -> None:
-    found = operators(lowered("duration", "masked")[1]["plan_memory"], "duration")
-    assert found["relax.memory.alloc_storage"] < found["relax.memory.alloc_tensor"]
+@pytest.mark.parametrize("policy", ["exact", "masked"])
+def test_tensors_of_different_size_share_storage(policy: str) -> None:
+    module = lowered("decoder", policy)[1]["plan_memory"]
+    sizes = {
+        str(call.args[2]) for call in calls(module, "decoder") if call.op == _op("relax.memory.alloc_tensor")
+    }
+    assert operators(module, "decoder")["relax.memory.alloc_storage"] < len(sizes)
+
+
+@pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
+def test_nothing_is_read_after_its_storage_went_to_another(component: str) -> None:
+    """Followed through the finished function, other names of a tensor (views, tuples) included."""
+    function = lowered(component, "exact")[1]["plan_memory"][f"{component}_forward"]
+    where: dict[Any, set[Any]] = {}  # variable -> the storages its memory lies in
+    lost: set[Any] = set()
+    taken = 0
+    for binding in (b for block in function.body.blocks for b in block.bindings):
+        value = binding.value
+        if isinstance(value, relax.Call) and value.op == _op("relax.memory.alloc_tensor"):
+            storage = value.args[0]
+            lost |= {variable for variable, storages in where.items() if storage in storages}
+            where[binding.var] = {storage}
+            taken += 1
+        elif not (isinstance(value, relax.Call) and value.op == _op("relax.memory.kill_tensor")):
+            used = set(relax.analysis.free_vars(value))
+            assert not used & lost
+            if not (isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)):
+                where[binding.var] = {storage for variable in used for storage in where.get(variable, ())}
+    assert taken > 5
+    assert lost
+    assert not set(relax.analysis.free_vars(function.body.body)) & lost
+
+
+LENGTH = tvm.tirx.Var("n", "int64")
+TENSORS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(1, 9), st.integers(0, 20), st.integers(0, 8)), min_size=1
+)
+
+
+@given(TENSORS)
+def test_every_tensor_fits_and_has_its_storage_alone(told: list[tuple[int, int, int, int]]) -> None:
+    """Sizes are `slope * n + offset` bytes, lives an interval of bindings."""
+    variable = relax.Var("x", relax.TensorType([LENGTH], "float32"))
+    lengths = plan_memory._Lengths(relax.Function([variable], variable, variable.ty))
+    tensors = []
+    for slope, offset, first, duration in told:
+        size = LENGTH * slope + offset
+        tensors.append(plan_memory._Tensor(None, size, lengths.typical(size), first, first + duration))
+    slots = plan_memory._shared(tensors, lengths)
+    assert sorted(map(id, tensors)) == sorted(id(t) for slot in slots for t in slot.tensors)
+    for slot in slots:
+        lives = sorted((t.first, t.last) for t in slot.tensors)
+        assert all(before[1] < after[0] for before, after in itertools.pairwise(lives))
+        for length in (1, 2, 1 << 20):
+            sizes = [_at(t.size, length) for t in slot.tensors]
+            assert max(sizes) == sizes[0]
+
+
+def test_branches_are_refused() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4,), "float32"))
+    condition = relax.Var("condition", relax.TensorType((), "bool"))
+    with builder.function("bert_forward", [x, condition]):
+        builder.emit_func_output(builder.emit(relax.If(condition, x, x)))
+    context = SimpleNamespace(component="bert", target=tvm.target.Target({"kind": "llvm"}))
+    with pytest.raises(BuildError, match="bert_forward branches"):
+        plan_memory.apply(builder.get(), context)  # type: ignore[arg-type]
+
+
+def _op(name: str) -> Any:
+    return tvm.ir.Op.get(name)
+
+
+def _at(size: Any, length: int) -> int:
+    analyzer = tvm.sym.Analyzer()
+    analyzer.bind(LENGTH, tvm.tirx.const(length, "int64"))
+    return int(analyzer.simplify(size))

@@ -63,7 +63,7 @@ def test_a_weight_wanted_in_two_packings_is_refused() -> None:
 def test_a_weight_wanted_packed_and_as_it_is_is_refused() -> None:
     def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         pooled = ops.upsample_pool(x, w["a"], w["b"])
-        return pooled, ops.conv1d(x[:, :1], w["a"], padding=1)
+        return pooled, ops.conv1d(x[..., :1], w["a"], padding=1)
 
     with pytest.raises(BuildError, match="small: used both packed and as they are: p_a"):
         lower_small(forward, {"a": (4, 1, 3), "b": (4,)})

@@ -49,10 +49,10 @@ def assert_same(got: Tensor, want: Tensor, tolerance: float | None = None) -> No
 
 
 def tails(x: Tensor, length: int) -> Iterator[Tensor]:
-    """`x` (..., T) with nothing changed before `length` and NaN, 1e30 or other numbers from there on."""
+    """`x` (1, T, ...) with nothing changed before `length` and NaN, 1e30 or other numbers from there on."""
     for fill in (torch.nan, 1e30, None):
         y = x.clone()
-        y[..., length:] = random(*y[..., length:].shape, dtype=x.dtype, seed=9) if fill is None else fill
+        y[:, length:] = random(*y[:, length:].shape, dtype=x.dtype, seed=9) if fill is None else fill
         yield y
 
 
@@ -66,18 +66,18 @@ def assert_masked(
     """The valid part of `run(*inputs, length)` is what `run` gives for the valid inputs alone,
     to the last bit whatever stands in the tails.
 
-    The last axis of every input is a multiple of the first one's, that of results `factor` times it, `plus`.
+    Time is axis 1: of every input it is a multiple of the first one's, of results `factor` times that, `plus`.
     """
-    steps = inputs[0].shape[-1]
-    cut = [x[..., : x.shape[-1] // steps * length] for x in inputs]
+    steps = inputs[0].shape[1]
+    cut = [x[:, : x.shape[1] // steps * length] for x in inputs]
     alone = _all(run(*cut, None))
     valid = length * factor + plus
     marker = torch.tensor([length])
     seen: list[list[Tensor]] = []
-    for tail in zip(*(tails(x, x.shape[-1] // steps * length) for x in inputs), strict=True):
+    for tail in zip(*(tails(x, x.shape[1] // steps * length) for x in inputs), strict=True):
         results = _all(run(*tail, marker))
-        assert all(r.shape[-1] == steps * factor + plus for r in results)
-        seen.append([r[..., :valid] for r in results])
+        assert all(r.shape[1] == steps * factor + plus for r in results)
+        seen.append([r[:, :valid] for r in results])
     for results in seen:
         for result, first, want in zip(results, seen[0], alone, strict=True):
             assert torch.equal(result, first)

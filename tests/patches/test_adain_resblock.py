@@ -25,9 +25,9 @@ def make(outputs: int, upsample: object) -> nn.Module:
 @pytest.mark.parametrize("steps", [2, 3, 17])
 def test_same_as_stock(dtype: torch.dtype, outputs: int, upsample: object, steps: int) -> None:
     module = stock(partial(make, outputs, upsample), dtype)
-    x, style = random(1, 6, steps, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
+    x, style = random(1, steps, 6, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
     with patched([], module, dtype):
-        want = module(x, style)
+        want = module(x.transpose(1, 2), style).transpose(1, 2)
     with patched(PATCHES, module, dtype):
         assert_same(module(x, style), want)
 
@@ -40,13 +40,13 @@ def test_masked(dtype: torch.dtype, outputs: int, upsample: object, length: int)
     style = random(1, STYLE, dtype=dtype, seed=2)
     factor = 1 if upsample == "none" else 2
     with patched(PATCHES, module, dtype):
-        assert_masked(lambda x, n: module(x, style, n), [random(1, 6, 7, dtype=dtype)], length, factor)
+        assert_masked(lambda x, n: module(x, style, n), [random(1, 7, 6, dtype=dtype)], length, factor)
 
 
 def test_variance_is_centred() -> None:
     """A mean of a thousand spreads: E[x^2] - E[x]^2 in float32 keeps no digit of the variance."""
     module = stock(partial(make, 6, "none"), torch.float32)
-    spread = random(1, 6, 50, dtype=torch.float32)
+    spread = random(1, 50, 6, dtype=torch.float32)
     x = (spread + 1000).double()
     style = random(1, STYLE, dtype=torch.float64, seed=2)
     with patched(PATCHES, module, torch.float32):

@@ -34,7 +34,7 @@ def tokens(steps: int) -> torch.Tensor:
 def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
     module = stock(make, dtype)
     ids = tokens(steps)
-    want = module(ids, attention_mask=torch.ones(1, steps, dtype=torch.int32)).transpose(1, 2)
+    want = module(ids, attention_mask=torch.ones(1, steps, dtype=torch.int32))
     with patched(["albert"], module, dtype):
         assert_same(module(ids), want)
 
@@ -42,7 +42,7 @@ def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
 def test_groups_and_inner_layers_run_in_stock_order() -> None:
     module = stock(lambda: make(num_hidden_layers=5, num_hidden_groups=2, inner_group_num=2), torch.float64)
     ids = tokens(4)
-    want = module(ids, attention_mask=torch.ones(1, 4, dtype=torch.int32)).transpose(1, 2)
+    want = module(ids, attention_mask=torch.ones(1, 4, dtype=torch.int32))
     with patched(["albert"], module, torch.float64):
         assert_same(module(ids), want)
 
@@ -57,7 +57,7 @@ def test_masked(dtype: torch.dtype, length: int) -> None:
         results = []
         for filler in (0, 19):
             ids[:, length:] = filler
-            results.append(module(ids, torch.tensor([length]))[..., :length])
+            results.append(module(ids, torch.tensor([length]))[:, :length])
     assert torch.equal(*results)
     assert_same(results[0], want)
 

@@ -49,8 +49,8 @@ def build(dtype: torch.dtype) -> nn.Module:
 def inputs(frames: int, dtype: torch.dtype) -> list[torch.Tensor]:
     f0 = 150 + 50 * torch.sin(torch.arange(2 * frames, dtype=dtype))[None]
     f0[:, 1:3] = 0
-    noise = random(1, 9, SAMPLES * frames, dtype=dtype, seed=3)
-    return [random(1, CHANNELS, frames, dtype=dtype), f0, random(1, 2 * frames, dtype=dtype, seed=4), noise]
+    noise = random(1, SAMPLES * frames, 9, dtype=dtype, seed=3)
+    return [random(1, frames, CHANNELS, dtype=dtype), f0, random(1, 2 * frames, dtype=dtype, seed=4), noise]
 
 
 @pytest.mark.parametrize("frames", [2, 3, 6])
@@ -59,12 +59,11 @@ def test_same_as_stock(frames: int) -> None:
     decoder = build(dtype)
     asr, f0, n, noise = inputs(frames, dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
-    noise = noise.transpose(1, 2)
     stft = decoder.generator.stft
     with patched([], decoder, dtype), GivenNoise(noise), plus_pi(stft), torch.random.fork_rng(devices=[]):
-        want = decoder(asr, f0, n, style).squeeze(1)
+        want = decoder(asr.transpose(1, 2), f0, n, style).squeeze(1)
     with patched(PATCHES, decoder, dtype), plus_pi(stft):
-        assert_same(decoder(asr, f0, n, style, noise), want, tolerance=1e-6)
+        assert_same(decoder(asr.transpose(1, 2), f0, n, style, noise), want, tolerance=1e-6)
 
 
 @DTYPES
@@ -74,7 +73,7 @@ def test_masked(dtype: torch.dtype, length: int) -> None:
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, decoder, dtype):
         assert_masked(
-            lambda asr, f0, n, noise, length: decoder(asr, f0, n, style, noise.transpose(1, 2), length),
+            lambda asr, f0, n, noise, length: decoder(asr.transpose(1, 2), f0, n, style, noise, length),
             inputs(3, dtype),
             length,
             factor=SAMPLES,

@@ -19,10 +19,10 @@ def make() -> nn.Module:
 @pytest.mark.parametrize("steps", [1, 2, 17])
 def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
     module = stock(make, dtype)
-    x, style = random(1, 8, steps, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
+    x, style = random(1, steps, 8, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
     lengths, mask = torch.tensor([steps]), torch.zeros(1, steps, dtype=torch.bool)
     with patched([], module, dtype):
-        want = module(x, style, lengths, mask).transpose(1, 2)
+        want = module(x.transpose(1, 2), style, lengths, mask)
     with patched(PATCHES, module, dtype):
         assert_same(module(x, style), want)
 
@@ -33,4 +33,4 @@ def test_masked(dtype: torch.dtype, length: int) -> None:
     module = stock(make, dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, module, dtype):
-        assert_masked(lambda x, n: module(x, style, n), [random(1, 8, 7, dtype=dtype)], length)
+        assert_masked(lambda x, n: module(x, style, n), [random(1, 7, 8, dtype=dtype)], length)

@@ -19,11 +19,11 @@ def make() -> nn.Module:
 @pytest.mark.parametrize("steps", [2, 3, 17])
 def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
     module = stock(make, dtype)
-    x, style = random(1, 8 + STYLE, steps, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
+    x, style = random(1, steps, 8 + STYLE, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
     with patched([], module, dtype):
-        wants = module.F0Ntrain(x, style)
+        wants = module.F0Ntrain(x.transpose(1, 2), style)
     with patched(PATCHES, module, dtype):
-        for got, want in zip(module.F0Ntrain(x, style), wants, strict=True):
+        for got, want in zip(module.F0Ntrain(x.transpose(1, 2), style), wants, strict=True):
             assert_same(got, want)
 
 
@@ -32,6 +32,6 @@ def test_same_as_stock(dtype: torch.dtype, steps: int) -> None:
 def test_masked(dtype: torch.dtype, length: int) -> None:
     module = stock(make, dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
-    x = random(1, 8 + STYLE, 9, dtype=dtype)
+    x = random(1, 9, 8 + STYLE, dtype=dtype)
     with patched(PATCHES, module, dtype):
-        assert_masked(lambda x, n: module.F0Ntrain(x, style, n), [x], length, factor=2)
+        assert_masked(lambda x, n: module.F0Ntrain(x.transpose(1, 2), style, n), [x], length, factor=2)

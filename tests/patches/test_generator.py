@@ -29,7 +29,7 @@ def generator(dtype: torch.dtype) -> nn.Module:
 def inputs(steps: int, dtype: torch.dtype) -> list[torch.Tensor]:
     f0 = 150 + 50 * torch.sin(torch.arange(steps, dtype=dtype))[None]
     f0[:, 1:2] = 0
-    return [random(1, 8, steps, dtype=dtype), f0, random(1, 9, steps * SAMPLES, dtype=dtype, seed=3)]
+    return [random(1, steps, 8, dtype=dtype), f0, random(1, steps * SAMPLES, 9, dtype=dtype, seed=3)]
 
 
 @pytest.mark.parametrize("steps", [2, 3, 8])
@@ -39,14 +39,13 @@ def test_same_as_stock(steps: int) -> None:
     module = generator(dtype)
     x, f0, noise = inputs(steps, dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
-    noise = noise.transpose(1, 2)
     with (
         patched([], module, dtype),
         GivenNoise(noise),
         plus_pi(module.stft),
         torch.random.fork_rng(devices=[]),
     ):
-        want = module(x, style, f0).squeeze(1)
+        want = module(x.transpose(1, 2), style, f0).squeeze(1)
     with patched(PATCHES, module, dtype), plus_pi(module.stft):
         assert_same(module(x, style, f0, noise), want, tolerance=1e-6)
 
@@ -58,7 +57,7 @@ def test_masked(dtype: torch.dtype, length: int) -> None:
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, module, dtype):
         assert_masked(
-            lambda x, f0, noise, n: module(x, style, f0, noise.transpose(1, 2), n),
+            lambda x, f0, noise, n: module(x, style, f0, noise, n),
             inputs(4, dtype),
             length,
             SAMPLES,
@@ -69,4 +68,4 @@ def test_other_upsampling_is_refused() -> None:
     module = stock(lambda: make(taps=10), torch.float32)
     x, f0, noise = inputs(2, torch.float32)
     with patched(PATCHES, module, torch.float32), pytest.raises(BuildError, match="not 10 taps, stride 6"):
-        module(x, random(1, STYLE, dtype=torch.float32), f0, noise.transpose(1, 2))
+        module(x, random(1, STYLE, dtype=torch.float32), f0, noise)

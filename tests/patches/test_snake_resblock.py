@@ -22,8 +22,8 @@ def make(taps: int) -> nn.Module:
 @pytest.mark.parametrize("steps", [2, 9, 40])
 def test_same_as_stock(dtype: torch.dtype, taps: int, steps: int) -> None:
     module = stock(partial(make, taps), dtype)
-    x, style = random(1, 6, steps, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
-    want = module(x, style)
+    x, style = random(1, steps, 6, dtype=dtype), random(1, STYLE, dtype=dtype, seed=2)
+    want = module(x.transpose(1, 2), style).transpose(1, 2)
     with patched(PATCHES, module, dtype):
         assert_same(module(x, style), want)
         assert_same(module(x, style, None, gain=0.25), want * 0.25)
@@ -35,4 +35,4 @@ def test_masked(dtype: torch.dtype, length: int) -> None:
     module = stock(partial(make, 7), dtype)
     style = random(1, STYLE, dtype=dtype, seed=2)
     with patched(PATCHES, module, dtype):
-        assert_masked(lambda x, n: module(x, style, n), [random(1, 6, 20, dtype=dtype)], length)
+        assert_masked(lambda x, n: module(x, style, n), [random(1, 20, 6, dtype=dtype)], length)

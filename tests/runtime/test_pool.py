@@ -92,7 +92,9 @@ assert np.array_equal(tts.from_phonemes("abc.").audio, audio)
 
 
 @LINUX
-@pytest.mark.parametrize("code", [SPEAKERS, FORK], ids=["many speakers, one pool", "a forked child has its own"])
+@pytest.mark.parametrize(
+    "code", [SPEAKERS, FORK], ids=["many speakers, one pool", "a forked child has its own"]
+)
 def test_in_a_process_of_its_own(compiled: Callable[[str], Path], code: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code, str(compiled("exact"))], capture_output=True, text=True, timeout=60

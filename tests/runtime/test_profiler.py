@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,17 +11,18 @@ import numpy as np
 import pytest
 from toy_bundle import CHANNELS, compile_library, refresh
 
+from kokoro_tvm.cli.profile import _measure
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime._node import Node
 from kokoro_tvm.runtime.bundle import COMPONENTS
 from kokoro_tvm.runtime.kernels import Kernel, read_kernels
-from kokoro_tvm.runtime.profiler import Call, recorded, summarize, trace_events
+from kokoro_tvm.runtime.profiler import Call, _observer, recorded, summarize, trace_events
 from kokoro_tvm.runtime.session import Session
 
 KERNELS = {
     ("bert", "bert_linear_1"): Kernel("linear", 100.0),
-    ("bert", "bert_attention_2"): Kernel("attention", 10.0, 2.0),
+    ("bert", "bert_attention_2"): Kernel("attention", 30.0),
     ("f0n", "f0n_linear_0"): Kernel("linear", 50.0),
 }
 CALLS = [
@@ -84,33 +86,47 @@ def test_trace() -> None:
     assert trace_events([])["traceEvents"] == []
 
 
-def test_kernels_of_a_manifest() -> None:
+def test_table_of_a_library() -> None:
     told = {
-        "kernels": {
-            "a": {"operation": "conv1d", "attributes": {"dilation": 3}, "flops_per_step": 12},
-            "b": {"operation": "attention", "flops_per_step": 1.5, "flops_per_step_squared": 2},
-            "c": {"operation": "take"},
-        }
+        "a": {"operation": "conv1d", "flops_per_step": 12, "results": 2},
+        "b": {"operation": "linear", "flops_per_step": 1.5},
+        "c": {"operation": "take", "flops_per_step": None},
     }
-    kernels = read_kernels(Node(told, "manifest"))
-    assert kernels == {"a": Kernel("conv1d", 12.0), "b": Kernel("attention", 1.5, 2.0), "c": Kernel("take")}
-    assert [kernel.flops(10) for kernel in kernels.values()] == [120.0, 215.0, None]
-    assert read_kernels(Node({"component": "bert"}, "manifest")) == {}
+    kernels = read_kernels(Node(told, "table"))
+    assert kernels == {"a": Kernel("conv1d", 12.0, 2), "b": Kernel("linear", 1.5), "c": Kernel("take")}
 
 
 @pytest.mark.parametrize(
-    ("kernels", "message"),
+    ("table", "message"),
     [
-        ([], "'kernels' should be dict but is list"),
+        ([], "should be a JSON object but is list"),
         ({"a": 1}, "'a' should be dict but is int"),
-        ({"a": {}}, "kernels: a lacks 'operation'"),
+        ({"a": {}}, "table: a lacks 'operation'"),
         ({"a": {"operation": "x", "flops_per_step": "many"}}, "'flops_per_step' should be float but is str"),
         ({"a": {"operation": "x", "flops_per_step": True}}, "but is bool"),
     ],
 )
-def test_kernels_that_make_no_sense(kernels: object, message: str) -> None:
+def test_table_that_makes_no_sense(table: object, message: str) -> None:
     with pytest.raises(BundleError, match=message):
-        read_kernels(Node({"kernels": kernels}, "manifest"))
+        read_kernels(Node(table, "table"))
+
+
+def test_steps_are_those_of_the_first_result() -> None:
+    calls: list[Call] = []
+    observe = _observer("f0n", {("f0n", "f0n_conv1d_0"): Kernel("conv1d", 5.0, 2)}, calls.append)
+
+    class Tensor:
+        def __init__(self, *shape: int) -> None:
+            self.shape, self.ndim, self.dtype = shape, len(shape), np.dtype(np.float32)
+
+        def numel(self) -> int:
+            return int(np.prod(self.shape))
+
+    given = (Tensor(1, 7, 4), 3, Tensor(4), Tensor(1, 14, 8), Tensor(2, 5))
+    for name in ("f0n_conv1d_0", "f0n_other", "vm.builtin.reshape"):
+        for before in (True, False):
+            observe(None, name, before, None, *given)
+    assert [(call.steps, call.bytes) for call in calls] == [(14, 616), (5, 616), (5, 0)]
 
 
 def test_calls_of_an_utterance_are_recorded(compiled: Callable[[str], Path]) -> None:
@@ -135,6 +151,15 @@ def test_calls_of_an_utterance_are_recorded(compiled: Callable[[str], Path]) -> 
     assert len(calls) == number, "recording ends with the block"
 
 
+def test_measuring_an_utterance(compiled: Callable[[str], Path]) -> None:
+    tts = Synthesizer(compiled("exact"), threads=1)
+    profile = _measure(tts, ["abc."], "af_heart", 2)
+    assert (profile.threads, profile.repeat) == (1, 2)
+    assert profile.audio_seconds == tts.from_phonemes("abc.").audio.size / 24000
+    assert {usage.component for usage in profile.by("kernel")} == set(COMPONENTS)
+    assert all(usage.calls == 1 for usage in profile.by("kernel") if usage.operation != "vm")
+
+
 def test_an_error_ends_recording(compiled: Callable[[str], Path]) -> None:
     session = Synthesizer(compiled("exact")).runner
     assert isinstance(session, Session)
@@ -145,12 +170,10 @@ def test_an_error_ends_recording(compiled: Callable[[str], Path]) -> None:
 
 
 def test_what_libraries_say_of_their_kernels(compiled: Callable[[str], Path], tmp_path: Path) -> None:
-    import shutil
-
     bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "copy"))
     for bucket in (16, 64):
-        told = {"kernels": {f"bert_{bucket}": {"operation": "take", "flops_per_step": 7}}}
-        compile_library(bundle / f"bert-{bucket}.so", "bert", bucket, "exact", claims=told)
+        table = {f"bert_{bucket}": {"operation": "take", "flops_per_step": 7}}
+        compile_library(bundle / f"bert-{bucket}.so", "bert", bucket, "exact", kernels=table)
     refresh(bundle)
     session = Synthesizer(bundle).runner
     assert isinstance(session, Session)

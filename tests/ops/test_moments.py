@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm import ops
+from kokoro_tvm.ops.moments import FEWEST_STEPS, slots
+from kokoro_tvm.target import Machine
+
+from .samples import assert_moments, combined
+from .support import check_masked, every_length, machines, random, reference, run
+
+CHANNELS = 21
+
+
+def assert_statistics(x: torch.Tensor, got: np.ndarray, tolerance: float = 1e-6) -> None:
+    """Mean (to so many spreads) and variance are those of x in float64."""
+    steps, mean, variance = combined(got)
+    values = x.double().numpy()[0]
+    assert (steps == len(values)).all()
+    spread = values.std(axis=0)
+    assert (np.abs(mean - values.mean(axis=0)) <= tolerance * spread).all()
+    assert (np.abs(variance - spread**2) <= 2 * tolerance * spread**2).all()
+
+
+@machines
+def test_every_length(machine: Machine) -> None:
+    def holds(steps: int) -> None:
+        x = random(1, steps, CHANNELS)
+        assert_moments(run("moments", {"x": x}, machine=machine), reference("moments", {"x": x}))
+
+    every_length(holds, 3000)
+
+
+@machines
+@pytest.mark.parametrize("ratio", [0.0, 10.0, 1e3, 1e5])
+@pytest.mark.parametrize("steps", [2, 64, 5000])
+def test_large_means_and_tiny_spreads(ratio: float, steps: int, machine: Machine) -> None:
+    """A mean of a hundred thousand spreads costs nothing."""
+    x = random(1, steps, CHANNELS) + ratio
+    assert_statistics(x, run("moments", {"x": x}, machine=machine))
+
+
+@machines
+def test_a_first_step_that_is_an_outlier(machine: Machine) -> None:
+    x = random(1, 700, CHANNELS)
+    x[:, ::256] = 300.0
+    assert_statistics(x, run("moments", {"x": x}, machine=machine))
+
+
+@machines
+def test_drift(machine: Machine) -> None:
+    """Blocks whose means lie far apart."""
+    x = random(1, 3000, CHANNELS) + torch.arange(3000)[None, :, None]
+    assert_statistics(x, run("moments", {"x": x}, machine=machine))
+
+
+@machines
+def test_constants_have_no_variance(machine: Machine) -> None:
+    x = torch.full((1, 777, CHANNELS), 1234.567)
+    _, mean, variance = combined(run("moments", {"x": x}, machine=machine))
+    assert (mean == float(np.float32(1234.567))).all()
+    assert not variance.any()
+
+
+@machines
+def test_masked(machine: Machine) -> None:
+    """To the last bit, and the slots that the valid part leaves are marked as empty."""
+    x = random(1, 1500, CHANNELS)
+
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, 1500))
+    @example(1)
+    @example(256)
+    @example(257)
+    @example(1500)
+    def holds(length: int) -> None:
+        check_masked("moments", {"x": x}, length=length, machine=machine)
+        masked = {"x": x, "length": torch.tensor([length])}
+        steps, _, _ = combined(run("moments", masked, dynamic=False, machine=machine))
+        assert (steps == length).all()
+
+    holds()
+
+
+def test_static_shape() -> None:
+    x = random(1, 300, CHANNELS)
+    assert run("moments", {"x": x}, dynamic=False).tobytes() == run("moments", {"x": x}).tobytes()
+
+
+@given(st.integers(1, 10**6))
+def test_slots_are_enough(steps: int) -> None:
+    """For blocks of as few steps as they may have, and a dozen more."""
+    assert slots(steps) >= -(-steps // FEWEST_STEPS) + 12
+
+
+@pytest.mark.parametrize("steps", [1, 2, 70])
+def test_the_reference_is_one_block(steps: int) -> None:
+    x = random(1, steps, 3).double()
+    got = ops.moments(x).numpy()
+    assert got.shape == (slots(steps), 4, 3)
+    assert (got[0, 3] == steps).all()
+    assert not got[1:].any()
+    _, mean, variance = combined(got)
+    np.testing.assert_allclose(mean, x[0].mean(0))
+    np.testing.assert_allclose(variance, x[0].var(0, correction=0), atol=1e-15)

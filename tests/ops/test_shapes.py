@@ -1,0 +1,32 @@
+"""Every kernel against its torch reference: random shapes, and for each the lengths 1 to 70 one by one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.target import Machine
+
+from .samples import STRATEGIES, USES, Use
+from .support import MACHINES, reference, run
+
+
+@pytest.mark.parametrize("operation", STRATEGIES)
+def test_random_shapes_at_every_short_length(operation: str) -> None:
+    """One kernel for all lengths: they are known only at run time."""
+
+    @settings(max_examples=6, deadline=None)
+    @given(STRATEGIES[operation], st.sampled_from(sorted(MACHINES)))
+    @example(USES[operation], "native")
+    def holds(use: Use, machine: str) -> None:
+        for steps in range(use.shortest, max(70, use.shortest) + 1):
+            at_length(operation, use, steps, MACHINES[machine])
+
+    holds()
+
+
+def at_length(operation: str, use: Use, steps: int, machine: Machine) -> None:
+    tensors = use.tensors(steps)
+    got = run(operation, tensors, use.attributes, machine=machine)
+    use.near(got, reference(operation, tensors, use.attributes))

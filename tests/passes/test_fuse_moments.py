@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from lowering import MACHINE, lowered, lowered_program, small_program
+from tvm import relax
+
+from kokoro_tvm import ops
+from kokoro_tvm.ops._relax import as_semantic_call, described
+
+from .support import calls
+
+WEIGHTS = {"a": (64, 4, 3), "b": (64, 64, 3), "odd": (5, 4, 3), "affine": (64,), "style": (1, 128)}
+Weights = dict[str, torch.Tensor]
+
+
+def semantic(module: Any, component: str = "small") -> list[tuple[str, Any]]:
+    """(operation, call) of every semantic call."""
+    found = [(as_semantic_call(c), c) for c in calls(module, component)]
+    return [(told[0], call) for told, call in found if told is not None]
+
+
+def fused(forward: Callable[[Weights, torch.Tensor], Any]) -> list[tuple[str, Any]]:
+    """The semantic calls of a few lines behind the pass."""
+    phases: dict[str, Any] = {}
+    lowered_program(small_program(forward, WEIGHTS), "small", dump=phases.__setitem__)
+    return semantic(phases["fuse_moments"])
+
+
+def test_the_producer_gets_a_second_result() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = ops.conv1d(x, w["a"], padding=1)
+        return y, ops.moments(y)
+
+    ((operation, call),) = fused(forward)
+    assert operation == "conv1d"
+    assert isinstance(call.ty, relax.TupleType)
+    _, told, _, _ = described(call, MACHINE.features)
+    assert told.result == (1, 9, 64)
+    assert told.moments == (16, 4, 64)
+
+
+def test_the_kernel_writes_both() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = ops.conv1d(x, w["a"], padding=1)
+        return y, ops.moments(y)
+
+    module = lowered_program(small_program(forward, WEIGHTS), "small").module
+    (kernel,) = (f for v, f in module.functions.items() if "_conv1d_" in v.name_hint)
+    head = next(line for line in kernel.script().splitlines() if line.startswith("def "))
+    assert "y: T.Buffer((1, 9, 64)" in head
+    assert "moments: T.Buffer((16, 4, 64)" in head
+
+
+def test_moments_of_one_tensor_are_taken_once() -> None:
+    """Two normalisations of one tensor, each with its own coefficients, as in the generator's blocks."""
+
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = ops.conv1d(x, w["a"], padding=1)
+        first, second = (
+            ops.adain_coefficients(ops.moments(y), w["style"], w["affine"], factor * w["affine"])
+            for factor in (1.0, 2.0)
+        )
+        return ops.conv1d(y, w["b"], norm=first), ops.conv1d(y, w["b"], norm=second)
+
+    found = fused(forward)
+    assert sorted(operation for operation, _ in found) == ["adain_coefficients"] * 2 + ["conv1d"] * 3
+    assert [isinstance(call.ty, relax.TupleType) for operation, call in found if operation == "conv1d"].count(
+        True
+    ) == 1
+
+
+def test_moments_of_an_input_are_taken_once() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return ops.moments(x), ops.moments(x) + 1.0
+
+    assert [operation for operation, _ in fused(forward)] == ["moments"]
+
+
+@pytest.mark.parametrize("weight", ["odd", "upsample_pool", "sum"])
+def test_what_cannot_give_moments_is_left_alone(weight: str) -> None:
+    """Columns that only fill up a block, other operations, and plain sums."""
+
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        if weight == "odd":
+            y = ops.conv1d(x, w["odd"], padding=1)
+        elif weight == "sum":
+            y = ops.conv1d(x, w["a"], padding=1) + 1.0
+        else:
+            y = ops.gelu(x)
+        return y, ops.moments(y)
+
+    found = fused(forward)
+    assert len(found) == 2
+    assert {operation for operation, _ in found} > {"moments"}
+    assert not any(isinstance(call.ty, relax.TupleType) for _, call in found)
+
+
+def test_a_convolution_nobody_asks_is_left_alone() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = ops.conv1d(x, w["a"], padding=1)
+        return ops.moments(x), y, ops.conv1d(y, w["b"], padding=1)
+
+    assert not any(isinstance(call.ty, relax.TupleType) for _, call in fused(forward))
+
+
+@pytest.mark.parametrize("policy", ["exact", "masked"])
+def test_the_decoder_s_blocks_read_nothing_twice(policy: str) -> None:
+    """What takes moments by itself is what no convolution of whole columns has made."""
+    _, phases = lowered("decoder", policy)
+    before, after = (semantic(phases[phase], "decoder") for phase in ("import", "fuse_moments"))
+
+    def count(found: list[tuple[str, Any]], name: str) -> int:
+        return sum(operation == name for operation, _ in found)
+
+    pairs = sum(isinstance(call.ty, relax.TupleType) for _, call in after)
+    assert pairs > 0
+    assert count(after, "conv1d") == count(before, "conv1d")
+    assert count(after, "moments") + pairs <= count(before, "moments")
+    tensors = [as_semantic_call(call)[3][0] for operation, call in after if operation == "moments"]  # type: ignore[index]
+    assert len(set(tensors)) == len(tensors)
