@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ import kokoro_tvm.ops  # noqa: F401  (registers the semantic operations)
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops._packed import PackedWeight
 from kokoro_tvm.ops._relax import converters
+from kokoro_tvm.ops._schedule import Choice
 from kokoro_tvm.passes import LoweringContext, run
 from kokoro_tvm.passes.select_kernels import PACKINGS
 from kokoro_tvm.target import Machine, tvm_target
@@ -63,19 +65,23 @@ def lower(
     passes: Sequence[str],
     pass_context: Mapping[str, Any],
     manifest: Mapping[str, Any],
+    schedule: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     dump: Callable[[str, Any], None] = lambda name, module: None,
 ) -> Lowered:
     """Lowers one component.
 
     The module has `<component>_forward(inputs..., weights...)` and `<component>_manifest()`, which returns
     `manifest` as JSON. pass_context: opt_level, disabled_passes, config, as TVM's PassContext takes them.
-    Raises BuildError for an unknown pass, a pass that fails and an operation no kernel covers.
+    schedule: layer -> outputs, taps and tiles, for the layers that are not to be computed by rule.
+    Raises BuildError for an unknown pass, a pass that fails, an operation no kernel covers and a choice of
+    the schedule that there is no kernel for.
     """
     weights = _weights(program)
     module = _import(program, component, weights)
     dump("import", module)
     names = frozenset(p.name for p in module[f"{component}_forward"].params[-len(weights) :])
-    context = LoweringContext(component, tvm_target(machine), machine.features, names)
+    choices = {layer: Choice(**told) for layer, told in schedule.items()}
+    context = LoweringContext(component, tvm_target(machine), machine.features, names, choices)
     module = _with_manifest(module, component, manifest)
     options = tvm.transform.PassContext(
         opt_level=pass_context["opt_level"],

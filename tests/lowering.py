@@ -3,9 +3,10 @@ once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -39,6 +40,7 @@ def lowered_program(
     passes: Sequence[str] = PASSES,
     dump: Callable[[str, Any], None] = lambda name, module: None,
     machine: Machine = MACHINE,
+    schedule: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> Lowered:
     return lower(
         exported,
@@ -47,6 +49,7 @@ def lowered_program(
         passes=passes,
         pass_context=RECIPE["pass_context"],
         manifest={"component": component, "bucket": BUCKET},
+        schedule=schedule,
         dump=dump,
     )
 

@@ -86,7 +86,8 @@ def test_lowering_again_gives_the_same_text() -> None:
 
 def test_unknown_passes_are_refused() -> None:
     with pytest.raises(
-        BuildError, match="unknown pass 'fusion'; there are: fuse, fuse_moments, legalize, plan_memory, select_kernels"
+        BuildError,
+        match="unknown pass 'fusion'; there are: fuse, fuse_moments, legalize, plan_memory, select_kernels",
     ):
         lowered_program(program("text_encoder"), "text_encoder", [*PASSES, "fusion"])
 

@@ -104,6 +104,7 @@ class ArtifactStages:
             "passes": list(self.recipe.passes),
             "pass_context": self.recipe.pass_context.model_dump(mode="json"),
             "manifest": self._manifest(spec),
+            "schedule": {k: c.model_dump() for k, c in self.recipe.schedule.get(spec.component, {}).items()},
         }
 
     def _lowered_from(self, spec: ArtifactSpec) -> dict[str, str]:

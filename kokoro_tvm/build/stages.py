@@ -64,6 +64,7 @@ def lower(
     passes: list[str],
     pass_context: dict[str, Any],
     manifest: dict[str, Any],
+    schedule: dict[str, Any],
     folder: str,
     dump_ir: str | None = None,
 ) -> None:
@@ -77,7 +78,10 @@ def lower(
             count += 1
         _say(f"{name}: {len(module.functions)} functions")
 
-    lowered = _lowered(component, program, machine, passes, pass_context, manifest, dump)
+    lowered = _lowered(component, program, machine, passes, pass_context, manifest, schedule, dump)
+    if schedule:
+        chosen = sum(p.packing is not None and p.packing.call.choice is not None for p in lowered.parameters)
+        _say(f"schedule: {len(schedule)} layers, {chosen} weights are packed for them")
     _write(Path(folder, "module.py"), lowered.module.script(show_meta=True))
     _write_json(Path(folder, "parameters.json"), [p.to_json() for p in lowered.parameters])
 
@@ -89,6 +93,7 @@ def _lowered(
     passes: list[str],
     pass_context: dict[str, Any],
     manifest: dict[str, Any],
+    schedule: dict[str, Any],
     dump: Callable[[str, Any], None],
 ) -> Lowered:
     from kokoro_tvm.export import load_program
@@ -102,6 +107,7 @@ def _lowered(
         passes=passes,
         pass_context=pass_context,
         manifest=manifest,
+        schedule=schedule,
         dump=dump,
     )
 

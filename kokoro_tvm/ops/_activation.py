@@ -38,7 +38,9 @@ class Activation:
         """Reads the coefficients of `lanes` channels from `c` on; the result maps a vector of their values."""
         norm, alpha, slope = self._norm, self._alpha, self._slope
         kind = _math.dtype(lanes)
-        coefficients = [k.let(k.load(norm, i, c, lanes=lanes)) for i in range(3)] if norm is not None else None
+        coefficients = (
+            [k.let(k.load(norm, i, c, lanes=lanes)) for i in range(3)] if norm is not None else None
+        )
         a = k.let(k.load(alpha, c, lanes=lanes)) if alpha is not None else None
         inverse = k.let(const(1.0, kind) / a) if a is not None else None
 

@@ -26,7 +26,9 @@ from kokoro_tvm.ops.moments import clear_slots, write_slot
 
 __all__ = ["Input", "Output", "emit"]
 
-_TASKS = 8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share evenly
+_TASKS = (
+    8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share evenly
+)
 
 Expr = Any
 
@@ -96,13 +98,13 @@ def emit(
     the results go, block by block, see `ops.moments`; write must return what it wrote then.
     """
     lanes = plan.features.lanes
-    outputs, dilation = plan.filtering.outputs, plan.dilation
     spare = 1 if shift is not None else 0
     pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
     tiles = k.opaque(ceildiv(steps, plan.tile_steps))
     needed = k.opaque(ceildiv(tiles, plan.tiles))
+    # Layers of one tap have columns enough to share out, and read their weights once for all rows of a block.
     even = ceildiv(needed, _TASKS) * _TASKS
-    blocks = k.opaque(select(tiles >= _TASKS, even, tiles))
+    blocks = needed if plan.taps == 1 else k.opaque(select(tiles >= _TASKS, even, tiles))
     # Where time alone gives too few tasks, tasks share out the column blocks besides.
     parts = minimum(_TASKS // maximum(blocks, const(1, "int64")) + 1, const(plan.column_blocks, "int64"))
     split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))
@@ -122,52 +124,53 @@ def emit(
             column_block = k.let(first_column + offset, "column_block")
             base = shift(column_block) if shift is not None else const(0, "int64")
             with k.loop(plan.filtering.points) as point, k.loop(own_tiles) as tile:
-                _multiply(
-                    k,
-                    plan,
-                    lambda g, c, v, b=column_block, p=point: k.load(weight, b, p, g, c, v * lanes, lanes=lanes),
-                    lambda row, g, c, p=point, t=tile, base=base: signal[
-                        (p * pitch + t * plan.rows + base + g * dilation + row) * plan.row_floats + c
-                    ],
-                    products,
-                    k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns),
-                )
+                first_row = k.let(point * pitch + tile * plan.rows + base)
+                target = k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns)
+                _multiply(k, plan, (weight, column_block, point), (signal, first_row), (products, target))
             statistics = [_Statistics(k, lanes) for _ in range(plan.vectors)] if moments is not None else []
-            # Results of a row are a dilation apart, rows of one dilation a step.
-            whole = k.opaque(steps - start)
-            with k.loop(rows) as row:
-                at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
-                with k.when(at < whole):
-                    for v in range(plan.vectors):
-                        points = [
-                            k.load(products, ((p * plan.tiles * plan.rows) + row) * plan.columns + v * lanes, lanes=lanes)
-                            for p in range(plan.filtering.points)
-                        ]
-                        if plan.total_type != "float32":
-                            points = [Cast(dtype(lanes), value) for value in points]
-                        points = [k.let(value) for value in points]
-                        column = k.let(column_block * plan.columns + v * lanes)
-                        for j, combination in enumerate(transforms(plan.filtering).output):
-                            value = k.let(_combined(combination, points, lanes))
-                            when = at + j * dilation
-
-                            def put(when=when, column=column, value=value, v=v, first=j == 0) -> None:
-                                written = write(k.let(start + when), column, value, lanes)
-                                if statistics:
-                                    statistics[v].add(written, row if first else None)
-
-                            if j == 0:
-                                put()
-                            else:
-                                with k.when(when < whole):
-                                    put()
+            _interpolate(
+                k, plan, products, column_block, rows, start, k.opaque(steps - start), write, statistics
+            )
             for v, gathered in enumerate(statistics):
                 column = k.let(column_block * plan.columns + v * lanes)
-                count = minimum(rows * outputs, whole)
+                count = minimum(rows * plan.filtering.outputs, steps - start)
                 write_slot(k, moments, block, column, gathered.values(), count, lanes)
         if moments is not None:
             with k.when(task == 0):
                 clear_slots(k, moments, blocks)
+
+
+def _interpolate(
+    k: Kernel,
+    plan: Plan,
+    products: Any,
+    column_block: Expr,
+    rows: Expr,
+    start: Expr,
+    left: Expr,
+    write: Callable[[Expr, Expr, Expr, int], Expr | None],
+    statistics: Sequence[_Statistics],
+) -> None:
+    """Turns the products of a block back into results, of which `left` are left from `start` on, and writes
+    them."""
+    lanes, outputs, dilation = plan.features.lanes, plan.filtering.outputs, plan.dilation
+    # Results of a row are a dilation apart, rows of one dilation a step.
+    with k.loop(rows) as row:
+        at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
+        with k.when(at < left):
+            for v in range(plan.vectors):
+                column = k.let(column_block * plan.columns + v * lanes)
+                points = []
+                for p in range(plan.filtering.points):
+                    place = (p * plan.tiles * plan.rows + row) * plan.columns + v * lanes
+                    value = k.load(products, place, lanes=lanes)
+                    points.append(k.let(Cast(dtype(lanes), value) if plan.total_type != "float32" else value))
+                for j, combination in enumerate(transforms(plan.filtering).output):
+                    value = k.let(_combined(combination, points, lanes))
+                    with k.when(at + j * dilation < left) if j else nullcontext():
+                        written = write(k.let(start + at + j * dilation), column, value, lanes)
+                        if statistics:
+                            statistics[v].add(written, None if j else row)
 
 
 class _Statistics:
@@ -202,12 +205,16 @@ class _Statistics:
 def _multiply(
     k: Kernel,
     plan: Plan,
-    weight: Callable[[Expr, Expr, int], Expr],
-    value: Callable[[int, Expr, Expr], Expr],
-    products: Any,
-    target: Expr,
+    factors: tuple[Any, Expr, Expr],
+    signals: tuple[Any, Expr],
+    sums: tuple[Any, Expr],
 ) -> None:
-    """One register tile: products[target ...] = sum over groups and channels of value(row) * weight."""
+    """One register tile: sums over groups and channels of rows of the signal times columns of weights.
+
+    factors: weights, column block, point; signals: the scratch and the tile's first row in it; sums: where the
+    tile goes, and from which element on.
+    """
+    (weight, column_block, point), (signal, first_row), (products, target) = factors, signals, sums
     lanes = plan.features.lanes
     places = [(row, v) for row in range(plan.rows) for v in range(plan.vectors)]
     acc = {place: k.registers(lanes) for place in places}
@@ -227,9 +234,13 @@ def _multiply(
             k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
         with k.loop(plan.groups) as g, k.loop(terms) as offset:
             c = k.let(first + offset)
-            vectors = [k.let(weight(g, c, v)) for v in range(plan.vectors)]
+            vectors = [
+                k.let(k.load(weight, column_block, point, g, c, v * lanes, lanes=lanes))
+                for v in range(plan.vectors)
+            ]
+            origin = k.let((first_row + g * plan.dilation) * plan.row_floats + c)
             for row in range(plan.rows):
-                factor = k.let(k.splat(value(row, g, c), lanes))
+                factor = k.let(k.splat(signal[origin + row * plan.row_floats], lanes))
                 for v, vector in enumerate(vectors):
                     register = acc[row, v]
                     summed = k.load(register, 0, lanes=lanes)
@@ -269,9 +280,7 @@ def _combined(coefficients: Sequence[float], values: Sequence[Expr], lanes: int)
     return result
 
 
-def _fill(
-    k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr
-) -> None:
+def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr) -> None:
     """signal[point][row][channel]: the activated input of every row, transformed; zeros outside what is
     given."""
     lanes = plan.features.lanes

@@ -9,8 +9,9 @@ import numpy as np
 
 from kokoro_tvm.ops._bfloat16 import pairs
 from kokoro_tvm.ops._features import Features
-from kokoro_tvm.ops._filtering import DIRECT, Filtering, transforms
+from kokoro_tvm.ops._filtering import DIRECT, MOST_POINTS, Filtering, transforms
 from kokoro_tvm.ops._kernel import ceildiv
+from kokoro_tvm.ops._schedule import Choice
 
 __all__ = ["Plan", "folded", "pack", "phases"]
 
@@ -21,6 +22,9 @@ _FILTERINGS = {
     False: ((3, Filtering(6, 3)), (7, Filtering(4, 7)), (12, Filtering(6, 6))),
     True: ((3, Filtering(4, 3)), (12, Filtering(4, 4))),
 }
+# Layers this wide run at a low rate: reading their weights takes longer than multiplying, and transformed ones
+# are two to three times as many.
+_WIDE = 512 * 512
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
 
 _BLOCK_FLOATS = 96 * 1024  # what the transformed input of a block may take of the second-level cache
@@ -42,6 +46,7 @@ class Plan:
     tolerant: bool = False  # whether rounding may cost a few bits
     stride: int = 1  # how many of the channels are one channel of the input
     phases: int = 1  # how many of the outputs are one channel of the result
+    choice: Choice | None = None  # what to take in place of the rules
 
     @property
     def bfloat16(self) -> bool:
@@ -52,11 +57,25 @@ class Plan:
     @cached_property
     def filtering(self) -> Filtering:
         """Minimal filtering where a few bits may be lost and it saves products."""
-        folded = self.stride > 1 or self.phases > 1
-        if not self.tolerant or folded or self.taps == 1 or self.dilation > _LARGEST_DILATION:
+        if self.choice is not None:
+            return Filtering(self.choice.outputs, self.choice.taps)
+        if not self._filters or self.channels * self.outputs >= _WIDE:
             return DIRECT
         table = _FILTERINGS[self.bfloat16]
         return next((f for most, f in table if self.taps <= most), table[-1][1])
+
+    @property
+    def _filters(self) -> bool:
+        """Whether minimal filtering is possible and of use at all."""
+        folded = self.stride > 1 or self.phases > 1
+        return self.tolerant and not folded and self.taps > 1 and self.dilation <= _LARGEST_DILATION
+
+    def allows(self, filtering: Filtering) -> bool:
+        """Whether there is a kernel with this filtering: a further group of taps sees whole rows later."""
+        if filtering == DIRECT:
+            return True
+        whole = filtering.taps >= self.taps or filtering.taps == filtering.outputs
+        return self._filters and whole and filtering.points <= MOST_POINTS
 
     @property
     def terms(self) -> int:
@@ -100,6 +119,8 @@ class Plan:
     @property
     def tiles(self) -> int:
         """Register tiles one above the other in the largest block."""
+        if self.choice is not None and self.choice.tiles is not None:
+            return self.choice.tiles
         rows = _BLOCK_FLOATS // (self.terms * self.filtering.points) - self.halo
         return max(min(rows, 192) // self.rows, 1)
 

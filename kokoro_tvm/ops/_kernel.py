@@ -74,6 +74,17 @@ def iota(lanes: int) -> Expr:
 
 _MAX_STACK = 1024  # bytes
 
+_MOST_THREADS = (
+    64  # as many may share a loop; a thread runs 64/threads of its iterations, most find nothing to do
+)
+# Nothing is left of it but one atomic addition; what threads write is ordered by the pool, so no more is needed.
+_NEXT = """
+define i64 @kokoro_next(ptr %counter) alwaysinline nounwind {
+  %old = atomicrmw add ptr %counter, i64 1 monotonic
+  ret i64 %old
+}
+"""
+
 
 class Kernel:
     """Builds one PrimFunc; parameters are declared in the order of the call, outputs last."""
@@ -174,9 +185,22 @@ class Kernel:
 
     @contextmanager
     def parallel(self, extent: Expr) -> Iterator[Expr]:
-        """A loop whose iterations are shared out among the threads."""
-        with T.parallel(self.index(extent)) as i:
-            yield i
+        """A loop whose iterations threads take one by one as they come free, so that one that is held up (by
+        another process, by a cold cache) does not keep the others waiting for more than what it has begun."""
+        extent = self.let(self.index(extent))
+        counter = self.registers(1, "int64")  # on the launching thread's stack, which outlives the launch
+        self.store(counter, const(0, "int64"), 0)
+        with (
+            T.attr(const(0, "int32"), "pragma_import_llvm", tvm.ir.StringImm(_NEXT)),
+            T.parallel(minimum(extent, const(_MOST_THREADS, "int64"))),
+        ):
+            mine = self.registers(1, "int64")
+            address = tvm.tirx.address_of(counter[const(0, "int64")])
+            take = tvm.tirx.call_extern("int64", "kokoro_next", address)
+            self.store(mine, take, 0)
+            with T.While(mine[const(0, "int64")] < extent):
+                yield self.let(mine[const(0, "int64")])
+                self.store(mine, take, 0)
 
     @contextmanager
     def loop(self, extent: Expr) -> Iterator[Expr]:

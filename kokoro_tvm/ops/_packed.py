@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kokoro_tvm.ops._features import Features
+from kokoro_tvm.ops._schedule import Choice
 from kokoro_tvm.ops._semantic import Call, registry
 
 __all__ = ["PackedWeight"]
@@ -48,7 +49,8 @@ class PackedWeight:
         call = told["call"]
         shapes = {name: tuple(shape) for name, shape in call["shapes"].items()}
         moments = tuple(call["moments"]) if call["moments"] is not None else None
+        choice = Choice(**call["choice"]) if call["choice"] is not None else None
         described = Call(
-            shapes, call["attributes"], tuple(call["result"]), Features(**call["features"]), moments
+            shapes, call["attributes"], tuple(call["result"]), Features(**call["features"]), moments, choice
         )
         return cls(told["operation"], told["argument"], described, told["name"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import tvm
@@ -12,6 +13,7 @@ from tvm import relax
 from tvm.sym import Analyzer
 
 from kokoro_tvm.ops._features import Features
+from kokoro_tvm.ops._schedule import Choice
 from kokoro_tvm.ops._semantic import Call, SemanticOp, registry
 
 __all__ = ["as_semantic_call", "converters", "described", "names_for"]
@@ -37,7 +39,9 @@ def as_semantic_call(call: Any) -> tuple[str, list[str], dict[str, Any], list[An
     return function.global_symbol.removeprefix(_PREFIX), told["tensors"], told["attributes"], tensors
 
 
-def described(call: Any, features: Features) -> tuple[str, Call, list[str], list[Any]]:
+def described(
+    call: Any, features: Features, schedule: Mapping[str, Choice]
+) -> tuple[str, Call, list[str], list[Any]]:
     """(operation, the Call its kernel is told, names of the present tensors, tensors) of a semantic call."""
     found = as_semantic_call(call)
     if found is None:
@@ -46,7 +50,10 @@ def described(call: Any, features: Features) -> tuple[str, Call, list[str], list
     shapes = {t: names_for(t, a.ty.shape) for t, a in zip(tensors, arguments, strict=True)}
     results = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
     result, *others = (names_for(n, r.shape) for n, r in zip(("y", "moments"), results, strict=False))
-    return operation, Call(shapes, attributes, result, features, *others), tensors, arguments
+    told = Call(shapes, attributes, result, features, others[0] if others else None)
+    layer = registry()[operation].layer(told)
+    choice = schedule.get(layer) if layer is not None else None
+    return operation, replace(told, choice=choice), tensors, arguments
 
 
 def names_for(tensor: str, shape: Any) -> tuple[int | str, ...]:

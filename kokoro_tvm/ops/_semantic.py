@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from kokoro_tvm.ops._features import Features
+from kokoro_tvm.ops._schedule import Choice
 
 __all__ = ["Call", "Extent", "Packing", "SemanticOp", "registry", "semantic_op", "valid"]
 
@@ -29,6 +30,7 @@ class Call:
     shapes: tensor argument -> its extents, with a name in place of each extent known only at run time;
     absent optional arguments are left out. result: the extents of the result, likewise; moments: those of
     the result's moments (see `ops.moments`) where the kernel is to write them too, as a second result.
+    choice: what the recipe's schedule has for this layer, if anything.
     """
 
     shapes: Mapping[str, tuple[int | str, ...]]
@@ -36,6 +38,7 @@ class Call:
     result: tuple[int | str, ...]
     features: Features
     moments: tuple[int | str, ...] | None = None
+    choice: Choice | None = None
 
     def has(self, name: str) -> bool:
         return name in self.shapes
@@ -59,8 +62,9 @@ class SemanticOp:
     """name; torch: the callable that patches use; shape: (tensor shapes and attributes) -> result extents;
     kernel: Call -> PrimFunc taking the present tensor arguments in order and the result last;
     packings: Call -> {weight argument: Packing}; gives_moments: whether the kernel for a Call can write the
-    moments of its result besides; flops: Call -> multiplications and additions for each step of the result, as
-    the definition has them, None where they are not what takes the time."""
+    moments of its result besides; flops: Call -> multiplications and additions for each step of the result,
+    as the definition has them, None where they are not what takes the time; layer: Call -> what a schedule
+    calls it, None where there is nothing to choose."""
 
     name: str
     torch: Callable[..., torch.Tensor]
@@ -69,6 +73,7 @@ class SemanticOp:
     packings: Callable[[Call], Mapping[str, Packing]]
     gives_moments: Callable[[Call], bool]
     flops: Callable[[Call], int] | None
+    layer: Callable[[Call], str | None]
     tensors: tuple[str, ...] = field(default=())
     attributes: tuple[str, ...] = field(default=())
 
@@ -88,6 +93,7 @@ def semantic_op(
     packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {},
     gives_moments: Callable[[Call], bool] = lambda call: False,
     flops: Callable[[Call], int] | None = None,
+    layer: Callable[[Call], str | None] = lambda call: None,
 ) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
     """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
 
@@ -114,7 +120,7 @@ def semantic_op(
 
         operator.register_fake(fake)
         _REGISTRY[name] = SemanticOp(
-            name, operator, shape, kernel, packings, gives_moments, flops, tensors, attributes
+            name, operator, shape, kernel, packings, gives_moments, flops, layer, tensors, attributes
         )
         return operator
 

@@ -33,8 +33,10 @@ def _kernel(call: Call) -> Any:
         def columns(c: Any, width: int) -> None:
             """Blocks are combined two by two, in float64 (Chan, Golub and LeVeque, 1979)."""
             wide = dtype(width, "float64")
-            count, mean, squares = k.registers(1, "float64"), k.registers(width, "float64"), k.registers(
-                width, "float64"
+            count, mean, squares = (
+                k.registers(1, "float64"),
+                k.registers(width, "float64"),
+                k.registers(width, "float64"),
             )
             k.store(count, const(0.0, "float64"), 0)
             k.store(mean, const(0.0, wide), 0, lanes=width)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
 
+from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops import _conv
 from kokoro_tvm.ops._activation import Activation, activate
 from kokoro_tvm.ops._conv_plan import Plan, folded, pack
+from kokoro_tvm.ops._filtering import Filtering
 from kokoro_tvm.ops._kernel import Kernel, ceildiv
 from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
-__all__ = ["conv1d"]
+__all__ = ["conv1d", "plan_of"]
 
 
 def _shape(*, x: Shape, weight: Shape, stride: int, padding: int, dilation: int, **_: Any) -> Shape:
@@ -27,15 +30,36 @@ def _taps(call: Call) -> int:
     return int(call.shapes["weight"][2]) if len(call.shapes["weight"]) == 3 else 1
 
 
-def _plan(call: Call) -> Plan:
+def plan_of(call: Call) -> Plan:
+    """The kernel's sizes. Raises BuildError for a choice that there is no kernel for."""
     stride, dilation, taps = int(call.attributes["stride"]), int(call.attributes["dilation"]), _taps(call)
     channels, outputs = int(call.shapes["x"][2]) * stride, int(call.result[2])
     tolerant = bool(call.attributes["tolerant"])
-    return Plan(channels, outputs, ceildiv(taps, stride), dilation, call.features, tolerant, stride)
+    kept, choice = ceildiv(taps, stride), call.choice
+    plan = Plan(channels, outputs, kept, dilation, call.features, tolerant, stride, choice=choice)
+    if choice is not None and not plan.allows(Filtering(choice.outputs, choice.taps)):
+        raise BuildError(
+            f"the schedule gives {_layer(call)!r} F({choice.outputs}, {choice.taps}), "
+            "for which there is no kernel: take it out of the recipe's file in recipes/schedules, or "
+            "tune again"
+        )
+    return plan
+
+
+def _layer(call: Call) -> str | None:
+    """What decides how fast a layer can be, and how: not its name, not its length."""
+    if not call.attributes["tolerant"] or int(call.attributes["stride"]) > 1:
+        return None
+    plan = plan_of(replace(call, choice=None))
+    precision = "bfloat16" if plan.bfloat16 else "float32"
+    return (
+        f"conv1d {plan.channels}->{plan.outputs} k{plan.taps} d{plan.dilation} {precision} "
+        f"{plan.features.lanes}x{plan.features.registers}"
+    )
 
 
 def _kernel(call: Call) -> Any:
-    plan, taps = _plan(call), _taps(call)
+    plan, taps = plan_of(call), _taps(call)
     stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
     if stride > 1 and plan.dilation > 1:
         raise NotImplementedError("conv1d: stride and dilation together have no kernel")
@@ -59,7 +83,7 @@ def _kernel(call: Call) -> Any:
 
 
 def _packings(call: Call) -> Mapping[str, Packing]:
-    plan, stride = _plan(call), int(call.attributes["stride"])
+    plan, stride = plan_of(call), int(call.attributes["stride"])
 
     def layout(weight: Any) -> Any:
         weight = weight.reshape(*weight.shape[:2], -1)
@@ -69,7 +93,7 @@ def _packings(call: Call) -> Mapping[str, Packing]:
 
 
 def _gives_moments(call: Call) -> bool:
-    plan = _plan(call)
+    plan = plan_of(call)
     return plan.outputs % plan.columns == 0 and plan.tiles * plan.tile_steps >= FEWEST_STEPS
 
 
@@ -77,7 +101,9 @@ def _flops(call: Call) -> int:
     return 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _taps(call)
 
 
-@semantic_op(shape=_shape, kernel=_kernel, packings=_packings, flops=_flops, gives_moments=_gives_moments)
+@semantic_op(
+    shape=_shape, kernel=_kernel, packings=_packings, flops=_flops, gives_moments=_gives_moments, layer=_layer
+)
 def conv1d(
     x: Tensor,
     weight: Tensor,

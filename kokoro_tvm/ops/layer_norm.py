@@ -55,7 +55,9 @@ def _kernel(call: Call) -> Any:
 
             deviation = k.let(sqrt(average(squared) + const(float(call.attributes["eps"]), "float32")))
 
-            def normalise(c: Any, width: int, t: Any = t, mean: Any = mean, deviation: Any = deviation) -> None:
+            def normalise(
+                c: Any, width: int, t: Any = t, mean: Any = mean, deviation: Any = deviation
+            ) -> None:
                 value = (k.load(x, 0, t, c, lanes=width) - k.splat(mean, width)) / k.splat(deviation, width)
                 value = k.let(value * k.load(weight, c, lanes=width) + k.load(bias, c, lanes=width))
                 if slope != 1.0:

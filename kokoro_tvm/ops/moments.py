@@ -24,7 +24,9 @@ def slots(steps: Extent) -> Extent:
     return steps // FEWEST_STEPS + _SPARE
 
 
-def write_slot(k: Kernel, y: Any, slot: Any, c: Any, values: tuple[Any, Any, Any], steps: Any, lanes: int) -> None:
+def write_slot(
+    k: Kernel, y: Any, slot: Any, c: Any, values: tuple[Any, Any, Any], steps: Any, lanes: int
+) -> None:
     """One block's (pivot, sum, sum of squares) of `lanes` channels from `c` on."""
     for i, value in enumerate(values):
         k.store(y, value, slot, i, c, lanes=lanes)
@@ -56,7 +58,9 @@ def _kernel(call: Call) -> Any:
             with k.when(block == 0):
                 clear_slots(k, y, blocks)
 
-            def columns(c: Any, width: int, block: Any = block, start: Any = start, steps: Any = steps) -> None:
+            def columns(
+                c: Any, width: int, block: Any = block, start: Any = start, steps: Any = steps
+            ) -> None:
                 def about(pivot: Any) -> tuple[Any, Any]:
                     """Sums of the differences from a pivot and of their squares."""
                     total, squares = k.registers(width), k.registers(width)

@@ -22,12 +22,14 @@ def apply(module: Any, context: LoweringContext) -> Any:
     name = f"{context.component}_forward"
     function = module[name]
     bindings = [b for block in function.body.blocks for b in block.bindings]
-    calls = {b.var: b.value for b in bindings if isinstance(b.value, relax.Call) and as_semantic_call(b.value)}
+    calls = {
+        b.var: b.value for b in bindings if isinstance(b.value, relax.Call) and as_semantic_call(b.value)
+    }
     wanted: dict[Any, Any] = {}  # tensor -> the type of its moments
     for call in calls.values():
         operation, _, _, arguments = as_semantic_call(call)  # type: ignore[misc]
         if operation == "moments" and arguments[0] in calls:
-            _, producer, _, _ = described(calls[arguments[0]], context.features)
+            _, producer, _, _ = described(calls[arguments[0]], context.features, context.schedule)
             operation = as_semantic_call(calls[arguments[0]])[0]  # type: ignore[index]
             if registry()[operation].gives_moments(producer):
                 wanted[arguments[0]] = call.ty

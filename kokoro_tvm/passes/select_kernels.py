@@ -81,7 +81,7 @@ def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, Packe
             tuples = [a.fields for a in node.args if isinstance(a, relax.Tuple)]
             plain |= {name for a in chain(node.args, *tuples) if (name := weight(a)) is not None}
             continue
-        operation, call, tensors, arguments = described(node, context.features)
+        operation, call, tensors, arguments = described(node, context.features, context.schedule)
         wanted = registry()[operation].packings(call)
         for tensor, argument in zip(tensors, arguments, strict=True):
             name = weight(argument)
@@ -107,7 +107,9 @@ def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, Packe
 
 
 def _key(operation: str, call: Call) -> str:
-    return json.dumps([operation, call.shapes, call.attributes, call.result, call.moments], sort_keys=True, default=str)
+    return json.dumps(
+        [operation, call.shapes, call.attributes, call.result, call.moments], sort_keys=True, default=str
+    )
 
 
 def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
     for node in calls:
         if as_semantic_call(node) is None:
             continue
-        operation, call, _, _ = described(node, context.features)
+        operation, call, _, _ = described(node, context.features, context.schedule)
         if (key := _key(operation, call)) in kernels:
             continue
         try:
@@ -124,7 +126,9 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
         except NotImplementedError as error:
             raise BuildError(f"{context.component}: {error}") from error
         flops = registry()[operation].flops
-        work = {"operation": operation, "flops_per_step": flops(call) if flops else None}
+        work: dict[str, Any] = {"operation": operation, "results": 1 if call.moments is None else 2}
+        if flops is not None:
+            work["flops_per_step"] = flops(call)
         kernel = kernel.with_attr(_WORK, json.dumps(work))
         kernels[key] = kernel.with_attr("global_symbol", f"{context.component}_{operation}_{len(kernels)}")
     return kernels
@@ -133,7 +137,10 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
 def _with_table(module: Any, context: LoweringContext, kernels: Mapping[str, Any]) -> Any:
     """Adds `<component>_kernels()`: JSON, kernel -> its operation and, where they count, FLOPs per step of the
     result."""
-    table = {str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[_WORK])) for kernel in kernels.values()}
+    table = {
+        str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[_WORK]))
+        for kernel in kernels.values()
+    }
     builder = relax.BlockBuilder(module)
     with builder.function(f"{context.component}_kernels", []):
         builder.emit_func_output(tvm.ir.StringImm(json.dumps(table, sort_keys=True)))
@@ -164,7 +171,7 @@ class _Selector(relax.PyExprMutator):
     def visit_call_(self, call: Any) -> Any:
         if as_semantic_call(call) is None:
             return super().visit_call_(call)
-        operation, told, _, arguments = described(call, self._context.features)
+        operation, told, _, arguments = described(call, self._context.features, self._context.schedule)
         kernel = self._kernels[_key(operation, told)]
         added = self.builder_.add_func(kernel, str(kernel.attrs["global_symbol"]))
         results = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else call.ty

@@ -34,7 +34,9 @@ def _forward(
         y = _conv(self.conv1, y, None, length, 1.0, tolerant=tolerant)
         shortcut = _twice(shortcut)
     norm = coefficients(self.norm2, y, style, length)
-    return _conv(self.conv2, y, norm, length, slope, residual=shortcut, gain=math.sqrt(0.5), tolerant=tolerant)
+    return _conv(
+        self.conv2, y, norm, length, slope, residual=shortcut, gain=math.sqrt(0.5), tolerant=tolerant
+    )
 
 
 def _conv(

@@ -28,9 +28,7 @@ def _forward(
     asr = asr.transpose(1, 2)
     pitch = _half_rate(self.F0_conv, f0, length)
     energy = _half_rate(self.N_conv, n, length)
-    residual = ops.conv1d(
-        asr, self.asr_res[0].weight, self.asr_res[0].bias, length=length, tolerant=True
-    )
+    residual = ops.conv1d(asr, self.asr_res[0].weight, self.asr_res[0].bias, length=length, tolerant=True)
     x = self.encode(torch.cat([asr, pitch, energy], dim=2), style, length, tolerant=True)
     mixing = True
     for block in self.decode:

@@ -18,7 +18,7 @@ from kokoro_tvm.recipe.checkpoint import (
 from kokoro_tvm.recipe.files import ModelFile, TargetFile, json_schema
 from kokoro_tvm.recipe.gates import AudioGate, Gates, SignalGate
 from kokoro_tvm.recipe.known import Known
-from kokoro_tvm.recipe.load import check_file, list_recipes, load_recipe, recipe_files
+from kokoro_tvm.recipe.load import check_file, find_recipe, list_recipes, load_recipe, recipe_files
 from kokoro_tvm.recipe.parts import (
     COMPONENT_AXES,
     MAX_FRAMES,
@@ -34,6 +34,7 @@ from kokoro_tvm.recipe.parts import (
     Utterance,
 )
 from kokoro_tvm.recipe.resolved import ArtifactSpec, Recipe
+from kokoro_tvm.recipe.schedule import LayerChoice, Tuned, schedule_path, write_schedule
 from kokoro_tvm.recipe.show import to_yaml
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Gates",
     "HuggingFaceSource",
     "Known",
+    "LayerChoice",
     "Length",
     "LlvmTarget",
     "LocatedRecipeError",
@@ -67,11 +69,15 @@ __all__ = [
     "SyntheticSource",
     "Target",
     "TargetFile",
+    "Tuned",
     "Utterance",
     "check_file",
+    "find_recipe",
     "json_schema",
     "list_recipes",
     "load_recipe",
     "recipe_files",
+    "schedule_path",
     "to_yaml",
+    "write_schedule",
 ]

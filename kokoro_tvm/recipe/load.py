@@ -13,8 +13,9 @@ from kokoro_tvm.recipe._yaml import Node, parse, read
 from kokoro_tvm.recipe.files import ModelFile, TargetFile, kind_of
 from kokoro_tvm.recipe.known import Known
 from kokoro_tvm.recipe.resolved import Recipe, resolve
+from kokoro_tvm.recipe.schedule import read_schedule, schedule_path
 
-__all__ = ["ROOT", "check_file", "list_recipes", "load_recipe", "recipe_files"]
+__all__ = ["ROOT", "check_file", "find_recipe", "list_recipes", "load_recipe", "recipe_files"]
 
 ROOT = Path("recipes")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -28,7 +29,7 @@ def load_recipe(
     The model's recipe is looked for beside the file, then in `root`. `known` holds the patches and passes
     there are, those of the package unless given. Raises RecipeError.
     """
-    path = _find(path_or_name, root)
+    path = find_recipe(path_or_name, root)
     recipe = _load(path, root, known or Known.of_package())
     if isinstance(recipe, ModelFile):
         raise RecipeError(
@@ -68,7 +69,8 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def _find(path_or_name: str | os.PathLike[str], root: Path) -> Path:
+def find_recipe(path_or_name: str | os.PathLike[str], root: Path = ROOT) -> Path:
+    """The file of a recipe; it need not be there where a path is given. Raises RecipeError."""
     given = os.fspath(path_or_name)
     if isinstance(path_or_name, os.PathLike) or given.endswith((".yaml", ".yml")) or set(given) & set("/\\"):
         return Path(given)
@@ -92,7 +94,8 @@ def _load(path: Path, root: Path, known: Known) -> Recipe | ModelFile:
     beside = path.parent / f"{target.model}.yaml"
     for candidate in (beside, root / beside.name):
         if candidate.is_file():
-            return resolve(path.stem, target, _model(candidate, known))
+            model = _model(candidate, known)
+            return resolve(path.stem, target, model, read_schedule(schedule_path(path)))
     value, _, _ = place(node, ["model"])
     files = [file for folder in (path.parent, root) for file in folder.glob("*.yaml")]
     names = sorted({file.stem for file in files if _is_model(file)})

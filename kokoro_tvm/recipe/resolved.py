@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from kokoro_tvm.recipe._spec import Name, Spec
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
@@ -17,6 +19,7 @@ from kokoro_tvm.recipe.parts import (
     Target,
     Utterance,
 )
+from kokoro_tvm.recipe.schedule import LayerChoice, ScheduleFile
 
 __all__ = ["ArtifactSpec", "Recipe", "resolve"]
 
@@ -36,7 +39,10 @@ class ArtifactSpec(Spec):
 
 
 class Recipe(Spec):
-    """A target recipe over its model's; `components` is in the order of the build."""
+    """A target recipe over its model's; `components` is in the order of the build.
+
+    schedule: component -> layer -> what to take in place of the rule, from the file that `tune` writes.
+    """
 
     name: Name
     model: Name
@@ -51,6 +57,7 @@ class Recipe(Spec):
     utterances: tuple[Utterance, ...]
     checkpoint: Checkpoint
     timeout_s: int
+    schedule: dict[str, dict[str, LayerChoice]] = Field(default_factory=dict)
 
     def artifacts(self) -> tuple[ArtifactSpec, ...]:
         """Every (component, bucket), in the order they are built."""
@@ -61,7 +68,7 @@ class Recipe(Spec):
         )
 
 
-def resolve(name: str, target: TargetFile, model: ModelFile) -> Recipe:
+def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleFile | None = None) -> Recipe:
     """The target recipe `name` over its model: each override replaces what the model says."""
     patches = target.patches.given() if target.patches else {}
     gates = target.gates.over(model.gates) if target.gates else model.gates
@@ -87,4 +94,5 @@ def resolve(name: str, target: TargetFile, model: ModelFile) -> Recipe:
         utterances=model.utterances,
         checkpoint=model.checkpoint,
         timeout_s=target.timeout_s,
+        schedule={str(c): layers for c, layers in schedule.components.items()} if schedule else {},
     )

@@ -6,7 +6,9 @@ from ops.support import random
 from .conftest import Kernel
 from .sizes import FIRST, FRAMES, SECOND, TOKENS
 
-LAYERS = [(channels, taps, dilation) for channels in (128, 256) for taps in (3, 7, 11) for dilation in (1, 3, 5)]
+LAYERS = [
+    (channels, taps, dilation) for channels in (128, 256) for taps in (3, 7, 11) for dilation in (1, 3, 5)
+]
 
 
 @pytest.mark.parametrize("tolerant", [True, False], ids=["filtered", "direct"])

@@ -27,5 +27,9 @@ def test_style(outputs: int, kernel: Kernel) -> None:
 
 
 def test_pitch(kernel: Kernel) -> None:
-    tensors = {"x": random(1, HALF_FRAMES, 256), "weight": random(1, 256, 1, seed=2), "bias": random(1, seed=3)}
+    tensors = {
+        "x": random(1, HALF_FRAMES, 256),
+        "weight": random(1, 256, 1, seed=2),
+        "bias": random(1, seed=3),
+    }
     kernel("project", tensors, flops=2 * HALF_FRAMES * 256)

@@ -14,7 +14,7 @@ import kokoro_tvm
 from kokoro_tvm.build import digest
 from kokoro_tvm.build.graph import RecipeGraph
 from kokoro_tvm.build.record import Record
-from kokoro_tvm.recipe import load_recipe
+from kokoro_tvm.recipe import LayerChoice, Tuned, load_recipe, schedule_path, write_schedule
 
 REPOSITORY = Path(__file__).parents[2]
 OPERATIONS = {
@@ -185,6 +185,21 @@ def test_precision_is_no_matter_of_the_export(tree: Tree) -> None:
     assert "cpu.machine" in ran
     assert {name for name in ran if "export" in name or "reference" in name or "checkpoint" in name} == set()
     assert {f"cpu.lower.{spec.id}" for spec in tree.graph().recipe.artifacts()} < ran
+
+
+def test_a_schedule_concerns_the_component_it_is_about(tree: Tree) -> None:
+    told = {"decoder": {"conv1d 8->8 k3 d1 float32 8x16": LayerChoice(outputs=4, taps=3, tiles=8)}}
+    machine = Tuned(mtriple="x86_64-linux-gnu", mcpu="znver5", mattr=())
+    path = schedule_path(tree.root / "recipes" / "cpu.yaml")
+    write_schedule(schedule_path(tree.root / "recipes" / "mine.yaml"), machine, told)
+    assert tree.build() == set(), "another recipe's"
+    write_schedule(path, machine, told)
+    lowered = names("lower compile validate", "decoder-5120")
+    assert tree.build(edition="x") == lowered | {"cpu.pack.decoder"} | END
+    path.write_text(path.read_text(encoding="utf-8").replace("\n", "\n\n"), encoding="utf-8")
+    assert tree.build() == set(), "the same choices in other words"
+    path.unlink()
+    assert tree.build(edition="xx") == lowered | {"cpu.pack.decoder"} | END
 
 
 def test_an_utterance_means_new_references_and_no_new_code(tree: Tree) -> None:

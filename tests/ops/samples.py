@@ -65,8 +65,16 @@ def conv1d(
             "residual": random(1, result, outputs, seed=6),
         }
 
-    attributes = {"stride": stride, "padding": padding, "dilation": dilation, "gain": 0.5, "tolerant": tolerant}
-    return Use(tensors, attributes, shortest, partial(assert_near, tolerance=FILTERED) if tolerant else assert_near)
+    attributes = {
+        "stride": stride,
+        "padding": padding,
+        "dilation": dilation,
+        "gain": 0.5,
+        "tolerant": tolerant,
+    }
+    return Use(
+        tensors, attributes, shortest, partial(assert_near, tolerance=FILTERED) if tolerant else assert_near
+    )
 
 
 def conv_transpose1d(inputs: int, outputs: int, stride: int, lead: bool) -> Use:

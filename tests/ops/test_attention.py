@@ -53,9 +53,7 @@ def test_even_and_sharp_weights(sharpness: float, machine: Machine) -> None:
 def test_far_below_the_largest_score(machine: Machine) -> None:
     """A common offset of the scores cancels, however large."""
     given_tensors = tensors(20)
-    given_tensors["key"] = torch.cat(
-        [given_tensors["key"][:, :19] - 100, given_tensors["key"][:, 19:]], 1
-    )  # type: ignore[index]
+    given_tensors["key"] = torch.cat([given_tensors["key"][:, :19] - 100, given_tensors["key"][:, 19:]], 1)  # type: ignore[index]
     check("attention", given_tensors, {"heads": HEADS}, machine=machine, tolerance=1e-4)
 
 

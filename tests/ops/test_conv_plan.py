@@ -87,7 +87,11 @@ def test_a_stride_is_more_channels(outputs: int, inputs: int, taps: int, stride:
 
 
 @given(
-    st.integers(1, 5), st.integers(1, 20), st.sampled_from([2, 4, 6, 10]), st.sampled_from([1, 8, 16]), st.integers(1, 20)
+    st.integers(1, 5),
+    st.integers(1, 20),
+    st.sampled_from([2, 4, 6, 10]),
+    st.sampled_from([1, 8, 16]),
+    st.integers(1, 20),
 )
 @settings(max_examples=60, deadline=None)
 def test_a_transposed_convolution_is_one_of_more_outputs(

@@ -38,7 +38,7 @@ def test_the_producer_gets_a_second_result() -> None:
     ((operation, call),) = fused(forward)
     assert operation == "conv1d"
     assert isinstance(call.ty, relax.TupleType)
-    _, told, _, _ = described(call, MACHINE.features)
+    _, told, _, _ = described(call, MACHINE.features, {})
     assert told.result == (1, 9, 64)
     assert told.moments == (16, 4, 64)
 

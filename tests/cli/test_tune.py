@@ -1,0 +1,146 @@
+"""kokoro-tvm tune, on made-up layers and times."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kokoro_tvm.tuning.kernels
+import kokoro_tvm.tuning.layers
+from kokoro_tvm.cli import main
+from kokoro_tvm.ops._schedule import Choice
+from kokoro_tvm.ops._semantic import Call
+from kokoro_tvm.recipe import Recipe, load_recipe
+from kokoro_tvm.target import Machine, resolve
+from kokoro_tvm.tuning.layers import Layer, representative
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+SCHEDULE = Path("recipes/schedules/cpu.json")
+ATTRIBUTES = {"stride": 1, "padding": 1, "slope": 1.0, "gain": 1.0, "tolerant": True}
+
+
+class FakeTrial:
+    """Takes what it is told to take."""
+
+    def __init__(self, seconds: float, error: float) -> None:
+        self._seconds, self.error = seconds, error
+
+    def seconds(self) -> float:
+        return self._seconds
+
+
+def layers(machine: Machine) -> list[Layer]:
+    def call(dilation: int) -> Call:
+        shapes = {"x": (1, "x_1", 16), "weight": (16, 16, 3)}
+        return Call(shapes, ATTRIBUTES | {"dilation": dilation}, (1, "y_1", 16), machine.features)
+
+    return representative([("conv1d", call(1)), ("conv1d", call(1)), ("conv1d", call(3))])
+
+
+@pytest.fixture(autouse=True)
+def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project's recipes in a folder of their own; one layer of two is faster by plain convolution."""
+    (tmp_path / "recipes").mkdir()
+    for path in RECIPES.glob("*.yaml"):
+        shutil.copy(path, tmp_path / "recipes")
+    monkeypatch.chdir(tmp_path)
+
+    def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
+        return layers(machine) if component == "decoder" else []
+
+    monkeypatch.setattr(kokoro_tvm.tuning.layers, "layers_of", layers_of)
+    times(monkeypatch, direct=0.5)
+
+
+def times(monkeypatch: pytest.MonkeyPatch, direct: float, error: float = 0.0) -> None:
+    """The undilated layer takes `direct` ms by plain convolution, with this error; all else takes 1 ms."""
+
+    def prepared(machine: Machine) -> Any:
+        def prepare(layer: Layer, choice: Choice) -> FakeTrial:
+            chosen = layer.call.attributes["dilation"] == 1 and choice.outputs == 1
+            return FakeTrial((direct if chosen else 1.0) / 1e3, error if chosen else 0.0)
+
+        return prepare
+
+    monkeypatch.setattr(kokoro_tvm.tuning.kernels, "prepared", prepared)
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as exit_:
+        main(("tune", *words))
+    return int(exit_.value.code or 0)
+
+
+def test_what_is_faster_is_shown_and_recorded(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cpu") == 0
+    machine = resolve("native", None, ())
+    name = layers(machine)[0].name
+    out = capsys.readouterr().out
+    assert "Together: 3.0 ms by the rules, 2.0 ms tuned (-33.3%)." in out
+    assert "`doit cpu` builds decoder anew" in out
+    assert out.count("direct, ") == 1
+    told = json.loads(SCHEDULE.read_text(encoding="utf-8"))
+    assert told["target"] == {"mtriple": machine.mtriple, "mcpu": machine.mcpu, "mattr": list(machine.mattr)}
+    assert list(told["components"]) == ["decoder"]
+    assert list(told["components"]["decoder"]) == [name]
+    choice = load_recipe("cpu", Path("recipes")).schedule["decoder"][name]
+    assert (choice.outputs, choice.taps) == (1, 1)
+
+
+def test_a_second_time_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    run("cpu")
+    before = SCHEDULE.read_bytes()
+    assert run("cpu") == 0
+    assert SCHEDULE.read_bytes() == before
+    assert f"{SCHEDULE}: as it was" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("direct", "error"), [(1.5, 0.0), (0.99, 0.0), (0.5, 1.0)], ids=["slow", "alike", "wrong"]
+)
+def test_what_is_slower_or_wrong_is_not_recorded(
+    direct: float, error: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times(monkeypatch, direct, error)
+    assert run("cpu") == 0
+    assert not SCHEDULE.exists()
+    assert f"nothing is written to {SCHEDULE}" in capsys.readouterr().out
+
+
+def test_what_is_no_longer_faster_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    run("cpu")
+    times(monkeypatch, direct=1.5)
+    assert run("cpu") == 0
+    assert not SCHEDULE.exists()
+
+
+def test_layers_that_are_not_reached_keep_what_they_had(capsys: pytest.CaptureFixture[str]) -> None:
+    run("cpu")
+    before = SCHEDULE.read_bytes()
+    assert run("cpu", "--minutes", "0") == 0
+    assert SCHEDULE.read_bytes() == before
+    assert "2 of 2 layers were not reached" in capsys.readouterr().out
+
+
+def test_a_component_without_such_layers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cpu", "--component", "bert") == 2
+    assert "bert of cpu has no layer to tune" in capsys.readouterr().err
+
+
+def test_a_target_that_this_machine_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path("recipes/arm.yaml")
+    text = Path("recipes/cpu.yaml").read_text(encoding="utf-8")
+    target = "{kind: llvm, mcpu: apple-m1, mtriple: aarch64-linux-gnu}"
+    path.write_text(text.replace("{kind: llvm, mcpu: native}", target), encoding="utf-8")
+    assert run("arm") == 3
+    assert re.search(r"its CPU lacks .*\bneon\b.*: tune on a machine of the", capsys.readouterr().err)
+
+
+def test_an_unknown_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cqu") == 2
+    assert "did you mean `cpu`?" in capsys.readouterr().err

@@ -1,0 +1,63 @@
+"""A layer that the schedule names is computed as it says, and its weight packed for that."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from lowering import MACHINE, PASSES, lowered_program, small_program
+
+import kokoro_tvm.ops  # noqa: F401  (registers torch.ops.kokoro)
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.lower import Lowered, Parameter
+from kokoro_tvm.ops._schedule import Choice
+
+FEATURES = f"float32 {MACHINE.features.lanes}x{MACHINE.features.registers}"
+LAYER = f"conv1d 4->32 k3 d1 {FEATURES}"
+
+
+def lowered(schedule: dict[str, dict[str, int]], tolerant: bool = True) -> Lowered:
+    def forward(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.kokoro.conv1d(x, weights["w"], padding=1, tolerant=tolerant)
+
+    program = small_program(forward, {"w": (32, 4, 3)})
+    return lowered_program(program, "toy", PASSES, schedule=schedule)
+
+
+def packed(result: Lowered) -> Parameter:
+    (parameter,) = result.parameters
+    return parameter
+
+
+@pytest.mark.parametrize(("outputs", "taps"), [(1, 1), (4, 3), (4, 4)])
+def test_the_weight_is_packed_for_the_choice(outputs: int, taps: int) -> None:
+    result = lowered({LAYER: {"outputs": outputs, "taps": taps, "tiles": 3}})
+    assert packed(result).shape[1] == outputs + taps - 1  # points
+    packing = packed(result).packing
+    assert packing is not None
+    assert packing.call.choice == Choice(outputs, taps, 3)
+    assert Parameter.from_json(json.loads(json.dumps(packed(result).to_json()))) == packed(result)
+
+
+def test_the_tiles_are_the_choice_s() -> None:
+    one, other = (
+        lowered({LAYER: {"outputs": 4, "taps": 3, "tiles": n}}).module.script(show_meta=True) for n in (2, 3)
+    )
+    assert one != other
+
+
+def test_other_layers_go_by_the_rules() -> None:
+    rules = lowered({})
+    choice = {"outputs": 1, "taps": 1, "tiles": 3}
+    others = (f"conv1d 4->32 k3 d3 {FEATURES}", f"conv1d 4->32 k3 d1 float32 {MACHINE.features.lanes}x7", "x")
+    same = lowered(dict.fromkeys(others, choice))
+    assert same.module.script(show_meta=True) == rules.module.script(show_meta=True)
+    assert same.parameters == rules.parameters
+    exact = lowered({LAYER: choice}, tolerant=False)
+    assert exact.parameters == lowered({}, tolerant=False).parameters
+
+
+def test_a_choice_without_a_kernel_is_refused() -> None:
+    with pytest.raises(BuildError, match=rf"the schedule gives '{LAYER}' F\(6, 2\)"):
+        lowered({LAYER: {"outputs": 6, "taps": 2, "tiles": 3}})
