@@ -37,9 +37,9 @@ def tune(
         typer.Option("--component", help="Whose layers."),
     ] = "decoder",
     threads: ThreadsOption = None,
-    recipes: Annotated[
-        Path, typer.Option("--recipes", metavar="DIR", help="Folder of the recipes.")
-    ] = Path("recipes"),
+    recipes: Annotated[Path, typer.Option("--recipes", metavar="DIR", help="Folder of the recipes.")] = Path(
+        "recipes"
+    ),
 ) -> None:
     """Find out which tiles and filterings of a recipe's convolutions are fastest on this machine.
 
@@ -152,9 +152,7 @@ def _sums(outcomes: Sequence[Outcome], layers: int) -> str:
     return f"Together: {before * 1e3:.1f} ms by the rules, {after * 1e3:.1f} ms tuned{change}.{reached}"
 
 
-def _write(
-    path: Path, recipe: Recipe, machine: Machine, component: str, outcomes: Sequence[Outcome]
-) -> None:
+def _write(path: Path, recipe: Recipe, machine: Machine, component: str, outcomes: Sequence[Outcome]) -> None:
     """Layers that were not reached keep what they had."""
     from dataclasses import asdict
 

@@ -35,7 +35,7 @@ class Activation:
         self._norm, self._alpha, self._slope = norm, alpha, slope
 
     def channels(self, k: Kernel, c: Any, lanes: int) -> Callable[[Any], Any]:
-        """Reads the coefficients of `lanes` channels from `c` on; the result maps a vector of their values."""
+        """Reads the coefficients of `lanes` channels from `c` on; the result maps a vector of values."""
         norm, alpha, slope = self._norm, self._alpha, self._slope
         kind = _math.dtype(lanes)
         coefficients = (

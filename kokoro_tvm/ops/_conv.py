@@ -202,6 +202,10 @@ class _Statistics:
         return pivot, total, squares
 
 
+def _multiply_add(total: Expr, a: Expr, b: Expr) -> Expr:
+    return total + a * b
+
+
 def _multiply(
     k: Kernel,
     plan: Plan,
@@ -211,8 +215,8 @@ def _multiply(
 ) -> None:
     """One register tile: sums over groups and channels of rows of the signal times columns of weights.
 
-    factors: weights, column block, point; signals: the scratch and the tile's first row in it; sums: where the
-    tile goes, and from which element on.
+    factors: weights, column block, point; signals: the scratch and the tile's first row in it; sums: where
+    the tile goes, and from which element on.
     """
     (weight, column_block, point), (signal, first_row), (products, target) = factors, signals, sums
     lanes = plan.features.lanes
@@ -244,11 +248,8 @@ def _multiply(
                 for v, vector in enumerate(vectors):
                     register = acc[row, v]
                     summed = k.load(register, 0, lanes=lanes)
-                    if plan.bfloat16:
-                        summed = dot_pairs(summed, factor, vector)
-                    else:
-                        summed = summed + factor * vector
-                    k.store(register, summed, 0, lanes=lanes)
+                    multiply_add = dot_pairs if plan.bfloat16 else _multiply_add
+                    k.store(register, multiply_add(summed, factor, vector), 0, lanes=lanes)
 
         def begin() -> None:
             for place, register in acc.items():
@@ -289,7 +290,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
     kept = points - fresh
 
     def channels(residue: int, c: Expr, width: int) -> None:
-        """All rows of `width` channels; of two neighbouring vectors of them where they are stored in pairs."""
+        """All rows of `width` channels; of two neighbouring vectors of them where pairs are stored."""
         starts = [c, c + width] if plan.bfloat16 else [c]
         applies = [source.activation.channels(k, start, width) for start in starts]
         zero = const(0.0, dtype(width))

@@ -22,8 +22,8 @@ _FILTERINGS = {
     False: ((3, Filtering(6, 3)), (7, Filtering(4, 7)), (12, Filtering(6, 6))),
     True: ((3, Filtering(4, 3)), (12, Filtering(4, 4))),
 }
-# Layers this wide run at a low rate: reading their weights takes longer than multiplying, and transformed ones
-# are two to three times as many.
+# Layers this wide run at a low rate: reading their weights takes longer than multiplying, and transformed
+# ones are two to three times as many.
 _WIDE = 512 * 512
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
 
@@ -79,7 +79,7 @@ class Plan:
 
     @property
     def terms(self) -> int:
-        """Products a result sums per tap and point: channels, or pairs of them, which one instruction takes."""
+        """Products a result sums per tap and point: channels, or pairs that one instruction takes."""
         return self.channels // 2 if self.bfloat16 else self.channels
 
     @property
@@ -107,8 +107,8 @@ class Plan:
 
     @property
     def row_floats(self) -> int:
-        """From row to row of the transformed input: not a power of two, so that the rows of a tile do not fall
-        on the same cache sets."""
+        """From row to row of the transformed input: not a power of two, so that the rows of a tile do not
+        fall on the same cache sets."""
         return self.terms + self.features.lanes
 
     @property
@@ -154,7 +154,8 @@ class Plan:
     def layout(self) -> str:
         """What tells layouts of weights apart."""
         precision = "bfloat16" if self.bfloat16 else "float32"
-        return f"{precision}, columns={self.columns}, outputs={self.filtering.outputs}, taps={self.filtering.taps}"
+        filtering = f"F({self.filtering.outputs}, {self.filtering.taps})"
+        return f"{precision}, {filtering}, columns={self.columns}"
 
     @property
     def total_type(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import tvm
 from tvm.script.ir_builder import tirx as T
 
-from kokoro_tvm.ops._kernel import Kernel, const
+from kokoro_tvm.ops._kernel import Kernel
 
 __all__ = ["bfloat16_instructions", "dot_pairs", "round_pairs"]
 
@@ -37,7 +37,7 @@ define <16 x i32> @kokoro_round_pairs(<16 x float> %first, <16 x float> %second)
 def bfloat16_instructions(k: Kernel) -> AbstractContextManager[Any]:
     """Makes the two functions below known to the code within."""
     del k
-    return T.attr(const(0, "int32"), "pragma_import_llvm", _LLVM)
+    return T.attr(0, "pragma_import_llvm", _LLVM)
 
 
 def dot_pairs(total: Any, a: Any, b: Any) -> Any:

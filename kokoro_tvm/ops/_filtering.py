@@ -17,18 +17,16 @@ import numpy as np
 
 __all__ = ["DIRECT", "MOST_POINTS", "Filtering", "Transforms", "transforms"]
 
-_HALF = Fraction(1, 2)
+
+def _fractions(*values: str) -> tuple[Fraction, ...]:
+    return tuple(map(Fraction, values))
+
+
 # In the order in which they are taken: small, and apart from one another. The last point is infinity.
-_POINTS = tuple(map(Fraction, (0, 1, -1, 2, -2))) + (
-    _HALF,
-    -_HALF,
-    Fraction(3, 2),
-    Fraction(-2, 3),
-    Fraction(-3, 2),
-)
+_POINTS = _fractions("0", "1", "-1", "2", "-2", "1/2", "-1/2", "3/2", "-2/3", "-3/2")
 _BETTER = {  # what lost least of all sets tried of that size: a fifth and a tenth less than the above
-    6: tuple(map(Fraction, (0, 1, -1, -2))) + (_HALF,),
-    7: tuple(map(Fraction, (0, 1, -1, 3))) + (_HALF, Fraction(-2, 3)),
+    6: _fractions("0", "1", "-1", "1/2", "-2"),
+    7: _fractions("0", "1", "-1", "1/2", "-2/3", "3"),
 }
 
 MOST_POINTS = len(_POINTS) + 1

@@ -77,7 +77,7 @@ _MAX_STACK = 1024  # bytes
 _MOST_THREADS = (
     64  # as many may share a loop; a thread runs 64/threads of its iterations, most find nothing to do
 )
-# Nothing is left of it but one atomic addition; what threads write is ordered by the pool, so no more is needed.
+# Nothing is left of it but one atomic addition; the pool orders what threads write, so no more is needed.
 _NEXT = """
 define i64 @kokoro_next(ptr %counter) alwaysinline nounwind {
   %old = atomicrmw add ptr %counter, i64 1 monotonic
@@ -153,8 +153,8 @@ class Kernel:
         return bound
 
     def opaque(self, value: Expr) -> Expr:
-        """An int64 whose making is hidden from TVM's simplifier, which follows `let` and loses itself where one
-        bound is made of another (minutes for a kernel of several nested blocks); LLVM sees through it."""
+        """An int64 whose making is hidden from TVM's simplifier, which follows `let` and loses itself where
+        one bound is made of another (minutes for a kernel of nested blocks); LLVM sees through it."""
         kept = self.registers(1, "int64")
         self.store(kept, value, 0)
         return self.let(kept[0])
@@ -191,7 +191,7 @@ class Kernel:
         counter = self.registers(1, "int64")  # on the launching thread's stack, which outlives the launch
         self.store(counter, const(0, "int64"), 0)
         with (
-            T.attr(const(0, "int32"), "pragma_import_llvm", tvm.ir.StringImm(_NEXT)),
+            T.attr(0, "pragma_import_llvm", tvm.ir.StringImm(_NEXT)),
             T.parallel(minimum(extent, const(_MOST_THREADS, "int64"))),
         ):
             mine = self.registers(1, "int64")

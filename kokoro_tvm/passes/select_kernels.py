@@ -135,8 +135,8 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
 
 
 def _with_table(module: Any, context: LoweringContext, kernels: Mapping[str, Any]) -> Any:
-    """Adds `<component>_kernels()`: JSON, kernel -> its operation and, where they count, FLOPs per step of the
-    result."""
+    """Adds `<component>_kernels()`: JSON, kernel -> its operation and, where they count, FLOPs per step of
+    the result."""
     table = {
         str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[_WORK]))
         for kernel in kernels.values()

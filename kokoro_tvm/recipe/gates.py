@@ -51,9 +51,11 @@ class Gates(Spec):
 
 def _not_given(description: str) -> Any:
     """A number that may be left out; the schema shows no default, for null has a meaning of its own."""
-    return Field(
-        default=None, description=description, json_schema_extra=lambda schema: schema.pop("default")
-    )
+    return Field(default=None, description=description, json_schema_extra=_without_default)
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    del schema["default"]
 
 
 class SignalGateOverride(Spec):

@@ -13,7 +13,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from .support import FILTERED, assert_near, random
+from .support import assert_near, filtered, random
 
 STEPS = 37
 
@@ -73,7 +73,10 @@ def conv1d(
         "tolerant": tolerant,
     }
     return Use(
-        tensors, attributes, shortest, partial(assert_near, tolerance=FILTERED) if tolerant else assert_near
+        tensors,
+        attributes,
+        shortest,
+        partial(assert_near, tolerance=filtered(taps)) if tolerant else assert_near,
     )
 
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from kokoro_tvm.target import Machine
 
 from .support import (
-    FILTERED,
     MACHINES,
     check,
     check_masked,
     compiled_for,
     every_length,
+    filtered,
     machines,
     random,
     reference,
@@ -76,7 +76,7 @@ def shortest(name: str) -> int:
 def test_every_length(name: str, inputs: int, outputs: int, machine: Machine) -> None:
     def holds(steps: int) -> None:
         arguments = tensors(name, steps, inputs, outputs), attributes(name)
-        check("conv1d", *arguments, machine=machine, tolerance=FILTERED)
+        check("conv1d", *arguments, machine=machine, tolerance=filtered(LAYERS[name][0]))
 
     every_length(holds, 1300, shortest(name))
 
@@ -98,33 +98,42 @@ def test_masked(name: str, machine: Machine) -> None:
 
 
 @machines
-@pytest.mark.parametrize("name", ["3 taps", "7 taps, 3 apart", "11 taps, 5 apart"])
-def test_the_error_is_that_of_a_few_bits(name: str, machine: Machine) -> None:
-    """Of a layer as wide as Kokoro's: 2e-6 in the root mean square, relative to that of the results."""
+@pytest.mark.parametrize(
+    ("name", "limit"), [("3 taps", 1.2e-6), ("7 taps, 3 apart", 4e-6), ("11 taps, 5 apart", 6e-6)]
+)
+def test_the_error_is_that_of_a_few_bits(name: str, limit: float, machine: Machine) -> None:
+    """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the results."""
     arguments = tensors(name, 2000, 128, 128), attributes(name)
-    error = run("conv1d", *arguments, machine=machine) - reference("conv1d", *arguments)
-    assert np.sqrt(np.mean(error**2)) <= 2e-6 * np.sqrt(np.mean(reference("conv1d", *arguments) ** 2))
+    want = reference("conv1d", *arguments)
+    error = run("conv1d", *arguments, machine=machine) - want
+    assert np.sqrt(np.mean(error**2)) <= limit * np.sqrt(np.mean(want**2))
 
 
 @machines
 @pytest.mark.parametrize("name", ["3 taps", "7 taps"])
-def test_one_tap_and_strides_are_exact(name: str, machine: Machine) -> None:
-    """There is nothing to save: the kernel is the plain one."""
-    told = attributes(name) | {"stride": 2}
+def test_one_tap_and_strides_lose_nothing(name: str, machine: Machine) -> None:
+    """There are no products to save: the kernel is the plain one."""
     made = tensors(name, 201) | {"residual": None}
-    want = run("conv1d", made, told | {"tolerant": False}, machine=machine)
-    assert run("conv1d", made, told, machine=machine).tobytes() == want.tobytes()
+    check("conv1d", made, attributes(name) | {"stride": 2}, machine=machine)
     weight = made["weight"]
     assert weight is not None
     made["weight"] = weight[:, :, :1].contiguous()
-    want = run("conv1d", made, {"tolerant": False}, machine=machine)
-    assert run("conv1d", made, {"tolerant": True}, machine=machine).tobytes() == want.tobytes()
+    check("conv1d", made, {"tolerant": True}, machine=machine)
+
+
+@machines
+def test_far_apart_taps_have_a_kernel(machine: Machine) -> None:
+    """A register tile holds whole dilations as long as it can; farther apart it is the plain one."""
+    made = tensors("3 taps", 201) | {"residual": None}
+    for dilation in (6, 7, 12, 13):
+        told = {"dilation": dilation, "padding": dilation, "tolerant": True}
+        check("conv1d", made, told, machine=machine, tolerance=filtered(3))
 
 
 @pytest.mark.parametrize("steps", [1, 33, 513])
 def test_static_shape(steps: int) -> None:
     arguments = tensors("7 taps, 3 apart", steps), attributes("7 taps, 3 apart")
-    got = check("conv1d", *arguments, dynamic=False, tolerance=FILTERED)
+    got = check("conv1d", *arguments, dynamic=False, tolerance=filtered(7))
     assert got.tobytes() == run("conv1d", *arguments).tobytes()
 
 

@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 from kokoro_tvm.ops._conv_plan import Plan, folded, pack, phases
 from kokoro_tvm.ops._features import Features
 from kokoro_tvm.ops._filtering import DIRECT, Filtering, transforms
+from kokoro_tvm.ops._schedule import Choice
 
 FEATURES = {"avx512": Features(16, 32), "avx2": Features(8, 16), "neon": Features(4, 32)}
-FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(2, 3)]
+FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(6, 3), Filtering(4, 7), Filtering(6, 6)]
+
+
+def chosen(filtering: Filtering) -> Choice:
+    """The schedule's word for it."""
+    return Choice(filtering.outputs, filtering.taps)
+
+
 plans = st.builds(
     Plan,
     channels=st.integers(1, 9),
@@ -18,7 +26,7 @@ plans = st.builds(
     taps=st.integers(1, 12),
     dilation=st.sampled_from([1, 2, 3, 5]),
     features=st.sampled_from(list(FEATURES.values())),
-    filtering=st.sampled_from(FILTERINGS),
+    choice=st.sampled_from([chosen(filtering) for filtering in FILTERINGS]),
 )
 
 
@@ -69,7 +77,7 @@ def test_packed_weights_are_the_convolution(plan: Plan, steps: int) -> None:
 
 def test_transformed_weights_are_rounded_once() -> None:
     weight = np.random.default_rng(0).standard_normal((64, 8, 8)).astype(np.float32)
-    plan = Plan(8, 64, 8, 1, FEATURES["avx512"], Filtering(4, 4))
+    plan = Plan(8, 64, 8, 1, FEATURES["avx512"], choice=Choice(4, 4))
     split = weight.astype(np.float64).reshape(2, 32, 8, 2, 4)
     exact = np.einsum("pk,bocgk->bpgco", transforms(plan.filtering).weight, split)
     assert (np.abs(pack(weight, plan) - exact) <= 0.5001 * np.spacing(np.abs(exact).astype(np.float32))).all()
@@ -121,8 +129,8 @@ def test_a_transposed_convolution_is_one_of_more_outputs(
 @pytest.mark.parametrize("channels", [1, 22, 128, 256, 1090, 2048])
 @pytest.mark.parametrize("dilation", [1, 3, 5])
 def test_sizes(channels: int, dilation: int, filtering: Filtering, features: Features) -> None:
-    """Tiles are whole dilations, accumulators leave registers for operands, and a block is at least a tile."""
-    plan = Plan(channels, 40, 11, dilation, features, filtering)
+    """Tiles are whole dilations, accumulators leave registers for operands, a block is at least a tile."""
+    plan = Plan(channels, 40, 11, dilation, features, choice=chosen(filtering))
     assert plan.rows * plan.vectors <= features.registers - 4
     assert filtering == DIRECT or plan.rows % dilation == 0
     assert plan.rows >= 1
@@ -130,3 +138,40 @@ def test_sizes(channels: int, dilation: int, filtering: Filtering, features: Fea
     assert plan.groups * filtering.taps >= plan.taps > (plan.groups - 1) * filtering.taps
     assert plan.column_blocks * plan.columns >= plan.outputs > (plan.column_blocks - 1) * plan.columns
     assert plan.row_floats > channels
+
+
+machines = pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES.keys())
+
+
+@machines
+@pytest.mark.parametrize("taps", range(1, 13))
+@pytest.mark.parametrize("dilation", [1, 3, 5, 6, 7, 13])
+def test_the_rules_choose_what_there_is_a_kernel_for(dilation: int, taps: int, features: Features) -> None:
+    plan = Plan(128, 128, taps, dilation, features, tolerant=True)
+    assert plan.allows(plan.filtering)
+    assert plan.rows >= 1
+    assert plan.tiles >= 1
+    assert (plan.filtering == DIRECT) == (taps == 1 or dilation > 6)
+
+
+@machines
+def test_nothing_is_lost_where_nothing_may_be(features: Features) -> None:
+    assert Plan(128, 128, 7, 1, features).filtering == DIRECT
+
+
+@machines
+def test_folded_and_very_wide_layers_are_plain(features: Features) -> None:
+    """There is nothing to save, or too much to read."""
+    assert Plan(128, 128, 3, 1, features, tolerant=True, stride=2).filtering == DIRECT
+    assert Plan(128, 1280, 2, 1, features, tolerant=True, phases=10).filtering == DIRECT
+    assert Plan(1090, 1024, 3, 1, features, tolerant=True).filtering == DIRECT
+
+
+@machines
+def test_later_groups_of_taps_see_whole_rows_later(features: Features) -> None:
+    plan = Plan(128, 128, 11, 1, features, tolerant=True)
+    assert plan.allows(Filtering(4, 4))
+    assert plan.allows(DIRECT)
+    assert not plan.allows(Filtering(4, 3))
+    assert not plan.allows(Filtering(6, 12))  # more points than are known
+    assert not Plan(128, 128, 11, 1, features).allows(Filtering(4, 4))

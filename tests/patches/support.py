@@ -66,7 +66,7 @@ def assert_masked(
     """The valid part of `run(*inputs, length)` is what `run` gives for the valid inputs alone,
     to the last bit whatever stands in the tails.
 
-    Time is axis 1: of every input it is a multiple of the first one's, of results `factor` times that, `plus`.
+    Time is axis 1: of inputs a multiple of the first, of results `factor` times the first, `plus`.
     """
     steps = inputs[0].shape[1]
     cut = [x[:, : x.shape[1] // steps * length] for x in inputs]
