@@ -30,12 +30,13 @@ def _kernel(call: Call) -> Any:
     """Takes each pair apart with integer operations, so that it runs on any machine."""
     k = Kernel("scaled", call.features.lanes)
     with k:
-        x = k.param("x", (1, CHANNELS, STEPS))
+        x = k.param("x", (1, STEPS, CHANNELS))
         weight = k.param("weight", (CHANNELS // 2,), "int32")
-        y = k.param("y", (1, CHANNELS, STEPS))
+        y = k.param("y", (1, STEPS, CHANNELS))
         with k.loop(CHANNELS // 2) as c, k.loop(STEPS) as t:
             for half, bits in enumerate((weight[c] << 16, (weight[c] >> 16) << 16)):
-                k.store(y, x[0, 2 * c + half, t] * tvm.tirx.reinterpret("float32", bits), 0, 2 * c + half, t)
+                value = x[0, t, 2 * c + half] * tvm.tirx.reinterpret("float32", bits)
+                k.store(y, value, 0, t, 2 * c + half)
     return k.build()
 
 
@@ -49,7 +50,7 @@ def lowered() -> Iterator[Lowered]:
 
     @semantic_op(shape=lambda x, weight: x, kernel=_kernel, packings=_packings)
     def scaled_by_pairs(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return x * weight[:, None]
+        return x * weight
 
     program = small_program(lambda w, x: scaled_by_pairs(x, w["w"]), {"w": (CHANNELS,)})
     yield lowered_program(program, "small")
@@ -64,7 +65,7 @@ def test_a_parameter_has_its_packing_s_dtype(lowered: Lowered) -> None:
 
 
 def test_the_kernel_gets_the_rounded_weight(lowered: Lowered, tmp_path: Path) -> None:
-    weight, x = (torch.randn(*shape).numpy() for shape in ((CHANNELS,), (1, CHANNELS, STEPS)))
+    weight, x = (torch.randn(*shape).numpy() for shape in ((CHANNELS,), (1, STEPS, CHANNELS)))
     packed = map_safetensors(pack_weights(lowered.parameters, {"w": weight}, tmp_path / "w.safetensors"))["w"]
     assert packed.dtype == np.int32
     machine = tvm_ffi.load_module(str(compile_module(lowered.module, MACHINE, tmp_path / "small.so")))
@@ -74,4 +75,4 @@ def test_the_kernel_gets_the_rounded_weight(lowered: Lowered, tmp_path: Path) ->
     (result,) = machine["small_forward"](*tensors)
     rounded = to_float32(round_to_bfloat16(weight))
     assert not np.array_equal(rounded, weight)
-    assert np.array_equal(np.from_dlpack(result), x * rounded[:, None])
+    assert np.array_equal(np.from_dlpack(result), x * rounded)
