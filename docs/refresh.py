@@ -11,9 +11,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-import statistics
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +45,6 @@ def main() -> None:
     tts = Synthesizer(BUNDLE)
     _put(DOCS / "accuracy.md", "speech", _speech_table(references))
     _put(DOCS / "accuracy.md", "components", _component_table(references))
-    _put(DOCS / "performance.md", "speed", _speed_table(tts, references))
     _put(DOCS / "performance.md", "build", _build_table())
     _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
 
@@ -142,36 +139,6 @@ def _component_table(references: Sequence[Reference]) -> Iterator[list[str]]:
             cells = [report[r.name][output] for r in references]
             values = [f"{c['snr_db']:.0f} ({c['pytorch_snr_db']:.0f}) dB" for c in cells]
             yield [f"`{path.parent.name}` {output}", *values]
-
-
-def _speed_table(tts: Synthesizer, references: Sequence[Reference]) -> Iterator[list[str]]:
-    """Medians over runs that take turns, so that both meet the same machine; drawing noise counts."""
-    import torch
-
-    from kokoro_tvm.model.kokoro import build_model, load_config, load_state
-
-    checkpoint = ARTIFACTS / "checkpoint/kokoro-82m"
-    torch.set_num_threads(usable_cores())
-    model = build_model(load_config(checkpoint), load_state(checkpoint))
-    columns = [f"`{component}`" for component in tts.bundle.components]
-    yield ["utterance", "audio", *columns, "together", "real-time factor", "stock PyTorch"]
-    for reference in references:
-        tokens, ref_s = torch.from_numpy(reference.tokens), torch.from_numpy(reference.ref_s)
-        seconds = reference.truth.audio.size / RATE
-        timings = []
-        for _ in range(RUNS + 1):
-            started = time.perf_counter()
-            spoken = _speak(tts, reference).timings
-            spoken = spoken | {"all": time.perf_counter() - started}
-            started = time.perf_counter()
-            with torch.inference_mode():
-                model.forward_with_tokens(tokens, ref_s, reference.speed)
-            timings.append(spoken | {"torch": time.perf_counter() - started})
-        # The first run of each warms caches and memory pools.
-        middle = {key: statistics.median(t[key] for t in timings[1:]) for key in timings[0]}
-        factors = [f"{middle[key] / seconds:.3f}" for key in ("all", "torch")]
-        cells = [f"{1e3 * value:.0f} ms" for key, value in middle.items() if key != "torch"]
-        yield [reference.name, f"{seconds:.2f} s", *cells, *factors]
 
 
 def _build_table() -> Iterator[list[str]]:
