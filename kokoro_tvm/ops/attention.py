@@ -27,7 +27,7 @@ def _kernel(call: Call) -> Any:
     k = Kernel("attention", lanes)
     with k:
         query, key, value = (k.param(name, call.shapes[name]) for name in ("query", "key", "value"))
-        length = k.param("length", (1,), "int64") if call.has("length") else None
+        length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
         keys = k.let(ceildiv(n, lanes) * lanes, "keys")

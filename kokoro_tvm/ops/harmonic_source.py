@@ -32,7 +32,7 @@ def _kernel(call: Call) -> Any:
     with k:
         f0, noise = k.param("f0", call.shapes["f0"]), k.param("noise", call.shapes["noise"])
         weight, bias = k.param("weight", (1, harmonics)), k.param("bias", (1,))
-        length = k.param("length", (1,), "int64") if call.has("length") else None
+        length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         n = k.let(length[0] if length is not None else k.index(f0.shape[1]), "n")
         one = const(1.0, "float64")

@@ -45,7 +45,7 @@ def _kernel(call: Call) -> Any:
                 k.param(f"weight_{name}", (blocks, hidden, 4, units)),
                 k.param(f"bias_{name}", (4 * hidden,)),
             )
-        length = k.param("length", (1,), "int64") if call.has("length") else None
+        length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
 

@@ -25,7 +25,7 @@ def _kernel(call: Call) -> Any:
     with k:
         x, weight = k.param("x", call.shapes["x"]), k.param("weight", (1, channels, 1))
         bias = k.param("bias", (1,))
-        length = k.param("length", (1,), "int64") if call.has("length") else None
+        length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
 

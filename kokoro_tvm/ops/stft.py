@@ -31,7 +31,7 @@ def _kernel(call: Call) -> Any:
     k = Kernel("stft", lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        length = k.param("length", (1,), "int64") if call.has("length") else None
+        length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         samples = k.let(length[0] if length is not None else k.index(x.shape[1]), "samples")
         frames = k.let(samples // hop + 1, "frames")

@@ -26,7 +26,7 @@ def _kernel(call: Call) -> Any:
         x = k.param("x", call.shapes["x"])
         weight, bias = k.param("weight", (channels, 1, 3)), k.param("bias", (channels,))
         norm = k.param("norm", (3, channels)) if call.has("norm") else None
-        length = k.param("length", (1,), "int64") if call.has("length") else None
+        length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
         activation = Activation(norm, None, float(call.attributes["slope"]))
