@@ -3,7 +3,7 @@
     .venv/bin/pip install -e '.[docs]' && .venv/bin/python docs/refresh.py
 
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
-the word `bench` it writes only the tables of what `kokoro-tvm bench` left there.
+the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm import Synthesizer
+from kokoro_tvm.bench.chart import draw_chart
 from kokoro_tvm.bench.results import Result, read_result
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.validate import Reference, load_reference, snr_db
@@ -58,6 +59,7 @@ def _put_bench(path: Path) -> None:
     _put(path, "bench", _bench_table(result))
     _put(path, "bench-systems", _bench_systems_table(result))
     _put(path, "bench-components", _bench_components_table(result))
+    draw_chart(DOCS / "bench.png", result)
 
 
 def _bench_table(result: Result) -> Iterator[list[str]]:
