@@ -1,38 +1,52 @@
-"""What a build prints: one line an event, with the time since the build began, in colour on a terminal."""
+"""What a build prints: one line an event, with the time since the build began; on a terminal, a live view."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from rich.console import Console
+from rich.live import Live
 from rich.text import Text
 
-__all__ = ["LineReporter"]
+from kokoro_tvm.build.events import Event, EventLog
+from kokoro_tvm.build.live import LiveView
+from kokoro_tvm.build.log import last_lines, phase
+from kokoro_tvm.build.units import shown_bytes, shown_seconds
+from kokoro_tvm.errors import BuildError
 
-_COLORS = {"done": "green", "FAILED": "bold red", "still": "dim"}
+__all__ = ["LineReporter", "LiveReporter", "make_reporter"]
+
+_SHOWN = 8  # lines of the log of a stage that failed
+_COLORS = {"done": "green", "restored": "green", "FAILED": "bold red", "still": "dim"}
 
 
 class LineReporter:
     """doit's reporter: tells what starts, what fails and how it ended; what is current is only counted.
 
-    `failures`: the error of every task that failed, by name; `conclusion`: what is said at a good end.
-    Threads may share it: lines come whole.
+    `failures`: the error of every task that failed, by name; `conclusion`: what is said at a good end;
+    `events`: where everything is told once more, for programs. Threads may share it: lines come whole.
     """
 
     desc = "one line an event, with elapsed time"
 
-    def __init__(self, stream: TextIO | None = None, errors: TextIO | None = None) -> None:
+    def __init__(
+        self, stream: TextIO | None = None, errors: TextIO | None = None, events: EventLog | None = None
+    ) -> None:
         self._out = _console(stream or sys.stdout)
         self._err = _console(errors or sys.stderr)
+        self._events = events
         self._lock = threading.Lock()
         self._started = time.monotonic()
         self._begun: dict[str, float] = {}
         self._wanted = 0
         self._count = self._done = self._current = self._unmet = 0
+        self._restored: set[str] = set()
         self.failures: dict[str, Exception | str] = {}
         self.conclusion: list[str] = []
 
@@ -40,9 +54,15 @@ class LineReporter:
         """A stage raised; doit keeps no exceptions, so they are kept here."""
         self.failures[task] = error
 
-    def beat(self, task: str) -> None:
-        """A task still runs."""
-        self._say(task, f"still running, {time.monotonic() - self._begun[task]:.0f} s")
+    def restored(self, task: str) -> None:
+        """A stage that runs had nothing to build: its outputs were kept."""
+        self._restored.add(task)
+
+    def beat(self, task: str, log: Path | None = None) -> None:
+        """A task still runs, and what it does stands in its log."""
+        seconds = self._seconds(task)
+        self._event(Event("phase", task, seconds=seconds, message=phase(log) if log else None))
+        self._show_beat(task, seconds)
 
     def initialize(self, tasks: Any, selected_tasks: Any) -> None:
         """Counts the stages that are asked for, with all that they need."""
@@ -54,6 +74,7 @@ class LineReporter:
                 needed.add(name)
                 queue += tasks[name].task_dep
         self._wanted = sum(_is_stage(name) for name in needed)
+        self._event(Event("begin", stages=self._wanted, message=" ".join(selected_tasks)))
 
     def get_status(self, task: Any) -> None:
         pass
@@ -62,16 +83,23 @@ class LineReporter:
         if _is_stage(task.name):
             self._begun[task.name] = time.monotonic()
             self._count += 1
-            self._say(task.name, task.doc)
+            log = _log(task)
+            self._event(Event("start", task.name, message=task.doc, log=str(log) if log else None))
+            self._show_start(task)
 
     def add_success(self, task: Any) -> None:
         if _is_stage(task.name):
-            self._done += 1
-            self._say(task.name, f"done in {time.monotonic() - self._begun[task.name]:.1f} s")
+            manner: Literal["restored", "done"] = "restored" if task.name in self._restored else "done"
+            self._done += manner == "done"
+            seconds = self._seconds(task.name)
+            self._event(Event(manner, task.name, seconds=seconds, bytes=_size(task)))
+            self._show_done(task, manner, seconds)
 
     def skip_uptodate(self, task: Any) -> None:
         self._count += 1
         self._current += 1
+        self._event(Event("current", task.name, bytes=_size(task)))
+        self._show_current(task)
 
     def skip_ignore(self, task: Any) -> None:
         self._say(task.name, "ignored")
@@ -79,9 +107,21 @@ class LineReporter:
     def add_failure(self, task: Any, fail: Any) -> None:
         if type(fail).__name__ == "UnmetDependency":
             self._unmet += _is_stage(task.name)
+            self._event(Event("blocked", task.name))
             return
-        self.failures.setdefault(task.name, fail.get_msg().strip())
-        self._say(task.name, "FAILED")
+        told = self.failures.setdefault(task.name, fail.get_msg().strip())
+        log = _log(task)
+        self._event(
+            Event(
+                "failed",
+                task.name,
+                seconds=self._seconds(task.name) if task.name in self._begun else None,
+                message=str(told),
+                error=type(told).__name__ if isinstance(told, Exception) else None,
+                log=str(log) if log else None,
+            )
+        )
+        self._show_failure(task)
 
     def cleanup_error(self, exception: Any) -> None:
         self.failures["cleaning up"] = exception.get_msg()
@@ -93,10 +133,22 @@ class LineReporter:
         pass
 
     def complete_run(self) -> None:
+        self._event(
+            Event(
+                "end",
+                seconds=round(time.monotonic() - self._started, 3),
+                built=self._done,
+                restored=len(self._restored),
+                current=self._current,
+                failed=len(self.failures),
+                blocked=self._unmet,
+            )
+        )
         for name, told in self.failures.items():
             # What we raise names its stage or file itself; anything else is a fault of the build.
             self._err.print(Text(f"\n{told}" if isinstance(told, Exception) else f"\n{name}: {told}", "red"))
-        built = f"{self._done} stages built, {self._current} were current"
+        restored = f"{len(self._restored)} restored, " if self._restored else ""
+        built = f"{self._done} stages built, {restored}{self._current} were current"
         if sys.exc_info()[0] is not None:  # doit says goodbye on the way out, too
             sys.excepthook = _without_interrupts
             self._out.print(Text(f"\nInterrupted: {built}. What was built stays; run it again to go on."))
@@ -104,9 +156,38 @@ class LineReporter:
             failed = f"{len(self.failures)} failed, {self._unmet} not built because of that"
             self._out.print(Text(f"\n{built}, {failed}."))
         else:
-            done = f"\n{built}." if self._done else f"Nothing to do: all {self._current} stages are current."
+            worked = self._done or self._restored
+            done = f"\n{built}." if worked else f"Nothing to do: all {self._current} stages are current."
             for told in (done, *self.conclusion):
                 self._out.print(Text(told))
+
+    def _show_start(self, task: Any) -> None:
+        self._say(task.name, task.doc)
+
+    def _show_beat(self, task: str, seconds: float) -> None:
+        self._say(task, f"still running, {seconds:.0f} s")
+
+    def _show_done(self, task: Any, manner: str, seconds: float) -> None:
+        self._say(task.name, f"{manner} in {seconds:.1f} s")
+
+    def _show_current(self, task: Any) -> None:
+        pass
+
+    def _show_failure(self, task: Any) -> None:
+        self._say(task.name, "FAILED")
+
+    def _seconds(self, task: str) -> float:
+        return round(time.monotonic() - self._begun[task], 3)
+
+    def _event(self, event: Event) -> None:
+        """Writes it down; a file that takes no more is told of once, and the build goes on."""
+        if self._events is None:
+            return
+        try:
+            self._events.write(event)
+        except BuildError as error:
+            self._events = None
+            self._err.print(Text(f"note: {error}"))
 
     def _say(self, task: str, event: str) -> None:
         place = f"[{self._count:>{len(str(self._wanted))}}/{self._wanted}]"
@@ -117,10 +198,84 @@ class LineReporter:
             self._out.print(line)
 
 
+class LiveReporter(LineReporter):
+    """On a terminal: what has ended, a line each; below, what runs, redrawn several times a second."""
+
+    desc = "a live view of the running stages"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._view = LiveView()
+        self._live: Live | None = None
+
+    def initialize(self, tasks: Any, selected_tasks: Any) -> None:
+        super().initialize(tasks, selected_tasks)
+        self._view.wanted = self._wanted
+
+    def complete_run(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+        super().complete_run()
+
+    def _show_start(self, task: Any) -> None:
+        self._view.start(task.name, _log(task))
+        with self._lock:
+            if self._live is None:  # not before: with nothing to do there is nothing to look at
+                self._live = Live(self._view, console=self._out, refresh_per_second=8, transient=True)
+                self._live.start()
+
+    def _show_beat(self, task: str, seconds: float) -> None:
+        pass
+
+    def _show_current(self, task: Any) -> None:
+        self._view.finished += 1
+
+    def _show_done(self, task: Any, manner: str, seconds: float) -> None:
+        self._view.stop(task.name)
+        self._view.finished += 1
+        self._say(task.name, f"{manner} in {shown_seconds(seconds)}, {shown_bytes(_size(task))}")
+
+    def _show_failure(self, task: Any) -> None:
+        self._view.stop(task.name)
+        self._view.failed += 1
+        self._say(task.name, "FAILED")
+        log = _log(task)
+        told = last_lines(log, _SHOWN) if log else []
+        if told:
+            indented = "\n".join(f"{'':12}{line}" for line in told)
+            with self._lock:
+                self._out.print(Text.from_ansi(indented), style="dim")
+
+
+def make_reporter(events: EventLog | None = None) -> LineReporter:
+    """The reporter for where this process prints: a live view on a terminal, otherwise lines.
+
+    Where no events are given, KOKORO_TVM_EVENTS may name a file for them.
+    """
+    named = os.environ.get("KOKORO_TVM_EVENTS")
+    if events is None and named:
+        try:
+            events = EventLog(Path(named))
+        except BuildError as error:
+            _console(sys.stderr).print(Text(f"note: {error}"))
+    kind = LiveReporter if _console(sys.stdout).is_interactive else LineReporter
+    return kind(events=events)
+
+
 def _without_interrupts(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """In place of sys.excepthook: who stops a build needs no traceback of where it was."""
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
+
+
+def _log(task: Any) -> Path | None:
+    """Where a stage writes what it says."""
+    return Path(task.meta["log"]) if task.meta else None
+
+
+def _size(task: Any) -> int:
+    """Bytes of all its outputs."""
+    return sum(path.stat().st_size for path in map(Path, task.targets) if path.is_file())
 
 
 def _is_stage(task: str) -> bool:

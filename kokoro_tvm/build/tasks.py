@@ -14,7 +14,7 @@ from doit.action import BaseAction
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.build.graph import RecipeGraph
-from kokoro_tvm.build.reporter import LineReporter
+from kokoro_tvm.build.reporter import LineReporter, make_reporter
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.recipe import list_recipes, load_recipe
@@ -31,7 +31,7 @@ def doit_config(artifacts: Path, reporter: LineReporter | None = None) -> dict[s
     return {
         "default_tasks": ["cpu"],
         "continue": True,
-        "reporter": reporter or LineReporter(),
+        "reporter": reporter or make_reporter(),
         "backend": "json",
         "dep_file": str(artifacts / ".doit.json"),
         "par_type": "thread",
@@ -75,7 +75,7 @@ def _graph(name: str, recipes: Path, artifacts: Path) -> RecipeGraph:
 def _task(stage: Stage, reporter: LineReporter) -> dict[str, Any]:
     def build() -> Any:
         try:
-            stage.run(lambda elapsed: reporter.beat(stage.name))
+            stage.run(lambda elapsed: reporter.beat(stage.name, stage.log_path))
         except KokoroTvmError as error:
             reporter.failed(stage.name, error)
             return TaskFailed(str(error))
@@ -88,6 +88,7 @@ def _task(stage: Stage, reporter: LineReporter) -> dict[str, Any]:
         "task_dep": [s.name for s in stage.after],
         "targets": [str(stage.path(o)) for o in stage.outputs],
         "uptodate": [stage.is_current],
+        "meta": {"log": str(stage.log_path)},
     }
 
 

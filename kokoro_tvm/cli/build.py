@@ -36,6 +36,10 @@ def build(
     recipe: Annotated[
         str, typer.Option("--recipe", help="Recipe of an artifact that is named without one.")
     ] = "cpu",
+    events: Annotated[
+        Path | None,
+        typer.Option("--events", metavar="FILE", help="Also write what happens there, as JSON lines."),
+    ] = None,
     root: Annotated[
         Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
     ] = Path(),
@@ -48,23 +52,24 @@ def build(
 
     wanted = targets or ([] if dump_ir else [recipe])
     if dump_ir is None:
-        _run([_task(word, recipe, root) for word in wanted], jobs, root)
+        _run([_task(word, recipe, root) for word in wanted], jobs, root, events)
     elif len(wanted) == 1:
         _dump(wanted[0], recipe, dump_ir, jobs, root)
     else:
         raise InputError("--dump-ir takes one artifact: kokoro-tvm build --dump-ir DIR cpu/decoder-5120")
 
 
-def _run(tasks: list[str], jobs: int, root: Path) -> None:
+def _run(tasks: list[str], jobs: int, root: Path, events: Path | None = None) -> None:
     """Has doit run the tasks; ends the program with the status of the first error, which was told by then."""
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
 
-    from kokoro_tvm.build.reporter import LineReporter
+    from kokoro_tvm.build.events import EventLog
+    from kokoro_tvm.build.reporter import make_reporter
     from kokoro_tvm.build.tasks import doit_config, recipe_tasks
     from kokoro_tvm.errors import BuildError, KokoroTvmError
 
-    reporter = LineReporter()
+    reporter = make_reporter(EventLog(events) if events else None)
     known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter))
     _check(tasks, [task["basename"] for task in known])
     config = doit_config(root / "artifacts", reporter)

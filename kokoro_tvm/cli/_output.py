@@ -1,0 +1,37 @@
+"""What the commands that print tables have in common: a console for terminals and files, options, JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["JsonOption", "RootOption", "open_console", "print_json"]
+
+_WIDTH = 132  # where output goes to a file
+
+RootOption: TypeAlias = Annotated[
+    Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def open_console() -> Console:
+    """A console as wide as the terminal, or as long lines in a file."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(width=_WIDTH, highlight=False, markup=False, emoji=False)
+    return console
+
+
+def print_json(value: Any) -> None:
+    """Prints it as indented JSON."""
+    import json
+
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))

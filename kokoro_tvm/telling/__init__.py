@@ -1,0 +1,1 @@
+"""What a build says of itself: its state and why, what it would do, and whether this machine is fit."""

@@ -1,0 +1,232 @@
+"""What there is on this machine of what a build needs: asked of the system, judged elsewhere."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import json
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from kokoro_tvm.bench.machine import describe_machine
+from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.errors import BuildError, RecipeError
+from kokoro_tvm.linker import LINKER, linker_version
+from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+
+__all__ = ["Facts", "Pin", "RecipeNeeds", "gather"]
+
+_PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+_PATIENCE = 120.0  # seconds the compiler may take to load
+_UNCHANGED, _NOT_RANDOM = 0xFFFFFFFF, 0x0040000  # of personality(2)
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A package and the versions the project takes; `extra`: the optional part that wants it, "" for all."""
+
+    requirement: str
+    installed: str | None
+    extra: str = ""
+
+    @property
+    def name(self) -> str:
+        return Requirement(self.requirement).name
+
+    @property
+    def is_met(self) -> bool:
+        wanted = Requirement(self.requirement).specifier
+        return self.installed is not None and wanted.contains(self.installed, prereleases=True)
+
+
+@dataclass(frozen=True)
+class RecipeNeeds:
+    """The CPU features that what a recipe builds needs to run; `problem`: why it cannot be built here."""
+
+    name: str
+    features: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One machine. Sizes in bytes, None where the system does not say; a problem is None where there is none.
+
+    checkpoints: model -> whether its weights were fetched; downloaders: program -> whether it is installed.
+    """
+
+    python: str
+    wanted_python: str
+    pins: tuple[Pin, ...]
+    compiler: str
+    compiler_problem: str | None
+    linker: str
+    linker_problem: str | None
+    machine: str
+    cores: int
+    features: frozenset[str] | None
+    fixed_addresses: bool
+    recipes: tuple[RecipeNeeds, ...]
+    memory: int | None
+    artifacts: Path
+    artifacts_problem: str | None
+    disk: int
+    checkpoints: Mapping[str, bool]
+    npm: bool
+
+
+def gather(root: Path) -> Facts:
+    """Looks at everything; `root` holds recipes/ and artifacts/. Raises RecipeError without any recipe."""
+    recipes, broken = _recipes(root / "recipes")
+    wanted_python, pins = _pins()
+    compiler, compiler_problem, needs = _compiler(recipes)
+    linker, linker_problem = _linker()
+    artifacts = root / "artifacts"
+    return Facts(
+        python=platform.python_version(),
+        wanted_python=wanted_python,
+        pins=pins,
+        compiler=compiler,
+        compiler_problem=compiler_problem,
+        linker=linker,
+        linker_problem=linker_problem,
+        machine=describe_machine().cpu,
+        cores=describe_machine().cores,
+        features=features_of_cpu(),
+        fixed_addresses=_can_fix_addresses(),
+        recipes=tuple(sorted((*needs, *broken), key=lambda r: r.name)),
+        memory=_available_memory(),
+        artifacts=artifacts,
+        artifacts_problem=_write_problem(artifacts),
+        disk=shutil.disk_usage(_existing(artifacts)).free,
+        checkpoints={
+            r.model: (artifacts / "checkpoint" / r.model / "weights.safetensors").is_file() for r in recipes
+        },
+        npm=shutil.which("npm") is not None,
+    )
+
+
+def _recipes(folder: Path) -> tuple[list[Recipe], list[RecipeNeeds]]:
+    good, broken = [], []
+    for name in list_recipes(folder):
+        try:
+            good.append(load_recipe(name, folder))
+        except RecipeError as error:
+            broken.append(RecipeNeeds(name, problem=str(error)))
+    return good, broken
+
+
+def _pins() -> tuple[str, tuple[Pin, ...]]:
+    """The Python and the packages of pyproject.toml; without it, those the installed package names."""
+    if _PYPROJECT.is_file():
+        project = tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]
+        told = [(r, "") for r in project["dependencies"]]
+        told += [(r, extra) for extra, rs in project["optional-dependencies"].items() for r in rs]
+        return project["requires-python"], tuple(_pin(*each) for each in told)
+    metadata = importlib.metadata.metadata("kokoro-tvm")
+    told = []
+    for line in metadata.get_all("Requires-Dist") or []:
+        requirement, _, marker = line.partition(";")
+        told.append((requirement.strip(), marker.partition("extra == ")[2].strip("\"' ")))
+    return str(metadata["Requires-Python"]), tuple(_pin(*each) for each in told)
+
+
+def _pin(requirement: str, extra: str) -> Pin:
+    try:
+        installed = importlib.metadata.version(Requirement(requirement).name)
+    except importlib.metadata.PackageNotFoundError:
+        installed = None
+    return Pin(requirement, installed, extra)
+
+
+def _compiler(recipes: Sequence[Recipe]) -> tuple[str, str | None, list[RecipeNeeds]]:
+    """TVM as it tells of itself, why it does not load, and what each recipe needs."""
+    asked = {
+        r.name: r.target.model_dump(mode="json", exclude={"kind"}) | {"precision": r.precision}
+        for r in recipes
+    }
+    command = [sys.executable, "-m", "kokoro_tvm.telling.probe"]
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(asked), capture_output=True, text=True, timeout=_PATIENCE, check=True
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"did not load within {_PATIENCE:g} s", []
+    except subprocess.CalledProcessError as error:
+        return "", f"does not load: {_why(error.returncode, error.stderr)}", []
+    told: dict[str, Any] = json.loads(done.stdout)
+    needs = [
+        RecipeNeeds(r.name, tuple(told["needs"].get(r.name, ())), told["problems"].get(r.name))
+        for r in recipes
+    ]
+    return told["compiler"], None, needs
+
+
+def _linker() -> tuple[str, str | None]:
+    """The linker's version, and why it cannot make a shared library of a small program."""
+    try:
+        version = linker_version()
+    except BuildError as error:
+        return "", str(error)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.cc")
+        source.write_text('#include <cmath>\nextern "C" double probe(double x) { return std::exp(x); }\n')
+        command = [LINKER, "-shared", "-fPIC", str(source), "-o", str(source.with_suffix(".so"))]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 0:
+        return version, None
+    return version, f"{LINKER} cannot make a shared library: {_why(done.returncode, done.stderr)}"
+
+
+def _why(status: int, stderr: str) -> str:
+    """The last words of a program that failed, or how it ended."""
+    if status < 0:
+        return f"it was ended by signal {signal.Signals(-status).name}"
+    return next(reversed(stderr.strip().splitlines()), f"exit status {status}")
+
+
+def _can_fix_addresses() -> bool:
+    """Whether a process may turn off the randomisation of its addresses; containers sometimes forbid it."""
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None)
+    before = libc.personality(_UNCHANGED)
+    if before == -1 or libc.personality(before | _NOT_RANDOM) == -1:
+        return False
+    libc.personality(before)
+    return True
+
+
+def _available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    if not meminfo.is_file():
+        return None
+    told = dict(line.split(":") for line in meminfo.read_text(encoding="utf-8").splitlines())
+    return int(told["MemAvailable"].split()[0]) * 1024
+
+
+def _write_problem(folder: Path) -> str | None:
+    """Why files cannot be written and locked in a folder that is or would be there."""
+    import fcntl
+
+    try:
+        with tempfile.NamedTemporaryFile(dir=_existing(folder), prefix=".doctor-") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or what is above it and there."""
+    return next(p for p in (folder.absolute(), *folder.absolute().parents) if p.is_dir())

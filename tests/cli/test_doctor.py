@@ -1,0 +1,52 @@
+"""kokoro-tvm doctor: its exit status, and what it prints where."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kokoro_tvm.cli import main
+from kokoro_tvm.telling import machine
+from kokoro_tvm.telling.machine import Facts
+from tests.telling.facts import GOOD, made
+
+
+def run(monkeypatch: pytest.MonkeyPatch, facts: Facts, *words: str) -> int:
+    monkeypatch.setattr(machine, "gather", lambda root: facts)
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", *words])
+    return int(ended.value.code or 0)
+
+
+def test_all_is_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, GOOD) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("fine  Python ")
+    assert out.endswith("\n\nAll 11 are fine for a build.\n")
+    assert "\x1b" not in out
+    assert err == ""
+
+
+def test_a_note_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, made(fixed_addresses=False)) == 0
+    assert capsys.readouterr().out.endswith("\n\nAll 11 are fine for a build, 1 of them with a note.\n")
+
+
+def test_something_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, made(linker="", linker_problem="no working g++")) == 1
+    out = capsys.readouterr().out
+    assert "wrong  linker            no working g++" in out
+    assert out.endswith("\n\n1 of 11 is wrong: a build would fail.\n")
+
+
+def test_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, made(memory=1), "--json") == 1
+    told = json.loads(capsys.readouterr().out)
+    (memory,) = [f for f in told if f["about"] == "memory"]
+    assert memory == {
+        "about": "memory",
+        "verdict": "wrong",
+        "told": "1 B free; a build takes up to 4.0 GB",
+        "remedy": "end other programs, or add swap",
+    }
