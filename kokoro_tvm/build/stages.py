@@ -155,17 +155,12 @@ def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 def reference(checkpoint: str, utterances: list[dict[str, Any]], folder: str) -> None:
     """Computes what the stock model says, in float64 and float32, for every utterance."""
-    from safetensors.numpy import load_file
-
-    from kokoro_tvm.model.kokoro import load_config, load_state
+    from kokoro_tvm.build.references import ReferenceStore
     from kokoro_tvm.recipe import Utterance
-    from kokoro_tvm.validate.compute import compute_references
     from kokoro_tvm.validate.reference import save_reference
 
-    voices = load_file(str(Path(checkpoint, "voices.safetensors")))
-    config, state = load_config(Path(checkpoint)), load_state(Path(checkpoint))
     specs = [Utterance.model_validate(u, strict=False) for u in utterances]
-    for found in compute_references(config, state, voices, specs, progress=_say):
+    for found in ReferenceStore(Path(checkpoint), Path(folder), _say).references(specs):
         save_reference(found, Path(folder, f"{found.name}.safetensors"))
     for old in Path(folder).glob("*.safetensors"):
         if old.stem not in {u.name for u in specs}:

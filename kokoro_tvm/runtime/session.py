@@ -77,10 +77,28 @@ class Session:
         arrays = [
             self._prepared(port, array, length, size) for port, array in zip(ports, inputs, strict=True)
         ]
+        outputs = self.run_whole(component, bucket, length, *arrays)
+        return tuple(
+            self._cut(spec, port, array, length, size)
+            for port, array in zip(spec.outputs, outputs, strict=True)
+        )
+
+    def run_whole(self, component: str, bucket: int, length: int, *inputs: Array) -> tuple[Array, ...]:
+        """Outputs of `component` from the code of one `bucket` as it gives them, nothing padded, nothing cut.
+
+        `inputs` are the signature's without `length`, as long as the code takes them: `length` where lengths
+        are exact, else the bucket, whose tail is the caller's. Raises BundleError when the compiled code
+        failed.
+        """
+        loaded = self._loaded[component]
+        spec = loaded.component
+        ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
+        arrays = [aligned(array, port.dtype) for port, array in zip(ports, inputs, strict=True)]
         if self.bundle.length == "masked":
             arrays.append(aligned([length], np.int64))
         call = loaded.machines[bucket][spec.function]
         tensors = (*map(self._tensor, arrays), *loaded.parameters)
+        size = length if self.bundle.length == "exact" else bucket
         try:
             result = compute(self.threads, self._call, component, size, call, tensors)
         except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
@@ -89,10 +107,7 @@ class Session:
                 f"({_first_line(error)}). Build the bundle again, and report this if it stays."
             ) from error
         outputs = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
-        return tuple(
-            self._cut(spec, port, np.from_dlpack(tensor), length, size)
-            for port, tensor in zip(spec.outputs, outputs, strict=True)
-        )
+        return tuple(np.from_dlpack(tensor) for tensor in outputs)
 
     @property
     def kernels(self) -> dict[tuple[str, str], Kernel]:

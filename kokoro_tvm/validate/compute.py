@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Outputs, Reference, Trace, draw_noise
-from kokoro_tvm.validate.stock import Borders, run_fed, run_stock, stock_model
+from kokoro_tvm.validate.steps import Steps
+from kokoro_tvm.validate.stock import Borders, run_fed, run_steps, run_stock, stock_model
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.parts import Utterance
 
-__all__ = ["compute_reference", "compute_references", "tokenize"]
+__all__ = ["compute_reference", "compute_references", "compute_steps", "style_row", "tokenize"]
 
 Config = Mapping[str, Any]
 State = Mapping[str, torch.Tensor]
@@ -59,7 +60,7 @@ def compute_references(
     for an unknown voice or phoneme and ValidationError when the stock model does not behave as it is
     known to.
     """
-    prepared = [(u, tokenize(u.phonemes, config["vocab"]), _style(voices, u)) for u in utterances]
+    prepared = [(u, tokenize(u.phonemes, config["vocab"]), style_row(voices, u)) for u in utterances]
     whole: dict[str, list[Trace]] = {TRUTH: [], DYNAMIC: []}
     fed: dict[str, list[Outputs]] = {TRUTH: [], DYNAMIC: []}
     for regime in (TRUTH, DYNAMIC):
@@ -91,7 +92,25 @@ def compute_references(
     ]
 
 
-def _style(voices: Mapping[str, Array], utterance: Utterance) -> NDArray[np.float32]:
+def compute_steps(
+    config: Config,
+    state: State,
+    voices: Mapping[str, Array],
+    utterance: Utterance,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, Steps]:
+    """Every step of one utterance in both regimes of the stock model; arguments as `compute_references`."""
+    tokens, ref_s = tokenize(utterance.phonemes, config["vocab"]), style_row(voices, utterance)
+    made = {}
+    for regime in (TRUTH, DYNAMIC):
+        progress(f"{regime}, {utterance.name}, every step")
+        model = stock_model(config, state, regime)
+        made[regime] = run_steps(model, tokens, ref_s, utterance.speed, partial(draw_noise, utterance.seed))
+        del model
+    return made
+
+
+def style_row(voices: Mapping[str, Array], utterance: Utterance) -> NDArray[np.float32]:
     """The voice's row for this many phonemes, (1, 256) float32, chosen as the stock pipeline does."""
     if utterance.voice not in voices:
         raise RecipeError(

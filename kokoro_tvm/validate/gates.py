@@ -20,7 +20,7 @@ from kokoro_tvm.errors import ValidationError
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = ["Report", "UtteranceReport", "Verdict", "judge", "limits_of", "write_report"]
+__all__ = ["Report", "UtteranceReport", "Verdict", "judge", "limits_of", "number", "write_report"]
 
 SCHEMA = 1
 
@@ -44,6 +44,13 @@ class Verdict:
         if self.limit is None:
             return "not run"
         return "passed" if self.passed else "failed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        limit = None if self.limit is None else number(self.limit)
+        value = number(self.value)
+        told = {"output": self.where, "gate": self.gate, "value": value, "limit": limit}
+        return told | {"status": self.status}
 
     def __str__(self) -> str:
         """`f0: snr_db 41.2, min_snr_db 60`."""
@@ -123,19 +130,10 @@ class Report:
                     "length": u.length,
                     "status": u.status,
                     "outputs": {
-                        output: {metric: _number(value) for metric, value in metrics.items()}
+                        output: {metric: number(value) for metric, value in metrics.items()}
                         for output, metrics in (u.outputs or {}).items()
                     },
-                    "verdicts": [
-                        {
-                            "output": v.where,
-                            "gate": v.gate,
-                            "value": _number(v.value),
-                            "limit": None if v.limit is None else _number(v.limit),
-                            "status": v.status,
-                        }
-                        for v in u.verdicts
-                    ],
+                    "verdicts": [v.to_json() for v in u.verdicts],
                 }
                 for u in self.utterances
             ],
@@ -181,5 +179,6 @@ def write_report(report: Report | Iterable[Report], path: Path) -> None:
         partial.replace(path)
 
 
-def _number(value: float) -> float | str:
+def number(value: float) -> float | str:
+    """A value as JSON can write it: as a number, or as "inf", "-inf" or "nan"."""
     return value if math.isfinite(value) else str(value)

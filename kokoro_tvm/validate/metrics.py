@@ -12,10 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "HOP",
     "WINDOW",
+    "correlation",
     "finite_fraction",
     "magnitude_correlation",
     "magnitude_spectrum",
     "max_abs",
+    "mean_abs",
+    "rms_error",
     "snr_db",
 ]
 
@@ -52,6 +55,37 @@ def max_abs(value: ArrayLike, reference: ArrayLike) -> float:
     """
     a, r = _pair(value, reference)
     return float(np.abs(a - r).max()) if np.isfinite(a).all() else np.inf
+
+
+def mean_abs(value: ArrayLike, reference: ArrayLike) -> float:
+    """Mean absolute difference: mean |value - reference|, in the arrays' own unit; else as `max_abs`."""
+    a, r = _pair(value, reference)
+    return float(np.abs(a - r).mean()) if np.isfinite(a).all() else np.inf
+
+
+def rms_error(value: ArrayLike, reference: ArrayLike) -> float:
+    """Root mean square difference: sqrt(mean((value - reference)²)), in the arrays' own unit; else as
+    `max_abs`."""
+    a, r = _pair(value, reference)
+    if not np.isfinite(a).all():
+        return np.inf
+    difference = np.abs(a - r)
+    scale = float(difference.max()) or 1.0
+    return scale * float(np.sqrt(np.mean(np.square(difference / scale))))
+
+
+def correlation(value: ArrayLike, reference: ArrayLike) -> float:
+    """Pearson correlation of all elements of two arrays of one shape, -1 to 1.
+
+    Two arrays without any variance give 1 when they are equal and 0 otherwise; a value that is not finite
+    gives 0. Raises ValueError as `snr_db` does.
+    """
+    a, r = _pair(value, reference)
+    if not np.isfinite(a).all():
+        return 0.0
+    # One scale each keeps the squares of very small and very large values representable, and cancels.
+    first, second = (x / (float(np.abs(x).max()) or 1.0) for x in (a, r))
+    return _pearson(first, second, equal=np.array_equal(a, r))
 
 
 def finite_fraction(value: ArrayLike) -> float:
@@ -99,10 +133,14 @@ def magnitude_correlation(
     if not np.isfinite(a).all():
         return 0.0
     spectra = [magnitude_spectrum(x / (float(np.abs(x).max()) or 1.0), window, hop) for x in (a, r)]
-    first, second = (s - s.mean() for s in spectra)
+    return _pearson(*spectra, equal=np.array_equal(a, r))
+
+
+def _pearson(a: NDArray[np.float64], r: NDArray[np.float64], *, equal: bool) -> float:
+    first, second = a - a.mean(), r - r.mean()
     norm = float(np.sqrt(np.sum(np.square(first)) * np.sum(np.square(second))))
     if norm == 0.0:
-        return 1.0 if np.array_equal(a, r) else 0.0
+        return 1.0 if equal else 0.0
     # Rounding may carry the quotient a few ulps past one.
     return float(np.clip(np.sum(first * second) / norm, -1.0, 1.0))
 

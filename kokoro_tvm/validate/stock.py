@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ from kokoro_tvm.validate.reference import (
     Trace,
     frame_counts,
 )
+from kokoro_tvm.validate.steps import Steps
 
-__all__ = ["Borders", "run_fed", "run_stock", "stock_model"]
+__all__ = ["Borders", "GivenNoise", "StageHooks", "run_fed", "run_steps", "run_stock", "stock_model"]
 
 _DTYPES = {TRUTH: torch.float64, DYNAMIC: torch.float32}
 
@@ -79,6 +81,73 @@ def run_stock(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float,
     )
 
 
+def run_steps(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Steps:
+    """One end-to-end run with everything inside the decoder as well; arguments as `run_stock`."""
+    with StageHooks(model.decoder) as stages:
+        seen, durations = _run(model, tokens, ref_s, speed, draw, None)
+    regime = next(name for name, dtype in _DTYPES.items() if dtype == next(model.parameters()).dtype)
+    alignment = np.repeat(np.arange(durations.size), durations)
+    return Steps(regime, seen | stages.values() | {"pred_dur": durations, "alignment": alignment})
+
+
+class StageHooks:
+    """While entered, reads what passes between the modules inside a decoder, stock or patched.
+
+    channels_last: a patched one, whose blocks have time before channels; the values have time last either
+    way. (The stock generator averages the residual blocks of a stage; patched blocks give their share.)
+    """
+
+    def __init__(self, decoder: Any, channels_last: bool = False) -> None:
+        self._decoder, self._last = decoder, channels_last
+        self._seen: dict[str, Array] = {}
+        self._handles: list[Any] = []
+
+    def values(self) -> dict[str, Array]:
+        """source, encode, decode.*, generator.* and, of a stock decoder, spectrum: see `steps.STEPS`."""
+        return dict(self._seen)
+
+    def __enter__(self) -> StageHooks:
+        decoder, generator = self._decoder, self._decoder.generator
+        try:
+            self._hook(generator.m_source, self._source)
+            for name, block in (("encode", decoder.encode), *self._numbered("decode", decoder.decode)):
+                self._hook(block, partial(self._see, name))
+            count = generator.num_kernels
+            for index, block in enumerate(generator.resblocks):
+                share = 1.0 if self._last else 1.0 / count
+                self._hook(block, partial(self._add, f"generator.{index // count}", share))
+            if not self._last:
+                self._hook(generator.conv_post, partial(self._see, "spectrum"))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    @staticmethod
+    def _numbered(name: str, blocks: Any) -> list[tuple[str, Any]]:
+        return [(f"{name}.{i}", block) for i, block in enumerate(blocks)]
+
+    def _hook(self, module: torch.nn.Module, see: Callable[[Any], None]) -> None:
+        self._handles.append(module.register_forward_hook(lambda _module, _args, out: see(out)))
+
+    def _source(self, out: Any) -> None:
+        # The stock module gives (1, samples, 1) and two more that nobody reads, the patched one (1, samples).
+        self._seen["source"] = _numpy(out if self._last else out[0][..., 0])
+
+    def _see(self, name: str, out: torch.Tensor) -> None:
+        self._seen[name] = _numpy(out.transpose(1, 2) if self._last else out)
+
+    def _add(self, name: str, share: float, out: torch.Tensor) -> None:
+        before = self._seen.get(name)
+        self._see(name, share * out)
+        if before is not None:
+            self._seen[name] += before
+
+
 def run_fed(
     model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw, borders: Borders
 ) -> Outputs:
@@ -95,7 +164,7 @@ def _run(
 ) -> tuple[dict[str, Array], NDArray[np.int64]]:
     dtype = next(model.parameters()).dtype
     seen: dict[str, Array] = {}
-    noise = _Noise(draw)
+    noise = GivenNoise(draw)
     with ExitStack() as scope:
         scope.enter_context(default_dtype(dtype))
         # The initial phase `torch.rand` draws is never heard, but must not move the caller's random stream.
@@ -139,6 +208,7 @@ def _hooks(
     def logits(_module: torch.nn.Module, _args: Any, out: torch.Tensor) -> None:
         # The one line of the forward that no module's border shows: `_run` checks it by the model's counts.
         see("duration", torch.sigmoid(out).sum(dim=-1))
+        see("logits", out.transpose(-1, -2))
 
     def aligned(_module: torch.nn.Module, args: tuple[torch.Tensor]) -> tuple[torch.Tensor] | None:
         see("en", args[0].transpose(-1, -2))
@@ -169,7 +239,7 @@ def _hooks(
             handle.remove()
 
 
-class _Noise(TorchFunctionMode):
+class GivenNoise(TorchFunctionMode):
     """While entered, answers the harmonic source's `torch.randn_like` with given noise, on this thread alone.
 
     The source draws twice: (1, samples, 9) inside SineGen, which is heard, and (1, samples, 1) for a noise

@@ -1,0 +1,139 @@
+"""References of any utterance: looked up by what they were made of, made and kept where they are not there.
+
+A file's name is the digest of the utterance and of everything else that decides about its content, in a
+folder named after the latter: the checkpoint, the code that runs the stock model, the versions below it. When
+any of that changes, the folder is another one, and what lies in the old one is removed, for nothing reads it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_tvm.build.digest import digest, file_sha256, versions
+from kokoro_tvm.build.ingredients import TORCH, sources
+from kokoro_tvm.errors import BuildError, ValidationError
+from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Reference, load_reference, save_reference
+from kokoro_tvm.validate.steps import Steps, load_steps, save_steps
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["ReferenceStore"]
+
+_TOGETHER = 6  # utterances
+
+
+class ReferenceStore:
+    """What the stock model of one checkpoint says, kept under a folder (artifacts/reference/MODEL)."""
+
+    def __init__(self, checkpoint: Path, folder: Path, progress: Callable[[str], None] = lambda _: None):
+        """`checkpoint`: the folder that `fetch` wrote. `progress` hears of every run of the stock model.
+
+        Raises BuildError when there is no checkpoint.
+        """
+        from kokoro_tvm.model.checkpoint import is_checkpoint
+
+        if not is_checkpoint(checkpoint):
+            raise BuildError(
+                f"There is no checkpoint in {checkpoint}, so the stock model cannot be run. `doit` in the "
+                "repository fetches it; name another repository's folder with --root."
+            )
+        self._checkpoint, self._root, self._progress = checkpoint, folder, progress
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the files lie that were made of what there is now."""
+        made_of = {
+            "checkpoint": {
+                "weights": self._metadata("weights.safetensors")["sha256"],
+                "voices": self._metadata("voices.safetensors")["sha256"],
+                "config": file_sha256(self._checkpoint / "config.json"),
+            },
+            "sources": sources(["kokoro_tvm.validate.compute"]),
+            "versions": versions(*TORCH),
+        }
+        return self._root / "by-digest" / digest(made_of)[:16]
+
+    def references(self, utterances: Sequence[Utterance]) -> list[Reference]:
+        """The reference of every utterance, both regimes, end to end and fed.
+
+        Raises RecipeError for a voice or phoneme the model does not have.
+        """
+        found = [self._kept(u, ".safetensors", load_reference) for u in utterances]
+        absent = [u for u, reference in zip(utterances, found, strict=True) if reference is None]
+        if absent:
+            self._compute(absent)
+            found = [load_reference(self._path(u, ".safetensors")) for u in utterances]
+        # The digest does not depend on what an utterance is called.
+        return [replace(r, name=u.name) for u, r in zip(utterances, found, strict=True)]
+
+    def steps(self, utterance: Utterance) -> dict[str, Steps]:
+        """Every step of both regimes (pt.float64, pt.dynamic), the inner ones too; raises as `references`."""
+        regimes = (TRUTH, DYNAMIC)
+        found = {regime: self._kept(utterance, f".{regime}.safetensors", load_steps) for regime in regimes}
+        if None in found.values():
+            from kokoro_tvm.validate.compute import compute_steps
+
+            self._drop_stale()
+            made = compute_steps(*self.model(), self.voices(), utterance, progress=self._progress)
+            for steps in made.values():
+                save_steps(steps, self._path(utterance, f".{steps.regime}.safetensors"))
+            return made
+        return {regime: steps for regime, steps in found.items() if steps is not None}
+
+    def voices(self) -> dict[str, NDArray[np.float32]]:
+        """The checkpoint's style tables, (510, 256) each, by name."""
+        from safetensors.numpy import load_file
+
+        return load_file(str(self._checkpoint / "voices.safetensors"))
+
+    def model(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The checkpoint's configuration and float32 state dict."""
+        from kokoro_tvm.model.kokoro import load_config, load_state
+
+        return load_config(self._checkpoint), load_state(self._checkpoint)
+
+    def _path(self, utterance: Utterance, suffix: str) -> Path:
+        said = utterance.model_dump(mode="json", exclude={"name"})
+        return self.folder / f"{digest(said)[:32]}{suffix}"
+
+    def _kept(self, utterance: Utterance, suffix: str, load: Callable[[Path], Any]) -> Any:
+        path = self._path(utterance, suffix)
+        if not path.is_file():
+            return None
+        try:
+            return load(path)
+        except ValidationError as error:
+            self._progress(f"{error} It is made again.")
+            return None
+
+    def _compute(self, absent: Sequence[Utterance]) -> None:
+        """Some at a time: each model is built once for all of them, and little is lost by an interruption."""
+        from kokoro_tvm.validate.compute import compute_references
+
+        self._drop_stale()
+        distinct = list({self._path(u, ".safetensors"): u for u in absent}.values())
+        (config, state), voices = self.model(), self.voices()
+        for start in range(0, len(distinct), _TOGETHER):
+            some = distinct[start : start + _TOGETHER]
+            made = compute_references(config, state, voices, some, progress=self._progress)
+            for utterance, reference in zip(some, made, strict=True):
+                save_reference(reference, self._path(utterance, ".safetensors"))
+
+    def _drop_stale(self) -> None:
+        for old in self.folder.parent.glob("*"):
+            if old != self.folder:
+                shutil.rmtree(old, ignore_errors=True)  # another process may be at it
+
+    def _metadata(self, file: str) -> dict[str, str]:
+        from safetensors import safe_open
+
+        with safe_open(str(self._checkpoint / file), framework="numpy") as opened:
+            return dict(opened.metadata() or {})

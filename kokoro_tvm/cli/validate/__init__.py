@@ -1,0 +1,20 @@
+"""kokoro-tvm validate: one module per command of the group."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+__all__ = ["register"]
+
+# Modules of this folder in the order --help lists them; each has `register(group: typer.Typer) -> None`.
+_COMMANDS = ("steps",)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command group `validate`."""
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    for name in _COMMANDS:
+        import_module(f"kokoro_tvm.cli.validate.{name}").register(group)
+    app.add_typer(group, name="validate", help="Measure a bundle against the stock model.")

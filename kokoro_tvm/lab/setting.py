@@ -1,0 +1,133 @@
+"""What every question of the lab starts from: a bundle, its recipe, the checkpoint, the references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError as PydanticError
+
+from kokoro_tvm.build.references import ReferenceStore
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.recipe import Recipe, Utterance, load_recipe
+from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.phonemes import clean
+from kokoro_tvm.runtime.text import phonemize
+from kokoro_tvm.runtime.threads import choose_threads
+from kokoro_tvm.runtime.voices import LANGUAGES, describe
+
+if TYPE_CHECKING:
+    from kokoro_tvm.validate.eager import EagerEngine
+    from kokoro_tvm.validate.engine import TvmEngine
+    from kokoro_tvm.validate.stock_engine import StockEngine
+
+__all__ = ["Lab", "Progress", "utterance_of"]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One bundle and what it is measured with. Models are loaded when they are first asked for."""
+
+    root: Path
+    bundle: Bundle
+    recipe: Recipe
+    threads: int
+    progress: Progress
+
+    @classmethod
+    def open(
+        cls,
+        bundle: Path,
+        root: Path = Path(),
+        threads: int | None = None,
+        progress: Progress = lambda _: None,
+    ) -> Lab:
+        """`root` holds recipes/ and artifacts/; the recipe is the one the bundle was built by.
+
+        Sets PyTorch's threads to the same number. Raises BundleError, RecipeError.
+        """
+        import torch
+
+        opened = read_bundle(bundle)
+        count = choose_threads(threads)
+        torch.set_num_threads(count)
+        return cls(root, opened, load_recipe(opened.recipe, root / "recipes"), count, progress)
+
+    @cached_property
+    def store(self) -> ReferenceStore:
+        """The references. Raises BuildError when there is no checkpoint."""
+        artifacts = self.root / "artifacts"
+        checkpoint = artifacts / "checkpoint" / self.bundle.model
+        return ReferenceStore(checkpoint, artifacts / "reference" / self.bundle.model, self.progress)
+
+    @cached_property
+    def tvm(self) -> TvmEngine:
+        """The bundle's code. Raises BundleError."""
+        from kokoro_tvm.runtime.session import Session
+        from kokoro_tvm.validate.engine import TvmEngine
+
+        return TvmEngine(Session(self.bundle, self.threads))
+
+    @cached_property
+    def model(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Configuration and float32 state dict of the checkpoint."""
+        return self.store.model()
+
+    def stock(self, regime: str) -> StockEngine:
+        """The stock model as an engine, "pt.float64" or "pt.dynamic"."""
+        from kokoro_tvm.validate.stock_engine import StockEngine
+
+        self.progress(f"building {regime}")
+        return StockEngine(*self.model, regime)
+
+    @contextmanager
+    def eager(
+        self, policies: Sequence[str], buckets: Mapping[str, Sequence[int]] | None = None, inner: bool = True
+    ) -> Iterator[dict[str, EagerEngine]]:
+        """The patched model in eager PyTorch, an engine for each of these length policies."""
+        from kokoro_tvm.validate.eager import STATIC_BUCKETS, eager_engines
+
+        patches = {name: component.patches for name, component in self.recipe.components.items()}
+        with eager_engines(*self.model, patches, policies, buckets or STATIC_BUCKETS, inner) as engines:
+            yield engines
+
+    def inputs_of(self, utterance: Utterance) -> dict[str, Any]:
+        """What `engine.chain` takes: tokens, ref_s, speed, draw. Raises RecipeError for what is unknown."""
+        from kokoro_tvm.validate.compute import style_row, tokenize
+        from kokoro_tvm.validate.reference import draw_noise
+
+        return {
+            "tokens": tokenize(utterance.phonemes, self.bundle.vocabulary),
+            "ref_s": style_row(self.store.voices(), utterance),
+            "speed": utterance.speed,
+            "draw": partial(draw_noise, utterance.seed),
+        }
+
+
+def utterance_of(
+    phonemes: str | None, text: str | None, voice: str, speed: float, seed: int, name: str = "given"
+) -> Utterance:
+    """One utterance from phonemes or a text of one paragraph. Raises InputError when it is none."""
+    if (phonemes is None) == (text is None):
+        raise InputError("Say what to speak either as a text or as phonemes.")
+    if phonemes is None:
+        code = describe(voice).code
+        paragraphs = phonemize(str(text), code if code in LANGUAGES else "a")
+        if len(paragraphs) != 1:
+            raise InputError(f"The text has {len(paragraphs)} paragraphs, and regimes are compared on one.")
+        phonemes = paragraphs[0]
+    try:
+        return Utterance(name=name, phonemes=clean(phonemes), voice=voice, speed=speed, seed=seed)
+    except PydanticError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InputError(
+            f"This is no utterance: {field}: {first['msg']} (given: {first['input']!r:.60})."
+        ) from None
