@@ -138,7 +138,7 @@ class Plan:
         """
         if self.tolerant:
             return self.terms
-        terms = 16 if self.taps == 1 else 48 if self.taps <= 5 else 128
+        terms = 64 if self.taps == 1 else 48 if self.taps <= 5 else 128
         return max(terms // self.taps, 1)
 
     @property
