@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from kokoro_tvm.recipe._scalar import ScalarError, plain
 from kokoro_tvm.recipe._source import SourceText, Span, either, nearest, shorten
 from kokoro_tvm.recipe._spec import PATTERNS, Spec
 from kokoro_tvm.recipe._yaml import Node
@@ -48,8 +49,9 @@ def check(source: SourceText, root: Node, kind: type[_File], known: object | Non
     # A list with a bad item is also reported as too short; the item is what to mend.
     around = {details["loc"][:depth] for details in verdict for depth in range(len(details["loc"]))}
     found = [_problem(root, details) for details in verdict if details["loc"] not in around]
-    distinct = {(span.line, span.column): (span, message) for span, message in reversed(found)}
-    (span, message), *others = (distinct[at] for at in sorted(distinct))
+    distinct = {(span.line, span.column): (span, tell) for span, tell in reversed(found)}
+    (span, tell), *others = (distinct[at] for at in sorted(distinct))
+    message = tell()  # the first alone: looking for the nearest word takes time, and there may be thousands
     if others:
         message += f" ({len(others)} more {'fault' if len(others) == 1 else 'faults'} below)"
     raise source.error(span, message)
@@ -84,7 +86,8 @@ def place(root: Node, path: _Path) -> tuple[Node, Span, list[int | str]]:
     return node, key, way
 
 
-def _problem(root: Node, details: ErrorDetails) -> tuple[Span, str]:
+def _problem(root: Node, details: ErrorDetails) -> tuple[Span, Callable[[], str]]:
+    """The place of a fault, and what words it once they are needed."""
     context: dict[str, Any] = details.get("ctx", {})
     path: list[int | str] = [*details["loc"], *context.get("path", ())]
     path += [context[name] for name in ("index", "key") if name in context]
@@ -92,14 +95,16 @@ def _problem(root: Node, details: ErrorDetails) -> tuple[Span, str]:
     node, key, way = place(root, path)
     kind = details["type"]
     if kind == "unknown_key":
-        return key, _unknown_key(context, way)
+        return key, lambda: _unknown_key(context, way)
     if kind == "missing":
-        return key, f"{_dotted(way) or 'the recipe'} lacks the key `{details['loc'][-1]}`"
+        return key, lambda: f"{_dotted(way) or 'the recipe'} lacks the key `{details['loc'][-1]}`"
     if kind == "union_tag_not_found":
-        return _without_kind(node, way)
+        span, message = _without_kind(node, way)
+        return span, lambda: message
     if kind in _EXPECTED:
-        return _wrong_type(kind, node, way, path)
-    return node.span, f"{_dotted(way)}: {_MESSAGES.get(kind, _own_words)(kind, details, context, node)}"
+        return node.span, lambda: _wrong_type(kind, node, way, path)
+    told = _MESSAGES.get(kind, _own_words)
+    return node.span, lambda: f"{_dotted(way)}: {told(kind, details, context, node)}"
 
 
 def _unknown_key(context: dict[str, Any], way: list[int | str]) -> str:
@@ -118,11 +123,24 @@ def _without_kind(node: Node, way: list[int | str]) -> tuple[Span, str]:
     return node.span, f"{_dotted(way)} lacks the key `kind`"
 
 
-def _wrong_type(kind: str, node: Node, way: list[int | str], path: _Path) -> tuple[Span, str]:
+def _wrong_type(kind: str, node: Node, way: list[int | str], path: _Path) -> str:
     among_scalars = path[-1] in _SCALARS and path[-1] not in way
     expected = "true, false, a number or text" if among_scalars else _EXPECTED[kind]
-    quotes = "; put it in quotes" if kind == "string_type" and isinstance(node.scalar, int | float) else ""
-    return node.span, f"{_dotted(way)}: expected {expected}, found {_shown(node)}{quotes}"
+    return f"{_dotted(way)}: expected {expected}, found {_shown(node)}{_quotes(kind, node)}"
+
+
+def _quotes(kind: str, node: Node) -> str:
+    """What to do about quotes, where they alone make the value another."""
+    if kind == "string_type" and isinstance(node.scalar, int | float):
+        return "; put it in quotes"
+    if kind in ("int_type", "float_type", "bool_type") and isinstance(node.scalar, str):
+        try:
+            bare = plain(node.scalar)
+        except ScalarError:
+            return ""
+        if isinstance(bare, bool if kind == "bool_type" else int | float):
+            return "; take the quotes away"
+    return ""
 
 
 def _unknown_word(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:
@@ -133,7 +151,9 @@ def _unknown_word(kind: str, details: ErrorDetails, context: dict[str, Any], nod
 def _enumeration(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:
     del details
     valid = re.findall(r"'([^']*)'", context["expected" if kind == "literal_error" else "expected_tags"])
-    return f"unknown value {_shown(node)}{hint(str(node.scalar), valid)}"
+    if isinstance(node.scalar, str):
+        return f"unknown value {_shown(node)}{hint(node.scalar, valid)}"
+    return f"expected a word, found {_shown(node)}{hint('', valid)}"
 
 
 def _bound(kind: str, details: ErrorDetails, context: dict[str, Any], node: Node) -> str:

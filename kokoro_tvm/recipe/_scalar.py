@@ -11,15 +11,16 @@ __all__ = ["Scalar", "ScalarError", "plain"]
 
 Scalar = bool | int | float | str | None
 
-_INT = re.compile(r"-?(0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+# Digits are taken for good (*+, ++): a word of 100,000 digits and a letter is refused in one pass.
+_INT = re.compile(r"-?(0|[1-9][0-9]*+)")
+_FLOAT = re.compile(r"-?(0|[1-9][0-9]*+)(\.[0-9]++)?([eE][-+]?[0-9]++)?")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _BOOLEAN_TRAPS = {"y", "n", "yes", "no", "on", "off", "true", "false"}
 _NOT_FINITE = re.compile(r"[-+]?\.?(nan|inf|infinity)", re.IGNORECASE)
 # Read as a number by some YAML reader, but not by JSON: octal, hexadecimal, base 60, 1_000, +1, .5, 5.
 _NUMBER_TRAP = re.compile(
-    r"[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(:[0-9_]+)+(\.[0-9_]*)?"
-    r"|[0-9][0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?|\.[0-9][0-9_]*([eE][-+]?[0-9]+)?)"
+    r"[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*+(:[0-9_]++)++(\.[0-9_]*+)?"
+    r"|[0-9][0-9_]*+(\.[0-9_]*+)?([eE][-+]?[0-9]++)?|\.[0-9][0-9_]*+([eE][-+]?[0-9]++)?)"
 )
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?")
 _LARGEST = 2**53  # whole numbers up to here are the same in every JSON reader
@@ -48,11 +49,11 @@ def plain(word: str) -> Scalar:
     if word.lower() == "null":
         raise ScalarError(f'`{word}` is nothing to some YAML readers: write null, or "{word}" for text')
     if _NOT_FINITE.fullmatch(word):
-        raise ScalarError(f"`{word}` is not a finite number")
+        raise ScalarError(f"`{word}` is not a finite number: write a plain decimal such as 0.5")
     if _FLOAT.fullmatch(word):
         return _number(word)
     if _DATE.fullmatch(word):
-        raise ScalarError(f'`{word}` is a date to some YAML readers: write "{word}" for text')
+        raise ScalarError(f"`{shorten(word)}` is a date to some YAML readers: put it in quotes for text")
     if _NUMBER_TRAP.fullmatch(word):
         raise ScalarError(
             f"`{shorten(word)}` is read as different numbers by different YAML readers: "

@@ -110,9 +110,8 @@ def _cut(line: str, span: Span) -> tuple[str, int, int]:
     begin = 0 if len(line) <= _WIDEST else max(0, min(start - _WIDEST // 2, len(line) - _WIDEST))
     end = min(len(line), begin + _WIDEST)
     before, after = "…" if begin else "", "…" if end < len(line) else ""
-    line = "".join(
-        char if char.isprintable() else "·" for char in line[:end]
-    )  # also what a terminal would obey
-    lead = len(before) + _columns(line[begin:start])
-    width = max(1, _columns(line[start : start + span.width]))
-    return before + line[begin:] + after, lead, width
+    # What cannot be printed may be what a terminal would obey.
+    shown = "".join(char if char.isprintable() else "·" for char in line[begin:end])
+    lead = len(before) + _columns(shown[: start - begin])
+    width = max(1, _columns(shown[start - begin : start - begin + span.width]))
+    return before + shown + after, lead, width

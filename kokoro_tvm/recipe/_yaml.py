@@ -13,6 +13,7 @@ import yaml
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe._scalar import Scalar, ScalarError, plain
 from kokoro_tvm.recipe._source import LocatedRecipeError, SourceText, Span, shorten
+from kokoro_tvm.recipe._syntax import not_yaml
 
 __all__ = ["MAX_BYTES", "Entry", "Node", "parse", "read"]
 
@@ -66,47 +67,42 @@ def read(path: Path) -> SourceText:
     except (OSError, ValueError) as error:
         raise RecipeError(f"{shown}: cannot be read: {error}.") from error
     if len(raw) > MAX_BYTES:
-        raise RecipeError(f"{shown}: larger than 256 KiB, which no recipe is; is it the right file?")
+        text = raw.decode("utf-8-sig", "replace")
+        message = "here the file grows larger than 256 KiB, which no recipe is; is it the right file?"
+        raise SourceText(shown, text).error(_span_at(text, len(text) - 1), message)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        source = SourceText(shown, raw.decode("utf-16", "replace").replace("\r\n", "\n"))
+        raise source.error(Span(1, 1), "the file is UTF-16; save it as UTF-8")
     try:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8", "replace").removeprefix("\ufeff")
         source = SourceText(shown, raw.decode("utf-8-sig", "replace"))
-        raise source.error(_span_at(before, len(before)), "not UTF-8 text; save the file as UTF-8") from error
+        message = "not UTF-8 text; is it a recipe? If so, save the file as UTF-8"
+        raise source.error(_span_at(before, len(before)), message) from error
     return SourceText(shown, text)
 
 
 def parse(source: SourceText) -> Node:
     """The document as nodes. Raises RecipeError, with the place, for anything but plain YAML."""
     if bad := _FORBIDDEN.search(source.text):
-        what = (
-            "a tab: use spaces"
-            if bad[0] == "\t"
-            else f"the invisible character U+{ord(bad[0]):04X}: remove it"
-        )
-        raise source.error(_span_at(source.text, bad.start()), f"the file holds {what}")
+        utf16 = ", or save the file as UTF-8 if it is UTF-16" if bad[0] == "\0" else ""
+        raise source.error(_span_at(source.text, bad.start()), f"the file holds {_forbidden(bad[0])}{utf16}")
     reader = _Reader(source)
     try:
         return reader.document()
     except yaml.MarkedYAMLError as error:
-        raise _not_yaml(source, error) from error
+        raise not_yaml(source, error, reader.open_brackets()) from error
     except yaml.YAMLError as error:
         raise source.error(Span(1, 1), f"not valid YAML: {error}") from error
 
 
-def _not_yaml(source: SourceText, error: yaml.MarkedYAMLError) -> LocatedRecipeError:
-    """What the YAML reader disliked; something left open is shown where it opens, not at the file's end."""
-    mark, context = error.problem_mark, f" {error.context}" if error.context else ""
-    if error.context_mark is not None and (mark is None or not _rest(source.text, mark).strip()):
-        mark, context = error.context_mark, f"{context}, which begins here and is not closed"
-    span = Span(mark.line + 1, mark.column + 1) if mark else Span(1, 1)
-    return source.error(span, f"not valid YAML: {error.problem}{context}")
-
-
-def _rest(text: str, mark: Any) -> str:
-    """What follows a mark, the rest of its line and the lines after it."""
-    lines = text.split("\n")[mark.line :]
-    return "\n".join([lines[0][mark.column :], *lines[1:]]) if lines else ""
+def _forbidden(char: str) -> str:
+    if char == "\t":
+        return "a tab: use spaces"
+    if char == "\r":
+        return "a carriage return without a line feed: save the file with Unix line ends"
+    return f"the invisible character U+{ord(char):04X}: remove it"
 
 
 class _Reader:
@@ -116,19 +112,31 @@ class _Reader:
         self._source = source
         self._events: Iterator[Any] = yaml.parse(source.text, Loader=_Loader)
         self._nodes = 0
+        self._open: list[Any] = []  # the events that opened the collections around the current one
+
+    def open_brackets(self) -> list[Span]:
+        """Where the brackets and braces stand that are open when reading ends, the outermost first."""
+        return [_span(event) for event in self._open if event.flow_style]
 
     def document(self) -> Node:
         next(self._events)  # the stream's start
         start = next(self._events)
         if isinstance(start, yaml.StreamEndEvent):
-            raise self._source.error(Span(1, 1), "the file holds no recipe, only comments or nothing")
+            message = (
+                "the file holds no recipe, only comments or nothing; one begins like `model: kokoro-82m`"
+            )
+            raise self._source.error(Span(1, 1), message)
         if start.version or start.tags:
-            raise self._error(start, "YAML directives (%YAML, %TAG) are not allowed in a recipe")
+            raise self._error(
+                start, "YAML directives (%YAML, %TAG) are not allowed in a recipe: remove the line"
+            )
         node = self._node(next(self._events), depth=1)
         next(self._events)  # the document's end
         after = next(self._events)
         if not isinstance(after, yaml.StreamEndEvent):
-            raise self._error(after, "a second document starts here; a recipe file holds exactly one")
+            raise self._error(
+                after, "a second document starts here; a file holds one recipe, with no `---` in it"
+            )
         if node.entries is None:
             raise self._source.error(node.span, "a recipe is a mapping, lines of `key: value`")
         return node
@@ -141,26 +149,33 @@ class _Reader:
         if self._nodes > _MAX_NODES:
             raise self._error(event, f"more than {_MAX_NODES:,} values, which no recipe has")
         node = Node(_span(event))
+        if isinstance(event, yaml.ScalarEvent):
+            node.scalar = self._scalar(event)
+            return node
+        self._open.append(event)
         if isinstance(event, yaml.MappingStartEvent):
             node.entries = self._entries(depth)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            node.items = []
-            while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-                node.items.append(self._node(event, depth + 1))
-                self._refuse_empty(event, event, "an item of this list")
         else:
-            node.scalar = self._scalar(event)
+            node.items = self._items(depth)
+        self._open.pop()
         return node
+
+    def _items(self, depth: int) -> list[Node]:
+        items: list[Node] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._node(event, depth + 1))
+            self._refuse_empty(event, event, "an item of this list")
+        return items
 
     def _entries(self, depth: int) -> dict[str, Entry]:
         entries: dict[str, Entry] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             self._refuse_extras(event)
             if not isinstance(event, yaml.ScalarEvent):
-                raise self._error(event, "a key must be a single word")
+                raise self._error(event, "a key must be a single word; a list or mapping stands here")
             key: str = event.value
             if _FORBIDDEN.search(key):
-                raise self._error(event, "a key holds a control character")
+                raise self._error(event, "this key holds a control character: remove it")
             if key == "<<" and _is_plain(event):
                 raise self._error(event, "merge keys (<<) are not allowed in a recipe: write the keys out")
             if key in entries:
@@ -177,7 +192,7 @@ class _Reader:
     def _scalar(self, event: Any) -> Scalar:
         text: str = event.value
         if bad := _FORBIDDEN.search(text):
-            raise self._error(event, f"the text holds the control character U+{ord(bad[0]):04X}")
+            raise self._error(event, f"the text holds {_forbidden(bad[0])}")
         if not _is_plain(event) or text == "":
             return text
         try:
@@ -192,14 +207,16 @@ class _Reader:
                 f"aliases (*{shorten(str(event.anchor))}) are not allowed in a recipe: write the value out",
             )
         if event.anchor is not None:
-            raise self._error(event, f"anchors (&{shorten(event.anchor)}) are not allowed in a recipe")
+            raise self._error(
+                event, f"anchors (&{shorten(event.anchor)}) are not allowed in a recipe: remove it"
+            )
         if event.tag is not None:
             shown = event.tag.replace("tag:yaml.org,2002:", "!!")
-            raise self._error(event, f"tags ({shorten(shown)}) are not allowed in a recipe")
+            raise self._error(event, f"tags ({shorten(shown)}) are not allowed in a recipe: remove it")
 
     def _refuse_empty(self, value: Any, place: Any, what: str) -> None:
         if isinstance(value, yaml.ScalarEvent) and value.value == "" and _is_plain(value):
-            raise self._error(place, f"{what} has no value")
+            raise self._error(place, f"{what} has no value: write one, or remove it")
 
     def _error(self, event: Any, message: str) -> LocatedRecipeError:
         return self._source.error(_span(event), message)

@@ -35,7 +35,7 @@ def _distinct_names(utterances: tuple[Utterance, ...]) -> tuple[Utterance, ...]:
         if any(utterance.name == before.name for before in utterances[:index]):
             raise PydanticCustomError(
                 "listed_twice",
-                "`{word}` names two utterances",
+                "`{word}` names two utterances; each needs a name of its own",
                 {"word": utterance.name, "path": (index, "name")},
             )
     return utterances

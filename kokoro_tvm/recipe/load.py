@@ -93,22 +93,23 @@ def _load(path: Path, root: Path, known: Known) -> Recipe | ModelFile:
     target = check(source, node, TargetFile, known)
     beside = path.parent / f"{target.model}.yaml"
     for candidate in (beside, root / beside.name):
-        if candidate.is_file():
-            model = _model(candidate, known)
+        if candidate.is_file() and (model := _model(candidate, known)) is not None:
             return resolve(path.stem, target, model, read_schedule(schedule_path(path)))
     value, _, _ = place(node, ["model"])
     files = [file for folder in (path.parent, root) for file in folder.glob("*.yaml")]
     names = sorted({file.stem for file in files if _is_model(file)})
-    message = f"`model`: there is no model recipe `{target.model}`{hint(target.model, names)}"
-    raise source.error(value.span, message)
+    there = any((folder / beside.name).is_file() for folder in (path.parent, root))
+    what = f"`{target.model}` is a target recipe, not a model"
+    if not there:
+        what = f"there is no model recipe `{target.model}`"
+    raise source.error(value.span, f"`model`: {what}{hint(target.model, names)}")
 
 
-def _model(path: Path, known: Known) -> ModelFile:
+def _model(path: Path, known: Known) -> ModelFile | None:
+    """The model's recipe in a file; None where a target's stands there."""
     source = read(path)
     node: Node = parse(source)
-    if kind_of(node.data()) is not ModelFile:
-        raise RecipeError(f"{path}: named as a model by a target recipe, but it is a target recipe itself.")
-    return check(source, node, ModelFile, known)
+    return check(source, node, ModelFile, known) if kind_of(node.data()) is ModelFile else None
 
 
 def _listed(names: list[str]) -> str:

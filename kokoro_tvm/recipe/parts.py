@@ -57,7 +57,7 @@ def distinct(words: tuple[str, ...]) -> tuple[str, ...]:
     for index, word in enumerate(words):
         if word in words[:index]:
             context = {"word": word, "index": index}
-            raise PydanticCustomError("listed_twice", "`{word}` is listed twice", context)
+            raise PydanticCustomError("listed_twice", "`{word}` is listed twice; name it once", context)
     return words
 
 

@@ -126,7 +126,10 @@ def test_folder_without_recipes_is_refused(tmp_path: Path) -> None:
 
 def test_target_named_as_a_model_is_refused(root: Path, known: Known) -> None:
     (root / "loop.yaml").write_text((root / "here.yaml").read_text().replace("model: toy", "model: full"))
-    with pytest.raises(RecipeError, match="a target recipe itself"):
+    with pytest.raises(
+        RecipeError,
+        match=r"loop.yaml:1:8: `model`: `full` is a target recipe, not a model; the only one is `toy`",
+    ):
         load_recipe("loop", root, known)
 
 
