@@ -136,7 +136,7 @@ def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> N
             "mine",
             "mine.yaml:3:1: ",
         ),
-        ("mine", "model: [", "mine", "mine.yaml:2:1: not valid YAML"),
+        ("mine", "model: [", "mine", "mine.yaml:1:8: not valid YAML"),
         ("My=one.x", "{}", "_y_one_x", "My=one.x.yaml: a recipe's file name becomes the name of its bundle"),
         ("checkpoint", "model: kokoro-82m\n", "checkpoint", "checkpoint.yaml: artifacts/checkpoint is taken"),
     ],
