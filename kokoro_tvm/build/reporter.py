@@ -30,7 +30,8 @@ class LineReporter:
     """doit's reporter: tells what starts, what fails and how it ended; what is current is only counted.
 
     `failures`: the error of every task that failed, by name; `conclusion`: what is said at a good end;
-    `events`: where everything is told once more, for programs. Threads may share it: lines come whole.
+    `notes`: what is said at any end; `events`: where everything is told once more, for programs. Threads may
+    share it: lines come whole.
     """
 
     desc = "one line an event, with elapsed time"
@@ -49,6 +50,7 @@ class LineReporter:
         self._restored: set[str] = set()
         self.failures: dict[str, Exception | str] = {}
         self.conclusion: list[str] = []
+        self.notes: list[str] = []
 
     def failed(self, task: str, error: Exception) -> None:
         """A stage raised; doit keeps no exceptions, so they are kept here."""
@@ -160,6 +162,8 @@ class LineReporter:
             done = f"\n{built}." if worked else f"Nothing to do: all {self._current} stages are current."
             for told in (done, *self.conclusion):
                 self._out.print(Text(told))
+        for told in self.notes:
+            self._out.print(Text(told))
 
     def _show_start(self, task: Any) -> None:
         self._say(task.name, task.doc)

@@ -1,4 +1,4 @@
-"""The stages as doit tasks: one for every stage, and one named after each recipe, for all of it."""
+"""The stages as doit tasks: one for every stage, one for each recipe and one for each set of recipes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from doit.exceptions import TaskFailed
 
 from kokoro_tvm.build.graph import RecipeGraph
 from kokoro_tvm.build.reporter import LineReporter, make_reporter
+from kokoro_tvm.build.sets import SETS, lacking, members
 from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
-from kokoro_tvm.recipe import list_recipes, load_recipe
+from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 
 __all__ = ["doit_config", "recipe_tasks"]
 
-_SHARED = ("checkpoint", "reference")  # folders of the models', beside those of the recipes' bundles
+# Folders of the models', beside those of the recipes' bundles, and names of tasks.
+_TAKEN = ("checkpoint", "reference", *SETS)
 
 
 def doit_config(artifacts: Path, reporter: LineReporter | None = None) -> dict[str, Any]:
@@ -40,17 +43,23 @@ def doit_config(artifacts: Path, reporter: LineReporter | None = None) -> dict[s
 
 
 def recipe_tasks(recipes: Path, artifacts: Path, reporter: LineReporter) -> Iterator[dict[str, Any]]:
-    """Every task of every target recipe in the folder; a recipe that cannot be read is a task that says so.
+    """Every task of every target recipe in the folder, and the sets; a recipe that cannot be read is a task
+    that says so, and in every set.
 
     Raises RecipeError where there is no folder or no recipe in it.
     """
     seen: set[str] = set()
+    read: list[Recipe] = []
+    broken: list[str] = []
     for name in list_recipes(recipes):
         try:
             graph = _graph(name, recipes, artifacts)
         except RecipeError as error:
-            yield _broken(name, error, reporter)
+            task = _broken(name, error, reporter)
+            broken.append(task["basename"])
+            yield task
             continue
+        read.append(graph.recipe)
         stages = graph.stages()
         for stage in stages:
             if stage.name not in seen:  # recipes share their model's checkpoint and references
@@ -64,11 +73,38 @@ def recipe_tasks(recipes: Path, artifacts: Path, reporter: LineReporter) -> Iter
             # Always told, never counted as work.
             "uptodate": [False],
         }
+    yield from _sets(read, broken, reporter)
+
+
+def _sets(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:
+    """A task for every set, and for every recipe that this machine leaves out of them one that says so."""
+    had = features_of_cpu()
+    left_out = {recipe.name: missing for recipe in recipes if (missing := lacking(recipe, had))}
+    for name, missing in left_out.items():
+        note = f"{name}: not run, because this CPU lacks {', '.join(missing)}."
+        yield {
+            "basename": _not_here(name),
+            "doc": f"say that {name} was left out",
+            "actions": [_Action(partial(reporter.notes.append, note))],
+            "uptodate": [False],
+        }
+    for word in (word for word in SETS if word not in broken):  # a recipe of that name says that it is taken
+        names = [recipe.name for recipe in members(word, recipes)]
+        yield {
+            "basename": word,
+            "doc": f"build every recipe of the set {word} that this machine can run",
+            "actions": None,
+            "task_dep": [*(_not_here(name) if name in left_out else name for name in names), *broken],
+        }
+
+
+def _not_here(recipe: str) -> str:
+    return f"{recipe}-not-here"
 
 
 def _graph(name: str, recipes: Path, artifacts: Path) -> RecipeGraph:
-    if name in _SHARED:
-        raise RecipeError(f"{recipes / name}.yaml: artifacts/{name} is taken; give the recipe another name")
+    if name in _TAKEN:
+        raise RecipeError(f"{recipes / name}.yaml: the name {name} is taken; give the recipe another one")
     return RecipeGraph(load_recipe(name, recipes), artifacts.resolve(), recipes.resolve().parent)
 
 

@@ -20,6 +20,7 @@ from kokoro_tvm.recipe.parts import (
     PassList,
     PatchOverrides,
     Precision,
+    RecipeSets,
     Target,
     Utterance,
 )
@@ -88,6 +89,9 @@ class TargetFile(Spec):
         ge=1,
         le=86_400,
         description="Longest a compile of one artifact may take, s.",
+    )
+    sets: RecipeSets = Field(
+        default=("nightly",), description="Sets it is built with: `doit ci`, `doit nightly`."
     )
 
     @model_validator(mode="after")

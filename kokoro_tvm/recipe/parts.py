@@ -28,6 +28,8 @@ __all__ = [
     "PatchList",
     "PatchOverrides",
     "Precision",
+    "RecipeSet",
+    "RecipeSets",
     "Target",
     "Utterance",
     "distinct",
@@ -36,6 +38,7 @@ __all__ = [
 Axis = Literal["tokens", "frames"]
 Length = Literal["exact", "masked", "padded"]
 Precision = Literal["float32", "bfloat16"]
+RecipeSet = Literal["ci", "nightly"]
 
 MAX_TOKENS = 512
 MAX_FRAMES = 5120
@@ -93,6 +96,7 @@ TvmPasses = Annotated[tuple[TvmPass, ...], AfterValidator(distinct)]
 TvmConfig = Annotated[
     dict[str, bool | int | float | str], AfterValidator(lambda options: dict(sorted(options.items())))
 ]
+RecipeSets = Annotated[tuple[RecipeSet, ...], AfterValidator(distinct)]
 OptLevel = Annotated[int, Field(ge=0, le=4)]
 
 

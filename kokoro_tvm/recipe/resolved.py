@@ -16,6 +16,7 @@ from kokoro_tvm.recipe.parts import (
     Length,
     PassContext,
     Precision,
+    RecipeSet,
     Target,
     Utterance,
 )
@@ -57,6 +58,7 @@ class Recipe(Spec):
     utterances: tuple[Utterance, ...]
     checkpoint: Checkpoint
     timeout_s: int
+    sets: tuple[RecipeSet, ...]
     schedule: dict[str, dict[str, LayerChoice]] = Field(default_factory=dict)
 
     def artifacts(self) -> tuple[ArtifactSpec, ...]:
@@ -94,5 +96,6 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleF
         utterances=model.utterances,
         checkpoint=model.checkpoint,
         timeout_s=target.timeout_s,
+        sets=target.sets,
         schedule={str(c): layers for c, layers in schedule.components.items()} if schedule else {},
     )

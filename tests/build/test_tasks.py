@@ -118,13 +118,13 @@ def recipes(tmp_path: Path) -> Path:
 
 def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> None:
     made = {t["basename"]: t for t in recipe_tasks(recipes, doit.folder / "artifacts", doit.reporter)}
-    assert len(made) == 32
-    assert set(made["cpu"]["task_dep"]) == made.keys() - {"cpu"}
+    assert len(made) == 34
+    assert set(made["cpu"]["task_dep"]) == made.keys() - {"cpu", "ci", "nightly"}
     for name, task in made.items():
         assert task["doc"]
         assert "\n" not in task["doc"]
         assert len(task["doc"]) < 80
-        assert name == "cpu" or task["targets"]
+        assert name in ("cpu", "ci", "nightly") or task["targets"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,8 @@ def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> N
         ),
         ("mine", "model: [", "mine", "mine.yaml:1:8: not valid YAML"),
         ("My=one.x", "{}", "_y_one_x", "My=one.x.yaml: a recipe's file name becomes the name of its bundle"),
-        ("checkpoint", "model: kokoro-82m\n", "checkpoint", "checkpoint.yaml: artifacts/checkpoint is taken"),
+        ("checkpoint", "model: kokoro-82m\n", "checkpoint", "checkpoint.yaml: the name checkpoint is taken"),
+        ("nightly", "model: kokoro-82m\n", "nightly", "nightly.yaml: the name nightly is taken"),
     ],
 )
 def test_a_recipe_that_cannot_be_read_is_alone_with_that(

@@ -299,6 +299,7 @@ def _forms() -> Iterator[tuple[str, BadFile]]:
         ("full", ("target", "mattr", 0), "avx2 ++avx2 +avx2,+fma"),
         ("full", ("patches", "decoder", 0), "snake_resblok ../lstm LSTM decoder.py"),
         ("full", ("passes", 0), "fsue ../fuse fuse.py"),
+        ("full", ("sets", 0), "nigthly weekly CI"),
         ("full", ("pass_context", "disabled_passes", 0), "1Fuse Fuse-Ops"),
         (
             "toy",
@@ -330,6 +331,7 @@ def _keys() -> Iterator[tuple[str, BadFile]]:
         "pass_context",
         "gates",
         "timeout_s",
+        "sets",
         "mtriple",
         "mattr",
     }
