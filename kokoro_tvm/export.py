@@ -32,6 +32,8 @@ __all__ = [
     "operations",
     "parameters",
     "save_program",
+    "strip_program",
+    "trace_component",
 ]
 
 PLAIN_OPERATIONS = frozenset(
@@ -78,6 +80,18 @@ def export_component(
 ) -> ExportedProgram:
     """The program of one component.
 
+    Arguments and errors: see `trace_component`.
+    """
+    program = trace_component(component, config, length, bucket, patches)
+    strip_program(program)
+    return program
+
+
+def trace_component(
+    component: str, config: Mapping[str, Any], length: str, bucket: int, patches: Sequence[str]
+) -> ExportedProgram:
+    """The program of one component as torch tells it: its nodes still say which module they come from.
+
     config: config.json's content; length: "exact" (the axis is symbolic, 1 to bucket), "masked" (bucket long,
     the valid length is the last input) or "padded" (bucket long); patches: names, in order.
     Raises BuildError for an unknown component, policy or patch, a bucket the model cannot take, a graph with
@@ -102,7 +116,6 @@ def export_component(
                 f"{component} cannot be exported with the patches {', '.join(patches)}: one is missing from "
                 f"its list, or does not cover a piece of the model ({type(error).__name__}: {error})"
             ) from error
-    _strip(program)
     _check(program, component, length, bucket)
     return program
 
@@ -164,7 +177,7 @@ def _dynamic(signature: Signature, bucket: int) -> tuple[dict[int, Any], ...]:
     return tuple(dynamic)
 
 
-def _strip(program: ExportedProgram) -> None:
+def strip_program(program: ExportedProgram) -> None:
     """Takes out what later stages do not read but machines and edits change: source lines, the meta device.
 
     Without this a comment in a patch would change the program, and its file name would be in it.

@@ -15,14 +15,20 @@ import numpy as np
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.lower import Parameter
 
-__all__ = ["ALIGNMENT", "pack_weights"]
+__all__ = ["ALIGNMENT", "pack_weights", "packed_weights"]
 
 ALIGNMENT = 64  # bytes
 _DTYPES = {"float32": "F32", "int32": "I32", "uint16": "U16"}  # what packings may give, and safetensors' word
 
 
 def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray], out_path: Path) -> Path:
-    """Writes the weights of one component.
+    """Writes the weights of one component; arguments and errors as those of `packed_weights`."""
+    _write(packed_weights(parameters, state), out_path)
+    return out_path
+
+
+def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The weights of one component by name, in the order and the layout its code takes them.
 
     parameters: what the component's modules take; state: the folded state dict, float32. Raises BuildError
     for a parameter the checkpoint does not have, or has in another shape or dtype than the module wants.
@@ -45,8 +51,7 @@ def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray
                 f"{' or '.join(_DTYPES)}"
             )
         packed[parameter.name] = array
-    _write(packed, out_path)
-    return out_path
+    return packed
 
 
 def _write(tensors: Mapping[str, np.ndarray], path: Path) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.build.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
 
-__all__ = ["register"]
+__all__ = ["find_artifact", "register", "run_tasks"]
 
 
 def register(app: typer.Typer) -> None:
@@ -52,14 +52,14 @@ def build(
 
     wanted = targets or ([] if dump_ir else [recipe])
     if dump_ir is None:
-        _run([_task(word, recipe, root) for word in wanted], jobs, root, events)
+        run_tasks([_task(word, recipe, root) for word in wanted], jobs, root, events)
     elif len(wanted) == 1:
         _dump(wanted[0], recipe, dump_ir, jobs, root)
     else:
         raise InputError("--dump-ir takes one artifact: kokoro-tvm build --dump-ir DIR cpu/decoder-5120")
 
 
-def _run(tasks: list[str], jobs: int, root: Path, events: Path | None = None) -> None:
+def run_tasks(tasks: list[str], jobs: int, root: Path, events: Path | None = None) -> None:
     """Has doit run the tasks; ends the program with the status of the first error, which was told by then."""
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
@@ -102,13 +102,13 @@ def _task(word: str, recipe: str, root: Path) -> str:
     if "/" not in word and ("." in word or word in recipes or recipe not in recipes):
         return word
     try:
-        graph, spec = _artifact(word, recipe, root)
+        graph, spec = find_artifact(word, recipe, root)
     except LookupError:
         return word
     return graph.artifact.validate(spec).name
 
 
-def _artifact(word: str, recipe: str, root: Path) -> tuple[RecipeGraph, ArtifactSpec]:
+def find_artifact(word: str, recipe: str, root: Path) -> tuple[RecipeGraph, ArtifactSpec]:
     """The artifact called `decoder-5120` or `cpu/decoder-5120`.
 
     Raises RecipeError; LookupError where the recipe, not named, has no such artifact.
@@ -132,9 +132,9 @@ def _dump(word: str, recipe: str, folder: Path, jobs: int, root: Path) -> None:
     """Lowers one artifact once more, beside the build, writing the module after the import and every pass."""
     from tempfile import TemporaryDirectory
 
-    graph, spec = _artifact(word if "/" in word else f"{recipe}/{word}", recipe, root)
+    graph, spec = find_artifact(word if "/" in word else f"{recipe}/{word}", recipe, root)
     lower = graph.artifact.lower(spec)
-    _run([stage.name for stage in lower.after], jobs, root)
+    run_tasks([stage.name for stage in lower.after], jobs, root)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("[0-9][0-9]-*.py"):
         old.unlink()  # phases of another pass list

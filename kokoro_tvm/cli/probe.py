@@ -1,0 +1,285 @@
+"""kokoro-tvm probe: values inside a component, as compiled code and PyTorch have them, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kokoro_tvm.cli._speech import ThreadsOption
+from kokoro_tvm.cli.validate._options import JsonOption, RootOption, check_file, console, tell, write_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from kokoro_tvm.build.graph import RecipeGraph
+    from kokoro_tvm.probe import Findings, Subject, Summary, Value
+    from kokoro_tvm.recipe import ArtifactSpec
+    from kokoro_tvm.validate import Reference
+
+__all__ = ["register"]
+
+_TOLERANCE = {"float32": 1e-3, "bfloat16": 1e-1}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `probe`."""
+    app.command("probe")(probe)
+
+
+def probe(
+    artifact: Annotated[
+        str, typer.Argument(help="A component or artifact of a recipe: cpu/decoder, cpu/decoder-5120.")
+    ],
+    at: Annotated[
+        list[str] | None,
+        typer.Option("--at", metavar="NAME", help="A value or a module, wildcards allowed; may be repeated."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--every", help="Every value.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Only list the values.")] = False,
+    operation: Annotated[
+        str | None,
+        typer.Option("--operation", help="Compile the operations of this kind one by one, alone."),
+    ] = None,
+    random: Annotated[
+        int | None,
+        typer.Option(
+            "--random", metavar="SEED", help="With --operation: random inputs of the shapes it has."
+        ),
+    ] = None,
+    utterance: Annotated[
+        str | None,
+        typer.Option("--utterance", help="Of the recipe, spoken as the input.", show_default="the first"),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            "--tolerance", min=0, help="Relative error allowed.", show_default="0.001; bfloat16: 0.1"
+        ),
+    ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Keep module, library, tensors in artifacts/.build/RECIPE/probe."),
+    ] = False,
+    json_file: JsonOption = None,
+    threads: ThreadsOption = None,
+    root: RootOption = Path(),
+) -> None:
+    """Compile values inside a component as outputs and name the first that diverges from PyTorch.
+
+    Without --at, --every or --operation: the result of every module.
+    """
+    from kokoro_tvm.errors import InputError
+
+    check_file(json_file)
+    if random is not None and operation is None:
+        raise InputError("--random is for operations compiled alone: name one with --operation.")
+    if every and at:
+        raise InputError("--every means all values, --at some: give one of them.")
+    graph, specs = _artifacts(artifact, root)
+    reference = None if show else _reference(graph, specs, utterance, root)
+    spec = specs[0] if reference is None else _fitting(specs, reference)
+    subject = _subject(graph, spec, weights=not show)
+    chosen = _chosen(subject, at or [], every or show, operation)
+    if reference is None:
+        typer.echo(_listing(chosen, subject))
+        return
+    findings = _probe(graph, spec, subject, chosen, reference, operation, random, tolerance, keep, threads)
+    _show(findings, brief=every or len(chosen) > 40)
+    write_json(json_file, findings.to_json() | {"utterance": reference.name})
+    findings.require()
+
+
+def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
+    """The recipe's graph, and the artifacts meant: one, or all buckets of a component."""
+    from kokoro_tvm.cli.build import find_artifact
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.recipe import COMPONENT_AXES
+
+    name, slash, what = word.rpartition("/")
+    if not slash:
+        raise InputError(f"{word!r} names no recipe: write cpu/{word}, RECIPE/COMPONENT or RECIPE/ARTIFACT.")
+    if what not in COMPONENT_AXES:
+        graph, spec = find_artifact(word, name, root)
+        return graph, [spec]
+    from kokoro_tvm.build.graph import RecipeGraph
+    from kokoro_tvm.recipe import load_recipe
+
+    graph = RecipeGraph(load_recipe(name, root / "recipes"), (root / "artifacts").resolve(), root.resolve())
+    return graph, graph.artifact.specs(what)
+
+
+def _reference(graph: RecipeGraph, specs: list[ArtifactSpec], utterance: str | None, root: Path) -> Reference:
+    """The utterance's reference. What it and the probe need of the build is built where it is not current."""
+    from kokoro_tvm.cli.build import run_tasks
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.validate import load_reference
+
+    names = [u.name for u in graph.recipe.utterances]
+    if utterance is not None and utterance not in names:
+        raise InputError(
+            f"The recipe {graph.recipe.name} has no utterance {utterance!r}; it has {', '.join(names)}."
+        )
+    needed = (graph.model.checkpoint, graph.artifact.machine, graph.model.reference)
+    missing = [stage.name for stage in needed if not stage.is_current()]
+    if missing:
+        run_tasks(missing, 1, root)
+    return load_reference(graph.model.reference.path(f"{utterance or names[0]}.safetensors"))
+
+
+def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
+    from kokoro_tvm.errors import InputError
+
+    length = reference.length(specs[0].axis)
+    for spec in specs:
+        if length <= spec.bucket:
+            return spec
+    raise InputError(
+        f"{reference.name} has {length} {specs[-1].axis}, {specs[-1].id} takes {specs[-1].bucket}: probe "
+        "with another --utterance."
+    )
+
+
+def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
+    from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
+    from kokoro_tvm.patches.weight_norm import fold_weight_norm
+    from kokoro_tvm.probe import Subject
+    from kokoro_tvm.target import Machine, resolve
+
+    recipe, folder = graph.recipe, graph.model.checkpoint.folder
+    target = recipe.target
+    machine = (
+        Machine.from_json(graph.artifact.machine.read_json("machine.json"))
+        if weights
+        else resolve(target.mcpu, target.mtriple, target.mattr, recipe.precision)
+    )
+    folded = fold_weight_norm(load_state(folder)) if weights else {}
+    return Subject(
+        component=spec.component,
+        config=load_config(folder) if weights or (folder / "config.json").is_file() else shipped_config(),
+        length=spec.length,
+        bucket=spec.bucket,
+        patches=recipe.components[spec.component].patches,
+        passes=recipe.passes,
+        pass_context=recipe.pass_context.model_dump(mode="json"),
+        machine=machine,
+        weights={name: tensor.numpy() for name, tensor in folded.items()},
+        schedule={k: c.model_dump() for k, c in recipe.schedule.get(spec.component, {}).items()},
+    )
+
+
+def _chosen(subject: Subject, at: list[str], every: bool, operation: str | None) -> list[Value]:
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.probe import results_of_modules, select
+
+    values = subject.values
+    if at:
+        chosen = select(values, at)
+    elif every or operation is not None:
+        chosen = list(values)
+    else:
+        chosen = results_of_modules(values)
+    if operation is None:
+        return chosen
+    kept = [v for v in chosen if v.operation == operation]
+    if not kept:
+        there = ", ".join(sorted({v.operation for v in chosen}))
+        raise InputError(f"None of these values is a result of {operation!r}; there are: {there}.")
+    return kept
+
+
+def _probe(
+    graph: RecipeGraph,
+    spec: ArtifactSpec,
+    subject: Subject,
+    chosen: list[Value],
+    reference: Reference,
+    operation: str | None,
+    random: int | None,
+    tolerance: float | None,
+    keep: bool,
+    threads: int | None,
+) -> Findings:
+    import shutil
+
+    import torch
+
+    from kokoro_tvm.probe import Probe
+    from kokoro_tvm.runtime.threads import choose_threads
+
+    folder = graph.artifacts / ".build" / graph.recipe.name / "probe" / spec.id
+    if keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    count = choose_threads(threads)
+    torch.set_num_threads(count)
+    allowed = _TOLERANCE[graph.recipe.precision] if tolerance is None else tolerance
+    made = Probe(subject, allowed, count, folder if keep else None, tell)
+    inputs = reference.inputs(spec.component)
+    rows = made.inside(chosen, inputs) if operation is None else made.alone(chosen, inputs, random)
+    return made.findings(f"{graph.recipe.name}/{spec.id}", rows, len(chosen), operation is not None)
+
+
+def _listing(values: list[Value], subject: Subject) -> str:
+    """A line a value: name, shape and type, and which layers' weights the operation reads."""
+    symbol = subject.signature.symbol
+    shapes = [f"{v.shown_shape(symbol)} {v.dtype}" for v in values]
+    wide, middle = max(len(v.name) for v in values), max(map(len, shapes))
+    lines = []
+    for v, shape in zip(values, shapes, strict=True):
+        layers = dict.fromkeys(w.rpartition(".")[0].removeprefix(f"{v.module}.") for w in v.weights)
+        lines.append(f"{v.name:<{wide}}  {shape:<{middle}}  {' '.join(layers)}".rstrip())
+    return "\n".join(lines)
+
+
+def _show(findings: Findings, brief: bool) -> None:
+    out = console()
+    out.print(_brief(findings) if brief else _detailed(findings), highlight=False)
+    if findings.first is not None and brief:
+        out.print(_detailed(findings, last=True), highlight=False)
+    if findings.first is None:
+        out.print(
+            f"None of {len(findings.rows)} values diverges: every relative error is at most "
+            f"{findings.tolerance:g}, or near PyTorch float32's own.",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _brief(findings: Findings) -> Table:
+    made = _table("value", "finite", "error", "PyTorch's", "")
+    for row in findings.rows:
+        finite = _finite(row.tvm)
+        mark = "[bold red]diverges[/]" if row.diverges else ""
+        made.add_row(row.value.name, finite, f"{row.error:.1e}", f"{row.pytorch_error:.1e}", mark)
+    return made
+
+
+def _detailed(findings: Findings, last: bool = False) -> Table:
+    made = _table("value", "finite", "min", "1 %", "50 %", "99 %", "max", "error", "head")
+    for row in findings.rows[-1:] if last else findings.rows:
+        mark = ", [bold red]diverges[/]" if row.diverges else ""
+        made.add_row(f"{row.value.name} {row.shape}{mark}")
+        made.add_row(*_cells("  TVM", row.tvm, row.error))
+        made.add_row(*_cells("  PyTorch", row.pytorch, row.pytorch_error))
+    return made
+
+
+def _table(first: str, *others: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    made.add_column(first, overflow="fold")
+    for heading in others:
+        made.add_column(heading, justify="left" if heading == "head" else "right", no_wrap=True)
+    return made
+
+
+def _cells(side: str, found: Summary, error: float) -> list[str]:
+    told = [f"{v:.3g}" for v in (found.min, found.p1, found.median, found.p99, found.max)]
+    return [side, _finite(found), *told, f"{error:.1e}", " ".join(f"{v:.4g}" for v in found.head)]
+
+
+def _finite(found: Summary) -> str:
+    return "all" if found.finite_fraction == 1 else f"{found.finite_fraction:.2%}"

@@ -1,0 +1,48 @@
+"""What the command says before it compiles anything. On a toy that is built: tests/test_tiny.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def probe(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["probe", *words, "--root", str(ROOT)])
+    return int(ended.value.code or 0)
+
+
+def test_list_needs_no_build(capsys: pytest.CaptureFixture[str]) -> None:
+    assert probe("cpu/text_encoder", "--list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["text_encoder/conv1d", "(1,", "T,", "512)", "float32", "cnn.0.0"]
+    assert probe("cpu/text_encoder-512", "--list", "--operation", "lstm") == 0
+    assert capsys.readouterr().out.startswith("text_encoder.lstm/lstm  (1, T, 512) float32")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["decoder"], "'decoder' names no recipe: write cpu/decoder"),
+        (["cpu/decodr"], "the recipe cpu has no artifact `decodr`"),
+        (["cpu/bert", "--list", "--at", "nothing.*"], "No value and no module of this component is called"),
+        (
+            ["cpu/bert", "--list", "--operation", "conv"],
+            "None of these values is a result of 'conv'; there are: ",
+        ),
+        (["cpu/bert", "--every", "--at", "x"], "--every means all values, --at some"),
+        (["cpu/bert", "--random", "1"], "--random is for operations compiled alone"),
+        (["cpu/bert", "--utterance", "nobody"], "has no utterance 'nobody'; it has short, sentence"),
+        (["cpu/bert", "--json", "/no/such/folder/x.json"], "which does not exist"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert probe(*words) == 2
+    assert told in capsys.readouterr().err
