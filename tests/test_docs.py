@@ -80,7 +80,7 @@ def test_passes() -> None:
 
 def test_stages(tmp_path: Path) -> None:
     graph = RecipeGraph(load_recipe("cpu", ROOT / "recipes"), tmp_path, ROOT)
-    there = {stage.name.split(".")[1] for stage in graph.stages()}
+    there = {stage.name.split(".")[1] for stage in (*graph.stages(), graph.report)}
     assert sorted(first_column(section(read("docs/build.md"), "Stages"))) == sorted(there)
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Imported by name at run time, or tools that are run: no import statement shows them.
 UNSEEN = {"misaki", "phonemizer-fork", "espeakng-loader"}
-TOOLS = {"pytest-benchmark", "soundfile", "ruff", "mypy", "types-pyyaml"}  # soundfile: pytest.importorskip
+TOOLS = {"pytest-benchmark", "ruff", "mypy", "types-pyyaml"}
 
 
 def normal(name: str) -> str:

@@ -3,10 +3,13 @@
     checkpoint -> export -> lower -> compile -\\
                \\-> pack (one per component) ---> validate -> bundle -> speech -> speak
                \\-> reference -----------------/
+
+and `report`, which comes after all of them and is made only when it is asked for.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +17,7 @@ from typing import Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.build.artifact_stages import ArtifactStages
-from kokoro_tvm.build.digest import versions
+from kokoro_tvm.build.digest import file_sha256, versions
 from kokoro_tvm.build.ingredients import TORCH, TVM, sources
 from kokoro_tvm.build.model_stages import ModelStages
 from kokoro_tvm.build.stage import Stage
@@ -176,5 +179,57 @@ class RecipeGraph:
                 "versions": versions("numpy", "apache-tvm-ffi"),
             },
             after=(self.speech,),
+            timeout_s=self.recipe.timeout_s,
+        )
+
+    @cached_property
+    def report(self) -> Stage:
+        """The page about the bundle; no stage needs it, so it is not among `stages`."""
+        folder, stages = self.bundle_folder, self.stages()
+        validated = [self.artifact.validate(s) for s in self.recipe.artifacts()]
+        template = Path(__file__).parents[1] / "report" / "templates" / "report.html.jinja"
+
+        def built() -> list[dict[str, Any]]:
+            records = [stage.record() for stage in stages]
+            return [
+                {
+                    "name": record.stage,
+                    "seconds": record.seconds,
+                    "cpu_seconds": record.cpu_seconds,
+                    "outputs": [[o.file, o.size, o.sha256] for o in record.outputs],
+                }
+                for record in records
+            ]
+
+        return Stage(
+            name=f"{self.recipe.name}.report",
+            doc=f"write artifacts/{self.recipe.name}/report.html",
+            folder=folder,
+            work=self._work,
+            function="report",
+            arguments=lambda: {
+                "bundle": str(folder),
+                "references": self.model.reference_paths(),
+                "validations": [str(v.path("validation.json")) for v in validated],
+                "speech": str(self.speech.path("speech.json")),
+                "machine": str(self.artifact.machine.path("machine.json")),
+                "stages": built(),
+                "logs": [os.path.relpath(s.log_path, folder) for s in stages],
+                "threads": usable_cores(),
+                "out": str(folder / "report.html"),
+            },
+            outputs=("report.html",),
+            ingredients=lambda: {
+                "bundle": self.bundle.sha256("bundle.json"),
+                "validated": [v.sha256("validation.json") for v in validated],
+                "speech": self.speech.sha256("speech.json"),
+                "machine": self.artifact.machine.sha256("machine.json"),
+                "references": {o: self.model.reference.sha256(o) for o in self.model.reference.outputs},
+                "stages": built(),
+                "template": file_sha256(template),
+                "sources": sources(["kokoro_tvm.report", "kokoro_tvm.validate.engine"]),
+                "versions": versions("numpy", "apache-tvm-ffi", "jinja2", "soundfile"),
+            },
+            after=stages,
             timeout_s=self.recipe.timeout_s,
         )

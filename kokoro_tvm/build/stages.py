@@ -13,6 +13,7 @@ from kokoro_tvm.errors import BuildError, ValidationError
 
 if TYPE_CHECKING:
     from kokoro_tvm.lower import Lowered
+    from kokoro_tvm.report import Said
 
 __all__ = [
     "bundle",
@@ -23,6 +24,7 @@ __all__ = [
     "machine",
     "pack",
     "reference",
+    "report",
     "speak",
     "speech",
     "validate",
@@ -274,6 +276,72 @@ def speak(bundle: str, phonemes: str, voice: str, out: str) -> None:
 
     said = Synthesizer(bundle).from_phonemes(phonemes, voice=voice)
     write_wav(Path(out), said.audio, said.sample_rate)
+
+
+def report(
+    bundle: str,
+    references: list[str],
+    validations: list[str],
+    speech: str,
+    machine: str,
+    stages: list[dict[str, Any]],
+    logs: list[str],
+    threads: int,
+    out: str,
+) -> None:
+    """Writes the page about a bundle, which says every utterance once more for it."""
+    from kokoro_tvm.report import BuiltStage, Facts, write_page
+
+    spoken, longer = _spoken(bundle, references, threads)
+    built = [
+        BuiltStage(
+            name=stage["name"],
+            seconds=stage["seconds"],
+            cpu_seconds=stage["cpu_seconds"],
+            log=log if Path(out).parent.joinpath(log).is_file() else "",
+            outputs=tuple((file, size, sha) for file, size, sha in stage["outputs"]),
+        )
+        for stage, log in zip(stages, logs, strict=True)
+    ]
+    told = _read_json(Path(machine))
+    vectors = f"{told['features']['lanes']} lanes of float32, {told['features']['registers']} registers"
+    facts = Facts(
+        manifest=_read_json(Path(bundle, "bundle.json")),
+        reports=[_read_json(Path(path)) for path in validations],
+        speech=_read_json(Path(speech)),
+        said=spoken,
+        longer=longer,
+        stages=built,
+        machine={"CPU": told["mcpu"], "triple": told["mtriple"], "vectors": vectors},
+    )
+    _say(f"{write_page(facts, Path(out)).stat().st_size:,} bytes")
+
+
+def _spoken(bundle: str, references: list[str], threads: int) -> tuple[list[Said], list[str]]:
+    """What the bundle says of the utterances that fit it, and the names of the others."""
+    from functools import partial
+
+    from kokoro_tvm.report import Said
+    from kokoro_tvm.runtime import TooLongError, read_bundle
+    from kokoro_tvm.runtime.session import Session
+    from kokoro_tvm.validate.engine import TvmEngine, chain
+    from kokoro_tvm.validate.reference import draw_noise, load_reference
+
+    engine = TvmEngine(Session(read_bundle(bundle), threads))
+    spoken: list[Said] = []
+    longer: list[str] = []
+    for path in references:
+        reference = load_reference(Path(path))
+        _say(f"saying {reference.name}")
+        draw = partial(draw_noise, reference.seed)
+        try:
+            found = chain(engine, reference.tokens, reference.ref_s, reference.speed, draw).values
+        except TooLongError as error:
+            _say(f"{reference.name}: {error}")
+            longer.append(reference.name)
+            continue
+        spoken.append(Said(reference, found["audio"], found["f0"], found["pred_dur"]))
+    return spoken, longer
 
 
 def _say(line: str) -> None:

@@ -1,4 +1,5 @@
-"""The stages as doit tasks: one for every stage, one for each recipe and one for each set of recipes."""
+"""The stages as doit tasks: one for every stage, one for each recipe and one for each set of recipes; and one
+for the pages about all bundles."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 
 __all__ = ["doit_config", "recipe_tasks"]
 
+_REPORT = "report"
 # Folders of the models', beside those of the recipes' bundles, and names of tasks.
-_TAKEN = ("checkpoint", "reference", *SETS)
+_TAKEN = ("checkpoint", "reference", *SETS, _REPORT)
 
 
 def doit_config(artifacts: Path, reporter: LineReporter | None = None) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def recipe_tasks(recipes: Path, artifacts: Path, reporter: LineReporter) -> Iter
     Raises RecipeError where there is no folder or no recipe in it.
     """
     seen: set[str] = set()
-    read: list[Recipe] = []
+    graphs: list[RecipeGraph] = []
     broken: list[str] = []
     for name in list_recipes(recipes):
         try:
@@ -59,9 +61,9 @@ def recipe_tasks(recipes: Path, artifacts: Path, reporter: LineReporter) -> Iter
             broken.append(task["basename"])
             yield task
             continue
-        read.append(graph.recipe)
+        graphs.append(graph)
         stages = graph.stages()
-        for stage in stages:
+        for stage in (*stages, graph.report):
             if stage.name not in seen:  # recipes share their model's checkpoint and references
                 seen.add(stage.name)
                 yield _task(stage, reporter)
@@ -73,7 +75,26 @@ def recipe_tasks(recipes: Path, artifacts: Path, reporter: LineReporter) -> Iter
             # Always told, never counted as work.
             "uptodate": [False],
         }
-    yield from _sets(read, broken, reporter)
+    yield from _sets([graph.recipe for graph in graphs], broken, reporter)
+    if _REPORT not in broken:  # a recipe of that name says that it is taken
+        yield _pages(graphs, reporter)
+
+
+def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
+    """The pages of all bundles that have been built, or, before there is any, of the first recipe's."""
+    built = [g for g in graphs if (g.bundle_folder / "bundle.json").is_file()] or graphs[:1]
+
+    def tell() -> None:
+        pages = [_shortest(g.report.path("report.html")) for g in built]
+        reporter.conclusion.extend(f"The report is {page}; open it in a browser." for page in pages)
+
+    return {
+        "basename": _REPORT,
+        "doc": "write a page about every bundle that is built",
+        "actions": [_Action(tell)],
+        "task_dep": [g.report.name for g in built],
+        "uptodate": [False],
+    }
 
 
 def _sets(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:

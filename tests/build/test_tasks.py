@@ -118,13 +118,15 @@ def recipes(tmp_path: Path) -> Path:
 
 def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> None:
     made = {t["basename"]: t for t in recipe_tasks(recipes, doit.folder / "artifacts", doit.reporter)}
-    assert len(made) == 34
-    assert set(made["cpu"]["task_dep"]) == made.keys() - {"cpu", "ci", "nightly"}
+    groups = {"cpu", "ci", "nightly", "report"}
+    assert len(made) == 36
+    assert set(made["cpu"]["task_dep"]) == made.keys() - groups - {"cpu.report"}
+    assert made["report"]["task_dep"] == ["cpu.report"]
     for name, task in made.items():
         assert task["doc"]
         assert "\n" not in task["doc"]
         assert len(task["doc"]) < 80
-        assert name in ("cpu", "ci", "nightly") or task["targets"]
+        assert name in groups or task["targets"]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +142,7 @@ def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> N
         ("My=one.x", "{}", "_y_one_x", "My=one.x.yaml: a recipe's file name becomes the name of its bundle"),
         ("checkpoint", "model: kokoro-82m\n", "checkpoint", "checkpoint.yaml: the name checkpoint is taken"),
         ("nightly", "model: kokoro-82m\n", "nightly", "nightly.yaml: the name nightly is taken"),
+        ("report", "model: kokoro-82m\n", "report", "report.yaml: the name report is taken"),
     ],
 )
 def test_a_recipe_that_cannot_be_read_is_alone_with_that(

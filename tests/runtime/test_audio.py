@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import audio as module
@@ -30,7 +31,6 @@ def test_joint_has_no_step() -> None:
 
 
 def test_wav_reads_back(tmp_path: Path) -> None:
-    soundfile = pytest.importorskip("soundfile")
     audio = (np.random.default_rng(0).standard_normal(777) * 2).astype(np.float32)
     write_wav(tmp_path / "a.wav", audio, 24000)
     info = soundfile.info(tmp_path / "a.wav")

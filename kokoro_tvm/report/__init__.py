@@ -1,0 +1,9 @@
+"""One page about a bundle, to be looked at and listened to: gates and values, pictures, sounds, how it was
+built. The page is a single file that reads nothing else."""
+
+from __future__ import annotations
+
+from kokoro_tvm.report.facts import BuiltStage, Facts, Said
+from kokoro_tvm.report.page import write_page
+
+__all__ = ["BuiltStage", "Facts", "Said", "write_page"]

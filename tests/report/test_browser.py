@@ -1,0 +1,88 @@
+"""The page as a browser shows it: light and dark, wide and narrow. Skipped where there is no Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium() -> str:
+    """The program named by CHROMIUM, or one that is installed."""
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"no Chromium here: none of {', '.join(NAMES)} is installed, CHROMIUM names none")
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = chromium()
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def shown(browser: Any, page: Path, folder: Path, scheme: str, width: int) -> dict[str, Any]:
+    """What a window of this width shows: a screenshot, colours, what is too wide, what went wrong."""
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, offline=True)
+    tab, wrong = context.new_page(), []
+    tab.on("console", lambda message: wrong.append(message.text))
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.on("requestfailed", lambda request: wrong.append(request.url[:80]))
+    tab.goto(page.as_uri())
+    folder = Path(os.environ.get("SCREENSHOTS", folder))
+    tab.screenshot(path=folder / f"{scheme}-{width}.png", full_page=True)
+    measured = tab.evaluate(
+        """async () => {
+            const all = words => [...document.querySelectorAll(words)];
+            const box = e => e.getBoundingClientRect();
+            const loaded = all('img').map(i => i.decode().then(() => i.naturalWidth > 0, () => false));
+            const heard = all('audio').map(a => new Promise(done => {
+                a.onloadedmetadata = () => done(a.duration);
+                a.onerror = () => done(0);
+                a.preload = 'metadata';
+                a.load();
+            }));
+            const style = getComputedStyle(document.body);
+            const wide = e => !e.closest('.scroll, svg') && box(e).right > window.innerWidth + 1;
+            return {
+                back: style.backgroundColor, ink: style.color,
+                width: document.documentElement.scrollWidth,
+                sticking: all('body *').filter(wide).map(e => e.outerHTML.slice(0, 80)),
+                images: await Promise.all(loaded), seconds: await Promise.all(heard),
+                drawn: all('polygon, polyline').map(e => box(e).width),
+            };
+        }"""
+    )
+    context.close()
+    return measured | {"wrong": wrong, "picture": folder / f"{scheme}-{width}.png"}
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_page_in_a_browser(browser: Any, page: Path, tmp_path: Path, width: int) -> None:
+    light, dark = (shown(browser, page, tmp_path, scheme, width) for scheme in ("light", "dark"))
+    for found in (light, dark):
+        assert found["wrong"] == []
+        assert found["width"] <= width
+        assert found["sticking"] == []
+        assert found["images"] == [True] * 6
+        assert found["seconds"] == pytest.approx([1.0] * 4)
+        assert found["drawn"] and all(found["drawn"])
+        assert found["picture"].stat().st_size > 20_000
+    assert brightness(light["back"]) > 200 > 60 > brightness(dark["back"])
+    assert brightness(light["ink"]) < 60 < 200 < brightness(dark["ink"])
+    assert light["picture"].read_bytes() != dark["picture"].read_bytes()
+
+
+def brightness(color: str) -> float:
+    """Of `rgb(251, 250, 247)`, 0 to 255."""
+    return sum(map(int, color.removeprefix("rgb(").removesuffix(")").split(","))) / 3
