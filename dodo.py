@@ -8,7 +8,7 @@ from pathlib import Path
 from kokoro_tvm.build.tasks import doit_config, recipe_tasks
 
 HERE = Path(__file__).parent
-DOIT_CONFIG = doit_config(HERE / "artifacts")
+DOIT_CONFIG = doit_config()
 
 
 def task_recipes():

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.bench.chart import draw_chart
 from kokoro_tvm.bench.results import Result, read_result
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.validate import Reference, load_reference, snr_db
 from kokoro_tvm.validate.metrics import HOP, magnitude_spectrum
@@ -146,11 +147,12 @@ def _component_table(references: Sequence[Reference]) -> Iterator[list[str]]:
 def _build_table() -> Iterator[list[str]]:
     yield ["stage", "seconds"]
     spent: dict[str, float] = {}
-    for path in (ARTIFACTS / ".build").rglob("*.record.json"):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        recipe, stage = record["stage"].split(".")[:2]
-        if recipe in ("cpu", "kokoro-82m"):
-            spent[stage] = spent.get(stage, 0.0) + record["seconds"]
+    store = Store(ARTIFACTS / ".store")
+    for name in store.stages():
+        recipe, stage = name.split(".")[:2]
+        record = store.current(name)
+        if recipe in ("cpu", "kokoro-82m") and record is not None:
+            spent[stage] = spent.get(stage, 0.0) + record.seconds
     for stage, seconds in sorted(spent.items(), key=lambda item: -item[1]):
         yield [stage, f"{seconds:.0f}"]
     yield ["together", f"{sum(spent.values()):.0f}"]

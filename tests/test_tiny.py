@@ -8,6 +8,7 @@ gate each of decoder and speech for audio that is almost noise.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 import yaml
 
 from kokoro_tvm import Synthesizer
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.cli import main
 from kokoro_tvm.recipe import COMPONENT_AXES
 from kokoro_tvm.runtime import Speech, SpeechWarning
@@ -150,15 +152,20 @@ def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy: Path, toy_roo
     assert "Nothing to do" in doit(toy_root, "toy").stdout
 
 
-def test_only_what_is_damaged_is_built_again(toy: Path, toy_root: Path) -> None:
-    work = toy.parent / ".build" / "toy"
-    (work / "bert-32" / "bert-32.so").unlink()
-    (work / "f0n" / "pack.record.json").write_text("{", encoding="utf-8")
+def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_root: Path) -> None:
+    store = Store(toy.parent / ".store")
+    packed = store.current("toy.pack.f0n")
+    assert packed is not None
+    (toy.parent / ".build" / "toy" / "bert-32" / "bert-32.so").unlink()
+    store.object(packed.sha256("f0n.safetensors")).chmod(0o644)
+    with store.object(packed.sha256("f0n.safetensors")).open("r+b") as stream:
+        stream.write(b"?")
     before = (toy / "bundle.json").read_bytes()
     again = doit(toy_root, "toy").stdout
-    assert "2 stages built, 29 were current." in again
-    assert "toy.compile.bert-32" in again
-    assert "toy.pack.f0n" in again
+    assert "1 stages built, 2 restored, 28 were current." in again
+    assert re.search(r"toy\.compile\.bert-32 +restored", again)
+    assert re.search(r"toy\.pack\.f0n +done", again)
+    assert re.search(r"toy\.bundle +restored", again), "its weights were the same damaged file"
     assert (toy / "bundle.json").read_bytes() == before
 
 
@@ -175,6 +182,7 @@ def test_masked_says_the_same_bit_for_bit_in_every_bucket(others: Path, tmp_path
     for component in manifest["components"].values():
         assert [library["bucket"] for library in component["libraries"]] in ([16, 32], [64, 72])
         del component["libraries"][0]
+    (larger / "bundle.json").unlink()  # a bundle is read-only
     (larger / "bundle.json").write_text(json.dumps(manifest))
     exact = speak(others / "toy")
     for bundle in (others / "masked", larger):
@@ -185,14 +193,15 @@ def test_masked_says_the_same_bit_for_bit_in_every_bucket(others: Path, tmp_path
 
 def test_the_ir_can_be_looked_at_after_every_phase(toy: Path, toy_root: Path, tmp_path: Path) -> None:
     words = ["build", "--root", str(toy_root), "--dump-ir", str(tmp_path), "toy/text_encoder-32"]
-    before = (toy.parent / ".build" / "toy" / "text_encoder-32" / "lower.record.json").read_bytes()
+    store = Store(toy.parent / ".store")
+    before = list(store.records())
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert not ended.value.code
     phases = ["import", *toy_model()["passes"]]
     assert sorted(p.name for p in tmp_path.glob("*.py")) == [f"{i:02d}-{p}.py" for i, p in enumerate(phases)]
     assert "def text_encoder_forward" in (tmp_path / "00-import.py").read_text(encoding="utf-8")
-    assert (toy.parent / ".build" / "toy" / "text_encoder-32" / "lower.record.json").read_bytes() == before
+    assert list(store.records()) == before
 
 
 def test_padded_speaks_too(others: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.build.digest import versions
-from kokoro_tvm.build.ingredients import OPS, TORCH, TVM, cpu, sources
+from kokoro_tvm.build.ingredients import OPS, TORCH, TVM, cpu, stage_sources, tvm_versions
 from kokoro_tvm.build.model_stages import ModelStages
 from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.linker import linker_version
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.runtime.threads import usable_cores
@@ -21,11 +22,12 @@ __all__ = ["ArtifactStages"]
 
 @dataclass(frozen=True)
 class ArtifactStages:
-    """`work` is the folder they are built in."""
+    """`work` is the folder their outputs are seen in."""
 
     recipe: Recipe
     model: ModelStages
     work: Path
+    store: Store
 
     def _named(self, stage: str, what: str) -> str:
         return ".".join(filter(None, (self.recipe.name, stage, what)))
@@ -45,21 +47,22 @@ class ArtifactStages:
         return Stage(
             name=self._named("machine", ""),
             doc=f"resolve the target {target['kind']} {target['mcpu']}",
+            store=self.store,
             folder=folder,
             work=folder,
             function="machine",
-            arguments=lambda: {
+            arguments=lambda out: {
                 "target": target,
                 "precision": precision,
-                "out": str(folder / "machine.json"),
+                "out": str(out / "machine.json"),
             },
             outputs=("machine.json",),
             ingredients=lambda: {
                 "target": target,
                 "precision": precision,
                 "cpu": cpu() if target["mcpu"] == "native" else None,
-                "sources": sources(["kokoro_tvm.target"], apart=[OPS]),
-                "versions": versions(*TVM),
+                "sources": stage_sources("machine", apart=[OPS]),
+                "versions": tvm_versions(),
             },
             timeout_s=self.recipe.timeout_s,
         )
@@ -71,17 +74,16 @@ class ArtifactStages:
         return Stage(
             name=self._named("export", spec.id),
             doc=f"export {spec.component} up to {spec.bucket} {spec.axis} ({spec.length}) from PyTorch",
+            store=self.store,
             folder=folder,
             work=folder,
             function="export",
-            arguments=lambda: told | {"config": str(config), "folder": str(folder)},
+            arguments=lambda out: told | {"config": str(config), "folder": str(out)},
             outputs=("program.pt2", "operations.json"),
             ingredients=lambda: {
                 "artifact": told,
                 "config": self.model.checkpoint.sha256("config.json"),
-                "sources": sources(
-                    ["kokoro_tvm.export", *(f"kokoro_tvm.patches.{p}" for p in patches)], apart=[OPS]
-                ),
+                "sources": stage_sources("export", [f"kokoro_tvm.patches.{p}" for p in patches], apart=[OPS]),
                 "versions": versions(*TORCH),
             },
             after=(self.model.checkpoint,),
@@ -117,26 +119,27 @@ class ArtifactStages:
 
         def lowering() -> dict[str, str]:
             used = export.read_json("operations.json")
-            modules = ["kokoro_tvm.lower", "kokoro_tvm.export"]
-            modules += [f"kokoro_tvm.passes.{p}" for p in self.recipe.passes]
+            modules = [f"kokoro_tvm.passes.{p}" for p in self.recipe.passes]
             modules += [f"{OPS}.{o}" for o in used]
             # What only exporting needs has had its say in the program.
-            return sources(modules, apart=[OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches"])
+            apart = [OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches"]
+            return stage_sources("lower", modules, apart)
 
         return Stage(
             name=self._named("lower", spec.id),
             doc=f"lower {spec.component} to kernels",
+            store=self.store,
             folder=folder,
             work=folder,
             function="lower",
-            arguments=lambda: told | self._lowered_from(spec) | {"folder": str(folder)},
+            arguments=lambda out: told | self._lowered_from(spec) | {"folder": str(out)},
             outputs=("module.py", "parameters.json"),
             ingredients=lambda: {
                 "lowering": told,
                 "program": export.sha256("program.pt2"),
                 "machine": machine.sha256("machine.json"),
                 "sources": lowering(),
-                "versions": versions(*TVM, "torch", "numpy"),
+                "versions": tvm_versions() | versions("torch", "numpy"),
             },
             after=(export, machine),
             timeout_s=self.recipe.timeout_s,
@@ -148,21 +151,23 @@ class ArtifactStages:
         return Stage(
             name=self._named("compile", spec.id),
             doc=f"generate machine code for {spec.component} and link it",
+            store=self.store,
             folder=folder,
             work=folder,
             function="compile_",
-            arguments=lambda: {
+            arguments=lambda out: {
                 "lowering": self._lowering(spec) | self._lowered_from(spec),
                 "module": str(lower.path("module.py")),
-                "out": str(folder / library),
+                "out": str(out / library),
             },
             outputs=(library,),
             ingredients=lambda: {
                 "module": lower.sha256("module.py"),
                 "machine": machine.sha256("machine.json"),
                 "linker": linker_version(),
-                "sources": sources(["kokoro_tvm.compile"], apart=[OPS]),
-                "versions": versions(*TVM),
+                # Lowering once more gives what module.py says, or an error.
+                "sources": stage_sources("compile_", apart=[OPS, "kokoro_tvm.lower", "kokoro_tvm.export"]),
+                "versions": tvm_versions(),
             },
             after=(lower, machine),
             timeout_s=self.recipe.timeout_s,
@@ -171,7 +176,7 @@ class ArtifactStages:
     def pack(self, component: str) -> Stage:
         lowered = tuple(self.lower(s) for s in self.specs(component))
         folder, weights = self.work / component, self.model.checkpoint.path("weights.safetensors")
-        out = f"{component}.safetensors"
+        packed = f"{component}.safetensors"
 
         def operations() -> list[str]:
             told = lowered[0].read_json("parameters.json")
@@ -180,21 +185,21 @@ class ArtifactStages:
         return Stage(
             name=self._named("pack", component),
             doc=f"lay out the weights of {component} as its kernels read them",
+            store=self.store,
             folder=folder,
             work=folder,
             function="pack",
-            arguments=lambda: {
+            arguments=lambda out: {
                 "parameters": [str(s.path("parameters.json")) for s in lowered],
                 "weights": str(weights),
-                "out": str(folder / out),
+                "out": str(out / packed),
             },
-            outputs=(out,),
+            outputs=(packed,),
             ingredients=lambda: {
                 "parameters": [s.sha256("parameters.json") for s in lowered],
                 "weights": self.model.checkpoint.sha256("weights.safetensors"),
-                "sources": sources(
-                    ["kokoro_tvm.pack", "kokoro_tvm.patches.weight_norm", *operations()],
-                    apart=[OPS, "kokoro_tvm.passes", "kokoro_tvm.patches"],
+                "sources": stage_sources(
+                    "pack", operations(), apart=[OPS, "kokoro_tvm.passes", "kokoro_tvm.patches"]
                 ),
                 "versions": versions("numpy", "torch"),
             },
@@ -210,10 +215,11 @@ class ArtifactStages:
         return Stage(
             name=self._named("validate", spec.id),
             doc=f"compare {spec.id} with the stock model",
+            store=self.store,
             folder=folder,
             work=folder,
             function="validate",
-            arguments=lambda: {
+            arguments=lambda out: {
                 "bundle": {
                     "recipe": self.identity(),
                     "config": str(self.model.checkpoint.path("config.json")),
@@ -227,7 +233,7 @@ class ArtifactStages:
                 "references": self.model.reference_paths(),
                 "gates": gates,
                 "threads": usable_cores(),
-                "out": str(folder / "validation.json"),
+                "out": str(out / "validation.json"),
             },
             outputs=("validation.json",),
             ingredients=lambda: {
@@ -235,10 +241,8 @@ class ArtifactStages:
                 "weights": pack.sha256(pack.outputs[0]),
                 "references": {o: self.model.reference.sha256(o) for o in self.model.reference.outputs},
                 "gates": own,
-                "sources": sources(
-                    ["kokoro_tvm.validate.artifact", "kokoro_tvm.runtime.session", "kokoro_tvm.build.bundle"]
-                ),
-                "versions": versions("numpy", "apache-tvm-ffi"),
+                "sources": stage_sources("validate"),
+                "versions": versions("numpy", *TVM),
             },
             after=(compiled, pack, self.model.reference),
             timeout_s=self.recipe.timeout_s,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.build.digest import file_sha256
+from kokoro_tvm.build.durable import link
 from kokoro_tvm.model.signatures import LENGTH, signatures
 from kokoro_tvm.runtime.bundle import SCHEMA, Bundle, Component, FileRef, Library, Port
 
@@ -63,29 +62,15 @@ def describe(
 
 
 def write_bundle(folder: Path, manifest: Mapping[str, Any], sources: Mapping[str, Path]) -> None:
-    """Brings `folder` to hold exactly this bundle; the manifest goes first and comes back last.
+    """Puts a bundle into an empty folder, the manifest last.
 
     sources: file name in the bundle -> where it is built. Hard links where the file system allows them: they
     are never written to again, only replaced.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "bundle.json").unlink(missing_ok=True)
     for name, source in sources.items():
-        if (folder / name).is_file() and (folder / name).samefile(source):
-            continue  # linked before; renaming one link of a file over another would leave both
-        partial = folder / f".{name}.partial"
-        partial.unlink(missing_ok=True)
-        try:
-            os.link(source, partial)
-        except OSError:
-            shutil.copyfile(source, partial)
-        partial.replace(folder / name)
-    for old in folder.glob("*"):
-        if old.suffix in (".so", ".safetensors", ".partial") and old.name not in sources:
-            old.unlink()
-    partial = folder / ".bundle.json.partial"
-    partial.write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
-    partial.replace(folder / "bundle.json")
+        link(source, folder / name)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False)
+    (folder / "bundle.json").write_text(text, encoding="utf-8")
 
 
 def single_bundle(told: Mapping[str, Any]) -> Bundle:

@@ -19,17 +19,33 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import kokoro_tvm.errors
+from kokoro_tvm.build.durable import storing
+from kokoro_tvm.build.forkserver import order
 from kokoro_tvm.errors import BuildError, KokoroTvmError
 
-__all__ = ["run_child"]
+__all__ = ["ChildError", "Ending", "run_child"]
+
+Ending = Literal["failed", "crashed", "memory", "timeout", "killed"]
 
 _TAIL = 15  # lines of the log an error shows
 _BEAT = 10.0  # seconds between signs of life
 _PATIENCE = 600.0  # seconds the server may take to import and fork
 _PACKAGE = Path(__file__).parents[1]
+# What lets one child start like another: no hashing by chance, and no threads of numpy's from its import on.
+_SAME = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+_CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT}
+
+
+class ChildError(BuildError):
+    """A child process did not do what it was asked to. ending: how it ended: it "failed" by an error of its
+    own, "crashed", wanted more "memory" than there is, ran into its "timeout", or was "killed" by someone."""
+
+    def __init__(self, message: str, ending: Ending) -> None:
+        super().__init__(message)
+        self.ending = ending
 
 
 def run_child(
@@ -44,41 +60,68 @@ def run_child(
     """Calls `function(**arguments)` in a child process with its output in `log`; seconds of CPU it took.
 
     beat: told the seconds so far, now and then. preload: modules its server imports beforehand. Raises the
-    child's own error where it has one to tell, else BuildError saying how it ended and the log's end; every
+    child's own error where it has one to tell, else ChildError saying how it ended and the log's end; every
     message begins with `what` and names the log.
     """
     log = log.absolute()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    outcome = log.with_suffix(".error")
-    outcome.unlink(missing_ok=True)
-    log.write_bytes(b"")
-    job = {"function": function, "arguments": arguments, "log": str(log), "outcome": str(outcome)}
+    outcome, job = log.with_suffix(".error"), log.with_suffix(".job")
+    told = {"function": function, "arguments": arguments, "log": str(log), "outcome": str(outcome)}
+    with storing(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        outcome.unlink(missing_ok=True)
+        log.write_bytes(b"")
+        job.write_text(json.dumps(told), encoding="utf-8")
+    kills = _memory_kills()
     child = _Server.current(tuple(preload)).start(job)
     try:
         if not child.wait(timeout_s, beat):
             child.kill()
-            raise BuildError(f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}")
+            message = f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}"
+            raise ChildError(message, "timeout")
     finally:
         child.kill()
+        job.unlink(missing_ok=True)
     if child.status == 0:
         return child.cpu_seconds
     if child.status is None:
-        raise BuildError(f"{what}: the process it is forked from has died. {child.server.last_words()}")
+        message = f"{what}: the process it is forked from has died. {child.server.last_words()}"
+        raise ChildError(message, "killed")
     if outcome.is_file():
-        told = json.loads(outcome.read_text(encoding="utf-8"))
+        error = json.loads(outcome.read_text(encoding="utf-8"))
         outcome.unlink()
-        kind = getattr(kokoro_tvm.errors, told["error"], None)
+        message = f"{what}: {error['message']} Its log is {log}."
+        if error["error"] == "OutOfMemoryError":
+            raise ChildError(message, "memory")
+        kind = getattr(kokoro_tvm.errors, error["error"], None)
         if not (isinstance(kind, type) and issubclass(kind, KokoroTvmError)):
             kind = BuildError
-        raise kind(f"{what}: {told['message']} Its log is {log}.")
-    raise BuildError(f"{what}: {_manner(child.status)}.{_end_of(log)}")
+        raise kind(message)
+    manner, ending = _manner(child.status, _memory_kills() > kills)
+    raise ChildError(f"{what}: {manner}.{_end_of(log)}", ending)
 
 
-def _manner(status: int) -> str:
+def _manner(status: int, for_memory: bool = False) -> tuple[str, Ending]:
+    """How a process ended; for_memory: whether the system killed some for want of memory meanwhile."""
     if status >= 0:
-        return f"failed with exit status {status}"
-    hint = " (out of memory?)" if status == -signal.SIGKILL else ""
-    return f"was ended by signal {signal.Signals(-status).name}{hint}"
+        return f"failed with exit status {status}", "failed"
+    number = signal.Signals(-status)
+    if number in _CRASHES:
+        return f"crashed (signal {number.name})", "crashed"
+    if number != signal.SIGKILL:
+        return f"was ended by signal {number.name}", "killed"
+    if for_memory:
+        return "was killed by the system for want of memory; close something, or build without -n", "memory"
+    return "was killed (signal SIGKILL), as the system does for want of memory", "memory"
+
+
+def _memory_kills() -> int:
+    """How many processes the system has killed for want of memory; 0 where it does not tell."""
+    total = 0
+    for place in ("/sys/fs/cgroup/memory.events", "/proc/vmstat"):
+        with contextlib.suppress(OSError):
+            words = Path(place).read_text(encoding="ascii").split()
+            total += int(words[words.index("oom_kill") + 1]) if "oom_kill" in words else 0
+    return total
 
 
 def _end_of(log: Path) -> str:
@@ -109,8 +152,19 @@ class _Child:
         while (left := started + timeout_s - time.monotonic()) > 0:
             if self.ended.wait(min(_BEAT, left)):
                 return True
+            self._look_after()
             beat(time.monotonic() - asked)
         return self.ended.is_set()
+
+    def _look_after(self) -> None:
+        """A child that is gone, and nobody says so, lost its watcher: it was killed."""
+        assert self.pid is not None
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            if not self.ended.wait(1):
+                self.status = -signal.SIGKILL
+                self.ended.set()
 
     def kill(self) -> None:
         """Ends it and what it started, if it still runs."""
@@ -145,8 +199,7 @@ class _Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            text=True,
-            env=os.environ | {"PYTHONHASHSEED": "0"},
+            env=os.environ | _SAME,
             start_new_session=True,
         )
         self._children: dict[int, _Child] = {}
@@ -156,15 +209,14 @@ class _Server:
         threading.Thread(target=self._listen, daemon=True).start()
         atexit.register(self._close)
 
-    def start(self, job: Mapping[str, Any]) -> _Child:
+    def start(self, job: Path) -> _Child:
         child = _Child(self)
         with self._mutex:
             self._count += 1
             self._children[self._count] = child
-            line = json.dumps({"id": self._count, **job}) + "\n"
             assert self._process.stdin is not None
             with contextlib.suppress(OSError):  # a server that is gone is noticed by _listen
-                self._process.stdin.write(line)
+                self._process.stdin.write(order(self._count, job))
                 self._process.stdin.flush()
             if self._lost:
                 self._abandon()
@@ -175,7 +227,7 @@ class _Server:
         self._process.wait()
         self._stderr.seek(0)
         told = self._stderr.read().decode(errors="replace").splitlines()[-_TAIL:]
-        manner = _manner(self._process.returncode)
+        manner, _ = _manner(self._process.returncode)
         return f"It {manner}." + "".join(f"\n    {line}" for line in told)
 
     def _listen(self) -> None:

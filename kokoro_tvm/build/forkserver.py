@@ -1,44 +1,58 @@
 """The process that stages are forked from: what is slow to import is imported once, for all of them.
 
-It imports and forks and does nothing else, so every child starts from the same state, whatever ran before it:
-no thread, a fixed hash seed and fixed addresses, without which the same input does not always give the same
-bytes.
+It imports, then waits for orders and forks, and does nothing else, so every child starts from the same state,
+whatever ran before or runs beside it: no thread, a fixed hash seed, fixed addresses, and a heap as importing
+left it. LLVM puts pointers in order here and there; without this the same input does not always give the same
+bytes. So even watching over a child is left to another child.
 
-Standard input takes one job a line, {"id", "function", "arguments", "log", "outcome"}; standard output tells
-{"id", "pid"} when it was started and {"id", "status", "cpu_seconds"} when it ended (the status as
-subprocess's returncode). The end of the input is the end of the server and of every child that still runs: a
-build that dies leaves nobody behind.
+Standard input takes orders of ORDER bytes, a number and the path of a job, which only the child reads: JSON
+of {"function", "arguments", "log", "outcome"}. Standard output tells {"id", "pid"} when it was started and
+{"id", "status", "cpu_seconds"} when it ended (the status as subprocess's returncode). The end of the input is
+the end of the server and of every child that still runs: a build that dies leaves nobody behind.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import gc
 import importlib
 import json
 import os
-import select
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NoReturn
 
+from kokoro_tvm.build.durable import advice
 from kokoro_tvm.errors import KokoroTvmError
 
-__all__ = ["main"]
+__all__ = ["ORDER", "main", "order"]
+
+ORDER = 4096  # bytes: what a pipe takes as a whole, and always the same lest the heap depend on what was read
 
 _ADDR_NO_RANDOMIZE = 0x0040000
 _PR_SET_PDEATHSIG = 1
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 _MARK = "KOKORO_TVM_FORKSERVER"
-_POLL = 0.02  # seconds between looks at running children
+_POLL = 0.02  # seconds between a watcher's looks at its child
+
+
+def order(number: int, job: Path) -> bytes:
+    """The order for a job; raises ValueError where the path is too long."""
+    told = f"{number} {job}".encode()
+    if len(told) > ORDER:
+        raise ValueError(f"the path {job} is too long")
+    return told.ljust(ORDER, b"\0")
 
 
 def main() -> None:
     """Serves until the end of standard input; its only argument is a JSON list of modules to import first."""
     _without_randomisation()
-    reports = os.fdopen(os.dup(1), "w", buffering=1)
+    reports, server = os.dup(1), os.getpid()
     os.dup2(2, 1)  # what imports print is no report
     for module in json.loads(sys.argv[1]):
         # A module that cannot be imported fails again in the child that needs it, where its log tells.
@@ -46,43 +60,51 @@ def main() -> None:
             importlib.import_module(module)
     gc.collect()
     gc.freeze()  # collections in children need not look at what was imported
-    running: dict[int, int] = {}
-    pending = b""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for watchers
+    while received := os.read(0, ORDER):
+        if os.fork() == 0:
+            try:
+                _watch(received, reports, server)
+            finally:
+                os._exit(0)
+
+
+def _watch(received: bytes, reports: int, server: int) -> None:
+    """Has the job done by a child and reports on it; ends it when the server is gone."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    child = os.fork()
+    if child == 0:
+        _work(received, reports)
+    with contextlib.suppress(OSError):  # whichever of the two comes first; its group is what is killed
+        os.setpgid(child, child)
+    number = int(received[: received.index(b" ")])
+    _report(reports, {"id": number, "pid": child})
     while True:
-        ready, _, _ = select.select([0], [], [], _POLL if running else None)
-        if ready:
-            received = os.read(0, 1 << 16)
-            if not received:
-                break
-            *lines, pending = (pending + received).split(b"\n")
-            for line in lines:
-                job = json.loads(line)
-                pid = _fork(job, reports)
-                running[pid] = job["id"]
-                print(json.dumps({"id": job["id"], "pid": pid}), file=reports, flush=True)
-        for pid in list(running):
-            done, status, usage = os.wait4(pid, os.WNOHANG)
-            if done:
-                code, cpu = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
-                told = {"id": running.pop(pid), "status": code, "cpu_seconds": cpu}
-                print(json.dumps(told), file=reports, flush=True)
-    for pid in running:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+        done, status, usage = os.wait4(child, os.WNOHANG)
+        if done:
+            code, cpu = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+            _report(reports, {"id": number, "status": code, "cpu_seconds": cpu})
+            return
+        if os.getppid() != server:
+            os.killpg(child, signal.SIGKILL)
+            return
+        time.sleep(_POLL)
 
 
-def _fork(job: dict[str, Any], reports: IO[str]) -> int:
-    pid = os.fork()
-    if pid:
-        with contextlib.suppress(OSError):  # whoever comes first; killing a child means killing its group
-            os.setpgid(pid, pid)
-        return pid
+def _report(reports: int, told: dict[str, Any]) -> None:
+    os.write(reports, json.dumps(told).encode() + b"\n")  # short enough to come whole
+
+
+def _work(received: bytes, reports: int) -> NoReturn:
     status = 70
     try:
         os.setpgid(0, 0)
-        if sys.platform == "linux":  # a server that is killed takes its children along
+        if sys.platform == "linux":  # a watcher that is killed takes its child along
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        os.close(reports.fileno())
+        os.close(reports)
+        path = Path(received.rstrip(b"\0").decode().partition(" ")[2])
+        job = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
         os.dup2(log, 1)
@@ -101,9 +123,18 @@ def _call(job: dict[str, Any]) -> int:
         getattr(importlib.import_module(module), name)(**job["arguments"])
     except KokoroTvmError as error:
         traceback.print_exc()
-        told = {"error": type(error).__name__, "message": str(error)}
-        Path(job["outcome"]).write_text(json.dumps(told), encoding="utf-8")
-        return error.exit_code
+        return _tell(job, type(error).__name__, str(error), error.exit_code)
+    except MemoryError:
+        traceback.print_exc()
+        return _tell(job, "OutOfMemoryError", "ran out of memory.", 1)
+    except OSError as error:
+        traceback.print_exc()
+        if error.errno not in _NO_ROOM:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            return 1
+        return _tell(
+            job, "BuildError", f"{error.filename or 'a file'} cannot be written: {advice(error)}.", 1
+        )
     except SystemExit as error:
         traceback.print_exc()
         return error.code if isinstance(error.code, int) else 1
@@ -113,6 +144,13 @@ def _call(job: dict[str, Any]) -> int:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _tell(job: dict[str, Any], error: str, message: str, status: int) -> int:
+    """Leaves a message for who asked for the job; where even that cannot be written, the log has it."""
+    with contextlib.suppress(OSError):
+        Path(job["outcome"]).write_text(json.dumps({"error": error, "message": message}), encoding="utf-8")
+    return status
 
 
 def _without_randomisation() -> None:

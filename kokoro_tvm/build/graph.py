@@ -18,9 +18,10 @@ from typing import Any
 from kokoro_tvm import __version__
 from kokoro_tvm.build.artifact_stages import ArtifactStages
 from kokoro_tvm.build.digest import file_sha256, versions
-from kokoro_tvm.build.ingredients import TORCH, TVM, sources
+from kokoro_tvm.build.ingredients import TORCH, TVM, stage_sources
 from kokoro_tvm.build.model_stages import ModelStages
 from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.runtime.threads import usable_cores
 
@@ -31,22 +32,31 @@ HELLO = "həlˈO wˈɜɹld."
 
 @dataclass(frozen=True)
 class RecipeGraph:
-    """The stages of one recipe; `artifacts` is the folder everything is written under."""
+    """The stages of one recipe; `artifacts` is the folder everything is written under, store: what holds it
+    (one in that folder where it is not given)."""
 
     recipe: Recipe
     artifacts: Path
     root: Path
+    shared: Store | None = None
+
+    @cached_property
+    def store(self) -> Store:
+        """What keeps all that its stages write."""
+        return self.shared or Store(self.artifacts / ".store")
 
     @cached_property
     def model(self) -> ModelStages:
         """The stages shared by all recipes of the model."""
         recipe = self.recipe
-        return ModelStages(recipe.model, recipe.checkpoint, recipe.utterances, self.artifacts, self.root)
+        return ModelStages(
+            recipe.model, recipe.checkpoint, recipe.utterances, self.artifacts, self.root, self.store
+        )
 
     @cached_property
     def artifact(self) -> ArtifactStages:
         """The stages of every artifact."""
-        return ArtifactStages(self.recipe, self.model, self._work)
+        return ArtifactStages(self.recipe, self.model, self._work, self.store)
 
     def stages(self) -> tuple[Stage, ...]:
         """Every stage, each after those it depends on; the decoder first, for it takes longest by far."""
@@ -102,16 +112,17 @@ class RecipeGraph:
         return Stage(
             name=f"{self.recipe.name}.bundle",
             doc=f"put the bundle artifacts/{self.recipe.name} together",
+            store=self.store,
             folder=self.bundle_folder,
             work=self._work,
             function="bundle",
-            arguments=lambda: {
+            arguments=lambda out: {
                 "recipe": self.artifact.identity(),
                 "checkpoint": str(self.model.checkpoint.folder),
                 "machine": str(self.artifact.machine.path("machine.json")),
                 "components": parts(),
                 "toolchain": versions(*TVM, *TORCH),
-                "folder": str(self.bundle_folder),
+                "folder": str(out),
             },
             outputs=(*names, "bundle.json"),
             ingredients=lambda: {
@@ -124,7 +135,7 @@ class RecipeGraph:
                 "parameters": [self.artifact.lower(s).sha256("parameters.json") for s in specs],
                 "machine": self.artifact.machine.sha256("machine.json"),
                 "validated": [v.sha256("validation.json") for v in validated],
-                "sources": sources(["kokoro_tvm.build.bundle"]),
+                "sources": stage_sources("bundle"),
                 "versions": versions(*TVM, *TORCH),
                 "project": __version__,
             },
@@ -138,23 +149,24 @@ class RecipeGraph:
         return Stage(
             name=f"{self.recipe.name}.speech",
             doc="compare what the bundle says with what the stock model says",
+            store=self.store,
             folder=folder,
             work=folder,
             function="speech",
-            arguments=lambda: {
+            arguments=lambda out: {
                 "bundle": str(self.bundle_folder),
                 "references": self.model.reference_paths(),
                 "gates": gates,
                 "threads": usable_cores(),
-                "out": str(folder / "speech.json"),
+                "out": str(out / "speech.json"),
             },
             outputs=("speech.json",),
             ingredients=lambda: {
                 "bundle": self.bundle.sha256("bundle.json"),
                 "references": {o: self.model.reference.sha256(o) for o in self.model.reference.outputs},
                 "gates": {"speech": gates["speech"], "enforce": gates["enforce"]},
-                "sources": sources(["kokoro_tvm.validate.artifact", "kokoro_tvm.runtime"]),
-                "versions": versions("numpy", "apache-tvm-ffi"),
+                "sources": stage_sources("speech"),
+                "versions": versions("numpy", *TVM),
             },
             after=(self.bundle, self.model.reference),
             timeout_s=self.recipe.timeout_s,
@@ -167,16 +179,17 @@ class RecipeGraph:
         return Stage(
             name=f"{self.recipe.name}.speak",
             doc=f"say hello into artifacts/{self.recipe.name}/hello.wav",
+            store=self.store,
             folder=folder,
             work=self._work,
             function="speak",
-            arguments=lambda: told | {"bundle": str(folder), "out": str(folder / "hello.wav")},
+            arguments=lambda out: told | {"bundle": str(folder), "out": str(out / "hello.wav")},
             outputs=("hello.wav",),
             ingredients=lambda: {
                 "said": told,
                 "bundle": self.bundle.sha256("bundle.json"),
-                "sources": sources(["kokoro_tvm.runtime"]),
-                "versions": versions("numpy", "apache-tvm-ffi"),
+                "sources": stage_sources("speak"),
+                "versions": versions("numpy", *TVM),
             },
             after=(self.speech,),
             timeout_s=self.recipe.timeout_s,
@@ -204,10 +217,11 @@ class RecipeGraph:
         return Stage(
             name=f"{self.recipe.name}.report",
             doc=f"write artifacts/{self.recipe.name}/report.html",
+            store=self.store,
             folder=folder,
             work=self._work,
             function="report",
-            arguments=lambda: {
+            arguments=lambda out: {
                 "bundle": str(folder),
                 "references": self.model.reference_paths(),
                 "validations": [str(v.path("validation.json")) for v in validated],
@@ -216,7 +230,7 @@ class RecipeGraph:
                 "stages": built(),
                 "logs": [os.path.relpath(s.log_path, folder) for s in stages],
                 "threads": usable_cores(),
-                "out": str(folder / "report.html"),
+                "out": str(out / "report.html"),
             },
             outputs=("report.html",),
             ingredients=lambda: {
@@ -227,8 +241,8 @@ class RecipeGraph:
                 "references": {o: self.model.reference.sha256(o) for o in self.model.reference.outputs},
                 "stages": built(),
                 "template": file_sha256(template),
-                "sources": sources(["kokoro_tvm.report", "kokoro_tvm.validate.engine"]),
-                "versions": versions("numpy", "apache-tvm-ffi", "jinja2", "soundfile"),
+                "sources": stage_sources("report"),
+                "versions": versions("numpy", *TVM, "jinja2", "soundfile"),
             },
             after=stages,
             timeout_s=self.recipe.timeout_s,

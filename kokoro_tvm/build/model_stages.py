@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 
 from kokoro_tvm.build.digest import versions
-from kokoro_tvm.build.ingredients import TORCH, sources
+from kokoro_tvm.build.ingredients import TORCH, stage_sources
 from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.recipe import Checkpoint, Utterance
 
 __all__ = ["ModelStages"]
@@ -23,6 +24,7 @@ class ModelStages:
     utterances: tuple[Utterance, ...]
     artifacts: Path
     root: Path
+    store: Store
 
     @property
     def _work(self) -> Path:
@@ -36,14 +38,15 @@ class ModelStages:
         return Stage(
             name=f"{self.model}.checkpoint",
             doc="fetch weights, voices and configuration",
+            store=self.store,
             folder=folder,
             work=self._work,
             function="checkpoint",
-            arguments=lambda: {"recipe": told, "folder": str(folder), "root": str(self.root)},
+            arguments=lambda out: {"recipe": told, "folder": str(out), "root": str(self.root)},
             outputs=("weights.safetensors", "voices.safetensors", "config.json"),
             ingredients=lambda: {
                 "checkpoint": told,
-                "sources": sources(["kokoro_tvm.model.checkpoint"]),
+                "sources": stage_sources("checkpoint"),
                 "versions": versions("torch", "kokoro", "numpy"),
             },
         )
@@ -56,19 +59,21 @@ class ModelStages:
         return Stage(
             name=f"{self.model}.reference",
             doc="run the stock model in float64 and float32 on the utterances",
+            store=self.store,
             folder=folder,
             work=self._work,
             function="reference",
-            arguments=lambda: {
+            arguments=lambda out: {
                 "checkpoint": str(self.checkpoint.folder),
                 "utterances": utterances,
-                "folder": str(folder),
+                "kept": str(folder),
+                "folder": str(out),
             },
             outputs=tuple(f"{u['name']}.safetensors" for u in utterances),
             ingredients=lambda: {
                 "utterances": utterances,
                 "checkpoint": {f: self.checkpoint.sha256(f) for f in self.checkpoint.outputs},
-                "sources": sources(["kokoro_tvm.validate.compute"]),
+                "sources": stage_sources("reference", ["kokoro_tvm.validate.compute"]),
                 "versions": versions(*TORCH),
             },
             after=(self.checkpoint,),

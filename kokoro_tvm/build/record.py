@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.build.digest import digest, file_sha256
+from kokoro_tvm.build.digest import digest
 
-__all__ = ["Output", "Record", "read_record"]
+__all__ = ["Output", "Record"]
 
 
 @dataclass(frozen=True)
 class Output:
-    """One file a stage wrote, relative to the stage's folder."""
+    """One file a stage wrote, relative to the stage's folder; size in bytes."""
 
     file: str
     size: int
@@ -24,57 +23,46 @@ class Output:
 
 @dataclass(frozen=True)
 class Record:
-    """ingredients: everything the stage depends on; outputs: every file it wrote; seconds: how long it took;
-    cpu_seconds: how long its process computed, which does not depend on what else the machine did."""
+    """stage: who built it first; ingredients: everything it depends on; outputs: every file it wrote;
+    seconds: how long it took; cpu_seconds: how long its process computed, which does not depend on what else
+    the machine did; finished: when, in seconds since 1970."""
 
     stage: str
     ingredients: Mapping[str, Any]
     outputs: tuple[Output, ...]
     seconds: float
     cpu_seconds: float
+    finished: float
 
     @property
-    def digest(self) -> str:
+    def key(self) -> str:
+        """Digest of the ingredients: the name under which the store has it."""
         return digest(self.ingredients)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all outputs."""
+        return sum(o.size for o in self.outputs)
 
     def sha256(self, file: str) -> str:
         """Digest of one output."""
         return next(o.sha256 for o in self.outputs if o.file == file)
 
-    def is_current(self, ingredients: Mapping[str, Any], folder: Path) -> bool:
-        """Whether the same would be built again and all of it is still there, byte for byte."""
-        return digest(ingredients) == self.digest and all(_intact(folder / o.file, o) for o in self.outputs)
-
-    def write(self, path: Path) -> None:
-        """Writes the record, whole or not at all."""
-        partial = path.with_name(f".{path.name}.partial")
-        text = json.dumps(asdict(self), indent=1, sort_keys=True, ensure_ascii=False)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+    def to_bytes(self) -> bytes:
+        """As it is stored: JSON, with a digest of itself."""
+        told = asdict(self)
+        text = json.dumps(told | {"digest": digest(told)}, indent=1, sort_keys=True, ensure_ascii=False)
+        return text.encode() + b"\n"
 
     @classmethod
-    def of(
-        cls,
-        stage: str,
-        ingredients: Mapping[str, Any],
-        folder: Path,
-        files: list[str],
-        seconds: float,
-        cpu: float,
-    ) -> Record:
-        """The record of outputs that were just written."""
-        outputs = tuple(Output(f, (folder / f).stat().st_size, file_sha256(folder / f)) for f in files)
-        return cls(stage, ingredients, outputs, round(seconds, 3), round(cpu, 3))
-
-
-def read_record(path: Path) -> Record | None:
-    """The record at `path`; None where there is none that can be read, which means: build it."""
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return Record(**told | {"outputs": tuple(Output(**o) for o in told["outputs"])})
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _intact(path: Path, output: Output) -> bool:
-    return path.is_file() and path.stat().st_size == output.size and file_sha256(path) == output.sha256
+    def from_bytes(cls, stored: bytes) -> Record:
+        """Raises ValueError where a byte of it is not as it was stored."""
+        try:
+            told = json.loads(stored)
+            claimed = told.pop("digest")
+            found = cls(**told | {"outputs": tuple(Output(**o) for o in told["outputs"])})
+        except (TypeError, AttributeError, LookupError, RecursionError) as error:
+            raise ValueError(f"not a record: {error}") from error
+        if claimed != digest(told) or found.to_bytes() != stored:
+            raise ValueError("not what was stored: its digest differs")
+        return found

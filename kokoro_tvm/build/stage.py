@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
+import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kokoro_tvm.build.child import run_child
-from kokoro_tvm.build.digest import digest, function_digest
-from kokoro_tvm.build.record import Record, read_record
+from kokoro_tvm.build.code import function_code
+from kokoro_tvm.build.digest import digest
+from kokoro_tvm.build.durable import make_folder
+from kokoro_tvm.build.record import Record
+from kokoro_tvm.build.state import State, changes
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["Stage"]
+__all__ = ["SCHEMA", "Stage"]
+
+SCHEMA = 1  # of keys and records; another one means that everything is built again
 
 _STAGES = "kokoro_tvm.build.stages"
 # What takes seconds to import, for the stages that need it; those that speak start as bare as a user's own.
@@ -36,44 +42,50 @@ _NEED_COMPILER = frozenset({"checkpoint", "machine", "export", "lower", "compile
 
 @dataclass(frozen=True)
 class Stage:
-    """name: of the task, like "cpu.compile.decoder-5120"; doc: one line; folder: where its outputs go;
-    work: where its record and log go.
+    """name: of the task, like "cpu.compile.decoder-5120"; doc: one line; store: what it is kept in; folder:
+    where its outputs are seen; work: where its log goes.
 
-    function: of `kokoro_tvm.build.stages`, called with `arguments()` in a child process. outputs: the files
-    it leaves in the folder. ingredients: what, besides that function's code, decides about the outputs; asked
-    only once the stages named in `after` are done, because it reads their records.
+    function: of `kokoro_tvm.build.stages`, called with `arguments(out)` in a child process, `out` being the
+    empty folder it writes into. outputs: the files it leaves there, the last one being their manifest.
+    ingredients: what, besides that function's code, decides about the outputs; asked only once the stages
+    named in `after` are done, because it reads their records. It holds no path: the same ingredients have the
+    same key everywhere.
     """
 
     name: str
     doc: str
+    store: Store
     folder: Path
     work: Path
     function: str
-    arguments: Callable[[], Mapping[str, Any]]
+    arguments: Callable[[Path], Mapping[str, Any]]
     outputs: tuple[str, ...]
     ingredients: Callable[[], Mapping[str, Any]]
     after: tuple[Stage, ...] = ()
     timeout_s: float = 3600.0
 
     @property
-    def record_path(self) -> Path:
-        return self.work / f"{self.function.rstrip('_')}.record.json"
-
-    @property
     def log_path(self) -> Path:
         return self.work / f"{self.function.rstrip('_')}.log"
 
-    def record(self) -> Record:
-        """The record of its last run. Raises BuildError where there is none."""
-        found = read_record(self.record_path)
-        if found is None:
-            raise BuildError(
-                f"{self.name}: not built yet, {self.record_path} is missing or damaged; run doit"
-            )
-        return found
+    @property
+    def failed_path(self) -> Path:
+        """What it wrote before it failed, when it did so last time."""
+        return self.work / f"{self.function.rstrip('_')}.failed"
 
     def path(self, output: str) -> Path:
         return self.folder / output
+
+    def previous(self) -> Record | None:
+        """The record of its visible outputs, current or not; None where it was never built."""
+        return self.store.current(self.name)
+
+    def record(self) -> Record:
+        """The same. Raises BuildError where there is none."""
+        found = self.previous()
+        if found is None:
+            raise BuildError(f"{self.name}: not built yet, or its record is damaged; run doit")
+        return found
 
     def sha256(self, output: str) -> str:
         """Digest of one of its outputs, as its record gives it."""
@@ -88,42 +100,57 @@ class Stage:
 
     def everything(self) -> dict[str, Any]:
         """All that its outputs depend on. Raises BuildError while what it is made of is not built."""
-        return {"code": function_digest(_STAGES, self.function), **self.ingredients()}
+        return {
+            "schema": SCHEMA,
+            "stage": self.function.rstrip("_"),
+            "outputs": list(self.outputs),
+            "code": function_code(_STAGES, self.function)[0],
+            **self.ingredients(),
+        }
+
+    def key(self) -> str:
+        """Digest of all that its outputs depend on. Raises as `everything` does."""
+        return digest(self.everything())
+
+    def state(self) -> State:
+        """How it stands; what it comes after is taken as it is now, current or not."""
+        previous = self.previous()
+        try:
+            ingredients = self.everything()
+        except BuildError:  # not what it is made of; that stage's own state says more
+            unbuilt = tuple(s.name for s in self.after if s.previous() is None)
+            return State("stale" if previous else "missing", waiting=unbuilt)
+        key = digest(ingredients)
+        stored = self.store.record(key) is not None
+        if previous is None:
+            return State("missing", stored=stored)
+        if previous.key != key:
+            return State("stale", changes(previous.ingredients, ingredients), stored=stored)
+        damage = self.store.verify(previous, self.folder)
+        if not damage:
+            return State("current", stored=True)
+        kind: Literal["missing", "damaged"] = "missing" if all(d.missing for d in damage) else "damaged"
+        return State(kind, damage=damage, stored=all(self.store.holds(d.output) for d in damage))
 
     def is_current(self) -> bool:
         """Whether its outputs are there, intact, and made of what there is now."""
-        found = read_record(self.record_path)
-        if found is None:
-            return False
-        try:
-            return found.is_current(self.everything(), self.folder)
-        except BuildError:  # what it is made of is not there; running it says so
-            return False
+        return self.state().kind == "current"
 
-    def run(self, beat: Callable[[float], None] = lambda elapsed: None) -> None:
-        """Builds it. Raises the child's error, or BuildError; then it has no record, and so is not built."""
-        for folder in (self.folder, self.work):
-            folder.mkdir(parents=True, exist_ok=True)
-        with self._alone() as waited:
-            if waited and self.is_current():
-                return  # whoever had it has built it
-            self.record_path.unlink(missing_ok=True)
-            ingredients = self.everything()
-            started = time.monotonic()
-            cpu = self.call(self.arguments(), self.log_path, beat)
-            missing = [o for o in self.outputs if not self.path(o).is_file()]
-            if missing:
+    def run(self, beat: Callable[[float], None] = lambda elapsed: None) -> Literal["built", "restored"]:
+        """Restores it from the store, or else builds it. Raises the child's error, or BuildError; nothing is
+        published then, and what was there before stays."""
+        ingredients = self.everything()
+        key = digest(ingredients)
+        with self.store.lock(key, beat):
+            found = self.store.record(key)
+            if found is not None and self.store.restore(found, self.folder, self.name):
+                return "restored"
+            built = self._build(key, ingredients, beat)
+            if not self.store.restore(built, self.folder, self.name):
                 raise BuildError(
-                    f"{self.name}: ended well but wrote no {', '.join(missing)}; its log is {self.log_path}"
+                    f"{self.name}: what it wrote was damaged right away; check the disk {self.folder}"
                 )
-            if digest(self.everything()) != digest(ingredients):
-                raise BuildError(
-                    f"{self.name}: something it is made of was changed while it ran; run doit again"
-                )
-            elapsed = time.monotonic() - started
-            Record.of(self.name, ingredients, self.folder, list(self.outputs), elapsed, cpu).write(
-                self.record_path
-            )
+        return "built"
 
     def call(self, arguments: Mapping[str, Any], log: Path, beat: Callable[[float], None]) -> float:
         """Calls its function in a child process, with any arguments; seconds of CPU. Raises as `run` does."""
@@ -132,14 +159,41 @@ class Stage:
             f"{_STAGES}:{self.function}", arguments, log, self.timeout_s, self.name, beat, preload
         )
 
-    @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """One build of it at a time (two recipes share their model's stages); tells if it had to wait."""
-        with (self.work / f".{self.function.rstrip('_')}.lock").open("w") as lock:
-            waited = False
+    def _build(self, key: str, ingredients: Mapping[str, Any], beat: Callable[[float], None]) -> Record:
+        make_folder(self.work)
+        with self.store.workspace(key) as out:
+            started = time.monotonic()
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                waited = True
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield waited
+                cpu = self.call(self.arguments(out), self.log_path, beat)
+            except BaseException:
+                self._keep(out)
+                raise
+            elapsed = time.monotonic() - started
+            missing = [o for o in self.outputs if not (out / o).is_file()]
+            if missing:
+                raise BuildError(
+                    f"{self.name}: ended well but wrote no {', '.join(missing)}; its log is {self.log_path}"
+                )
+            changed = self._changed_since(ingredients)
+            if changed:
+                raise BuildError(
+                    f"{self.name}: {changed} changed while it ran, so what it wrote was not kept; "
+                    "run doit again"
+                )
+            record = self.store.publish(self.name, ingredients, out, self.outputs, elapsed, cpu)
+        shutil.rmtree(self.failed_path, ignore_errors=True)
+        return record
+
+    def _changed_since(self, ingredients: Mapping[str, Any]) -> str:
+        """Which ingredients, or files of the stages before, are no longer what they were; "" for none."""
+        changed = [c.ingredient for c in changes(ingredients, self.everything())]
+        for stage in self.after:
+            changed += [str(d.path) for d in self.store.verify(stage.record(), stage.folder)]
+        return ", ".join(changed)
+
+    def _keep(self, out: Path) -> None:
+        """What a failed run wrote may tell why it failed."""
+        shutil.rmtree(self.failed_path, ignore_errors=True)
+        if any(out.iterdir()):
+            with suppress(OSError):
+                out.rename(self.failed_path)

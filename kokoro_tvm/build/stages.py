@@ -155,18 +155,15 @@ def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [(p["name"], p["dtype"], p["shape"], (p["packing"] or {}).get("name")) for p in parameters]
 
 
-def reference(checkpoint: str, utterances: list[dict[str, Any]], folder: str) -> None:
-    """Computes what the stock model says, in float64 and float32, for every utterance."""
+def reference(checkpoint: str, utterances: list[dict[str, Any]], kept: str, folder: str) -> None:
+    """Computes what the stock model says, in float64 and float32, for every utterance that `kept` lacks."""
     from kokoro_tvm.build.references import ReferenceStore
     from kokoro_tvm.recipe import Utterance
     from kokoro_tvm.validate.reference import save_reference
 
     specs = [Utterance.model_validate(u, strict=False) for u in utterances]
-    for found in ReferenceStore(Path(checkpoint), Path(folder), _say).references(specs):
+    for found in ReferenceStore(Path(checkpoint), Path(kept), _say).references(specs):
         save_reference(found, Path(folder, f"{found.name}.safetensors"))
-    for old in Path(folder).glob("*.safetensors"):
-        if old.stem not in {u.name for u in specs}:
-            old.unlink()
 
 
 def validate(
@@ -298,7 +295,7 @@ def report(
             name=stage["name"],
             seconds=stage["seconds"],
             cpu_seconds=stage["cpu_seconds"],
-            log=log if Path(out).parent.joinpath(log).is_file() else "",
+            log=log if Path(bundle, log).is_file() else "",
             outputs=tuple((file, size, sha) for file, size, sha in stage["outputs"]),
         )
         for stage, log in zip(stages, logs, strict=True)
@@ -357,7 +354,4 @@ def _write_json(path: Path, value: Any) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    path.write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@ for the pages about all bundles."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +16,11 @@ from doit.action import BaseAction
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.build.graph import RecipeGraph
+from kokoro_tvm.build.memory import Memory, keep_learned
 from kokoro_tvm.build.reporter import LineReporter, make_reporter
 from kokoro_tvm.build.sets import SETS, lacking, members
 from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
@@ -29,33 +32,38 @@ _REPORT = "report"
 _TAKEN = ("checkpoint", "reference", *SETS, _REPORT)
 
 
-def doit_config(artifacts: Path, reporter: LineReporter | None = None) -> dict[str, Any]:
-    """Settings of doit: what is current is decided by our records, so its own database hardly matters."""
-    artifacts.mkdir(parents=True, exist_ok=True)
+def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
+    """Settings of doit: what is current is decided by our records, so its own database is kept nowhere."""
     doit.control.ExecNode = _OrderedNode
     return {
         "default_tasks": ["cpu"],
         "continue": True,
         "reporter": reporter or make_reporter(),
-        "backend": "json",
-        "dep_file": str(artifacts / ".doit.json"),
+        "backend": "sqlite3",
+        "dep_file": ":memory:",
         "par_type": "thread",
         "verbosity": 2,
     }
 
 
-def recipe_tasks(recipes: Path, artifacts: Path, reporter: LineReporter) -> Iterator[dict[str, Any]]:
+def recipe_tasks(
+    recipes: Path, artifacts: Path, reporter: LineReporter, paranoid: bool = False
+) -> Iterator[dict[str, Any]]:
     """Every task of every target recipe in the folder, and the sets; a recipe that cannot be read is a task
     that says so, and in every set.
 
-    Raises RecipeError where there is no folder or no recipe in it.
+    paranoid (or KOKORO_TVM_PARANOID=1): whether files are read again even if they look unchanged. Raises
+    RecipeError where there is no folder or no recipe in it.
     """
     seen: set[str] = set()
     graphs: list[RecipeGraph] = []
     broken: list[str] = []
+    paranoid = paranoid or os.environ.get("KOKORO_TVM_PARANOID") == "1"
+    store = Store(artifacts.resolve() / ".store", paranoid)
+    keep_learned(Memory(store.root / "learned.json", trust=not paranoid))
     for name in list_recipes(recipes):
         try:
-            graph = _graph(name, recipes, artifacts)
+            graph = _graph(name, recipes, artifacts, store)
         except RecipeError as error:
             task = _broken(name, error, reporter)
             broken.append(task["basename"])
@@ -123,16 +131,17 @@ def _not_here(recipe: str) -> str:
     return f"{recipe}-not-here"
 
 
-def _graph(name: str, recipes: Path, artifacts: Path) -> RecipeGraph:
+def _graph(name: str, recipes: Path, artifacts: Path, store: Store) -> RecipeGraph:
     if name in _TAKEN:
         raise RecipeError(f"{recipes / name}.yaml: the name {name} is taken; give the recipe another one")
-    return RecipeGraph(load_recipe(name, recipes), artifacts.resolve(), recipes.resolve().parent)
+    return RecipeGraph(load_recipe(name, recipes), artifacts.resolve(), recipes.resolve().parent, store)
 
 
 def _task(stage: Stage, reporter: LineReporter) -> dict[str, Any]:
     def build() -> Any:
         try:
-            stage.run(lambda elapsed: reporter.beat(stage.name, stage.log_path))
+            if stage.run(lambda elapsed: reporter.beat(stage.name, stage.log_path)) == "restored":
+                reporter.restored(stage.name)
         except KokoroTvmError as error:
             reporter.failed(stage.name, error)
             return TaskFailed(str(error))

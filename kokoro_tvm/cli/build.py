@@ -43,6 +43,9 @@ def build(
     root: Annotated[
         Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
     ] = Path(),
+    paranoid: Annotated[
+        bool, typer.Option("--paranoid", help="Read every file again, even where it looks unchanged.")
+    ] = False,
 ) -> None:
     """Build recipes, artifacts or single stages, and all they need.
 
@@ -52,14 +55,16 @@ def build(
 
     wanted = targets or ([] if dump_ir else [recipe])
     if dump_ir is None:
-        run_tasks([_task(word, recipe, root) for word in wanted], jobs, root, events)
+        run_tasks([_task(word, recipe, root) for word in wanted], jobs, root, events, paranoid)
     elif len(wanted) == 1:
-        _dump(wanted[0], recipe, dump_ir, jobs, root)
+        _dump(wanted[0], recipe, dump_ir, jobs, root, paranoid)
     else:
         raise InputError("--dump-ir takes one artifact: kokoro-tvm build --dump-ir DIR cpu/decoder-5120")
 
 
-def run_tasks(tasks: list[str], jobs: int, root: Path, events: Path | None = None) -> None:
+def run_tasks(
+    tasks: list[str], jobs: int, root: Path, events: Path | None = None, paranoid: bool = False
+) -> None:
     """Has doit run the tasks; ends the program with the status of the first error, which was told by then."""
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
@@ -70,9 +75,9 @@ def run_tasks(tasks: list[str], jobs: int, root: Path, events: Path | None = Non
     from kokoro_tvm.errors import BuildError, KokoroTvmError
 
     reporter = make_reporter(EventLog(events) if events else None)
-    known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter))
+    known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter, paranoid))
     _check(tasks, [task["basename"] for task in known])
-    config = doit_config(root / "artifacts", reporter)
+    config = doit_config(reporter)
     loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in known)})
     parallel = ["-n", str(jobs)] if jobs > 1 else []
     status = DoitMain(loader, config_filenames=()).run(["run", *parallel, *tasks])
@@ -128,18 +133,18 @@ def find_artifact(word: str, recipe: str, root: Path) -> tuple[RecipeGraph, Arti
     return RecipeGraph(found, (root / "artifacts").resolve(), root.resolve()), specs[artifact]
 
 
-def _dump(word: str, recipe: str, folder: Path, jobs: int, root: Path) -> None:
+def _dump(word: str, recipe: str, folder: Path, jobs: int, root: Path, paranoid: bool) -> None:
     """Lowers one artifact once more, beside the build, writing the module after the import and every pass."""
     from tempfile import TemporaryDirectory
 
     graph, spec = find_artifact(word if "/" in word else f"{recipe}/{word}", recipe, root)
     lower = graph.artifact.lower(spec)
-    run_tasks([stage.name for stage in lower.after], jobs, root)
+    run_tasks([stage.name for stage in lower.after], jobs, root, paranoid=paranoid)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("[0-9][0-9]-*.py"):
         old.unlink()  # phases of another pass list
     with TemporaryDirectory() as aside:
-        arguments = {**lower.arguments(), "folder": aside, "dump_ir": str(folder.resolve())}
+        arguments = {**lower.arguments(Path(aside)), "dump_ir": str(folder.resolve())}
         lower.call(arguments, folder / "lower.log", lambda elapsed: typer.echo(f"lowering, {elapsed:.0f} s"))
     for path in sorted(folder.glob("[0-9][0-9]-*.py")):
         typer.echo(f"{path}  {path.stat().st_size:,} bytes")

@@ -23,8 +23,10 @@ def fake_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     """The functions of stages are those of fakes.py, and their code counts as the same for ever."""
     monkeypatch.setattr(stage, "_STAGES", "fakes")
     monkeypatch.setattr(stage, "_COMPILER", ("fakes",))
-    monkeypatch.setattr(stage, "_NEED_COMPILER", {"write", "append", "nothing", "refuse", "stumble"})
-    monkeypatch.setattr(stage, "function_digest", lambda module, name: "code")
+    monkeypatch.setattr(
+        stage, "_NEED_COMPILER", {"write", "append", "nothing", "refuse", "stumble", "several", "half"}
+    )
+    monkeypatch.setattr(stage, "function_code", lambda module, name: ("code", []))
 
 
 @pytest.fixture

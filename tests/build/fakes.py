@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -14,6 +15,17 @@ from kokoro_tvm.errors import ValidationError
 def write(path: str, text: str) -> None:
     print(f"writing {path}")
     Path(path).write_text(text, encoding="utf-8")
+
+
+def several(paths: list[str]) -> None:
+    for path in paths:
+        Path(path).write_text(path.rpartition("/")[2], encoding="utf-8")
+
+
+def half(path: str, text: str, message: str = "") -> None:
+    Path(path).write_text(text, encoding="utf-8")
+    if message:
+        raise ValidationError(message)
 
 
 def append(path: str, text: str) -> None:
@@ -43,6 +55,14 @@ def leave(status: int) -> None:
 def die(signal: int) -> None:
     print("last words", flush=True)
     os.kill(os.getpid(), signal)
+
+
+def devour() -> None:
+    bytearray(1 << 62)
+
+
+def overflow(path: str) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
 def hang(path: str) -> None:

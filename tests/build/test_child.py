@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kokoro_tvm.build import child
-from kokoro_tvm.build.child import run_child
+from kokoro_tvm.build.child import ChildError, run_child
 from kokoro_tvm.errors import BuildError, ValidationError
 
 
@@ -67,19 +67,44 @@ def test_exit_status(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
-    [(signal.SIGSEGV, "signal SIGSEGV."), (signal.SIGKILL, "signal SIGKILL (out of memory?).")],
+    ("number", "told", "ending"),
+    [
+        (signal.SIGSEGV, "crashed (signal SIGSEGV).", "crashed"),
+        (signal.SIGABRT, "crashed (signal SIGABRT).", "crashed"),
+        (signal.SIGKILL, "was killed (signal SIGKILL), as the system does for want of memory.", "memory"),
+        (signal.SIGTERM, "was ended by signal SIGTERM.", "killed"),
+    ],
 )
-def test_a_signal(tmp_path: Path, number: int, told: str) -> None:
-    with pytest.raises(BuildError) as caught:
+def test_a_signal(tmp_path: Path, number: int, told: str, ending: str) -> None:
+    with pytest.raises(ChildError) as caught:
         run(tmp_path, "die", signal=int(number))
-    assert f"cpu.stage: was ended by {told}" in str(caught.value)
+    assert f"cpu.stage: {told}" in str(caught.value)
     assert str(caught.value).endswith("\n    last words")
+    assert caught.value.ending == ending
+
+
+def test_the_system_says_whom_it_killed_for_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kills = iter((3, 4))
+    monkeypatch.setattr(child, "_memory_kills", lambda: next(kills))
+    with pytest.raises(ChildError, match="was killed by the system for want of memory; close something"):
+        run(tmp_path, "die", signal=int(signal.SIGKILL))
+
+
+def test_memory_that_python_does_not_get(tmp_path: Path) -> None:
+    with pytest.raises(ChildError, match=r"cpu\.stage: ran out of memory\. Its log is .*a\.log\.$") as caught:
+        run(tmp_path, "devour")
+    assert caught.value.ending == "memory"
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match=r"cpu\.stage: /x/y cannot be written: the disk is full; make room"):
+        run(tmp_path, "overflow", path="/x/y")
 
 
 def test_a_timeout_ends_it_and_what_it_started(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match=r"did not end within 1 s and was stopped(.|\n)*hanging"):
+    with pytest.raises(ChildError, match=r"did not end within 1 s and was stopped(.|\n)*hanging") as caught:
         run(tmp_path, "hang", timeout_s=1, path=str(tmp_path / "pids"))
+    assert caught.value.ending == "timeout"
     for pid in (tmp_path / "pids").read_text().split():
         assert gone(int(pid))
 
@@ -142,10 +167,25 @@ def test_a_server_that_is_killed_is_told_of_and_replaced(tmp_path: Path) -> None
         while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():
             time.sleep(0.05)
         os.kill(server, signal.SIGKILL)
-        with pytest.raises(BuildError, match=r"it is forked from has died\. It was ended by signal SIGKILL"):
+        with pytest.raises(
+            BuildError, match=r"it is forked from has died\. It was killed \(signal SIGKILL\)"
+        ):
             hanging.result()
     assert gone(int((tmp_path / "pids").read_text().split()[0]))
     run(tmp_path, "nothing")
+
+
+def test_a_watcher_that_is_killed_takes_its_child_along(tmp_path: Path, often: None) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(run, tmp_path / "x", "hang", path=str(tmp_path / "pids"))
+        while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():
+            time.sleep(0.05)
+        alone = int((tmp_path / "pids").read_text().split()[0])
+        watcher = int(Path(f"/proc/{alone}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(watcher, signal.SIGKILL)
+        with pytest.raises(ChildError, match=r"cpu\.stage: was killed"):
+            hanging.result()
+    assert gone(alone)
 
 
 def test_a_build_that_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,8 @@ import pytest
 import yaml
 
 import kokoro_tvm
-from kokoro_tvm.build import digest
+from kokoro_tvm.build import artifact_stages, code, digest, ingredients
 from kokoro_tvm.build.graph import RecipeGraph
-from kokoro_tvm.build.record import Record
 from kokoro_tvm.recipe import LayerChoice, Tuned, load_recipe, schedule_path, write_schedule
 
 REPOSITORY = Path(__file__).parents[2]
@@ -28,17 +30,12 @@ PACKING = '[{"packing": {"operation": "conv1d"}}]'
 
 
 class Tree:
-    """A folder with recipes, artifacts and a copy of the package."""
+    """A folder with recipes and artifacts, and a copy of the package that every test leaves as it was."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.package = root, root / "kokoro_tvm"
-        shutil.copytree(
-            Path(kokoro_tvm.__file__).parent, self.package, ignore=shutil.ignore_patterns("__pycache__")
-        )
-        (root / "recipes").mkdir()
-        for name in ("cpu", "kokoro-82m"):
-            shutil.copy(REPOSITORY / "recipes" / f"{name}.yaml", root / "recipes")
-        (root / "artifacts").mkdir()
+    def __init__(self, root: Path, package: Path) -> None:
+        self.root, self.package = root, package
+        self.count = 0
+        self.edited: dict[Path, str] = {}
 
     def graph(self, recipe: str = "cpu") -> RecipeGraph:
         return RecipeGraph(load_recipe(recipe, self.root / "recipes"), self.root / "artifacts", self.root)
@@ -49,21 +46,33 @@ class Tree:
         for stage in self.graph(recipe).stages():
             if stage.is_current():
                 continue
-            ran.add(stage.name)
-            for folder in (stage.folder, stage.work):
-                folder.mkdir(parents=True, exist_ok=True)
-            for output in stage.outputs:
-                component = stage.folder.name.partition("-")[0]
-                known = {"operations.json": OPERATIONS.get(component, "[]"), "parameters.json": PACKING}
-                content = known.get(output, f"{stage.name} {output}")
-                stage.path(output).write_text(content + "\n" * len(edition), encoding="utf-8")
-            files = list(stage.outputs)
-            Record.of(stage.name, stage.everything(), stage.folder, files, 0, 0).write(stage.record_path)
+            ingredients = stage.everything()
+            found = stage.store.record(stage.key())
+            if found is None:
+                ran.add(stage.name)
+                self.count += 1
+                out = self.root / str(self.count)
+                out.mkdir()
+                for output in stage.outputs:
+                    component = stage.folder.name.partition("-")[0]
+                    known = {"operations.json": OPERATIONS.get(component, "[]"), "parameters.json": PACKING}
+                    content = known.get(output, f"{stage.name} {output}")
+                    (out / output).write_text(content + "\n" * len(edition), encoding="utf-8")
+                found = stage.store.publish(stage.name, ingredients, out, stage.outputs, 0, 0)
+            assert stage.store.restore(found, stage.folder, stage.name)
         return ran
 
-    def edit(self, file: str, text: str = "\nCHANGED = True\n") -> None:
+    def edit(
+        self, file: str, change: Callable[[str], str] = lambda text: f"{text}\nCHANGED = True\n"
+    ) -> None:
         path = self.package / file
-        path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        self.edited.setdefault(path, text)
+        path.write_text(change(text), encoding="utf-8")
+
+    def mend(self) -> None:
+        for path, text in self.edited.items():
+            path.write_text(text, encoding="utf-8")
 
     def rewrite(self, recipe: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         path = self.root / "recipes" / f"{recipe}.yaml"
@@ -71,13 +80,31 @@ class Tree:
         path.write_text(yaml.safe_dump(told, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
+    """The tree that every test starts with a copy of."""
+    root = tmp_path_factory.mktemp("built")
+    package = root / "kokoro_tvm"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(kokoro_tvm.__file__).parent, package, ignore=ignored)
+    (root / "recipes").mkdir()
+    for name in ("cpu", "kokoro-82m"):
+        shutil.copy(REPOSITORY / "recipes" / f"{name}.yaml", root / "recipes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code, "_PACKAGE", package)
+        tree = Tree(root, package)
+        tree.build()
+        assert tree.build() == set()
+        yield tree
+
+
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
-    tree = Tree(tmp_path)
-    monkeypatch.setattr(digest, "_PACKAGE", tree.package)
-    tree.build()
-    assert tree.build() == set()
-    return tree
+def tree(built: Tree, tmp_path: Path) -> Iterator[Tree]:
+    for folder in ("recipes", "artifacts"):
+        shutil.copytree(built.root / folder, tmp_path / folder)
+    tree = Tree(tmp_path, built.package)
+    yield tree
+    tree.mend()
 
 
 def names(stages: str, what: str) -> set[str]:
@@ -95,13 +122,13 @@ def test_stages_come_after_what_they_need(tree: Tree) -> None:
         seen.add(stage.name)
     outputs = [stage.path(o) for stage in tree.graph().stages() for o in stage.outputs]
     assert len(set(outputs)) == len(outputs)
-    records = [stage.record_path for stage in tree.graph().stages()]
-    assert len(set(records)) == len(records)
+    keys = [stage.key() for stage in tree.graph().stages()]
+    assert len(set(keys)) == len(keys)
 
 
 def test_a_comment_or_docstring_in_the_code_rebuilds_nothing(tree: Tree) -> None:
     for file in ("patches/f0n.py", "passes/fuse.py", "ops/stft.py", "export.py", "build/stages.py"):
-        tree.edit(file, "\n# a comment\n")
+        tree.edit(file, lambda text: f"{text}\n# a comment\n")
     assert tree.build() == set()
 
 
@@ -120,8 +147,10 @@ def test_a_patch_rebuilds_the_chain_of_its_component(tree: Tree) -> None:
 
 
 def test_a_patch_that_no_recipe_lists_rebuilds_nothing(tree: Tree) -> None:
-    (tree.package / "patches" / "another.py").write_text("X = 1\n", encoding="utf-8")
+    another = tree.package / "patches" / "another.py"
+    another.write_text("X = 1\n", encoding="utf-8")
     assert tree.build() == set()
+    another.unlink()
 
 
 def test_a_pass_lowers_every_artifact_again(tree: Tree) -> None:
@@ -171,7 +200,8 @@ def test_a_bucket_that_goes_leaves_the_others_alone(tree: Tree) -> None:
     tree.rewrite("cpu", lambda told: told | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
     tree.build()
     tree.rewrite("cpu", lambda told: told | {"buckets": {"tokens": [512], "frames": [5120]}})
-    assert tree.build() == {"cpu.pack.f0n", "cpu.pack.decoder", "cpu.bundle"}
+    assert tree.build() == set(), "it is as it was, and the store still has that"
+    assert not (tree.graph().bundle_folder / "f0n-256.so").exists()
 
 
 def test_a_gate_is_judged_again_where_it_is(tree: Tree) -> None:
@@ -199,7 +229,7 @@ def test_a_schedule_concerns_the_component_it_is_about(tree: Tree) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("\n", "\n\n"), encoding="utf-8")
     assert tree.build() == set(), "the same choices in other words"
     path.unlink()
-    assert tree.build(edition="xx") == lowered | {"cpu.pack.decoder"} | END
+    assert tree.build(edition="xx") == set(), "it is as it was, and the store still has that"
 
 
 def test_an_utterance_means_new_references_and_no_new_code(tree: Tree) -> None:
@@ -209,10 +239,15 @@ def test_an_utterance_means_new_references_and_no_new_code(tree: Tree) -> None:
 
 
 def test_the_stage_code_counts_function_by_function(tree: Tree) -> None:
-    path = tree.package / "build" / "stages.py"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("Path(out), said.audio", "Path(out), 1 * said.audio"), encoding="utf-8")
+    tree.edit(
+        "build/stages.py", lambda text: text.replace("Path(out), said.audio", "Path(out), 1 * said.audio")
+    )
     assert tree.build() == {"cpu.speak"}
+    tree.edit("build/stages.py", lambda text: text.replace("indent=1", "indent=2"))
+    json = {
+        f"cpu.{stage}.{spec.id}" for stage in ("export", "lower") for spec in tree.graph().recipe.artifacts()
+    }
+    assert tree.build() == json | {"cpu.machine"}, "those who call the helper that changed"
 
 
 def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
@@ -226,7 +261,7 @@ def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
     assert shared == {"kokoro-82m.checkpoint", "kokoro-82m.reference"}
     for name in shared:
         assert one[name].everything() == other[name].everything()
-        assert one[name].arguments() == other[name].arguments()
+        assert one[name].arguments(tree.root) == other[name].arguments(tree.root)
         for attribute in ("doc", "folder", "work", "function", "outputs", "timeout_s"):
             assert getattr(one[name], attribute) == getattr(other[name], attribute)
     assert tree.build("mine").isdisjoint(shared)
@@ -238,3 +273,63 @@ def test_the_recipe_sets_the_time_its_stages_may_take(tree: Tree) -> None:
     for stage in tree.graph().stages():
         assert (stage.timeout_s == 7) == stage.name.startswith("cpu."), stage.name
     assert tree.build() == set()
+
+
+def test_no_path_is_an_ingredient_so_that_keys_are_the_same_everywhere(built: Tree, tree: Tree) -> None:
+    ours, theirs = ({s.name: s for s in t.graph().stages()} for t in (built, tree))
+    assert built.root != tree.root
+    for name, stage in ours.items():
+        assert stage.key() == theirs[name].key()
+        told = json.dumps(stage.everything())
+        assert str(tree.root) not in told
+        assert str(Path.home()) not in told
+        assert sys.prefix not in told
+
+
+def versions_of(monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
+    real = digest._version
+    monkeypatch.setattr(digest, "_version", lambda p: "999" if p == changed else real(p))
+
+
+@pytest.mark.parametrize(
+    ("package", "stages"),
+    [
+        ("torch", "checkpoint reference export lower pack bundle"),
+        ("kokoro", "checkpoint reference export bundle"),
+        ("apache-tvm", "machine lower compile validate bundle speech speak"),
+        ("numpy", "checkpoint reference export lower pack validate bundle speech speak"),
+    ],
+)
+def test_a_version_concerns_the_stages_that_use_it(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, package: str, stages: str
+) -> None:
+    versions_of(monkeypatch, package)
+    assert {name.split(".")[1] for name in tree.build()} == set(stages.split())
+
+
+def test_another_llvm_in_tvm_compiles_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingredients, "llvm_version", lambda: "999.0.0")
+    assert {name.split(".")[1] for name in tree.build()} == {"machine", "lower", "compile"}
+
+
+def test_another_linker_compiles_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifact_stages, "linker_version", lambda: "ld 999")
+    assert {name.split(".")[1] for name in tree.build()} == {"compile"}
+
+
+def test_a_byte_of_the_checkpoint_concerns_what_reads_it(tree: Tree) -> None:
+    checkpoint = tree.graph().model.checkpoint
+    ingredients, out = checkpoint.everything(), tree.root / "other"
+    out.mkdir()
+    for output in checkpoint.outputs:
+        (out / output).write_text(
+            "other" if output == "weights.safetensors" else checkpoint.path(output).read_text()
+        )
+    made = checkpoint.store.publish(checkpoint.name, ingredients, out, checkpoint.outputs, 0, 0)
+    assert checkpoint.store.restore(made, checkpoint.folder, checkpoint.name)
+    packs = {f"cpu.pack.{component}" for component in OPERATIONS}
+    assert tree.build() == packs | {"kokoro-82m.reference"}
+
+
+def test_llvm_is_found_in_the_installed_tvm() -> None:
+    assert re.match(r"\d+\.\d+\.\d+", ingredients.llvm_version())

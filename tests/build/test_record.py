@@ -1,55 +1,42 @@
-"""Records: what they say is current, and what a damaged one means."""
+"""Records: what they say, and that damage to any byte of one is found."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kokoro_tvm.build.record import Record, read_record
+from kokoro_tvm.build.digest import digest
+from kokoro_tvm.build.record import Output, Record
 
 INGREDIENTS = {"b": [1, 2], "a": {"ɹ": None}}
+RECORD = Record("cpu.compile.x", INGREDIENTS, (Output("x.so", 4, "5694d08a"),), 1.5, 1.25, 1e9)
+STORED = RECORD.to_bytes()
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "x.so").write_bytes(b"code")
-    Record.of("cpu.compile.x", INGREDIENTS, tmp_path, ["x.so"], 1.5, 1.25).write(tmp_path / "record.json")
-    return tmp_path
+def test_there_and_back() -> None:
+    assert Record.from_bytes(STORED) == RECORD
+    assert RECORD.key == digest({"a": {"ɹ": None}, "b": [1, 2]})
+    assert (RECORD.size, RECORD.sha256("x.so")) == (4, "5694d08a")
 
 
-def read(folder: Path) -> Record:
-    found = read_record(folder / "record.json")
-    assert found is not None
-    return found
+@given(bit=st.integers(0, 8 * len(STORED) - 1))
+def test_a_flipped_bit_is_found(bit: int) -> None:
+    damaged = bytearray(STORED)
+    damaged[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(ValueError):
+        Record.from_bytes(bytes(damaged))
 
 
-def test_there_and_back(folder: Path) -> None:
-    found = read(folder)
-    assert (found.stage, found.seconds, found.cpu_seconds) == ("cpu.compile.x", 1.5, 1.25)
-    assert found.sha256("x.so") == "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
-    assert found.is_current({"a": {"ɹ": None}, "b": [1, 2]}, folder)
-    assert sorted(p.name for p in folder.iterdir()) == ["record.json", "x.so"]
+@given(length=st.integers(0, len(STORED) - 1))
+def test_a_missing_end_is_found(length: int) -> None:
+    with pytest.raises(ValueError):
+        Record.from_bytes(STORED[:length])
 
 
-def test_other_ingredients_are_not_current(folder: Path) -> None:
-    assert not read(folder).is_current(INGREDIENTS | {"b": [2, 1]}, folder)
-
-
-@pytest.mark.parametrize("content", [None, b"cod", b"Code"])
-def test_an_output_that_is_gone_or_changed_is_not_current(folder: Path, content: bytes | None) -> None:
-    if content is None:
-        (folder / "x.so").unlink()
-    else:
-        (folder / "x.so").write_bytes(content)
-    assert not read(folder).is_current(INGREDIENTS, folder)
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"null", b"\xff", b'{"outputs": [{}]}'])
-def test_a_damaged_record_is_none(folder: Path, content: bytes) -> None:
-    (folder / "record.json").write_bytes(content)
-    assert read_record(folder / "record.json") is None
-
-
-def test_no_record(tmp_path: Path) -> None:
-    assert read_record(tmp_path / "record.json") is None
+@pytest.mark.parametrize(
+    "stored", [b"[]", b"{}", b"null", b'{"outputs": [{}], "digest": ""}', b"[" * 100_000, b'"\xff"']
+)
+def test_what_is_no_record(stored: bytes) -> None:
+    with pytest.raises(ValueError):
+        Record.from_bytes(stored)

@@ -105,7 +105,7 @@ def test_what_is_left_out_is_told_also_where_others_fail(
     reporter = LineReporter(out, err)
     loader = ModuleTaskLoader(
         {
-            "DOIT_CONFIG": doit_config(tmp_path / "artifacts", reporter) | {"default_tasks": None},
+            "DOIT_CONFIG": doit_config(reporter) | {"default_tasks": None},
             "task_all": lambda: recipe_tasks(recipes, tmp_path / "artifacts", reporter),
         }
     )

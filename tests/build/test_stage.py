@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from kokoro_tvm.build.record import read_record
 from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.build.state import Change, State
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.errors import BuildError, ValidationError
 
 pytestmark = pytest.mark.usefixtures("fake_stages")
@@ -22,14 +25,14 @@ def first(tmp_path: Path) -> Stage:
 
 
 def make(folder: Path, ingredients: dict[str, Any], function: str = "write") -> Stage:
-    out = folder / "out.txt"
     return Stage(
         name=f"cpu.{folder.name}",
         doc="write a word",
+        store=Store(folder.parent / ".store"),
         folder=folder,
         work=folder / "work",
         function=function,
-        arguments=lambda: {"path": str(out), "text": str(ingredients)},
+        arguments=lambda out: {"path": str(out / "out.txt"), "text": str(ingredients)},
         outputs=("out.txt",),
         ingredients=lambda: ingredients,
         timeout_s=60,
@@ -41,33 +44,78 @@ def after(first: Stage) -> Stage:
     return replace(second, ingredients=lambda: {"first": first.sha256("out.txt")}, after=(first,))
 
 
+def damage(path: Path, content: bytes) -> None:
+    """Writes into a file in place, as no tool of ours does."""
+    path.chmod(0o644)
+    path.write_bytes(content)
+
+
 def test_it_is_current_once_it_ran(first: Stage) -> None:
-    assert not first.is_current()
-    first.run()
+    assert first.state().kind == "missing"
+    assert first.run() == "built"
     assert first.is_current()
     record = first.record()
     assert (record.stage, [o.file for o in record.outputs]) == ("cpu.first", ["out.txt"])
-    assert first.log_path.read_text() == f"writing {first.path('out.txt')}\n"
+    assert first.key() == record.key
+    assert first.log_path.read_text().startswith("writing ")
+    assert first.path("out.txt").read_text() == "{'word': 'one'}"
+    assert not list((first.store.root / "work").glob("*-*"))
 
 
-def test_other_ingredients_or_another_output_mean_once_more(first: Stage) -> None:
+def test_other_ingredients_mean_once_more_and_back_costs_nothing(first: Stage) -> None:
     first.run()
-    assert not make(first.folder, {"word": "two"}).is_current()
-    first.path("out.txt").write_text("else")
-    assert not first.is_current()
-    first.run()
+    other = make(first.folder, {"word": "two"})
+    assert other.state() == State("stale", (Change("word", '"one"', '"two"'),))
+    assert other.run() == "built"
+    assert first.state() == State("stale", (Change("word", '"two"', '"one"'),), stored=True)
+    assert first.run() == "restored"
     assert first.is_current()
+    assert first.path("out.txt").read_text() == "{'word': 'one'}"
+    assert [r.ingredients["word"] for r in first.store.history(first.name)] == ["two", "one"]
+
+
+def test_another_file_in_the_place_of_an_output_is_replaced_from_the_store(first: Stage) -> None:
+    first.run()
+    for content in (None, b"else", b"{'word': 'eno'}"):
+        first.path("out.txt").unlink()
+        if content is not None:
+            first.path("out.txt").write_bytes(content)
+        state = first.state()
+        assert state.kind == ("missing" if content is None else "damaged")
+        assert [d.path for d in state.damage] == [first.path("out.txt")]
+        assert state.stored
+        assert first.run() == "restored"
+        assert first.is_current()
+    assert first.path("out.txt").read_text() == "{'word': 'one'}"
+
+
+def test_an_output_damaged_in_place_is_built_again(first: Stage) -> None:
+    """It is the store's own file, by another name."""
+    first.run()
+    good = first.path("out.txt").read_bytes()
+    for content in (b"", b"else", b"{'word': 'eno'}"):
+        before = first.path("out.txt").stat()
+        damage(first.path("out.txt"), content)
+        os.utime(first.path("out.txt"), ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert first.state().kind == "damaged"
+        assert not first.state().stored
+        assert first.run() == "built"
+        assert first.is_current()
+        assert first.path("out.txt").read_bytes() == good
 
 
 def test_what_it_is_made_of_is_not_built(first: Stage) -> None:
     second = after(first)
+    assert second.state() == State("missing", waiting=("cpu.first",))
     first.run()
     second.run()
     assert second.is_current()
-    first.record_path.unlink()
-    assert not second.is_current()
-    with pytest.raises(BuildError, match=r"cpu\.first: not built yet, .* is missing or damaged; run doit"):
+    (first.store.root / "stages" / first.name).unlink()
+    assert second.state() == State("stale", waiting=("cpu.first",))
+    with pytest.raises(BuildError, match=r"cpu\.first: not built yet, or its record is damaged; run doit"):
         second.run()
+    assert first.run() == "restored"
+    assert second.is_current()
 
 
 def test_equal_output_stops_the_chain(first: Stage) -> None:
@@ -75,48 +123,88 @@ def test_equal_output_stops_the_chain(first: Stage) -> None:
     second = after(first)
     second.run()
     changed = replace(first, ingredients=lambda: {"word": "one", "source": "other"})
-    changed.run()
+    assert changed.run() == "built"
     assert after(changed).is_current()
 
 
 @pytest.mark.parametrize("function", ["refuse", "stumble", "nothing"])
-def test_a_failure_leaves_no_record(first: Stage, function: str) -> None:
+def test_a_failure_publishes_nothing_and_leaves_what_was_there(first: Stage, function: str) -> None:
     first.run()
     arguments = {"message": "It missed."} if function == "refuse" else {}
-    if function == "nothing":
-        first.path("out.txt").unlink()
-    failing = replace(first, function=function, arguments=lambda: arguments)
-    first.record_path.rename(failing.record_path)
+    failing = replace(first, function=function, arguments=lambda out: arguments)
     with pytest.raises(ValidationError if function == "refuse" else BuildError) as caught:
         failing.run()
     assert str(caught.value).startswith("cpu.first: ")
     assert str(failing.log_path) in str(caught.value)
-    assert read_record(failing.record_path) is None
+    assert first.is_current()
+    assert not failing.is_current()
+    assert len(list(first.store.records())) == 1
 
 
-def test_a_change_while_it_runs_is_no_success(first: Stage) -> None:
+def test_what_a_failed_run_wrote_can_be_looked_at(first: Stage) -> None:
+    failing = replace(
+        first,
+        function="half",
+        arguments=lambda out: {"path": str(out / "x"), "text": "half", "message": "No."},
+    )
+    with pytest.raises(ValidationError):
+        failing.run()
+    assert (failing.failed_path / "x").read_text() == "half"
+    replace(failing, function="half", arguments=lambda out: {"path": str(out / "out.txt"), "text": ""}).run()
+    assert not failing.failed_path.exists()
+
+
+def test_what_changes_while_it_runs_is_named_and_nothing_is_published(first: Stage) -> None:
+    first.run()
+    second = after(first)
+    told = r"cpu\.second: {} changed while it ran, so what it wrote was not kept; run doit again"
     asked: list[int] = []
 
     def ingredients() -> dict[str, int]:
         asked.append(len(asked))
         return {"edition": asked[-1]}
 
-    with pytest.raises(BuildError, match=r"cpu\.first: something it is made of was changed while it ran"):
-        replace(first, ingredients=ingredients).run()
-    assert not first.record_path.exists()
+    with pytest.raises(BuildError, match=told.format("edition")):
+        replace(second, ingredients=ingredients).run()
+
+    def arguments(out: Path) -> dict[str, str]:
+        damage(first.path("out.txt"), b"else")
+        return {"path": str(out / "out.txt"), "text": ""}
+
+    with pytest.raises(BuildError, match=told.format(re.escape(str(first.path("out.txt"))))):
+        replace(second, arguments=arguments).run()
+    assert second.previous() is None
+    assert len(list(first.store.records())) == 1
 
 
 def test_two_builds_at_once_build_it_once(first: Stage) -> None:
-    slow = replace(make(first.folder, {"word": "."}, "append"))
+    slow = make(first.folder, {"word": "."}, "append")
     with ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(slow.run), pool.submit(slow.run)]:
-            future.result()
+        ended = [pool.submit(slow.run), pool.submit(make(first.folder, {"word": "."}, "append").run)]
+        assert sorted(f.result() for f in ended) == ["built", "restored"]
     assert first.path("out.txt").read_text() == "{'word': '.'}"
+
+
+def test_outputs_that_are_no_longer_written_go(first: Stage) -> None:
+    folder = first.folder
+    both = replace(
+        first,
+        outputs=("also.txt", "out.txt"),
+        function="several",
+        arguments=lambda out: {"paths": [str(out / "also.txt"), str(out / "out.txt")]},
+    )
+    both.run()
+    (folder / "foreign.txt").write_text("mine")
+    first.run()
+    assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["foreign.txt", "out.txt"]
+    assert both.run() == "restored"
+    assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["also.txt", "foreign.txt", "out.txt"]
 
 
 def test_json_of_an_output(first: Stage) -> None:
     first.run()
     with pytest.raises(BuildError, match=r"cpu\.first: out\.txt cannot be read, run doit again"):
         first.read_json("out.txt")
+    first.path("out.txt").unlink()
     first.path("out.txt").write_text("[1]")
     assert first.read_json("out.txt") == [1]

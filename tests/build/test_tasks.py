@@ -15,6 +15,7 @@ from doit.doit_cmd import DoitMain
 from kokoro_tvm.build import tasks
 from kokoro_tvm.build.reporter import LineReporter
 from kokoro_tvm.build.stage import Stage
+from kokoro_tvm.build.store import Store
 from kokoro_tvm.build.tasks import doit_config, recipe_tasks
 from kokoro_tvm.errors import RecipeError, ValidationError
 
@@ -32,7 +33,7 @@ class Doit:
     def run(self, make: Callable[[LineReporter], Any], *words: str) -> int:
         self.out, self.err = io.StringIO(), io.StringIO()
         self.reporter = LineReporter(self.out, self.err)
-        config = doit_config(self.folder / "artifacts", self.reporter) | {"default_tasks": None}
+        config = doit_config(self.reporter) | {"default_tasks": None}
         loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_all": lambda: make(self.reporter)})
         return int(DoitMain(loader, config_filenames=()).run(["run", *words]))
 
@@ -43,16 +44,16 @@ def doit(tmp_path: Path) -> Doit:
 
 
 def stage(folder: Path, name: str, *after: Stage, function: str = "write", **arguments: Any) -> Stage:
-    given = arguments or {"path": str(folder / name), "text": name}
     return Stage(
         name=f"cpu.{name}",
         doc=f"write {name}",
+        store=Store(folder / ".store"),
         folder=folder,
         work=folder / f"{name}-work",
         function=function,
-        arguments=lambda: given,
+        arguments=lambda out: arguments or {"path": str(out / name), "text": name},
         outputs=(name,),
-        ingredients=lambda: {"after": [s.sha256(s.outputs[0]) for s in after]},
+        ingredients=lambda: {"name": name, "after": [s.sha256(s.outputs[0]) for s in after]},
         after=after,
         timeout_s=60,
     )

@@ -1,4 +1,4 @@
-"""Digests of source: what counts as a change, and whose."""
+"""Digests of code: what counts as a change, and whose."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.build import digest
-from kokoro_tvm.build.digest import function_digest, source_digests
+from kokoro_tvm.build import code
+from kokoro_tvm.build.code import function_code, source_digests
 from kokoro_tvm.errors import BuildError
 
 FILES = {
@@ -29,7 +29,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = package / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    monkeypatch.setattr(digest, "_PACKAGE", package)
+    monkeypatch.setattr(code, "_PACKAGE", package)
     return package
 
 
@@ -64,15 +64,64 @@ def test_code_counts(package: Path) -> None:
     assert {name for name in after if after[name] != before[name]} == {"kokoro_tvm.ops._math"}
 
 
-def test_a_function_alone(package: Path) -> None:
-    before = function_digest("kokoro_tvm.export", "one")
+def test_a_function_with_what_it_uses(package: Path) -> None:
+    before = function_code("kokoro_tvm.export", "one")
     text = FILES["export.py"].replace("def one():\n", 'def one():\n    """Tell."""\n') + "\nTHREE = 3\n"
     (package / "export.py").write_text(text, encoding="utf-8")
-    assert function_digest("kokoro_tvm.export", "one") == before
+    assert function_code("kokoro_tvm.export", "one") == before
     (package / "export.py").write_text(text.replace("TWO", "TWO + 1"), encoding="utf-8")
-    assert function_digest("kokoro_tvm.export", "one") != before
+    assert function_code("kokoro_tvm.export", "one") != before
     with pytest.raises(BuildError, match=r"kokoro_tvm\.export has no function two"):
-        function_digest("kokoro_tvm.export", "two")
+        function_code("kokoro_tvm.export", "two")
+
+
+STAGES = """
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kokoro_tvm.patch import forward
+
+LIMIT = 3
+
+
+def first(second: int) -> None:
+    from kokoro_tvm import helper
+
+    helper.run(second, _shared())
+
+
+def second() -> None:
+    _shared()
+
+
+def _shared() -> int:
+    from kokoro_tvm.ops.stft import stft
+
+    return stft() + LIMIT
+"""
+
+
+def test_helpers_and_constants_count_and_what_they_import_but_no_namesake(package: Path) -> None:
+    def told() -> dict[str, str]:
+        return {name: function_code("kokoro_tvm.stages", name)[0] for name in ("first", "second", "_shared")}
+
+    path = package / "stages.py"
+    path.write_text(STAGES, encoding="utf-8")
+    before = told()
+    _, imported = function_code("kokoro_tvm.stages", "first")
+    assert {"kokoro_tvm.helper", "kokoro_tvm.ops.stft"} <= set(imported)
+    assert "kokoro_tvm.patch" not in imported
+    path.write_text(STAGES.replace("LIMIT = 3", "LIMIT = 4"), encoding="utf-8")
+    assert all(before[name] != digest for name, digest in told().items())
+    path.write_text(STAGES.replace("    _shared()\n\n\ndef", "    1 + _shared()\n\n\ndef"), encoding="utf-8")
+    changed = {name for name, digest in told().items() if before[name] != digest}
+    assert changed == {"second"}, "`second` of `first` is its argument"
+
+
+def test_what_is_imported_for_types_alone_does_not_count(package: Path) -> None:
+    (package / "stages.py").write_text(STAGES, encoding="utf-8")
+    assert "kokoro_tvm.patch" not in source_digests(["kokoro_tvm.stages"])
 
 
 def test_what_cannot_be_followed_is_refused(package: Path) -> None:
