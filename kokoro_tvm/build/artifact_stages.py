@@ -9,13 +9,12 @@ from typing import Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.build.digest import versions
-from kokoro_tvm.build.ingredients import OPS, TORCH, TVM, cpu, stage_sources, tvm_versions
+from kokoro_tvm.build.ingredients import OPS, TORCH, TVM, cpu, stage_sources, threads, tvm_versions
 from kokoro_tvm.build.model_stages import ModelStages
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.linker import linker_version
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
-from kokoro_tvm.runtime.threads import usable_cores
 
 __all__ = ["ArtifactStages"]
 
@@ -232,7 +231,7 @@ class ArtifactStages:
                 },
                 "references": self.model.reference_paths(),
                 "gates": gates,
-                "threads": usable_cores(),
+                "threads": threads(),
                 "out": str(out / "validation.json"),
             },
             outputs=("validation.json",),

@@ -18,12 +18,11 @@ from typing import Any
 from kokoro_tvm import __version__
 from kokoro_tvm.build.artifact_stages import ArtifactStages
 from kokoro_tvm.build.digest import file_sha256, versions
-from kokoro_tvm.build.ingredients import TORCH, TVM, stage_sources
+from kokoro_tvm.build.ingredients import TORCH, TVM, stage_sources, threads
 from kokoro_tvm.build.model_stages import ModelStages
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.runtime.threads import usable_cores
 
 __all__ = ["RecipeGraph"]
 
@@ -157,7 +156,7 @@ class RecipeGraph:
                 "bundle": str(self.bundle_folder),
                 "references": self.model.reference_paths(),
                 "gates": gates,
-                "threads": usable_cores(),
+                "threads": threads(),
                 "out": str(out / "speech.json"),
             },
             outputs=("speech.json",),
@@ -229,7 +228,7 @@ class RecipeGraph:
                 "machine": str(self.artifact.machine.path("machine.json")),
                 "stages": built(),
                 "logs": [os.path.relpath(s.log_path, folder) for s in stages],
-                "threads": usable_cores(),
+                "threads": threads(),
                 "out": str(out / "report.html"),
             },
             outputs=("report.html",),

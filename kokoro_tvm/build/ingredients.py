@@ -15,7 +15,17 @@ from kokoro_tvm.build.digest import versions
 from kokoro_tvm.build.memory import learned
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["OPS", "TORCH", "TVM", "cpu", "llvm_version", "sources", "stage_sources", "tvm_versions"]
+__all__ = [
+    "OPS",
+    "TORCH",
+    "TVM",
+    "cpu",
+    "llvm_version",
+    "sources",
+    "stage_sources",
+    "threads",
+    "tvm_versions",
+]
 
 OPS = "kokoro_tvm.ops"
 TORCH = ("torch", "kokoro", "transformers", "numpy")
@@ -70,6 +80,13 @@ def _llvm_inside(library: Path) -> str:
     with library.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         found = _LLVM.search(content)
         return found[1].decode() if found else ""
+
+
+def threads() -> int:
+    """How many threads stages that speak compute with; decides about no output."""
+    from kokoro_tvm.runtime.threads import usable_cores  # which imports numpy, and nothing else here does
+
+    return usable_cores()
 
 
 def cpu() -> dict[str, Any]:

@@ -98,10 +98,14 @@ def _lowered(
     schedule: dict[str, Any],
     dump: Callable[[str, Any], None],
 ) -> Lowered:
+    import torch
+
     from kokoro_tvm.export import load_program
     from kokoro_tvm.lower import lower as lower_program
     from kokoro_tvm.target import Machine
 
+    # A second thread would share the heap with the compiler, whose choices depend on the heap's order.
+    torch.set_num_threads(1)
     return lower_program(
         load_program(Path(program)),
         component=component,
