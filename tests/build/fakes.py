@@ -17,6 +17,14 @@ def write(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
+def tally(path: str, text: str, ran: str) -> None:
+    """Takes its time, and leaves a line of its own in `ran`."""
+    time.sleep(0.5)
+    with Path(ran).open("a", encoding="utf-8") as file:
+        file.write(f"{text}\n")
+    Path(path).write_text(text, encoding="utf-8")
+
+
 def several(paths: list[str]) -> None:
     for path in paths:
         Path(path).write_text(path.rpartition("/")[2], encoding="utf-8")

@@ -1,0 +1,34 @@
+"""Several builds at once in one checkout: every key is built by one of them, and all of them end well."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from many import NAMES
+
+from kokoro_tvm.build.store import Store
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize(("count", "words"), [(2, ["-n", "2"]), (8, [])])
+def test_every_key_is_built_once(tmp_path: Path, count: int, words: list[str]) -> None:
+    ran = tmp_path / "ran"
+    command = [sys.executable, str(HERE / "many.py"), str(tmp_path), str(ran), *words]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
+    builds = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(count)
+    ]
+    told = [build.communicate()[0] for build in builds]
+    assert [build.returncode for build in builds] == [0] * count, "\n".join(told)
+    assert sorted(ran.read_text().split()) == sorted(NAMES)
+    store = Store(tmp_path / ".store", paranoid=True)
+    for name in NAMES:
+        current = store.current(f"cpu.{name}")
+        assert current is not None
+        assert store.verify(current, tmp_path / "seen") == ()
+    assert [path.name for path in (tmp_path / ".store" / "work").iterdir() if path.is_dir()] == []
