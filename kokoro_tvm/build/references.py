@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.build.digest import digest, file_sha256, versions
+from kokoro_tvm.build.durable import write
 from kokoro_tvm.build.ingredients import TORCH, sources
 from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Utterance
@@ -84,7 +85,7 @@ class ReferenceStore:
             self._drop_stale()
             made = compute_steps(*self.model(), self.voices(), utterance, progress=self._progress)
             for steps in made.values():
-                save_steps(steps, self._path(utterance, f".{steps.regime}.safetensors"))
+                self._seal(save_steps, steps, self._path(utterance, f".{steps.regime}.safetensors"))
             return made
         return {regime: steps for regime, steps in found.items() if steps is not None}
 
@@ -109,10 +110,17 @@ class ReferenceStore:
         if not path.is_file():
             return None
         try:
+            if not _is_sealed(path):
+                raise ValidationError(f"{path} is not as it was written.")
             return load(path)
         except ValidationError as error:
             self._progress(f"{error} It is made again.")
             return None
+
+    def _seal(self, save: Callable[[Any, Path], None], made: Any, path: Path) -> None:
+        """Saves it, and then the digest of what was saved, without which it does not count."""
+        save(made, path)
+        write(_seal_of(path), file_sha256(path).encode())
 
     def _compute(self, absent: Sequence[Utterance]) -> None:
         """Some at a time: each model is built once for all of them, and little is lost by an interruption."""
@@ -125,7 +133,7 @@ class ReferenceStore:
             some = distinct[start : start + _TOGETHER]
             made = compute_references(config, state, voices, some, progress=self._progress)
             for utterance, reference in zip(some, made, strict=True):
-                save_reference(reference, self._path(utterance, ".safetensors"))
+                self._seal(save_reference, reference, self._path(utterance, ".safetensors"))
 
     def _drop_stale(self) -> None:
         for old in self.folder.parent.glob("*"):
@@ -137,3 +145,14 @@ class ReferenceStore:
 
         with safe_open(str(self._checkpoint / file), framework="numpy") as opened:
             return dict(opened.metadata() or {})
+
+
+def _is_sealed(path: Path) -> bool:
+    try:
+        return _seal_of(path).read_bytes() == file_sha256(path).encode()
+    except FileNotFoundError:  # it was interrupted
+        return False
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")

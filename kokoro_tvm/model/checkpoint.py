@@ -33,10 +33,10 @@ HOW_TO_SUPPLY = (
 def fetch(checkpoint: Checkpoint, folder: Path, *, root: Path | None = None, log: Log | None = None) -> Path:
     """Tries the sources in order and stores the first one's weights, voices and configuration in `folder`.
 
-    Afterwards the folder holds `FILES`: the stock state dict (float32; metadata `source`, `sha256`,
-    `synthetic` "true" or "false"), the voices (name to float32 (510, 256); metadata `sha256`) and
+    Afterwards the folder holds `FILES`: the stock state dict (float32; metadata `sha256`, of the file it is
+    from, and `synthetic`, "true" or "false"), the voices (name to float32 (510, 256); metadata `sha256`) and
     config.json. Everything is prepared beside it and renamed, so the folder is either the old one or the
-    whole new one. The same content always gives the same bytes.
+    whole new one. The same content always gives the same bytes, whichever source it is from.
 
     root: what relative paths of a `file` source start from (the working directory). log: receives lines of
     progress. Raises BuildError: no source answers (each is listed with its reason), or what a source gave is
@@ -54,7 +54,7 @@ def fetch(checkpoint: Checkpoint, folder: Path, *, root: Path | None = None, log
     try:
         with _beside(folder) as work:
             label, material = _first_answer(checkpoint, shipped.read_bytes(), work, root or Path(), say)
-            _store(label, material, work / "checkpoint")
+            _store(material, work / "checkpoint")
             _replace(work / "checkpoint", folder, work / "old")
     except OSError as error:
         raise BuildError(f"the checkpoint cannot be stored in {folder}: {error}") from error
@@ -92,11 +92,11 @@ def _first_answer(
     raise BuildError(f"no source of the checkpoint answers. Tried: {reasons}. {HOW_TO_SUPPLY}.")
 
 
-def _store(label: str, material: Material, target: Path) -> None:
+def _store(material: Material, target: Path) -> None:
     target.mkdir()
     weights, voices, config = (target / name for name in FILES)
     synthetic = "true" if material.synthetic else "false"
-    metadata = {"source": label, "sha256": material.sha256, "synthetic": synthetic}
+    metadata = {"sha256": material.sha256, "synthetic": synthetic}
     write_safetensors(weights, material.state, metadata)
     ordered = {name: material.voices[name] for name in sorted(material.voices)}
     write_safetensors(voices, ordered, {"sha256": voices_sha256(ordered)})
