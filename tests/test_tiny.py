@@ -136,10 +136,32 @@ def test_500_utterances_of_any_length_leave_no_memory_behind(toy: Path) -> None:
     assert after <= before + 4096
 
 
-def test_a_second_run_executes_nothing(toy: Path, toy_root: Path) -> None:
+def test_a_second_run_executes_nothing(toy: Path, toy_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it does not import what takes seconds to import."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     again = doit(toy_root, "toy")
     assert again.returncode == 0
+    assert re.search(r"\| +kokoro_tvm\.build\.tasks$", again.stderr, re.MULTILINE)
+    assert not re.search(r"\| +(torch|tvm|tvm_ffi|transformers|kokoro)$", again.stderr, re.MULTILINE)
     assert again.stdout.startswith("Nothing to do: all 31 stages are current.\nThe bundle is artifacts/toy, ")
+
+
+def test_another_checkout_builds_the_same_bytes(toy: Path, toy_root: Path, tmp_path: Path) -> None:
+    """In a folder with a longer name, in another order, one after the other and not side by side."""
+    other = tmp_path / "another checkout, which has a name of its own" / "repository"
+    shutil.copytree(
+        REPOSITORY / "kokoro_tvm", other / "kokoro_tvm", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copytree(toy_root / "recipes", other / "recipes")
+    shutil.copy(toy_root / "dodo.py", other)
+    built = doit(other, "toy.pack.bert", "toy.compile.bert-32", "toy.compile.text_encoder-32")
+    assert built.returncode == 0, built.stdout + built.stderr
+    ours, theirs = (Store(root / "artifacts" / ".store") for root in (toy_root, other))
+    assert len(theirs.stages()) == 9
+    for stage in theirs.stages():
+        one, two = ours.current(stage), theirs.current(stage)
+        assert one is not None and two is not None
+        assert (one.key, one.outputs) == (two.key, two.outputs), stage
 
 
 def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy: Path, toy_root: Path) -> None:
