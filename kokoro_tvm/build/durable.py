@@ -94,3 +94,4 @@ def link(source: Path, path: Path) -> None:
             raise
         shutil.copyfile(source, path)
         shutil.copymode(source, path)
+        sync(path)
