@@ -11,6 +11,7 @@ import pytest
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.build import tasks
+from kokoro_tvm.build.child import ChildError
 from kokoro_tvm.build.reporter import LineReporter
 from kokoro_tvm.cli import main
 from kokoro_tvm.errors import BuildError, KokoroTvmError, ValidationError
@@ -78,6 +79,29 @@ def test_one_artifact(root: Path, ran: Ran, words: list[str]) -> None:
     assert set(ran.stages) == chain | shared | {"cpu.machine", "cpu.pack.f0n"}
 
 
+@pytest.mark.parametrize(
+    ("words", "variable", "paranoid"),
+    [([], None, False), (["--paranoid"], None, True), ([], "1", True), ([], "0", False)],
+)
+def test_files_are_read_again_when_asked_for(
+    root: Path,
+    ran: Ran,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    variable: str | None,
+    paranoid: bool,
+) -> None:
+    asked: list[bool] = []
+    store = tasks.Store
+    monkeypatch.setattr(
+        tasks, "Store", lambda root, paranoid: asked.append(paranoid) or store(root, paranoid)
+    )
+    if variable is not None:
+        monkeypatch.setenv("KOKORO_TVM_PARANOID", variable)
+    assert run("cpu.machine", *words) == 0
+    assert asked == [paranoid]
+
+
 def test_elsewhere(
     root: Path, ran: Ran, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,7 +112,12 @@ def test_elsewhere(
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(BuildError("It broke."), 3), (ValidationError("It missed."), 4)]
+    ("error", "status"),
+    [
+        (BuildError("It broke."), 3),
+        (ChildError("It crashed.", "crashed"), 3),
+        (ValidationError("It missed."), 4),
+    ],
 )
 @pytest.mark.parametrize("parallel", [[], ["-n", "2"]])
 def test_the_status_says_what_failed(
