@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ Ending = Literal["failed", "crashed", "memory", "timeout", "killed"]
 _TAIL = 15  # lines of the log an error shows
 _BEAT = 10.0  # seconds between signs of life
 _PATIENCE = 600.0  # seconds the server may take to import and fork
+_LITTLE = 1 << 20  # bytes
 _PACKAGE = Path(__file__).parents[1]
 # What lets one child start like another: no hashing by chance, and no threads of numpy's from its import on.
 _SAME = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
@@ -97,7 +99,7 @@ def run_child(
             kind = BuildError
         raise kind(message)
     manner, ending = _manner(child.status, _memory_kills() > kills)
-    raise ChildError(f"{what}: {manner}.{_end_of(log)}", ending)
+    raise ChildError(f"{what}: {manner}.{_room(log.parent)}{_end_of(log)}", ending)
 
 
 def _manner(status: int, for_memory: bool = False) -> tuple[str, Ending]:
@@ -122,6 +124,12 @@ def _memory_kills() -> int:
             words = Path(place).read_text(encoding="ascii").split()
             total += int(words[words.index("oom_kill") + 1]) if "oom_kill" in words else 0
     return total
+
+
+def _room(folder: Path) -> str:
+    """What libraries that cannot write do not always tell."""
+    free = shutil.disk_usage(folder).free
+    return "" if free > _LITTLE else f" The disk is full: {free:,} bytes are left in {folder}; make room."
 
 
 def _end_of(log: Path) -> str:

@@ -27,7 +27,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kokoro_tvm.build.durable import advice
+from kokoro_tvm.disk import advice
 from kokoro_tvm.errors import KokoroTvmError
 
 __all__ = ["ORDER", "main", "order"]

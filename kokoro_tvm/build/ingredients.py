@@ -35,7 +35,7 @@ _STAGES = "kokoro_tvm.build.stages"
 _TELLING = tuple(
     f"kokoro_tvm.{module}"
     for module in (
-        *("errors", "recipe", "recipe.checkpoint", "recipe.parts", "recipe.gates"),
+        *("errors", "disk", "recipe", "recipe.checkpoint", "recipe.parts", "recipe.gates"),
         *("build.references", "build.digest", "build.durable"),
     )
 )

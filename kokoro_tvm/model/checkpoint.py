@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kokoro_tvm.disk import advice
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model._digest import check_sha256
 from kokoro_tvm.model._safetensors import write_safetensors
@@ -57,7 +58,7 @@ def fetch(checkpoint: Checkpoint, folder: Path, *, root: Path | None = None, log
             _store(material, work / "checkpoint")
             _replace(work / "checkpoint", folder, work / "old")
     except OSError as error:
-        raise BuildError(f"the checkpoint cannot be stored in {folder}: {error}") from error
+        raise BuildError(f"the checkpoint cannot be stored in {folder}: {advice(error)}.") from error
     seconds = time.monotonic() - start
     say(f"checkpoint ready in {folder}: {len(material.voices)} voices, {seconds:.0f} s, from {label}")
     return folder

@@ -101,6 +101,15 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         run(tmp_path, "overflow", path="/x/y")
 
 
+def test_a_disk_that_is_full_and_nobody_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = type("Usage", (), {"free": 4096})
+    monkeypatch.setattr(child.shutil, "disk_usage", lambda folder: usage)
+    with pytest.raises(
+        ChildError, match=r"exit status 1\. The disk is full: 4,096 bytes are left in .*; make room"
+    ):
+        run(tmp_path, "stumble")
+
+
 def test_a_timeout_ends_it_and_what_it_started(tmp_path: Path) -> None:
     with pytest.raises(ChildError, match=r"did not end within 1 s and was stopped(.|\n)*hanging") as caught:
         run(tmp_path, "hang", timeout_s=1, path=str(tmp_path / "pids"))

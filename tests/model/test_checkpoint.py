@@ -92,7 +92,7 @@ def test_a_failure_leaves_the_old_checkpoint_and_success_replaces_it(
     (folder / "old").write_text("old")
     with monkeypatch.context() as patch:
         patch.setattr(module, "write_safetensors", _disk_full)
-        with pytest.raises(BuildError, match=r"cannot be stored in .*No space left"):
+        with pytest.raises(BuildError, match=r"cannot be stored in .*: the disk is full; make room"):
             fetch(checkpoint(npm_source), folder)
     assert names(folder) == ["old"] and names(folder.parent) == ["tiny"]
     fetch(checkpoint(npm_source), folder)
