@@ -142,9 +142,10 @@ class Stage:
         ingredients = self.everything()
         key = digest(ingredients)
         with self.store.lock(key, beat):
-            found = self.store.record(key)
-            if found is not None and self.store.restore(found, self.folder, self.name):
-                return "restored"
+            for find in (self.store.record, lambda key: self.store.fetch(key, self.outputs)):
+                found = find(key)
+                if found is not None and self.store.restore(found, self.folder, self.name):
+                    return "restored"
             built = self._build(key, ingredients, beat)
             if not self.store.restore(built, self.folder, self.name):
                 raise BuildError(

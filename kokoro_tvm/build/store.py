@@ -26,6 +26,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from kokoro_tvm.build import durable
+from kokoro_tvm.build.cache import Cache
 from kokoro_tvm.build.durable import storing
 from kokoro_tvm.build.memory import Memory
 from kokoro_tvm.build.record import Output, Record
@@ -59,12 +60,14 @@ class Collected:
 class Store:
     """A store in the folder `root`, which need not exist. Threads and processes may share it.
 
-    paranoid: whether files are read again even if they look unchanged. Whatever writes raises BuildError with
-    the path and what to do about it; nothing is published then.
+    paranoid: whether files are read again even if they look unchanged. cache: where what is not here is
+    looked for, and what is published is offered. Whatever writes raises BuildError with the path and what to
+    do about it; nothing is published then.
     """
 
-    def __init__(self, root: Path, paranoid: bool = False) -> None:
+    def __init__(self, root: Path, paranoid: bool = False, cache: Cache | None = None) -> None:
         self.root = root
+        self.cache = cache
         self.verified = Memory(root / "verified.json", trust=not paranoid)
         self._read: dict[str, tuple[tuple[int, ...], Record]] = {}
 
@@ -159,6 +162,26 @@ class Store:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def fetch(self, key: str, files: Sequence[str]) -> Record | None:
+        """Takes the record of `files` with these ingredients over from the cache, for who holds the key's
+        lock; None where the cache does not have all of it, or there is no cache."""
+        if self.cache is None:
+            return None
+        record = self.cache.record(key, files)
+        if record is None:
+            return None
+        with self.workspace(key) as folder:
+            for output in record.outputs:
+                path = folder / output.file
+                if self.holds(output):
+                    continue
+                if not self.cache.get(output, path):
+                    return None
+                with storing(path):
+                    path.chmod(_READ_ONLY)
+                    durable.sync(path)
+            return self.add(record, lambda output: folder / output.file)
+
     def publish(
         self,
         stage: str,
@@ -180,7 +203,10 @@ class Store:
         record = Record(
             stage, ingredients, tuple(outputs), round(seconds, 3), round(cpu_seconds, 3), time.time()
         )
-        return self.add(record, lambda output: folder / output.file)
+        self.add(record, lambda output: folder / output.file)
+        if self.cache is not None:
+            self.cache.offer(record, lambda output: self.object(output.sha256))
+        return record
 
     def add(self, record: Record, source: Callable[[Output], Path]) -> Record:
         """Takes a record in, whose outputs are where `source` says, verified and on the store's file system.

@@ -15,6 +15,7 @@ import doit.control
 from doit.action import BaseAction
 from doit.exceptions import TaskFailed
 
+from kokoro_tvm.build.cache import Cache
 from kokoro_tvm.build.graph import RecipeGraph
 from kokoro_tvm.build.memory import Memory, keep_learned
 from kokoro_tvm.build.reporter import LineReporter, make_reporter
@@ -53,13 +54,14 @@ def recipe_tasks(
     that says so, and in every set.
 
     paranoid (or KOKORO_TVM_PARANOID=1): whether files are read again even if they look unchanged. Raises
-    RecipeError where there is no folder or no recipe in it.
+    RecipeError where there is no folder or no recipe in it, InputError for a cache that cannot be.
     """
     seen: set[str] = set()
     graphs: list[RecipeGraph] = []
     broken: list[str] = []
     paranoid = paranoid or os.environ.get("KOKORO_TVM_PARANOID") == "1"
-    store = Store(artifacts.resolve() / ".store", paranoid)
+    cache = Cache.from_environment(reporter.notes.append)
+    store = Store(artifacts.resolve() / ".store", paranoid, cache)
     keep_learned(Memory(store.root / "learned.json", trust=not paranoid))
     for name in list_recipes(recipes):
         try:
