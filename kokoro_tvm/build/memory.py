@@ -14,7 +14,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -87,6 +87,17 @@ class Memory:
             settled = not settle or after.st_ctime_ns + _tick(after) <= time.time_ns()
             if settled and _identity(after) == _identity(before):
                 self._remember(_key(after), after, files[path])
+
+    def keep(self, paths: Iterable[Path]) -> None:
+        """Forgets all other files; raises OSError where one of these is not there."""
+        keys = {_key(path.stat()) for path in paths}
+        with self._lock:
+            self._known = {
+                key: known for key, known in (_read(self._path) | self._known).items() if key in keys
+            }
+            self._new = dict(self._known)
+            if self._path is not None:
+                self._path.unlink(missing_ok=True)
 
     def save(self) -> None:
         """Writes down what was learned since the last time; where that fails, files are read again."""

@@ -272,6 +272,9 @@ class Store:
                 if path.name not in used:
                     freed += _remove(path)
                     objects += 1
+            with storing(self.root):
+                self.verified.keep((self.root / "objects").glob("*/*"))
+        self.verified.save()
         return Collected(records, objects, temporaries, freed)
 
     def _place(self, damaged: Sequence[Damage], record: Record, folder: Path) -> None:

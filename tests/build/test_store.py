@@ -174,6 +174,8 @@ def test_gc_keeps_what_is_asked_for(store: Store, tmp_path: Path) -> None:
     assert store.record(one.key) is None
     assert store.restore(two, tmp_path / "out")
     assert store.gc({two.key}).records == 0
+    known = Store(store.root).verified._known
+    assert len(known) == 2, "of what is gone, nothing is remembered"
 
 
 def test_what_someone_works_in_is_not_cleared_away(store: Store, tmp_path: Path) -> None:
