@@ -93,9 +93,12 @@ def test_files_are_read_again_when_asked_for(
 ) -> None:
     asked: list[bool] = []
     store = tasks.Store
-    monkeypatch.setattr(
-        tasks, "Store", lambda root, paranoid: asked.append(paranoid) or store(root, paranoid)
-    )
+
+    def opened(root: Path, paranoid: bool, *others: Any) -> Any:
+        asked.append(paranoid)
+        return store(root, paranoid, *others)
+
+    monkeypatch.setattr(tasks, "Store", opened)
     if variable is not None:
         monkeypatch.setenv("KOKORO_TVM_PARANOID", variable)
     assert run("cpu.machine", *words) == 0
