@@ -60,6 +60,11 @@ class LineReporter:
         """A stage that runs had nothing to build: its outputs were kept."""
         self._restored.add(task)
 
+    def elsewhere(self, task: str, event: str) -> None:
+        """Something happened to a stage on another machine."""
+        with self._lock:
+            self._out.print(f"{time.monotonic() - self._started:7.1f} s  {task:<32} {event}")
+
     def beat(self, task: str, log: Path | None = None) -> None:
         """A task still runs, and what it does stands in its log."""
         seconds = self._seconds(task)

@@ -204,9 +204,13 @@ class Store:
             stage, ingredients, tuple(outputs), round(seconds, 3), round(cpu_seconds, 3), time.time()
         )
         self.add(record, lambda output: folder / output.file)
+        self.offer(record)
+        return record
+
+    def offer(self, record: Record) -> None:
+        """Puts a record of this store, and its outputs, into the cache, if there is one to be written to."""
         if self.cache is not None:
             self.cache.offer(record, lambda output: self.object(output.sha256))
-        return record
 
     def add(self, record: Record, source: Callable[[Output], Path]) -> Record:
         """Takes a record in, whose outputs are where `source` says, verified and on the store's file system.

@@ -46,6 +46,14 @@ def build(
     paranoid: Annotated[
         bool, typer.Option("--paranoid", help="Read every file again, even where it looks unchanged.")
     ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Build on the workers of this Dask scheduler, by way of the shared cache.",
+        ),
+    ] = None,
 ) -> None:
     """Build recipes, artifacts or single stages, and all they need.
 
@@ -55,7 +63,7 @@ def build(
 
     wanted = targets or ([] if dump_ir else [recipe])
     if dump_ir is None:
-        run_tasks([_task(word, recipe, root) for word in wanted], jobs, root, events, paranoid)
+        run_tasks([_task(word, recipe, root) for word in wanted], jobs, root, events, paranoid, scheduler)
     elif len(wanted) == 1:
         _dump(wanted[0], recipe, dump_ir, jobs, root, paranoid)
     else:
@@ -63,9 +71,17 @@ def build(
 
 
 def run_tasks(
-    tasks: list[str], jobs: int, root: Path, events: Path | None = None, paranoid: bool = False
+    tasks: list[str],
+    jobs: int,
+    root: Path,
+    events: Path | None = None,
+    paranoid: bool = False,
+    scheduler: str | None = None,
 ) -> None:
-    """Has doit run the tasks; ends the program with the status of the first error, which was told by then."""
+    """Has doit run the tasks; ends the program with the status of the first error, which was told by then.
+
+    scheduler: of the Dask cluster that builds them first; here they are then only restored.
+    """
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
 
@@ -77,6 +93,11 @@ def run_tasks(
     reporter = make_reporter(EventLog(events) if events else None)
     known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter, paranoid))
     _check(tasks, [task["basename"] for task in known])
+    if scheduler is not None:
+        from kokoro_tvm.build.cluster import build_on_cluster
+
+        graph = {task["basename"]: task.get("task_dep", []) for task in known}
+        build_on_cluster(scheduler, tasks, graph, root, reporter.elsewhere)
     config = doit_config(reporter)
     loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in known)})
     parallel = ["-n", str(jobs)] if jobs > 1 else []
