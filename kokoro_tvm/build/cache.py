@@ -50,15 +50,15 @@ class Cache:
 
     @classmethod
     def from_environment(
-        cls, warn: Callable[[str], None], environment: Mapping[str, str] = os.environ
+        cls, warn: Callable[[str], None], environ: Mapping[str, str] = os.environ
     ) -> Cache | None:
         """The one that KOKORO_TVM_CACHE names, to be used as KOKORO_TVM_CACHE_MODE says; None for none.
 
         Without a mode it is read and written, but for a web server, which can only be read. Raises InputError
         for an unknown mode or protocol.
         """
-        url = environment.get("KOKORO_TVM_CACHE", "")
-        told = environment.get("KOKORO_TVM_CACHE_MODE", "")
+        url = environ.get("KOKORO_TVM_CACHE", "")
+        told = environ.get("KOKORO_TVM_CACHE_MODE", "")
         if told and told not in get_args(Mode):
             raise InputError(f"KOKORO_TVM_CACHE_MODE is {told!r}; it can be {', '.join(get_args(Mode))}.")
         if not url or told == "off":
