@@ -79,7 +79,7 @@ def test_passes() -> None:
 
 
 def test_stages(tmp_path: Path) -> None:
-    graph = RecipeGraph(load_recipe("cpu", ROOT / "recipes"), tmp_path, ROOT)
+    graph = RecipeGraph(load_recipe("cpu-listened", ROOT / "recipes"), tmp_path, ROOT)
     there = {stage.name.split(".")[1] for stage in (*graph.stages(), graph.report)}
     assert sorted(first_column(section(read("docs/build.md"), "Stages"))) == sorted(there)
 
@@ -87,7 +87,11 @@ def test_stages(tmp_path: Path) -> None:
 def test_gates() -> None:
     records = json_schema()["$defs"]
     named = re.findall(r"^\| `(\w+)` \|", section(read("docs/accuracy.md"), "Gates"), re.MULTILINE)
-    fields = {field for name in ("SignalGate", "AudioGate") for field in records[name]["properties"]}
+    fields = {
+        field
+        for name in ("SignalGate", "AudioGate", "IntelligibilityGate")
+        for field in records[name]["properties"]
+    }
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "kokoro_tvm/validate").glob("*.py"))
     always = set(re.findall(r'Verdict\(\s*"(\w+)"', code))
     assert len(always) == 3

@@ -46,9 +46,11 @@ def test_the_machine_and_python_are_pinned_too() -> None:
     assert python == "3.11"
 
 
-def test_it_installs_as_the_readme_says() -> None:
+def test_it_installs_as_the_readme_says_and_a_speech_recogniser() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"{COMMANDS[0]} && .venv/bin/doit" in readme
+    install, extra = COMMANDS[0].rsplit(" ", 1)
+    assert extra == "'.[asr]'"
+    assert f"{install} . && .venv/bin/doit" in readme
 
 
 @pytest.mark.parametrize("line", COMMANDS[1:])

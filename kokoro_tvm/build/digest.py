@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["digest", "file_sha256", "versions"]
+__all__ = ["digest", "file_sha256", "installed", "versions"]
 
 
 def digest(ingredients: Mapping[str, Any]) -> str:
@@ -29,6 +29,14 @@ def file_sha256(path: Path) -> str:
 def versions(*packages: str) -> dict[str, str]:
     """Installed versions of these distributions, and Python's."""
     return {"python": platform.python_version()} | {p: _version(p) for p in packages}
+
+
+def installed(package: str) -> str | None:
+    """Version of a distribution that may be missing."""
+    try:
+        return _version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 @cache

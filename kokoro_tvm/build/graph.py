@@ -1,7 +1,7 @@
 """From a recipe to its stages: which there are, and what each of them depends on.
 
     checkpoint -> export -> lower -> compile -\\
-               \\-> pack (one per component) ---> validate -> bundle -> speech -> speak
+               \\-> pack (one per component) ---> validate -> bundle -> speech -> (intelligibility) -> speak
                \\-> reference -----------------/
 
 and `report`, which comes after all of them and is made only when it is asked for.
@@ -17,7 +17,7 @@ from typing import Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.build.artifact_stages import ArtifactStages
-from kokoro_tvm.build.digest import file_sha256, versions
+from kokoro_tvm.build.digest import file_sha256, installed, versions
 from kokoro_tvm.build.ingredients import TORCH, TVM, stage_sources, threads
 from kokoro_tvm.build.model_stages import ModelStages
 from kokoro_tvm.build.stage import Stage
@@ -71,12 +71,18 @@ class RecipeGraph:
             *(self.artifact.validate(s) for s in specs),
             self.bundle,
             self.speech,
+            *([self.intelligibility] if self._listens else []),
             self.speak,
         )
 
     @property
     def bundle_folder(self) -> Path:
         return self.artifacts / self.recipe.name
+
+    @property
+    def _listens(self) -> bool:
+        """Whether a speech recogniser is asked: only where the recipe has a gate for it."""
+        return self.recipe.gates.intelligibility.max_word_error_increase is not None
 
     @property
     def _work(self) -> Path:
@@ -168,6 +174,43 @@ class RecipeGraph:
                 "versions": versions("numpy", *TVM),
             },
             after=(self.bundle, self.model.reference),
+            timeout_s=self.recipe.timeout_s,
+        )
+
+    @cached_property
+    def intelligibility(self) -> Stage:
+        folder, gates = self._work / "intelligibility", self.recipe.gates.model_dump(mode="json")
+
+        def ears() -> dict[str, Any]:
+            from kokoro_tvm.validate.intelligibility import SENTENCES
+            from kokoro_tvm.validate.recogniser import PACKAGE
+
+            return {"sentences": list(SENTENCES), PACKAGE: installed(PACKAGE)}
+
+        return Stage(
+            name=f"{self.recipe.name}.intelligibility",
+            doc="compare what a speech recogniser understands of the bundle and of the stock model",
+            store=self.store,
+            folder=folder,
+            work=folder,
+            function="intelligibility",
+            arguments=lambda out: {
+                "bundle": str(self.bundle_folder),
+                "checkpoint": str(self.model.checkpoint.folder),
+                "gates": gates,
+                "threads": threads(),
+                "out": str(out / "intelligibility.json"),
+            },
+            outputs=("intelligibility.json",),
+            ingredients=lambda: {
+                "bundle": self.bundle.sha256("bundle.json"),
+                "checkpoint": {f: self.model.checkpoint.sha256(f) for f in self.model.checkpoint.outputs},
+                "gates": {"intelligibility": gates["intelligibility"], "enforce": gates["enforce"]},
+                "sources": stage_sources("intelligibility"),
+                "ears": ears(),
+                "versions": versions(*TORCH),
+            },
+            after=(self.speech, self.model.checkpoint),
             timeout_s=self.recipe.timeout_s,
         )
 

@@ -20,6 +20,7 @@ __all__ = [
     "checkpoint",
     "compile_",
     "export",
+    "intelligibility",
     "lower",
     "machine",
     "pack",
@@ -269,6 +270,28 @@ def speech(bundle: str, references: list[str], gates: dict[str, Any], threads: i
     report = replace(report, utterances=(*report.utterances, *longer))
     write_report(report, Path(out))
     report.require()
+
+
+def intelligibility(bundle: str, checkpoint: str, gates: dict[str, Any], threads: int, out: str) -> None:
+    """Compares what a speech recogniser understands of a bundle and of the stock model."""
+    from kokoro_tvm.model.kokoro import load_config, load_state
+    from kokoro_tvm.recipe import Gates
+    from kokoro_tvm.validate.gates import limits_of, write_report
+    from kokoro_tvm.validate.intelligibility import validate_intelligibility
+    from kokoro_tvm.validate.listening import listen
+    from kokoro_tvm.validate.recogniser import MISSING, open_recogniser
+
+    told, recogniser = Gates.model_validate(gates, strict=False), open_recogniser()
+    heard = None
+    if recogniser is None:
+        _say(f"not run: {MISSING}")
+    else:
+        model = load_config(Path(checkpoint)), load_state(Path(checkpoint))
+        heard = listen(Path(bundle), *model, recogniser, threads=threads, progress=_say)
+    report = validate_intelligibility(heard, limits_of(told, "intelligibility"), told.enforce)
+    write_report(report, Path(out))
+    if heard is not None:
+        report.require()
 
 
 def speak(bundle: str, phonemes: str, voice: str, out: str) -> None:

@@ -8,15 +8,17 @@ from pydantic import Field
 
 from kokoro_tvm.recipe._spec import Spec
 
-__all__ = ["AudioGate", "Gates", "GatesOverride", "SignalGate"]
+__all__ = ["AudioGate", "Gates", "GatesOverride", "IntelligibilityGate", "SignalGate"]
 
 _Decibels = Annotated[float, Field(ge=-400.0, le=400.0)]
+_Share = Annotated[float, Field(ge=0.0, le=1.0)]
 _Correlation = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 _OFF = " null: not judged."
 _SNR = "Least signal-to-noise ratio against the reference, dB." + _OFF
 _GAIN = "How many dB nearer to the float64 run of the stock model than PyTorch float32 is, at least." + _OFF
 _CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model." + _OFF
+_INCREASE = "How much larger the word error rate may be than stock PyTorch's, at most; 0.01 is 1 %." + _OFF
 
 
 class SignalGate(Spec):
@@ -33,6 +35,12 @@ class AudioGate(Spec):
     min_magnitude_correlation: _Correlation | None = Field(description=_CORRELATION)
 
 
+class IntelligibilityGate(Spec):
+    """For what a speech recogniser understands; without the extra `asr` it is not run."""
+
+    max_word_error_increase: _Share | None = Field(default=None, description=_INCREASE)
+
+
 class Gates(Spec):
     """A gate for every component and one for speech."""
 
@@ -44,6 +52,9 @@ class Gates(Spec):
     f0n: SignalGate = Field(description="Gate of f0n.")
     decoder: AudioGate = Field(description="Gate of decoder.")
     speech: AudioGate = Field(description="Gate of the whole way from tokens to audio.")
+    intelligibility: IntelligibilityGate = Field(
+        default=IntelligibilityGate(), description="Gate of what a speech recogniser understands."
+    )
     enforce: bool = Field(
         default=True, description="A missed gate fails the build; false with length: padded."
     )
@@ -72,9 +83,16 @@ class AudioGateOverride(Spec):
     min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
 
 
+class IntelligibilityGateOverride(Spec):
+    """A number that replaces the model's."""
+
+    max_word_error_increase: _Share | None = _not_given(_INCREASE)
+
+
 # Nothing given. null is refused in place of a whole gate, where it would not mean what it does in a number's.
 _Signal = Annotated[SignalGateOverride, Field(default_factory=SignalGateOverride)]
 _Audio = Annotated[AudioGateOverride, Field(default_factory=AudioGateOverride)]
+_Intelligibility = Annotated[IntelligibilityGateOverride, Field(default_factory=IntelligibilityGateOverride)]
 
 
 class GatesOverride(Spec):
@@ -88,6 +106,7 @@ class GatesOverride(Spec):
     f0n: _Signal = Field(description="Gate of f0n.")
     decoder: _Audio = Field(description="Gate of decoder.")
     speech: _Audio = Field(description="Gate of the whole way from tokens to audio.")
+    intelligibility: _Intelligibility = Field(description="Gate of what a speech recogniser understands.")
     enforce: bool | None = Field(default=None, description="A missed gate fails the build.")
 
     def over(self, gates: Gates) -> Gates:

@@ -111,7 +111,7 @@ class Report:
         if self.enforce and not self.passed:
             subject = self.component if self.bucket is None else f"{self.component}-{self.bucket}"
             raise ValidationError(
-                f"{subject} was built but did not pass: {'; '.join(self.missed())}. "
+                f"{subject} did not pass: {'; '.join(self.missed())}. "
                 "Look at the report beside it; a gate is changed, and an utterance added, in the recipe."
             )
 

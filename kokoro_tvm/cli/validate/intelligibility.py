@@ -1,0 +1,86 @@
+"""kokoro-tvm validate intelligibility: is the bundle understood as well as stock PyTorch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, noted
+from kokoro_tvm.cli.validate._options import JsonOption, RootOption, check_file, console, tell, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+__all__ = ["register"]
+
+_MOST = 0.01
+
+
+def register(group: typer.Typer) -> None:
+    """Adds the command `intelligibility`."""
+    group.command("intelligibility")(intelligibility)
+
+
+def intelligibility(
+    bundle: BundleOption = BUNDLE,
+    most: Annotated[
+        float | None,
+        typer.Option(
+            "--max-increase",
+            min=0.0,
+            max=1.0,
+            help="How much larger the word error rate may be, at most.",
+            show_default=f"the recipe's gate, or {_MOST}",
+        ),
+    ] = None,
+    json_file: JsonOption = None,
+    threads: ThreadsOption = None,
+    root: RootOption = Path(),
+) -> None:
+    """Compare how a speech recogniser understands the bundle and stock PyTorch: 24 sentences in 4 voices."""
+    from dataclasses import asdict
+
+    from kokoro_tvm.errors import ValidationError
+    from kokoro_tvm.lab.setting import Lab
+    from kokoro_tvm.validate import listening, recogniser
+    from kokoro_tvm.validate.intelligibility import validate_intelligibility
+
+    check_file(json_file)
+    ears = recogniser.open_recogniser()
+    if ears is None:
+        raise ValidationError(f"intelligibility was not run: {recogniser.MISSING}")
+    lab = Lab.open(bundle, root, threads, tell)
+    if most is None:
+        most = lab.recipe.gates.intelligibility.max_word_error_increase
+    limits = {"max_word_error_increase": _MOST if most is None else most}
+    with noted():
+        heard = listening.listen(bundle, *lab.model, ears, threads=lab.threads, progress=tell)
+    report = validate_intelligibility(heard, limits)
+    (utterance,) = report.utterances
+    out = console()
+    out.print(table(utterance.outputs or {}))
+    for verdict in utterance.verdicts:
+        out.print(f"{verdict}: {verdict.status}", highlight=False, soft_wrap=True)
+    write_json(json_file, report.to_json() | {"heard": [asdict(h) for h in heard]})
+    report.require()
+
+
+def table(rates: Mapping[str, Mapping[str, float]]) -> Table:
+    """Word error rates by voice."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    made.add_column("word error rate", no_wrap=True)
+    for heading in ("kokoro-tvm", "PyTorch float32", "increase"):
+        made.add_column(heading, justify="right")
+    for voice, found in rates.items():
+        ours, stock, more = (
+            found[key] for key in ("word_error_rate", "stock_word_error_rate", "word_error_increase")
+        )
+        made.add_row(voice, f"{ours:.2%}", f"{stock:.2%}", f"{more:+.2%}")
+    return made

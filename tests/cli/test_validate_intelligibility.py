@@ -1,0 +1,83 @@
+"""kokoro-tvm validate intelligibility, with ears of paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kokoro_tvm.cli import main
+from kokoro_tvm.lab.setting import Lab
+from kokoro_tvm.validate import recogniser
+from kokoro_tvm.validate.intelligibility import Heard
+
+COMMAND = ["validate", "intelligibility"]
+
+
+def status(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([*COMMAND, *words])
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def listening(monkeypatch: pytest.MonkeyPatch) -> list[Heard]:
+    """What the command hears of the bundle and the stock model; the test fills it in."""
+    heard: list[Heard] = []
+    gates = SimpleNamespace(intelligibility=SimpleNamespace(max_word_error_increase=None))
+    lab = SimpleNamespace(model=({}, {}), recipe=SimpleNamespace(gates=gates), threads=1)
+    monkeypatch.setattr(Lab, "open", lambda *_: lab)
+    monkeypatch.setattr("kokoro_tvm.validate.listening.listen", lambda *_, **__: heard)
+    monkeypatch.setattr(recogniser, "open_recogniser", lambda: object())
+    return heard
+
+
+def test_rates_by_voice_and_the_verdict(
+    listening: list[Heard], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listening += [
+        Heard("af_heart", "kick the ball straight", "kick the wall straight", "kick the ball straight"),
+        Heard("bm_george", "the sun rose", "the sun rose", "the sun rows"),
+    ]
+    out = tmp_path / "heard.json"
+    assert status("--json", str(out)) == 0
+    said = capsys.readouterr().out
+    assert [line.split() for line in said.splitlines() if "%" in line] == [
+        ["af_heart", "25.00%", "0.00%", "+25.00%"],
+        ["bm_george", "0.00%", "33.33%", "-33.33%"],
+        ["all", "14.29%", "14.29%", "+0.00%"],
+    ]
+    assert "all: word_error_increase 0, max_word_error_increase 0.01: passed" in said
+    told = json.loads(out.read_text(encoding="utf-8"))
+    assert told["passed"]
+    assert told["heard"][0]["ours"] == "kick the wall straight"
+
+
+def test_a_missed_gate(listening: list[Heard], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listening.append(Heard("af_heart", "the sun rose", "this and rows", "the sun rose"))
+    out = tmp_path / "heard.json"
+    assert status("--max-increase", "0.5", "--json", str(out)) == 4
+    told = capsys.readouterr()
+    assert "all: word_error_increase 1, max_word_error_increase 0.5: failed" in told.out
+    assert told.err.startswith("intelligibility did not pass: harvard: all: word_error_increase 1")
+    assert not json.loads(out.read_text(encoding="utf-8"))["passed"]
+
+
+def test_without_a_recogniser_nothing_is_called_passed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(recogniser, "open_recogniser", lambda: None)
+    assert status() == 4
+    told = capsys.readouterr()
+    assert "not run: there is no speech recogniser: pip install 'kokoro-tvm[asr]'" in told.err
+    assert "passed" not in told.out + told.err
+
+
+def test_without_a_bundle(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(recogniser, "open_recogniser", lambda: object())
+    assert status("--bundle", str(tmp_path / "none")) == 5
+    assert "There is no bundle at" in capsys.readouterr().err
