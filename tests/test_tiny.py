@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import yaml
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.cli import main
+from kokoro_tvm.ops import _semantic
 from kokoro_tvm.recipe import COMPONENT_AXES
 from kokoro_tvm.runtime import Speech, SpeechWarning
 
@@ -224,6 +226,54 @@ def test_the_ir_can_be_looked_at_after_every_phase(toy: Path, toy_root: Path, tm
     assert sorted(p.name for p in tmp_path.glob("*.py")) == [f"{i:02d}-{p}.py" for i, p in enumerate(phases)]
     assert "def text_encoder_forward" in (tmp_path / "00-import.py").read_text(encoding="utf-8")
     assert list(store.records()) == before
+
+
+def test_values_inside_are_probed(toy: Path, toy_root: Path, tmp_path: Path) -> None:
+    """Every value of a component beside PyTorch's, and what a wrong kernel makes of it."""
+    words = [
+        "probe",
+        "--root",
+        str(toy_root),
+        "toy/text_encoder",
+        "--every",
+        "--json",
+        str(tmp_path / "x.json"),
+    ]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert not ended.value.code
+    found = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    assert found["first_diverging"] is None
+    assert found["utterance"] == "hello"
+    assert len(found["values"]) == found["wanted"] > 5
+    assert all(value["error"] < 1e-5 for value in found["values"])
+
+
+def test_a_wrong_kernel_is_found(
+    toy: Path, toy_root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sound = _semantic._REGISTRY["layer_norm"]
+
+    def kernel(call: _semantic.Call) -> Any:
+        return sound.kernel(replace(call, attributes={**call.attributes, "slope": 0.5}))
+
+    monkeypatch.setitem(_semantic._REGISTRY, "layer_norm", replace(sound, kernel=kernel))
+    with pytest.raises(SystemExit) as ended:
+        main(["probe", "--root", str(toy_root), "toy/text_encoder-32"])
+    assert ended.value.code == 4
+    assert "toy/text_encoder-32: text_encoder/layer_norm is the first value" in capsys.readouterr().err
+
+
+def test_the_report_is_a_page_beside_the_bundle(toy: Path, toy_root: Path) -> None:
+    """Made when it is asked for, and not again while nothing it tells has changed."""
+    made = doit(toy_root, "report")
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert "toy.report" in made.stdout
+    assert "The report is artifacts/toy/report.html" in made.stdout
+    page = (toy / "report.html").read_text(encoding="utf-8")
+    assert PHONEMES in page
+    assert "../.build/toy/decoder-64/compile.log" in page
+    assert "Nothing to do" in doit(toy_root, "toy.report").stdout
 
 
 def test_padded_speaks_too(others: Path) -> None:

@@ -78,7 +78,7 @@ def probe(
     if every and at:
         raise InputError("--every means all values, --at some: give one of them.")
     graph, specs = _artifacts(artifact, root)
-    reference = None if show else _reference(graph, specs, utterance, root)
+    reference = None if show else _reference(graph, utterance, root)
     spec = specs[0] if reference is None else _fitting(specs, reference)
     subject = _subject(graph, spec, weights=not show)
     chosen = _chosen(subject, at or [], every or show, operation)
@@ -110,22 +110,24 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
     return graph, graph.artifact.specs(what)
 
 
-def _reference(graph: RecipeGraph, specs: list[ArtifactSpec], utterance: str | None, root: Path) -> Reference:
-    """The utterance's reference. What it and the probe need of the build is built where it is not current."""
+def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
+    """The utterance's reference; weights and target are built first where they are not current."""
+    from kokoro_tvm.build.references import ReferenceStore
     from kokoro_tvm.cli.build import run_tasks
     from kokoro_tvm.errors import InputError
-    from kokoro_tvm.validate import load_reference
 
-    names = [u.name for u in graph.recipe.utterances]
-    if utterance is not None and utterance not in names:
+    known = {u.name: u for u in graph.recipe.utterances}
+    name = next(iter(known)) if utterance is None else utterance
+    if name not in known:
         raise InputError(
-            f"The recipe {graph.recipe.name} has no utterance {utterance!r}; it has {', '.join(names)}."
+            f"The recipe {graph.recipe.name} has no utterance {name!r}; it has {', '.join(known)}."
         )
-    needed = (graph.model.checkpoint, graph.artifact.machine, graph.model.reference)
+    needed = (graph.model.checkpoint, graph.artifact.machine)
     missing = [stage.name for stage in needed if not stage.is_current()]
     if missing:
         run_tasks(missing, 1, root)
-    return load_reference(graph.model.reference.path(f"{utterance or names[0]}.safetensors"))
+    store = ReferenceStore(graph.model.checkpoint.folder, graph.model.reference.folder, tell)
+    return store.references([known[name]])[0]
 
 
 def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
