@@ -245,15 +245,15 @@ class RecipeGraph:
         template = Path(__file__).parents[1] / "report" / "templates" / "report.html.jinja"
 
         def built() -> list[dict[str, Any]]:
-            records = [stage.record() for stage in stages]
+            records = {stage.name: stage.record() for stage in stages}
             return [
                 {
-                    "name": record.stage,
+                    "name": name,
                     "seconds": record.seconds,
                     "cpu_seconds": record.cpu_seconds,
                     "outputs": [[o.file, o.size, o.sha256] for o in record.outputs],
                 }
-                for record in records
+                for name, record in records.items()
             ]
 
         return Stage(
