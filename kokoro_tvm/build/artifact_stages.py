@@ -11,6 +11,7 @@ from kokoro_tvm import __version__
 from kokoro_tvm.build.digest import versions
 from kokoro_tvm.build.ingredients import OPS, TORCH, TVM, cpu, stage_sources, threads, tvm_versions
 from kokoro_tvm.build.model_stages import ModelStages
+from kokoro_tvm.build.resources import Needs
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.linker import linker_version
@@ -169,6 +170,7 @@ class ArtifactStages:
                 "versions": tvm_versions(),
             },
             after=(lower, machine),
+            needs=Needs(self.recipe.resources.memory_gb, self.recipe.resources.cpus),
             timeout_s=self.recipe.timeout_s,
         )
 

@@ -16,6 +16,7 @@ from kokoro_tvm.build.code import function_code
 from kokoro_tvm.build.digest import digest
 from kokoro_tvm.build.durable import make_folder
 from kokoro_tvm.build.record import Record
+from kokoro_tvm.build.resources import NOTHING, Needs
 from kokoro_tvm.build.state import State, changes
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.errors import BuildError
@@ -49,7 +50,7 @@ class Stage:
     empty folder it writes into. outputs: the files it leaves there, the last one being their manifest.
     ingredients: what, besides that function's code, decides about the outputs; asked only once the stages
     named in `after` are done, because it reads their records. It holds no path: the same ingredients have the
-    same key everywhere.
+    same key everywhere. needs: what running it takes of the machine.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Stage:
     ingredients: Callable[[], Mapping[str, Any]]
     after: tuple[Stage, ...] = ()
     timeout_s: float = 3600.0
+    needs: Needs = NOTHING
 
     @property
     def log_path(self) -> Path:

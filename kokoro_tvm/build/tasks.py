@@ -19,6 +19,7 @@ from kokoro_tvm.build.cache import Cache
 from kokoro_tvm.build.graph import RecipeGraph
 from kokoro_tvm.build.memory import Memory, keep_learned
 from kokoro_tvm.build.reporter import LineReporter, make_reporter
+from kokoro_tvm.build.resources import Budget
 from kokoro_tvm.build.sets import SETS, lacking, members
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
@@ -60,7 +61,7 @@ def recipe_tasks(
     graphs: list[RecipeGraph] = []
     broken: list[str] = []
     paranoid = paranoid or os.environ.get("KOKORO_TVM_PARANOID") == "1"
-    cache = Cache.from_environment(reporter.notes.append)
+    budget, cache = Budget.of_machine(), Cache.from_environment(reporter.notes.append)
     store = Store(artifacts.resolve() / ".store", paranoid, cache)
     keep_learned(Memory(store.root / "learned.json", trust=not paranoid))
     for name in list_recipes(recipes):
@@ -76,7 +77,7 @@ def recipe_tasks(
         for stage in (*stages, graph.report):
             if stage.name not in seen:  # recipes share their model's checkpoint and references
                 seen.add(stage.name)
-                yield _task(stage, reporter)
+                yield _task(stage, reporter, budget)
         yield {
             "basename": name,
             "doc": f"build, validate and bundle the recipe {name}",
@@ -139,10 +140,12 @@ def _graph(name: str, recipes: Path, artifacts: Path, store: Store) -> RecipeGra
     return RecipeGraph(load_recipe(name, recipes), artifacts.resolve(), recipes.resolve().parent, store)
 
 
-def _task(stage: Stage, reporter: LineReporter) -> dict[str, Any]:
+def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any]:
     def build() -> Any:
         try:
-            if stage.run(lambda elapsed: reporter.beat(stage.name, stage.log_path)) == "restored":
+            with budget.take(stage.needs):
+                manner = stage.run(lambda elapsed: reporter.beat(stage.name, stage.log_path))
+            if manner == "restored":
                 reporter.restored(stage.name)
         except KokoroTvmError as error:
             reporter.failed(stage.name, error)

@@ -21,6 +21,7 @@ from kokoro_tvm.recipe.parts import (
     PatchOverrides,
     Precision,
     RecipeSets,
+    Resources,
     Target,
     Utterance,
 )
@@ -89,6 +90,9 @@ class TargetFile(Spec):
         ge=1,
         le=86_400,
         description="Longest a compile of one artifact may take, s.",
+    )
+    resources: Resources = Field(
+        default=Resources(), description="What one compile takes of the machine that builds."
     )
     sets: RecipeSets = Field(
         default=("nightly",), description="Sets it is built with: `doit ci`, `doit nightly`."

@@ -17,6 +17,7 @@ from kokoro_tvm.recipe.parts import (
     PassContext,
     Precision,
     RecipeSet,
+    Resources,
     Target,
     Utterance,
 )
@@ -58,6 +59,7 @@ class Recipe(Spec):
     utterances: tuple[Utterance, ...]
     checkpoint: Checkpoint
     timeout_s: int
+    resources: Resources
     sets: tuple[RecipeSet, ...]
     schedule: dict[str, dict[str, LayerChoice]] = Field(default_factory=dict)
 
@@ -96,6 +98,7 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleF
         utterances=model.utterances,
         checkpoint=model.checkpoint,
         timeout_s=target.timeout_s,
+        resources=target.resources,
         sets=target.sets,
         schedule={str(c): layers for c, layers in schedule.components.items()} if schedule else {},
     )

@@ -24,7 +24,9 @@ def fake_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "_STAGES", "fakes")
     monkeypatch.setattr(stage, "_COMPILER", ("fakes",))
     monkeypatch.setattr(
-        stage, "_NEED_COMPILER", {"write", "append", "nothing", "refuse", "stumble", "several", "half"}
+        stage,
+        "_NEED_COMPILER",
+        {"write", "append", "span", "nothing", "refuse", "stumble", "several", "half"},
     )
     monkeypatch.setattr(stage, "function_code", lambda module, name: ("code", []))
 

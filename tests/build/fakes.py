@@ -42,6 +42,12 @@ def append(path: str, text: str) -> None:
         file.write(text)
 
 
+def span(path: str) -> None:
+    began = time.monotonic()
+    time.sleep(0.1)
+    Path(path).write_text(f"{began} {time.monotonic()}", encoding="utf-8")
+
+
 def nothing() -> None:
     pass
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,14 @@ from doit.doit_cmd import DoitMain
 
 from kokoro_tvm.build import tasks
 from kokoro_tvm.build.reporter import LineReporter
+from kokoro_tvm.build.resources import Budget, Needs
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.build.tasks import doit_config, recipe_tasks
 from kokoro_tvm.errors import RecipeError, ValidationError
 
 REPOSITORY = Path(__file__).parents[2]
+MACHINE = Budget(Needs(memory_gb=8, cpus=4))
 
 
 class Doit:
@@ -67,7 +71,7 @@ def test_others_go_on_where_one_fails(doit: Doit, parallel: list[str]) -> None:
     stages = [root, bad, stage(doit.folder, "worse", bad), stage(doit.folder, "good", root)]
 
     def make(reporter: LineReporter) -> Any:
-        return (tasks._task(s, reporter) for s in stages)
+        return (tasks._task(s, reporter, MACHINE) for s in stages)
 
     assert doit.run(make, *parallel) != 0
     assert [s.is_current() for s in stages] == [True, False, False, True]
@@ -88,7 +92,7 @@ def test_a_second_run_executes_nothing(doit: Doit, parallel: list[str]) -> None:
     stages = [first, *(stage(doit.folder, name, first) for name in "abcd")]
 
     def make(reporter: LineReporter) -> Any:
-        return (tasks._task(s, reporter) for s in stages)
+        return (tasks._task(s, reporter, MACHINE) for s in stages)
 
     assert doit.run(make, *parallel) == 0
     assert "\n5 stages built, 0 were current.\n" in doit.out.getvalue()
@@ -101,11 +105,28 @@ def test_side_by_side_they_start_in_the_order_they_are_given(doit: Doit) -> None
     first = stage(doit.folder, "first")
     rest = "hgfedcba"
     stages = [first, *(stage(doit.folder, name, first) for name in rest)]
-    assert doit.run(lambda reporter: (tasks._task(s, reporter) for s in stages), "-n", "2") == 0
+    assert doit.run(lambda reporter: (tasks._task(s, reporter, MACHINE) for s in stages), "-n", "2") == 0
     started = [line.split()[-1] for line in doit.out.getvalue().splitlines() if "write" in line]
     # Two are under way at any time, so neighbours may change places on the screen.
     assert started[0] == "first"
     assert all(abs(started[1:].index(name) - place) <= 1 for place, name in enumerate(rest))
+
+
+@pytest.mark.usefixtures("fake_stages")
+def test_those_that_do_not_fit_the_machine_together_take_turns(doit: Doit) -> None:
+    """Each notes when it began and ended, in a file of its own."""
+    stages = [
+        replace(
+            stage(doit.folder, name, function="span", path=str(doit.folder / f"{name}.span")),
+            needs=Needs(memory_gb=5),
+            outputs=(),
+        )
+        for name in "abc"
+    ]
+    assert doit.run(lambda reporter: (tasks._task(s, reporter, MACHINE) for s in stages), "-n", "3") == 0
+    spans = sorted(tuple(map(float, path.read_text().split())) for path in doit.folder.glob("*.span"))
+    assert len(spans) == 3
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
 
 
 @pytest.fixture

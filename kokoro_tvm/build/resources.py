@@ -1,0 +1,77 @@
+"""What a machine has to build with, shared out: side by side run those that together fit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kokoro_tvm.runtime.threads import usable_cores
+
+__all__ = ["NOTHING", "Budget", "Needs", "usable_memory_gb"]
+
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Memory in GB (1e9 bytes), and cores; nothing worth counting unless told."""
+
+    memory_gb: float = 0.0
+    cpus: float = 0.0
+
+
+NOTHING = Needs()
+
+
+class Budget:
+    """Memory and cores of a machine; threads take what they need and give it back.
+
+    One that needs more than there is runs when nobody else does: waiting would not make the machine larger.
+    """
+
+    def __init__(self, whole: Needs) -> None:
+        self._whole = whole
+        self._running: list[Needs] = []
+        self._changed = threading.Condition()
+
+    @classmethod
+    def of_machine(cls) -> Budget:
+        """All of the memory and cores this process may use."""
+        return cls(Needs(usable_memory_gb(), usable_cores()))
+
+    @contextmanager
+    def take(self, needs: Needs) -> Iterator[None]:
+        """Holds that much; waits until it is free."""
+        if needs == NOTHING:
+            yield
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running or self._fits(needs))
+            self._running.append(needs)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running.remove(needs)
+                self._changed.notify_all()
+
+    def _fits(self, needs: Needs) -> bool:
+        together = [*self._running, needs]
+        memory, cpus = sum(n.memory_gb for n in together), sum(n.cpus for n in together)
+        return memory <= self._whole.memory_gb and cpus <= self._whole.cpus
+
+
+def usable_memory_gb(limits: tuple[Path, ...] = _LIMITS, meminfo: Path = Path("/proc/meminfo")) -> float:
+    """The machine's memory, or what the control group allows of it, in GB (1e9 bytes); infinite where neither
+    can be asked."""
+    found = [float("inf")]
+    if meminfo.is_file():
+        lines = dict(line.split(":", 1) for line in meminfo.read_text(encoding="ascii").splitlines())
+        found.append(int(lines["MemTotal"].split()[0]) * 1024)
+    for path in limits:
+        if path.is_file() and (told := path.read_text(encoding="ascii").strip()).isdigit():
+            found.append(int(told))
+    return min(found) / 1e9
