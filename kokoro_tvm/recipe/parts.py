@@ -103,7 +103,7 @@ OptLevel = Annotated[int, Field(ge=0, le=4)]
 class Resources(Spec):
     """What one compile takes of the machine that builds: side by side run those that together fit."""
 
-    memory_gb: float = Field(default=3.0, gt=0, le=4096, description="Memory, GB.")
+    memory_gb: float = Field(default=1.5, gt=0, le=4096, description="Memory, GB.")
     cpus: int = Field(default=1, ge=1, le=1024, description="Cores.")
 
 
