@@ -3,7 +3,10 @@
     .venv/bin/pip install -e '.[docs]' && .venv/bin/python docs/refresh.py
 
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
-the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there.
+the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, and with `e2e`
+the tables of
+
+    .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json artifacts/e2e.json
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from kokoro_tvm.bench.results import Result, read_result
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.validate import Reference, load_reference, snr_db
+from kokoro_tvm.validate.e2e_table import COLUMNS
 from kokoro_tvm.validate.metrics import HOP, magnitude_spectrum
 
 DOCS = Path(__file__).parent
@@ -39,6 +43,9 @@ RUNS = 5
 def main() -> None:
     if sys.argv[1:] == ["bench"]:
         _put_bench(DOCS / "performance.md")
+        return
+    if sys.argv[1:] == ["e2e"]:
+        _put_end_to_end(DOCS / "accuracy.md")
         return
     references = [
         load_reference(p) for p in sorted((ARTIFACTS / "reference/kokoro-82m").glob("*.safetensors"))
@@ -98,6 +105,36 @@ def _bench_components_table(result: Result) -> Iterator[list[str]]:
                 work = [f"{each.flops / 1e9:.1f}", f"{each.flops_per_s / 1e9:.0f}"]
                 label = f"{system.name}, {timed.text}"
                 yield [label, f"`{each.component}`", f"{each.seconds_s:.4f} s", *work, share]
+
+
+def _put_end_to_end(path: Path) -> None:
+    found = json.loads((ARTIFACTS / "e2e.json").read_text(encoding="utf-8"))
+    _put(path, "e2e", _end_to_end_table(found))
+    _put(path, "e2e-utterances", _end_to_end_utterances(found))
+
+
+def _end_to_end_table(found: dict[str, Any]) -> Iterator[list[str]]:
+    """Of every side, bundles first, the median and in parentheses the worst."""
+    yield ["side", *(f"{column.heading} {column.unit}".strip() for column in COLUMNS)]
+    for side in dict.fromkeys([*found["bundles"], *(s for u in found["utterances"] for s in u["sides"])]):
+        measured = [u["sides"][side] for u in found["utterances"] if side in u["sides"]]
+        pairs = [column.median_and_worst([float(m[column.metric]) for m in measured]) for column in COLUMNS]
+        cells = [f"{median} ({worst})" for median, worst in pairs]
+        yield [f"`{side}`" if side in found["bundles"] else side, *cells]
+
+
+def _end_to_end_utterances(found: dict[str, Any]) -> Iterator[list[str]]:
+    columns = [f"`{bundle}`" for bundle in found["bundles"]]
+    yield ["utterance, voice", "phonemes", "audio", *columns, "PyTorch float32"]
+    for u in found["utterances"]:
+        cells = [_heard(u["sides"].get(bundle)) for bundle in found["bundles"]]
+        seconds = f"{u['frames'] * 600 / RATE:.2f} s"
+        name = f"{u['name']}, {u['voice']}"
+        yield [name, str(u["phonemes"]), seconds, *cells, _heard(u["sides"]["pt.dynamic"])]
+
+
+def _heard(side: dict[str, Any] | None) -> str:
+    return f"{side['snr_db']:.1f} dB, {side['magnitude_correlation']:.6f}" if side else "not run"
 
 
 def _bold(title: str, ours: bool) -> str:

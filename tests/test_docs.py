@@ -89,7 +89,7 @@ def test_gates() -> None:
     named = re.findall(r"^\| `(\w+)` \|", section(read("docs/accuracy.md"), "Gates"), re.MULTILINE)
     fields = {
         field
-        for name in ("SignalGate", "AudioGate", "IntelligibilityGate")
+        for name in ("SignalGate", "AudioGate", "CorpusGate", "IntelligibilityGate")
         for field in records[name]["properties"]
     }
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "kokoro_tvm/validate").glob("*.py"))

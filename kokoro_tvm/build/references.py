@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kokoro_tvm.build.digest import digest, file_sha256, versions
 from kokoro_tvm.build.durable import write
@@ -20,6 +21,7 @@ from kokoro_tvm.build.ingredients import TORCH, sources
 from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Reference, load_reference, save_reference
+from kokoro_tvm.validate.said import SpeechReference, load_speech, save_speech
 from kokoro_tvm.validate.steps import Steps, load_steps, save_steps
 
 if TYPE_CHECKING:
@@ -29,6 +31,24 @@ if TYPE_CHECKING:
 __all__ = ["ReferenceStore"]
 
 _TOGETHER = 6  # utterances
+
+
+_R = TypeVar("_R", Reference, SpeechReference)
+
+
+@dataclass(frozen=True)
+class _Kind(Generic[_R]):
+    """What is kept of an utterance: in which file, and what makes it."""
+
+    suffix: str
+    load: Callable[[Path], _R]
+    save: Callable[[_R, Path], None]
+    compute: str
+    """A function of validate.compute, which imports torch."""
+
+
+_WHOLE = _Kind(".safetensors", load_reference, save_reference, "compute_references")
+_SPEECH = _Kind(".speech.safetensors", load_speech, save_speech, "compute_speech")
 
 
 class ReferenceStore:
@@ -67,13 +87,11 @@ class ReferenceStore:
 
         Raises RecipeError for a voice or phoneme the model does not have.
         """
-        found = [self._kept(u, ".safetensors", load_reference) for u in utterances]
-        absent = [u for u, reference in zip(utterances, found, strict=True) if reference is None]
-        if absent:
-            self._compute(absent)
-            found = [load_reference(self._path(u, ".safetensors")) for u in utterances]
-        # The digest does not depend on what an utterance is called.
-        return [replace(r, name=u.name) for u, r in zip(utterances, found, strict=True)]
+        return self._all(utterances, _WHOLE)
+
+    def speech(self, utterances: Sequence[Utterance]) -> list[SpeechReference]:
+        """What the stock model says of every utterance end to end; raises as `references`."""
+        return self._all(utterances, _SPEECH)
 
     def steps(self, utterance: Utterance) -> dict[str, Steps]:
         """Every step of both regimes (pt.float64, pt.dynamic), the inner ones too; raises as `references`."""
@@ -122,18 +140,27 @@ class ReferenceStore:
         save(made, path)
         write(_seal_of(path), file_sha256(path).encode())
 
-    def _compute(self, absent: Sequence[Utterance]) -> None:
-        """Some at a time: each model is built once for all of them, and little is lost by an interruption."""
-        from kokoro_tvm.validate.compute import compute_references
+    def _all(self, utterances: Sequence[Utterance], kind: _Kind[_R]) -> list[_R]:
+        """What is kept of the utterances, and what has to be made."""
+        found = [self._kept(u, kind.suffix, kind.load) for u in utterances]
+        absent = [u for u, reference in zip(utterances, found, strict=True) if reference is None]
+        if absent:
+            self._compute(absent, kind)
+            found = [kind.load(self._path(u, kind.suffix)) for u in utterances]
+        # The digest does not depend on what an utterance is called.
+        return [replace(r, name=u.name) for u, r in zip(utterances, found, strict=True)]
 
+    def _compute(self, absent: Sequence[Utterance], kind: _Kind[_R]) -> None:
+        """Some at a time: each model is built once for all of them, and little is lost by an interruption."""
         self._drop_stale()
-        distinct = list({self._path(u, ".safetensors"): u for u in absent}.values())
+        distinct = list({self._path(u, kind.suffix): u for u in absent}.values())
+        compute = getattr(import_module("kokoro_tvm.validate.compute"), kind.compute)
         (config, state), voices = self.model(), self.voices()
         for start in range(0, len(distinct), _TOGETHER):
             some = distinct[start : start + _TOGETHER]
-            made = compute_references(config, state, voices, some, progress=self._progress)
+            made = compute(config, state, voices, some, self._progress)
             for utterance, reference in zip(some, made, strict=True):
-                self._seal(save_reference, reference, self._path(utterance, ".safetensors"))
+                self._seal(kind.save, reference, self._path(utterance, kind.suffix))
 
     def _drop_stale(self) -> None:
         for old in self.folder.parent.glob("*"):

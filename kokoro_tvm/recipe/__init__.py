@@ -16,7 +16,7 @@ from kokoro_tvm.recipe.checkpoint import (
     SyntheticSource,
 )
 from kokoro_tvm.recipe.files import ModelFile, TargetFile, json_schema
-from kokoro_tvm.recipe.gates import AudioGate, Gates, IntelligibilityGate, SignalGate
+from kokoro_tvm.recipe.gates import AudioGate, CorpusGate, Gates, IntelligibilityGate, SignalGate
 from kokoro_tvm.recipe.known import Known
 from kokoro_tvm.recipe.load import check_file, find_recipe, list_recipes, load_recipe, recipe_files
 from kokoro_tvm.recipe.parts import (
@@ -47,6 +47,7 @@ __all__ = [
     "Buckets",
     "Checkpoint",
     "Component",
+    "CorpusGate",
     "FileSource",
     "Gates",
     "HuggingFaceSource",

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kokoro_tvm.recipe._spec import Spec
 
-__all__ = ["AudioGate", "Gates", "GatesOverride", "IntelligibilityGate", "SignalGate"]
+__all__ = ["AudioGate", "CorpusGate", "Gates", "GatesOverride", "IntelligibilityGate", "SignalGate"]
 
 _Decibels = Annotated[float, Field(ge=-400.0, le=400.0)]
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -17,6 +17,7 @@ _Correlation = Annotated[float, Field(ge=-1.0, le=1.0)]
 _OFF = " null: not judged."
 _SNR = "Least signal-to-noise ratio against the reference, dB." + _OFF
 _GAIN = "How many dB nearer to the float64 run of the stock model than PyTorch float32 is, at least." + _OFF
+_MEDIAN = "The same gain at the median of the utterances, at least." + _OFF
 _CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model." + _OFF
 _INCREASE = "How much larger the word error rate may be than stock PyTorch's, at most; 0.01 is 1 %." + _OFF
 
@@ -41,8 +42,29 @@ class IntelligibilityGate(Spec):
     max_word_error_increase: _Share | None = Field(default=None, description=_INCREASE)
 
 
+def _not_given(description: str) -> Any:
+    """A number that may be left out; the schema shows no default, for null has a meaning of its own."""
+    return Field(default=None, description=description, json_schema_extra=_without_default)
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    del schema["default"]
+
+
+class CorpusGate(Spec):
+    """For `kokoro-tvm validate e2e` on anything but the recipe's own utterances; no build asks for it."""
+
+    min_snr_db: _Decibels | None = _not_given(_SNR)
+    min_gain_db: _Decibels | None = _not_given(_GAIN)
+    min_median_gain_db: _Decibels | None = _not_given(_MEDIAN)
+    min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
+
+
+_Corpus = Annotated[CorpusGate, Field(default_factory=CorpusGate)]
+
+
 class Gates(Spec):
-    """A gate for every component and one for speech."""
+    """A gate for every component, one for speech and one for the corpus."""
 
     key_word: ClassVar[str] = "gate"
 
@@ -52,21 +74,13 @@ class Gates(Spec):
     f0n: SignalGate = Field(description="Gate of f0n.")
     decoder: AudioGate = Field(description="Gate of decoder.")
     speech: AudioGate = Field(description="Gate of the whole way from tokens to audio.")
+    corpus: _Corpus = Field(description="Gate of the whole way on the regression corpus.")
     intelligibility: IntelligibilityGate = Field(
         default=IntelligibilityGate(), description="Gate of what a speech recogniser understands."
     )
     enforce: bool = Field(
         default=True, description="A missed gate fails the build; false with length: padded."
     )
-
-
-def _not_given(description: str) -> Any:
-    """A number that may be left out; the schema shows no default, for null has a meaning of its own."""
-    return Field(default=None, description=description, json_schema_extra=_without_default)
-
-
-def _without_default(schema: dict[str, Any]) -> None:
-    del schema["default"]
 
 
 class SignalGateOverride(Spec):
@@ -106,6 +120,7 @@ class GatesOverride(Spec):
     f0n: _Signal = Field(description="Gate of f0n.")
     decoder: _Audio = Field(description="Gate of decoder.")
     speech: _Audio = Field(description="Gate of the whole way from tokens to audio.")
+    corpus: _Corpus = Field(description="Gate of the whole way on the regression corpus.")
     intelligibility: _Intelligibility = Field(description="Gate of what a speech recogniser understands.")
     enforce: bool | None = Field(default=None, description="A missed gate fails the build.")
 

@@ -21,7 +21,7 @@ from kokoro_tvm.validate.reference import OUTPUTS, Reference, frame_counts
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = ["LONGER", "Spoken", "validate_component", "validate_speech"]
+__all__ = ["LONGER", "Spoken", "durations_off", "validate_component", "validate_speech"]
 
 LONGER = "longer than the bucket"
 
@@ -170,7 +170,11 @@ def _equal_length(audio: Array, truth: Array) -> Verdict:
     return Verdict("max_samples_off", off, 0.0, audio.shape == truth.shape, "audio")
 
 
+def durations_off(counts: Array, expected: NDArray[np.int64]) -> float:
+    """How many tokens have another number of frames, integer for integer; all of them where shapes differ."""
+    return float(np.count_nonzero(counts != expected) if counts.shape == expected.shape else expected.size)
+
+
 def _equal_durations(counts: Array, expected: NDArray[np.int64]) -> Verdict:
-    """Integer for integer: how many tokens have another number of frames, none allowed."""
-    off = np.count_nonzero(counts != expected) if counts.shape == expected.shape else expected.size
-    return Verdict("max_durations_off", float(off), 0.0, off == 0, "durations")
+    off = durations_off(counts, expected)
+    return Verdict("max_durations_off", off, 0.0, off == 0, "durations")

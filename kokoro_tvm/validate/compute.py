@@ -12,13 +12,21 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Outputs, Reference, Trace, draw_noise
+from kokoro_tvm.validate.said import RESEED, Said, SpeechReference
 from kokoro_tvm.validate.steps import Steps
 from kokoro_tvm.validate.stock import Borders, run_fed, run_steps, run_stock, stock_model
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.parts import Utterance
 
-__all__ = ["compute_reference", "compute_references", "compute_steps", "style_row", "tokenize"]
+__all__ = [
+    "compute_reference",
+    "compute_references",
+    "compute_speech",
+    "compute_steps",
+    "style_row",
+    "tokenize",
+]
 
 Config = Mapping[str, Any]
 State = Mapping[str, torch.Tensor]
@@ -89,6 +97,44 @@ def compute_references(
             fed_dynamic=fed[DYNAMIC][index],
         )
         for index, (u, tokens, ref_s) in enumerate(prepared)
+    ]
+
+
+def compute_speech(
+    config: Config,
+    state: State,
+    voices: Mapping[str, Array],
+    utterances: Sequence[Utterance],
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[SpeechReference]:
+    """What the stock model says of every utterance, end to end; else as `compute_references`."""
+    prepared = [(u, tokenize(u.phonemes, config["vocab"]), style_row(voices, u)) for u in utterances]
+
+    sides: list[dict[str, Said]] = [{} for _ in prepared]
+    durations: list[Array] = []
+    for regime, draws in ((TRUTH, {"truth": 0, "reseeded": RESEED}), (DYNAMIC, {"dynamic": 0})):
+        model = stock_model(config, state, regime)
+        for said, (u, tokens, ref_s) in zip(sides, prepared, strict=True):
+            for side, offset in draws.items():
+                progress(f"{regime}, {u.name}{', other noise' if offset else ''}")
+                trace = run_stock(model, tokens, ref_s, u.speed, partial(draw_noise, u.seed + offset))
+                said[side] = Said(trace.audio, trace.durations, trace.f0)
+                if side == "truth":
+                    durations.append(trace.duration)
+        del model
+    return [
+        SpeechReference(
+            name=u.name,
+            phonemes=u.phonemes,
+            voice=u.voice,
+            speed=u.speed,
+            seed=u.seed,
+            tokens=tokens,
+            ref_s=ref_s,
+            duration=duration,
+            **said,
+        )
+        for said, duration, (u, tokens, ref_s) in zip(sides, durations, prepared, strict=True)
     ]
 
 

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kokoro_tvm.errors import ValidationError
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = ["Report", "UtteranceReport", "Verdict", "judge", "limits_of", "number", "write_report"]
+__all__ = ["Jsonable", "Report", "UtteranceReport", "Verdict", "judge", "limits_of", "number", "write_report"]
 
 SCHEMA = 1
 
@@ -168,9 +168,17 @@ def judge(
     return verdicts
 
 
-def write_report(report: Report | Iterable[Report], path: Path) -> None:
+class Jsonable(Protocol):
+    """What has been measured and judged, in whatever arrangement."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        ...
+
+
+def write_report(report: Jsonable | Iterable[Jsonable], path: Path) -> None:
     """Write a report (or a list of them) as JSON; `path` appears whole or not at all."""
-    data = report.to_json() if isinstance(report, Report) else [one.to_json() for one in report]
+    data = [one.to_json() for one in report] if isinstance(report, Iterable) else report.to_json()
     text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=".report-") as folder:

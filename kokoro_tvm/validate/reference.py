@@ -34,6 +34,7 @@ __all__ = [
     "draw_noise",
     "frame_counts",
     "load_reference",
+    "rounding_margin",
     "save_reference",
 ]
 
@@ -85,6 +86,16 @@ def frame_counts(duration: Array, speed: float) -> NDArray[np.int64]:
     if not np.isfinite(counts).all():
         raise ValueError("the duration holds values that are not finite")
     return np.maximum(counts, 1).astype(np.int64)
+
+
+def rounding_margin(duration: Array, speed: float) -> float:
+    """Distance in frames of the least certain of durations from a rounding boundary, 0 to 0.5.
+
+    `duration` as in `frame_counts`. What errs by less than this gets every integer right.
+    """
+    # Below one frame the count is one anyway: rounding 0.5 up or down changes nothing there.
+    exact = np.maximum(np.ravel(duration) / speed, 1.0)
+    return float(np.abs(exact - np.floor(exact) - 0.5).min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,10 +190,7 @@ class Reference:
 
         An implementation whose durations err by less than this gets every integer right.
         """
-        exact = np.ravel(self.truth.duration) / self.speed
-        # Below one frame the count is one anyway: rounding 0.5 up or down changes nothing there.
-        exact = np.maximum(exact, 1.0)
-        return float(np.abs(exact - np.floor(exact) - 0.5).min())
+        return rounding_margin(self.truth.duration, self.speed)
 
 
 def save_reference(reference: Reference, path: Path) -> None:
