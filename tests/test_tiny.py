@@ -7,6 +7,7 @@ gate each of decoder and speech for audio that is almost noise.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -109,6 +110,27 @@ def test_it_was_validated(toy: Path) -> None:
         assert report["passed"]
         assert report["enforce"]
         assert [u["status"] for u in report["utterances"]] == ["passed"]
+
+
+def test_it_says_where_it_comes_from(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The bundle by its provenance, every library by itself."""
+    with pytest.raises(SystemExit) as ended:
+        main(["inspect", "--json", str(toy)])
+    assert not ended.value.code
+    told = json.loads(capsys.readouterr().out)
+    assert set(told["files"]) == {p.name for p in toy.iterdir()} - {"hello.wav", "provenance.json"}
+    assert told["recipe"]["name"] == "toy"
+    assert told["synthetic"]
+    work = toy.parent / ".build" / "toy"
+    for name, library in told["libraries"].items():
+        program = (work / name.removesuffix(".so") / "program.pt2").read_bytes()
+        assert library["program"] == hashlib.sha256(program).hexdigest()
+        assert f"{library['component']}-{library['bucket']}.so" == name
+        assert library["toolchain"].keys() == {"apache-tvm", "apache-tvm-ffi", "torch", "llvm"}
+        assert library["target"]["mcpu"]
+        assert library["cpu_features"]
+        assert library["schedule"] is None
+    assert str(toy.parent) not in (toy / "provenance.json").read_text(encoding="utf-8")
 
 
 MANY = """

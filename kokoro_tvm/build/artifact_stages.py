@@ -91,13 +91,15 @@ class ArtifactStages:
         )
 
     def _manifest(self, spec: ArtifactSpec) -> dict[str, Any]:
-        """What the library will say of itself."""
+        """What the library will say of itself, besides what its lowering finds out."""
+        packages = tvm_versions() | versions("torch")
         return {
             "component": spec.component,
             "bucket": spec.bucket,
             "length": spec.length,
             "precision": self.recipe.precision,
             "project": f"kokoro-tvm {__version__}",
+            "toolchain": {name: version for name, version in packages.items() if name != "python"},
         }
 
     def _lowering(self, spec: ArtifactSpec) -> dict[str, Any]:
@@ -115,7 +117,6 @@ class ArtifactStages:
 
     def lower(self, spec: ArtifactSpec) -> Stage:
         export, machine, folder = self.export(spec), self.machine, self.work / spec.id
-        told = self._lowering(spec)
 
         def lowering() -> dict[str, str]:
             used = export.read_json("operations.json")
@@ -132,10 +133,10 @@ class ArtifactStages:
             folder=folder,
             work=folder,
             function="lower",
-            arguments=lambda out: told | self._lowered_from(spec) | {"folder": str(out)},
+            arguments=lambda out: self._lowering(spec) | self._lowered_from(spec) | {"folder": str(out)},
             outputs=("module.py", "parameters.json"),
             ingredients=lambda: {
-                "lowering": told,
+                "lowering": self._lowering(spec),
                 "program": export.sha256("program.pt2"),
                 "machine": machine.sha256("machine.json"),
                 "sources": lowering(),

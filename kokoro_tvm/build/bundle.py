@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from kokoro_tvm.build.digest import file_sha256
 from kokoro_tvm.build.durable import link
 from kokoro_tvm.model.signatures import LENGTH, signatures
 from kokoro_tvm.runtime.bundle import SCHEMA, Bundle, Component, FileRef, Library, Port
+from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
 
 __all__ = ["ComponentFiles", "describe", "single_bundle", "write_bundle"]
 
@@ -61,15 +63,25 @@ def describe(
     }
 
 
-def write_bundle(folder: Path, manifest: Mapping[str, Any], sources: Mapping[str, Path]) -> None:
+def write_bundle(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    sources: Mapping[str, Path],
+    provenance: Callable[[Mapping[str, str]], Mapping[str, Any]],
+) -> None:
     """Puts a bundle into an empty folder, the manifest last.
 
+    provenance: from the files' digests, the manifest's among them, to the content of provenance.json.
     sources: file name in the bundle -> where it is built. Hard links where the file system allows them: they
     are never written to again, only replaced.
     """
     for name, source in sources.items():
         link(source, folder / name)
     text = json.dumps(manifest, indent=1, ensure_ascii=False)
+    digests = {entry["file"]: entry["sha256"] for entry in _files(manifest)}
+    digests["bundle.json"] = hashlib.sha256(text.encode()).hexdigest()
+    told = json.dumps(provenance(digests), indent=1, ensure_ascii=False)
+    (folder / PROVENANCE).write_text(told, encoding="utf-8")
     (folder / "bundle.json").write_text(text, encoding="utf-8")
 
 
@@ -137,6 +149,14 @@ def _component(files: ComponentFiles, signature: Any, length: str) -> dict[str, 
             for bucket, path in sorted(files.libraries.items())
         ],
     }
+
+
+def _files(manifest: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The entries of a manifest that are about files."""
+    yield manifest["voices"]
+    for component in manifest["components"].values():
+        yield component["weights"]
+        yield from component["libraries"]
 
 
 def _port(tensor: Any) -> dict[str, Any]:

@@ -18,10 +18,12 @@ from typing import Any
 from kokoro_tvm import __version__
 from kokoro_tvm.build.artifact_stages import ArtifactStages
 from kokoro_tvm.build.digest import file_sha256, installed, versions
-from kokoro_tvm.build.ingredients import TORCH, TVM, stage_sources, threads
+from kokoro_tvm.build.ingredients import TORCH, TVM, llvm_version, stage_sources, threads
 from kokoro_tvm.build.model_stages import ModelStages
+from kokoro_tvm.build.provenance import parameters
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
+from kokoro_tvm.linker import linker_version
 from kokoro_tvm.recipe import Recipe
 
 __all__ = ["RecipeGraph"]
@@ -97,6 +99,18 @@ class RecipeGraph:
         )
         validated = [self.artifact.validate(s) for s in specs]
         names = [*(c.outputs[0] for c in compiled), *(p.outputs[0] for p in packs), "voices.safetensors"]
+        checkpoint = self.model.checkpoint
+
+        def provenance() -> dict[str, Any]:
+            return {
+                "recipe": parameters(self.recipe),
+                "checkpoint": {file: checkpoint.sha256(file) for file in checkpoint.outputs},
+                "reports": {
+                    f"{s.id}/validation.json": v.sha256("validation.json")
+                    for s, v in zip(specs, validated, strict=True)
+                },
+                "compiler": {"linker": linker_version(), "llvm": llvm_version()},
+            }
 
         def parts() -> list[dict[str, Any]]:
             return [
@@ -127,19 +141,17 @@ class RecipeGraph:
                 "machine": str(self.artifact.machine.path("machine.json")),
                 "components": parts(),
                 "toolchain": versions(*TVM, *TORCH),
+                "provenance": provenance(),
                 "folder": str(out),
             },
-            outputs=(*names, "bundle.json"),
+            outputs=(*names, "provenance.json", "bundle.json"),
             ingredients=lambda: {
                 "recipe": self.artifact.identity(),
                 "libraries": [c.sha256(c.outputs[0]) for c in compiled],
                 "weights": [p.sha256(p.outputs[0]) for p in packs],
-                "checkpoint": {
-                    f: self.model.checkpoint.sha256(f) for f in ("voices.safetensors", "config.json")
-                },
                 "parameters": [self.artifact.lower(s).sha256("parameters.json") for s in specs],
                 "machine": self.artifact.machine.sha256("machine.json"),
-                "validated": [v.sha256("validation.json") for v in validated],
+                "provenance": provenance(),
                 "sources": stage_sources("bundle"),
                 "versions": versions(*TVM, *TORCH),
                 "project": __version__,

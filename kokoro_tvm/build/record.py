@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kokoro_tvm.build.digest import digest
+from kokoro_tvm.errors import BuildError
 
 __all__ = ["Output", "Record"]
 
@@ -45,8 +46,11 @@ class Record:
         return sum(o.size for o in self.outputs)
 
     def sha256(self, file: str) -> str:
-        """Digest of one output."""
-        return next(o.sha256 for o in self.outputs if o.file == file)
+        """Digest of one output. Raises BuildError where it has none of that name."""
+        for output in self.outputs:
+            if output.file == file:
+                return output.sha256
+        raise BuildError(f"{self.stage}: {file} is not among what it wrote; run doit")
 
     def to_bytes(self) -> bytes:
         """As it is stored: JSON, with a digest of itself."""

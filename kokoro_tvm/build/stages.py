@@ -101,19 +101,28 @@ def _lowered(
 ) -> Lowered:
     import torch
 
+    from kokoro_tvm.build.digest import digest, file_sha256
     from kokoro_tvm.export import load_program
     from kokoro_tvm.lower import lower as lower_program
     from kokoro_tvm.target import Machine
 
     # A second thread would share the heap with the compiler, whose choices depend on the heap's order.
     torch.set_num_threads(1)
+
+    target = _read_json(Path(machine))
+    made_of = {
+        "target": {key: target[key] for key in ("kind", "mtriple", "mcpu", "mattr")},
+        "cpu_features": target["required"],
+        "program": file_sha256(Path(program)),
+        "schedule": digest(schedule) if schedule else None,
+    }
     return lower_program(
         load_program(Path(program)),
         component=component,
-        machine=Machine.from_json(_read_json(Path(machine))),
+        machine=Machine.from_json(target),
         passes=passes,
         pass_context=pass_context,
-        manifest=manifest,
+        manifest=manifest | made_of,
         schedule=schedule,
         dump=dump,
     )
@@ -209,12 +218,14 @@ def bundle(
     machine: str,
     components: list[dict[str, Any]],
     toolchain: dict[str, str],
+    provenance: dict[str, Any],
     folder: str,
 ) -> None:
-    """Puts a bundle together."""
+    """Puts a bundle together. provenance: what `statement` takes, but for what is found here."""
     from safetensors import safe_open
 
     from kokoro_tvm.build.bundle import ComponentFiles, describe, write_bundle
+    from kokoro_tvm.build.provenance import statement
 
     parts = [
         ComponentFiles(
@@ -227,12 +238,14 @@ def bundle(
     ]
     voices = Path(checkpoint, "voices.safetensors")
     with safe_open(str(Path(checkpoint, "weights.safetensors")), framework="numpy") as weights:
-        synthetic = weights.metadata()["synthetic"] == "true"
-    config = _read_json(Path(checkpoint, "config.json"))
-    manifest = describe(recipe, config, _read_json(Path(machine)), parts, voices, synthetic, toolchain)
+        source = weights.metadata()
+    config, target = _read_json(Path(checkpoint, "config.json")), _read_json(Path(machine))
+    synthetic = source["synthetic"] == "true"
+    manifest = describe(recipe, config, target, parts, voices, synthetic, toolchain)
     sources = {"voices.safetensors": voices} | {f"{p.name}.safetensors": p.weights for p in parts}
     sources |= {f"{p.name}-{bucket}.so": path for p in parts for bucket, path in p.libraries.items()}
-    write_bundle(Path(folder), manifest, sources)
+    told = provenance | {"source": source, "toolchain": toolchain}
+    write_bundle(Path(folder), manifest, sources, lambda files: statement(files=files, **told))
 
 
 def speech(bundle: str, references: list[str], gates: dict[str, Any], threads: int, out: str) -> None:

@@ -18,7 +18,19 @@ __all__ = ["build_app", "main"]
 
 # Modules of this folder in the order --help lists them. Each has `register(app: typer.Typer) -> None` and
 # imports torch, TVM, pydantic and the like only inside its commands: --help answers in under 0.3 s.
-COMMANDS = ("say", "voices", "recipe", "build", "validate", "doctor", "bench", "profile", "probe", "tune")
+COMMANDS = (
+    "say",
+    "voices",
+    "inspect",
+    "recipe",
+    "build",
+    "validate",
+    "doctor",
+    "bench",
+    "profile",
+    "probe",
+    "tune",
+)
 
 
 def build_app() -> typer.Typer:

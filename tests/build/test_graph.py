@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import kokoro_tvm
-from kokoro_tvm.build import artifact_stages, code, digest, ingredients
+from kokoro_tvm.build import artifact_stages, code, digest, graph, ingredients
 from kokoro_tvm.build.graph import RecipeGraph
 from kokoro_tvm.recipe import LayerChoice, Tuned, load_recipe, schedule_path, write_schedule
 
@@ -308,13 +308,15 @@ def test_a_version_concerns_the_stages_that_use_it(
 
 
 def test_another_llvm_in_tvm_compiles_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingredients, "llvm_version", lambda: "999.0.0")
-    assert {name.split(".")[1] for name in tree.build()} == {"machine", "lower", "compile"}
+    for module in (ingredients, graph):
+        monkeypatch.setattr(module, "llvm_version", lambda: "999.0.0")
+    assert {name.split(".")[1] for name in tree.build()} == {"machine", "lower", "compile", "bundle"}
 
 
 def test_another_linker_compiles_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(artifact_stages, "linker_version", lambda: "ld 999")
-    assert {name.split(".")[1] for name in tree.build()} == {"compile"}
+    for module in (artifact_stages, graph):
+        monkeypatch.setattr(module, "linker_version", lambda: "ld 999")
+    assert {name.split(".")[1] for name in tree.build()} == {"compile", "bundle"}
 
 
 def test_a_byte_of_the_checkpoint_concerns_what_reads_it(tree: Tree) -> None:
@@ -328,7 +330,7 @@ def test_a_byte_of_the_checkpoint_concerns_what_reads_it(tree: Tree) -> None:
     made = checkpoint.store.publish(checkpoint.name, ingredients, out, checkpoint.outputs, 0, 0)
     assert checkpoint.store.restore(made, checkpoint.folder, checkpoint.name)
     packs = {f"cpu.pack.{component}" for component in OPERATIONS}
-    assert tree.build() == packs | {"kokoro-82m.reference"}
+    assert tree.build() == packs | {"kokoro-82m.reference", "cpu.bundle"}, "its provenance tells of it"
 
 
 def test_llvm_is_found_in_the_installed_tvm() -> None:

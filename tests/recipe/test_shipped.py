@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from recipe_fields import fields
 
-from kokoro_tvm.recipe import COMPONENT_AXES, Known, json_schema, list_recipes, load_recipe, recipe_files
+from kokoro_tvm.recipe import Known, json_schema, list_recipes, load_recipe, recipe_files
 from kokoro_tvm.recipe._source import SourceText
 from kokoro_tvm.recipe._yaml import parse
 
@@ -64,7 +64,7 @@ def test_every_field_is_documented_and_no_other() -> None:
     rows = re.findall(
         r"^\| `([^`]+)` \|", (REPOSITORY / "docs/recipes.md").read_text(encoding="utf-8"), re.MULTILINE
     )
-    target, model = _fields("TargetFile"), _fields("ModelFile")
+    target, model = fields("TargetFile"), fields("ModelFile")
     assert set(rows) == target | model
     assert len(rows) == len(target) + len(model)
 
@@ -73,47 +73,3 @@ def test_every_field_is_described_in_the_schema() -> None:
     for name, record in json_schema()["$defs"].items():
         for field, what in record.get("properties", {}).items():
             assert what.get("description"), f"{name}.{field}"
-
-
-def _fields(record: str) -> set[str]:
-    """Dotted paths of a record's innermost fields; NAME stands for the components that are alike."""
-    schema = json_schema()
-    return {
-        re.sub(rf"^(gates|components|patches)\.({_ALIKE[path.split('.')[0]]})\b", r"\1.NAME", path)
-        if path.split(".")[0] in _ALIKE
-        else path
-        for path in _paths(schema["$defs"], {"$ref": f"#/$defs/{record}"}, "")
-    }
-
-
-_ALIKE = {
-    "components": "|".join(COMPONENT_AXES),
-    "patches": "|".join(COMPONENT_AXES),
-    "gates": "bert|duration|text_encoder|f0n",
-}
-
-
-def _paths(records: dict[str, Any], node: dict[str, Any], path: str) -> list[str]:
-    if "$ref" in node:
-        return _paths(records, records[node["$ref"].rsplit("/", 1)[1]], path)
-    if "discriminator" in node:
-        kinds = node["discriminator"]["mapping"].items()
-        return [
-            found
-            for kind, reference in kinds
-            for found in _paths(records, {"$ref": reference}, f"{path.removesuffix('[]')}[{kind}]")
-        ]
-    choices = [choice for choice in node.get("anyOf", []) if "$ref" in choice]
-    if choices:
-        return _paths(records, choices[0], path)
-    if "properties" in node:
-        prefix = f"{path}." if path else ""
-        return [
-            found
-            for name, field in node["properties"].items()
-            for found in _paths(records, field, prefix + name)
-        ]
-    items = node.get("items", {})
-    if "$ref" in items or "discriminator" in items:
-        return _paths(records, items, f"{path}[]")
-    return [path]
