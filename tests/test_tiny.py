@@ -118,7 +118,8 @@ def test_it_says_where_it_comes_from(toy: Path, capsys: pytest.CaptureFixture[st
         main(["inspect", "--json", str(toy)])
     assert not ended.value.code
     told = json.loads(capsys.readouterr().out)
-    assert set(told["files"]) == {p.name for p in toy.iterdir()} - {"hello.wav", "provenance.json"}
+    later = {"hello.wav", "report.html", "provenance.json"}
+    assert set(told["files"]) == {p.name for p in toy.iterdir()} - later
     assert told["recipe"]["name"] == "toy"
     assert told["synthetic"]
     work = toy.parent / ".build" / "toy"
