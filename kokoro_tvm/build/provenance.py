@@ -35,7 +35,7 @@ def statement(
     files: Mapping[str, str],
     recipe: Mapping[str, Any],
     checkpoint: Mapping[str, str],
-    source: Mapping[str, str],
+    weights: str,
     reports: Mapping[str, str],
     toolchain: Mapping[str, str],
     compiler: Mapping[str, str],
@@ -43,8 +43,8 @@ def statement(
     """The statement about a bundle.
 
     files: name in the bundle -> sha256, bundle.json among them; recipe: its `parameters`; checkpoint: file ->
-    sha256; source: `source` and `sha256` of the file the weights came from; reports: what was measured before
-    it was bundled -> sha256; toolchain: distribution -> version, and Python's; compiler: what else generated
+    sha256; weights: sha256 of the file the weights came from, as the recipe pins it; reports: what was measured
+    before it was bundled -> sha256; toolchain: distribution -> version, and Python's; compiler: what else generated
     the code, such as LLVM and the linker -> version.
     """
     packages = {name: version for name, version in sorted(toolchain.items()) if name != "python"}
@@ -58,8 +58,7 @@ def statement(
                 "externalParameters": {"recipe": dict(recipe)},
                 "internalParameters": {"python": toolchain["python"], **compiler},
                 "resolvedDependencies": [
-                    _resource("checkpoint", source["sha256"])
-                    | {"annotations": {"source": _public(source["source"])}},
+                    _resource("checkpoint", weights),
                     *(_resource(name, sha256) for name, sha256 in sorted(checkpoint.items())),
                     *({"name": n, "uri": f"pkg:pypi/{n}@{quote(v, safe='')}"} for n, v in packages.items()),
                 ],
@@ -74,9 +73,3 @@ def statement(
 
 def _resource(name: str, sha256: str) -> dict[str, Any]:
     return {"name": name, "digest": {"sha256": sha256}}
-
-
-def _public(source: str) -> str:
-    """A source without the folders of whoever built from a file."""
-    kind, _, where = source.partition(" ")
-    return f"file {where.rpartition('/')[2]}" if kind == "file" else source

@@ -238,13 +238,13 @@ def bundle(
     ]
     voices = Path(checkpoint, "voices.safetensors")
     with safe_open(str(Path(checkpoint, "weights.safetensors")), framework="numpy") as weights:
-        source = weights.metadata()
+        metadata = weights.metadata()
     config, target = _read_json(Path(checkpoint, "config.json")), _read_json(Path(machine))
-    synthetic = source["synthetic"] == "true"
+    synthetic = metadata["synthetic"] == "true"
     manifest = describe(recipe, config, target, parts, voices, synthetic, toolchain)
     sources = {"voices.safetensors": voices} | {f"{p.name}.safetensors": p.weights for p in parts}
     sources |= {f"{p.name}-{bucket}.so": path for p in parts for bucket, path in p.libraries.items()}
-    told = provenance | {"source": source, "toolchain": toolchain}
+    told = provenance | {"weights": metadata["sha256"], "toolchain": toolchain}
     write_bundle(Path(folder), manifest, sources, lambda files: statement(files=files, **told))
 
 

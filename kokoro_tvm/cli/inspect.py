@@ -81,7 +81,9 @@ def _rows(told: dict[str, Any], depth: int = 0) -> Iterator[tuple[str, str]]:
         if isinstance(value, dict) and value:
             yield shown, ""
             yield from _rows(value, depth + 1)
-        elif isinstance(value, list):
+        elif isinstance(value, list | dict):
             yield shown, ", ".join(map(str, value)) or "none"
+        elif isinstance(value, bool):
+            yield shown, "yes" if value else "no"
         else:
-            yield shown, {None: "none", True: "yes", False: "no"}.get(value, str(value))
+            yield shown, "none" if value is None else str(value)

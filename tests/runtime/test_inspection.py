@@ -40,7 +40,9 @@ def provide(folder: Path) -> None:
         "predicate": {
             "buildDefinition": {
                 "buildType": BUILD_TYPE,
-                "externalParameters": {"recipe": {"name": "toy"}},
+                "externalParameters": {
+                    "recipe": {"name": "toy", "schedule": {}, "passes": ["fuse", "legalize"]}
+                },
                 "internalParameters": {"llvm": "22"},
                 "resolvedDependencies": [{"name": "torch", "uri": "pkg:pypi/torch@2"}],
             },
@@ -123,12 +125,15 @@ def test_a_bundle_tells_all(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
     status, out, err = run(capsys, str(bundle), "--json")
     assert (status, err) == (0, "")
     told: dict[str, Any] = json.loads(out)
-    assert told["recipe"] == {"name": "toy"}
+    assert told["recipe"]["name"] == "toy"
     assert told["made of"] == {"torch": "pkg:pypi/torch@2"}
     assert set(told["libraries"]) == {path.name for path in bundle.glob("*.so")}
     assert set(told["files"]) == {p.name for p in bundle.iterdir()} - {"provenance.json"}
     lines = run(capsys, str(bundle))[1].splitlines()
     assert "  bert-16.so" in lines
+    assert [line.split() for line in lines[:4]] == [
+        ["recipe"], ["name", "toy"], ["schedule", "none"], ["passes", "fuse,", "legalize"],
+    ]  # fmt: skip
     assert any(line.split() == ["component", "bert"] for line in lines)
 
 
