@@ -71,6 +71,8 @@ def test_it_builds_the_set_keeps_what_it_built_and_uploads_report_and_bundles() 
     uses = [(step["uses"].partition("@")[0], step) for step in STEPS if "uses" in step]
     (cache,) = [step for name, step in uses if name == "actions/cache"]
     assert cache["with"]["key"].startswith(cache["with"]["restore-keys"])
+    assert JOB["env"]["KOKORO_TVM_CACHE"] == "${{ github.workspace }}/" + cache["with"]["path"]
+    assert JOB["env"].keys() - {"PIP_EXTRA_INDEX_URL"} == {"KOKORO_TVM_EVENTS", "KOKORO_TVM_CACHE"}
     report, bundles = [step for name, step in uses if name == "actions/upload-artifact"]
     assert report["if"] == "always()"
     assert JOB["env"]["KOKORO_TVM_EVENTS"] in report["with"]["path"]

@@ -43,9 +43,9 @@ def statement(
     """The statement about a bundle.
 
     files: name in the bundle -> sha256, bundle.json among them; recipe: its `parameters`; checkpoint: file ->
-    sha256; weights: sha256 of the file the weights came from, as the recipe pins it; reports: what was measured
-    before it was bundled -> sha256; toolchain: distribution -> version, and Python's; compiler: what else generated
-    the code, such as LLVM and the linker -> version.
+    sha256; weights: sha256 of the file the weights came from, as the recipe pins it; reports: what was
+    measured before it was bundled -> sha256; toolchain: distribution -> version, and Python's; compiler: what
+    else made the code, such as LLVM and the linker -> version.
     """
     packages = {name: version for name, version in sorted(toolchain.items()) if name != "python"}
     return {

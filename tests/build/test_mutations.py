@@ -210,7 +210,7 @@ def test_every_field_has_an_entry_and_no_other() -> None:
 
 @pytest.mark.parametrize(("file", "path"), FIELDS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 def test_exactly_what_a_field_concerns_is_stale(
     stages_built: Built, file: str, path: str, data: st.DataObject
 ) -> None:
