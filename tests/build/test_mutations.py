@@ -117,8 +117,14 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "gates.speech.min_snr_db": (decibels, stages("speech")),
     "gates.speech.min_gain_db": (decibels, stages("speech")),
     "gates.speech.min_magnitude_correlation": (correlations, stages("speech")),
+    "gates.intelligibility.max_word_error_increase": (  # null: nobody listens
+        st.none() | st.floats(0, 1),
+        {"cpu.intelligibility"},
+    ),
     "gates.enforce": (st.booleans(), JUDGED),
     "timeout_s": (st.integers(1, 86_400), set()),
+    "resources.memory_gb": (st.floats(0.5, 64), set()),
+    "resources.cpus": (st.integers(1, 64), set()),
     "sets": (st.lists(st.sampled_from(["ci", "nightly"]), unique=True), set()),
 }
 SOURCES = stages("checkpoint")
