@@ -121,6 +121,10 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
         st.none() | st.floats(0, 1),
         {"cpu.intelligibility"},
     ),
+    "gates.corpus.min_snr_db": (decibels, set()),  # asked for by `kokoro-tvm validate e2e`, not by a build
+    "gates.corpus.min_gain_db": (decibels, set()),
+    "gates.corpus.min_median_gain_db": (decibels, set()),
+    "gates.corpus.min_magnitude_correlation": (correlations, set()),
     "gates.enforce": (st.booleans(), JUDGED),
     "timeout_s": (st.integers(1, 86_400), set()),
     "resources.memory_gb": (st.floats(0.5, 64), set()),
