@@ -6,9 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-
-from kokoro_tvm.runtime.threads import usable_cores
 
 __all__ = ["NOTHING", "Budget", "Needs", "usable_memory_gb"]
 
@@ -32,15 +31,22 @@ class Budget:
     One that needs more than there is runs when nobody else does: waiting would not make the machine larger.
     """
 
-    def __init__(self, whole: Needs) -> None:
-        self._whole = whole
+    def __init__(self, whole: Needs | None = None) -> None:
+        """whole: what there is; None: all of the memory and cores this process may use, once it is asked."""
+        self._given = whole
         self._running: list[Needs] = []
         self._changed = threading.Condition()
 
     @classmethod
     def of_machine(cls) -> Budget:
         """All of the memory and cores this process may use."""
-        return cls(Needs(usable_memory_gb(), usable_cores()))
+        return cls()
+
+    @cached_property
+    def _whole(self) -> Needs:
+        from kokoro_tvm.runtime.threads import usable_cores  # which imports numpy, and a no-op build does not
+
+        return self._given or Needs(usable_memory_gb(), usable_cores())
 
     @contextmanager
     def take(self, needs: Needs) -> Iterator[None]:

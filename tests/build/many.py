@@ -14,6 +14,7 @@ from doit.doit_cmd import DoitMain
 
 from kokoro_tvm.build import stage, tasks
 from kokoro_tvm.build.reporter import LineReporter
+from kokoro_tvm.build.resources import Budget
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
 
@@ -24,11 +25,12 @@ def main(folder: Path, ran: Path, *words: str) -> int:
     stage._STAGES, stage._COMPILER = "fakes", ("fakes",)
     setattr(stage, "function_code", lambda module, name: ("code", []))  # noqa: B010
     store, made, reporter = Store(folder / ".store"), [], LineReporter()
+    budget = Budget.of_machine()
     for name in NAMES:
         made.append(_stage(store, folder, name, tuple(made[:1]), ran))
     config = tasks.doit_config(reporter) | {"default_tasks": None}
     loader = ModuleTaskLoader(
-        {"DOIT_CONFIG": config, "task_all": lambda: (tasks._task(s, reporter) for s in made)}
+        {"DOIT_CONFIG": config, "task_all": lambda: (tasks._task(s, reporter, budget) for s in made)}
     )
     return int(DoitMain(loader, config_filenames=()).run(["run", *words]))
 

@@ -36,7 +36,7 @@ class Ran:
     stages: list[str] = field(default_factory=list)
     errors: dict[str, KokoroTvmError] = field(default_factory=dict)
 
-    def task(self, stage: Any, reporter: LineReporter) -> dict[str, Any]:
+    def task(self, stage: Any, reporter: LineReporter, budget: Any) -> dict[str, Any]:
         def run() -> Any:
             self.stages.append(stage.name)
             error = self.errors.get(stage.name)
