@@ -3,8 +3,9 @@
     .venv/bin/pip install -e '.[docs]' && .venv/bin/python docs/refresh.py
 
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
-the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, and with `e2e`
-the tables of
+the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
+only those of what `kokoro-tvm validate experiment`, `lengths` and `tails` left in artifacts/lab/, and with
+`e2e` the tables of
 
     .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json artifacts/e2e.json
 """
@@ -13,13 +14,14 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lab_tables import put_lab
+from markdown_tables import put, replace
 from numpy.typing import NDArray
 
 from kokoro_tvm import Synthesizer
@@ -47,14 +49,17 @@ def main() -> None:
     if sys.argv[1:] == ["e2e"]:
         _put_end_to_end(DOCS / "accuracy.md")
         return
+    if sys.argv[1:] == ["lab"]:
+        put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab", DOCS / "padding.png")
+        return
     references = [
         load_reference(p) for p in sorted((ARTIFACTS / "reference/kokoro-82m").glob("*.safetensors"))
     ]
     references.sort(key=lambda reference: reference.frames)
     tts = Synthesizer(BUNDLE)
-    _put(DOCS / "accuracy.md", "speech", _speech_table(references))
-    _put(DOCS / "accuracy.md", "components", _component_table(references))
-    _put(DOCS / "performance.md", "build", _build_table())
+    put(DOCS / "accuracy.md", "speech", _speech_table(references))
+    put(DOCS / "accuracy.md", "components", _component_table(references))
+    put(DOCS / "performance.md", "build", _build_table())
     _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
 
 
@@ -63,10 +68,10 @@ def _put_bench(path: Path) -> None:
     peaks = " and ".join(f"{v / 1e9:.0f} GFLOP/s in {name}" for name, v in result.peak_flops_per_s.items())
     told = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
     told += f"Peak: {peaks}. Others kept {result.others_cores:.2f} cores busy. {result.date}."
-    _replace(path, "bench-machine", told)
-    _put(path, "bench", _bench_table(result))
-    _put(path, "bench-systems", _bench_systems_table(result))
-    _put(path, "bench-components", _bench_components_table(result))
+    replace(path, "bench-machine", told)
+    put(path, "bench", _bench_table(result))
+    put(path, "bench-systems", _bench_systems_table(result))
+    put(path, "bench-components", _bench_components_table(result))
     draw_chart(DOCS / "bench.png", result)
 
 
@@ -109,8 +114,8 @@ def _bench_components_table(result: Result) -> Iterator[list[str]]:
 
 def _put_end_to_end(path: Path) -> None:
     found = json.loads((ARTIFACTS / "e2e.json").read_text(encoding="utf-8"))
-    _put(path, "e2e", _end_to_end_table(found))
-    _put(path, "e2e-utterances", _end_to_end_utterances(found))
+    put(path, "e2e", _end_to_end_table(found))
+    put(path, "e2e-utterances", _end_to_end_utterances(found))
 
 
 def _end_to_end_table(found: dict[str, Any]) -> Iterator[list[str]]:
@@ -139,22 +144,6 @@ def _heard(side: dict[str, Any] | None) -> str:
 
 def _bold(title: str, ours: bool) -> str:
     return f"**{title}**" if ours else title
-
-
-def _put(path: Path, name: str, rows: Iterable[Sequence[str]]) -> None:
-    """Replaces the table between `<!-- NAME -->` and `<!-- /NAME -->`."""
-    head, *body = rows
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
-    _replace(path, name, "\n".join(f"| {' | '.join(line)} |" for line in lines))
-
-
-def _replace(path: Path, name: str, content: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-    replaced, count = re.subn(pattern, lambda m: f"{m[1]}\n{content}\n\n{m[2]}", text, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit(f"{path} has {count} places for {name}, not one.")
-    path.write_text(replaced, encoding="utf-8")
 
 
 def _report(path: Path) -> dict[str, Any]:

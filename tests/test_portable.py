@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from test_tiny import PHONEMES, REPOSITORY, doit, speak, toy_model
 from test_vectors import EVEX
+from toys import PHONEMES, REPOSITORY, doit, speak, toy_model
 
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.errors import BuildError
@@ -23,7 +23,7 @@ from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.target import resolve
 
 RECIPES = REPOSITORY / "recipes"
-NATIVE = ("cpu", "cpu-listened")  # test_tiny.py builds for it
+NATIVE = ("cpu", "cpu-listened", "cpu-masked", "cpu-padded")  # test_tiny.py builds for it, all policies
 SHIPPED = [name for name in list_recipes(RECIPES) if name not in NATIVE]
 LENGTHS = {"length": "exact", "buckets": {"tokens": [32], "frames": [64]}}
 # Rounded operands cost random weights more than they cost Kokoro's: 35 dB where the recipe asks for 36.

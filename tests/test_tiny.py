@@ -1,8 +1,9 @@
 """The whole story on a toy: a Kokoro of random weights goes through every stage, and then it speaks.
 
-Read this first. `toy_root` is what a repository looks like to `doit`: dodo.py and recipes/. The model recipe
-is the shipped one with other weights (the smallest the stock classes allow), one short utterance, and one
-gate each of decoder and speech for audio that is almost noise.
+Read this first, then toys.py and conftest.py, where the toy is made. `toy_root` is what a repository looks
+like to `doit`: dodo.py and recipes/. The model recipe is the shipped one with other weights (the smallest the
+stock classes allow), one short utterance, and one gate each of decoder and speech for audio that is almost
+noise.
 """
 
 from __future__ import annotations
@@ -20,74 +21,12 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from toys import PHONEMES, REPOSITORY, doit, speak, toy_model
 
-from kokoro_tvm import Synthesizer
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.cli import main
 from kokoro_tvm.ops import _semantic
 from kokoro_tvm.recipe import COMPONENT_AXES
-from kokoro_tvm.runtime import Speech, SpeechWarning
-
-REPOSITORY = Path(__file__).parents[1]
-TARGET = {"model": "toy-model", "target": {"kind": "llvm", "mcpu": "native"}}
-RECIPES = {
-    "toy": {"length": "exact", "buckets": {"tokens": [32], "frames": [64]}},
-    "masked": {"length": "masked", "buckets": {"tokens": [16, 32], "frames": [64, 72]}},
-    "padded": {"length": "padded", "buckets": {"tokens": [16], "frames": [64]}},
-}
-PHONEMES = "həlˈO wˈɜɹld."  # 15 tokens and, by these weights, about 50 frames: not the length of any bucket
-
-
-def toy_model() -> dict[str, Any]:
-    """The shipped model recipe, made small."""
-    model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
-    model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
-    model["utterances"] = [{"name": "hello", "phonemes": PHONEMES, "voice": "am_adam"}]
-    # What random weights say is nearer to noise than speech is; all other gates are asked in full.
-    for part in ("decoder", "speech"):
-        model["gates"][part]["min_magnitude_correlation"] = 0.999
-    return model
-
-
-def doit(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "doit", *words], cwd=root, capture_output=True, text=True, check=False
-    )
-
-
-def speak(bundle: Path) -> Speech:
-    with pytest.warns(SpeechWarning, match="random"):
-        return Synthesizer(bundle).from_phonemes(PHONEMES, voice="af_heart")
-
-
-@pytest.fixture(scope="module")
-def toy_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("toy")
-    (root / "recipes").mkdir()
-    shutil.copy(REPOSITORY / "dodo.py", root)
-    recipes = {"toy-model": toy_model()} | {name: TARGET | recipe for name, recipe in RECIPES.items()}
-    for name, recipe in recipes.items():
-        text = yaml.safe_dump(recipe, allow_unicode=True)
-        (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return root
-
-
-@pytest.fixture(scope="module")
-def toy(toy_root: Path) -> Path:
-    """The bundle of the recipe `toy`."""
-    built = doit(toy_root, "-n", "2", "toy")
-    assert built.returncode == 0, built.stdout + built.stderr
-    assert "31 stages built, 0 were current." in built.stdout
-    return toy_root / "artifacts" / "toy"
-
-
-@pytest.fixture(scope="module")
-def others(toy: Path, toy_root: Path) -> Path:
-    """The folder of all bundles."""
-    built = doit(toy_root, "-n", "2", "masked", "padded")
-    assert built.returncode == 0, built.stdout + built.stderr
-    assert "toy-model.checkpoint" not in built.stdout, "recipes of a model share its checkpoint"
-    return toy.parent
 
 
 def test_it_speaks(toy: Path) -> None:
@@ -179,7 +118,7 @@ def test_another_checkout_builds_the_same_bytes(toy: Path, toy_root: Path, tmp_p
     )
     shutil.copytree(toy_root / "recipes", other / "recipes")
     shutil.copy(toy_root / "dodo.py", other)
-    built = doit(other, "toy.pack.bert", "toy.compile.bert-32", "toy.compile.text_encoder-32")
+    built = doit(other, "toy.pack.bert", "toy.compile.bert-64", "toy.compile.text_encoder-64")
     assert built.returncode == 0, built.stdout + built.stderr
     ours, theirs = (Store(root / "artifacts" / ".store") for root in (toy_root, other))
     assert len(theirs.stages()) == 9
@@ -203,14 +142,14 @@ def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_root: Pa
     store = Store(toy.parent / ".store")
     packed = store.current("toy.pack.f0n")
     assert packed is not None
-    (toy.parent / ".build" / "toy" / "bert-32" / "bert-32.so").unlink()
+    (toy.parent / ".build" / "toy" / "bert-64" / "bert-64.so").unlink()
     store.object(packed.sha256("f0n.safetensors")).chmod(0o644)
     with store.object(packed.sha256("f0n.safetensors")).open("r+b") as stream:
         stream.write(b"?")
     before = (toy / "bundle.json").read_bytes()
     again = doit(toy_root, "toy").stdout
     assert "1 stages built, 2 restored, 28 were current." in again
-    assert re.search(r"toy\.compile\.bert-32 +restored", again)
+    assert re.search(r"toy\.compile\.bert-64 +restored", again)
     assert re.search(r"toy\.pack\.f0n +done", again)
     assert re.search(r"toy\.bundle +restored", again), "its weights were the same damaged file"
     assert (toy / "bundle.json").read_bytes() == before
@@ -239,7 +178,7 @@ def test_masked_says_the_same_bit_for_bit_in_every_bucket(others: Path, tmp_path
 
 
 def test_the_ir_can_be_looked_at_after_every_phase(toy: Path, toy_root: Path, tmp_path: Path) -> None:
-    words = ["build", "--root", str(toy_root), "--dump-ir", str(tmp_path), "toy/text_encoder-32"]
+    words = ["build", "--root", str(toy_root), "--dump-ir", str(tmp_path), "toy/text_encoder-64"]
     store = Store(toy.parent / ".store")
     before = list(store.records())
     with pytest.raises(SystemExit) as ended:
@@ -282,9 +221,9 @@ def test_a_wrong_kernel_is_found(
 
     monkeypatch.setitem(_semantic._REGISTRY, "layer_norm", replace(sound, kernel=kernel))
     with pytest.raises(SystemExit) as ended:
-        main(["probe", "--root", str(toy_root), "toy/text_encoder-32"])
+        main(["probe", "--root", str(toy_root), "toy/text_encoder-64"])
     assert ended.value.code == 4
-    assert "toy/text_encoder-32: text_encoder/layer_norm is the first value" in capsys.readouterr().err
+    assert "toy/text_encoder-64: text_encoder/layer_norm is the first value" in capsys.readouterr().err
 
 
 def test_the_report_is_a_page_beside_the_bundle(toy: Path, toy_root: Path) -> None:
@@ -295,7 +234,7 @@ def test_the_report_is_a_page_beside_the_bundle(toy: Path, toy_root: Path) -> No
     assert "The report is artifacts/toy/report.html" in made.stdout
     page = (toy / "report.html").read_text(encoding="utf-8")
     assert PHONEMES in page
-    assert "../.build/toy/decoder-64/compile.log" in page
+    assert "../.build/toy/decoder-130/compile.log" in page
     assert "Nothing to do" in doit(toy_root, "toy.report").stdout
 
 

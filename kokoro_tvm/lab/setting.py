@@ -24,6 +24,7 @@ from kokoro_tvm.runtime.voices import LANGUAGES, describe
 if TYPE_CHECKING:
     from kokoro_tvm.validate.eager import EagerEngine
     from kokoro_tvm.validate.engine import TvmEngine
+    from kokoro_tvm.validate.reference import Reference
     from kokoro_tvm.validate.stock_engine import StockEngine
 
 __all__ = ["Lab", "Progress", "utterance_of"]
@@ -97,6 +98,20 @@ class Lab:
         patches = {name: component.patches for name, component in self.recipe.components.items()}
         with eager_engines(*self.model, patches, policies, buckets or STATIC_BUCKETS, inner) as engines:
             yield engines
+
+    def references(self, names: Sequence[str] | None = None, first: int = 1) -> list[Reference]:
+        """References of utterances of the recipe in the order named, of its first ones unless any are.
+
+        Raises InputError for a name it does not have.
+        """
+        known = {utterance.name: utterance for utterance in self.recipe.utterances}
+        names = list(known)[:first] if names is None else names
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f"The recipe {self.recipe.name} has no utterance {name!r}; it has {', '.join(known)}."
+                )
+        return self.store.references([known[name] for name in names])
 
     def inputs_of(self, utterance: Utterance) -> dict[str, Any]:
         """What `engine.chain` takes: tokens, ref_s, speed, draw. Raises RecipeError for what is unknown."""

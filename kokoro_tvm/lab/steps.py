@@ -1,30 +1,43 @@
-"""One utterance in every regime, compared step by step."""
+"""One utterance in every regime: compared step by step, decoders crossed, the decoder at every bucket."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kokoro_tvm.errors import InputError, ValidationError
+from kokoro_tvm.lab.decoders import Crossed, Decoded, crossings, sweep
 from kokoro_tvm.lab.setting import Lab
 from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.validate.compare import Pair, compare
-from kokoro_tvm.validate.engine import chain
-from kokoro_tvm.validate.reference import DYNAMIC, TRUTH
-from kokoro_tvm.validate.steps import Steps
+from kokoro_tvm.validate.engine import Engine, chain
+from kokoro_tvm.validate.reference import DYNAMIC, STYLE, TRUTH
+from kokoro_tvm.validate.steps import Steps, save_steps
 
-__all__ = ["DEFAULT_PAIRS", "REGIMES", "StepsReport", "parse_pairs", "regimes", "report_steps"]
+__all__ = [
+    "DEFAULT_PAIRS",
+    "REGIMES",
+    "StepsReport",
+    "parse_pairs",
+    "regimes",
+    "report_steps",
+    "save_regimes",
+]
 
-REGIMES = (TRUTH, DYNAMIC, "pt.masked", "pt.padded", "tvm")
-DEFAULT_PAIRS = (
-    (TRUTH, "tvm"),
-    (TRUTH, DYNAMIC),
-    (TRUTH, "pt.masked"),
-    (DYNAMIC, "tvm"),
-    (DYNAMIC, "pt.padded"),
-)
+MASKED, PADDED, TVM = "pt.masked", "pt.padded", "tvm"
+REGIMES = (TRUTH, DYNAMIC, MASKED, PADDED, TVM)
+DEFAULT_PAIRS = ((TRUTH, TVM), (TRUTH, DYNAMIC), (TRUTH, MASKED), (DYNAMIC, TVM), (DYNAMIC, PADDED))
 """(reference, value)."""
+CROSSED = tuple((TVM, other) for other in (DYNAMIC, MASKED, PADDED)) + tuple(
+    (other, TVM) for other in (DYNAMIC, MASKED, PADDED)
+)
+"""(decoder, fed by)."""
 
 
 @dataclass(frozen=True)
@@ -32,24 +45,32 @@ class StepsReport:
     """Everything `validate steps` found about one utterance."""
 
     bundle: str
+    enforce: bool
+    """False where the bundle's recipe only reports its gates (length: padded)."""
     utterance: Utterance
     frames: int
     pairs: tuple[Pair, ...]
+    crossed: tuple[Crossed, ...] = ()
+    sweep: tuple[Decoded, ...] = ()
 
     @property
     def missed(self) -> list[str]:
-        """Of every judged pair that misses a gate: the first step that does, in one line."""
+        """One line each: the first step of a judged pair that misses a gate, and decoders that do."""
         lines = []
         for pair in self.pairs:
             row = pair.first_missed
             if pair.judged and row is not None:
                 failed = "; ".join(str(v) for v in row.verdicts if v.status == "failed")
                 lines.append(f"{pair}: the first step that misses its gate is {row.step} ({failed})")
+        for done in self.sweep:
+            if done.judged and done.status == "failed":
+                failed = "; ".join(str(v) for v in done.verdicts if v.status == "failed")
+                lines.append(f"{done}: {failed}")
         return lines
 
     def require(self) -> None:
-        """Raise ValidationError, naming the first step of every judged pair that missed a gate."""
-        if self.missed:
+        """Raise ValidationError, naming what missed a gate, unless the recipe's gates only report."""
+        if self.enforce and self.missed:
             raise ValidationError(f"{self.bundle} missed gates. {'. '.join(self.missed)}.")
 
     def to_json(self) -> dict[str, Any]:
@@ -57,11 +78,14 @@ class StepsReport:
         return {
             "schema": 1,
             "bundle": self.bundle,
+            "enforce": self.enforce,
             "utterance": self.utterance.model_dump(mode="json"),
             "frames": self.frames,
             "passed": not self.missed,
             "missed": self.missed,
             "pairs": [pair.to_json() for pair in self.pairs],
+            "crossed": [row.to_json() for row in self.crossed],
+            "sweep": [row.to_json() for row in self.sweep],
         }
 
 
@@ -83,29 +107,22 @@ def regimes(
     lab: Lab,
     utterance: Utterance,
     wanted: Iterable[str] = REGIMES,
-    buckets: Mapping[str, int] | None = None,
+    frames: int | None = None,
     given_durations: bool = False,
 ) -> dict[str, Steps]:
-    """One utterance in these regimes, by name; all of them get the same noise.
+    """One utterance in these regimes, and always in those of the stock model, by name; one noise for all.
 
-    `buckets`: the static shape (tokens, frames) of pt.masked and pt.padded, the smallest usual one unless
-    given. `given_durations`: all align by the truth's durations. Raises TooLongError, RecipeError,
-    BundleError, BuildError.
+    `frames`: the static length of pt.masked and pt.padded, else the smallest usual one. `given_durations`:
+    all align by the truth's durations. Raises TooLongError, RecipeError, BundleError, BuildError.
     """
-    names = set(wanted)
     found = dict(lab.store.steps(utterance))
     inputs = lab.inputs_of(utterance)
     durations = found[TRUTH].values["pred_dur"] if given_durations else None
-    if "tvm" in names:
-        lab.progress(f"tvm, {utterance.name}, every step")
-        found["tvm"] = chain(lab.tvm, **inputs, durations=durations)
-    policies = [policy for policy in ("masked", "padded") if f"pt.{policy}" in names]
-    if policies:
-        shapes = {axis: (bucket,) for axis, bucket in buckets.items()} if buckets else None
-        with lab.eager(policies, shapes) as engines:
-            for engine in engines.values():
-                lab.progress(f"{engine.regime}, {utterance.name}, every step")
-                found[engine.regime] = chain(engine, **inputs, durations=durations)
+    with _engines(lab, set(wanted) - {TRUTH, DYNAMIC}) as engines:
+        for regime, engine in engines.items():
+            lab.progress(f"{regime}, {utterance.name}, every step")
+            at = {"frames": frames} if frames and regime != TVM else None
+            found[regime] = chain(engine, **inputs, bucket=at, durations=durations)
     return found
 
 
@@ -114,7 +131,67 @@ def report_steps(
     utterance: Utterance,
     found: Mapping[str, Steps],
     pairs: Sequence[tuple[str, str]] = DEFAULT_PAIRS,
+    crossed: bool = True,
+    buckets: Sequence[int] = (),
 ) -> StepsReport:
-    """Compare what `regimes` found, pair by pair."""
-    compared = [compare(found[value], found[ref], lab.recipe.gates, found[DYNAMIC]) for ref, value in pairs]
-    return StepsReport(str(lab.bundle.root), utterance, found[TRUTH].frames, tuple(compared))
+    """Compare what `regimes` found, pair by pair.
+
+    `crossed`: also the crossed decoders, of those regimes that were found. `buckets`: also the decoder of
+    pt.masked and pt.padded at these, and of the bundle at its own, on the truth's inputs.
+    """
+    gates = lab.recipe.gates
+    compared = [compare(found[value], found[ref], gates, found[DYNAMIC]) for ref, value in pairs]
+    crosses: list[Crossed] = []
+    swept: list[Decoded] = []
+    if crossed:
+        chosen = [(d, f) for d, f in CROSSED if d in found and f in found]
+        inputs = lab.inputs_of(utterance)
+        longest = max(steps.values["audio"].size for steps in found.values())
+        noise = inputs["draw"](longest)[None]
+        style = np.ascontiguousarray(inputs["ref_s"][:, :STYLE])
+        with _engines(lab, {decoder for decoder, _ in chosen}, inner=False) as engines:
+            lab.progress("crossed decoders")
+            crosses = list(crossings(engines, found, chosen, style, noise))
+    if buckets:
+        (reference,) = lab.store.references([utterance])
+        with _engines(lab, {TVM, MASKED, PADDED}, inner=False) as engines:
+            for regime, engine in engines.items():
+                lab.progress(f"{regime}, the decoder at every bucket")
+                swept += sweep(engine, reference, gates, None if regime == TVM else buckets)
+    return StepsReport(
+        str(lab.bundle.root),
+        gates.enforce,
+        utterance,
+        found[TRUTH].frames,
+        tuple(compared),
+        tuple(crosses),
+        tuple(swept),
+    )
+
+
+def save_regimes(found: Mapping[str, Steps], folder: Path, sample_rate: int) -> list[Path]:
+    """Writes REGIME.safetensors, every step, and REGIME.wav, 32-bit float, into a folder; the files."""
+    written = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for regime, steps in found.items():
+        tensors, sound = folder / f"{regime}.safetensors", folder / f"{regime}.wav"
+        save_steps(steps, tensors)
+        write_wav(sound, np.asarray(steps.values["audio"], np.float32), sample_rate)
+        written += [tensors, sound]
+    return written
+
+
+@contextmanager
+def _engines(lab: Lab, wanted: set[str], inner: bool = True) -> Iterator[dict[str, Engine]]:
+    """Engines of these regimes, in the order regimes are told of."""
+    made: dict[str, Engine] = {}
+    policies = [policy for policy in ("masked", "padded") if f"pt.{policy}" in wanted]
+    with ExitStack() as scope:
+        if DYNAMIC in wanted:
+            made[DYNAMIC] = lab.stock(DYNAMIC)
+        if policies:
+            eager = scope.enter_context(lab.eager(policies, inner=inner))
+            made |= {engine.regime: engine for engine in eager.values()}
+        if TVM in wanted:
+            made[TVM] = lab.tvm
+        yield made

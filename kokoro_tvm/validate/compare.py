@@ -103,8 +103,8 @@ class Pair:
 def compare(value: Steps, reference: Steps, gates: Gates, pytorch: Steps | None = None) -> Pair:
     """Measure every step of `value` against `reference`; `pytorch` (pt.dynamic) is what gains are over.
 
-    A step's limit is its component's min_snr_db; audio has the gates of speech; whole numbers must be equal
-    and values finite in any case.
+    A step's limit is its component's min_snr_db, if it is steady; audio has the gates of speech; whole
+    numbers must be equal and values finite in any case.
     """
     rows = [_row(step, value, reference, gates, pytorch) for step in STEPS]
     return Pair(reference.regime, value.regime, tuple(rows))
@@ -148,6 +148,8 @@ def _row(step: Step, value: Steps, reference: Steps, gates: Gates, pytorch: Step
             metrics["gain_db"] = _gain(metrics["snr_db"], pytorch.values[name], r)
         else:
             limits.pop("min_gain_db")
+    elif not step.steady:
+        limits = {}
     else:
         limits = {"min_snr_db": limits_of(gates, step.component)["min_snr_db"]}
     return StepRow(name, metrics, tail, (*verdicts, *judge(metrics, limits, name)))

@@ -42,6 +42,8 @@ class Step:
     inner: bool = False
     exact: bool = False
     """Whole numbers, which are equal or wrong."""
+    steady: bool = True
+    """False where a phase near pi may come out near -pi, heard by nobody: no gate is held against it."""
 
     def extent(self, length: int) -> int:
         """Elements along time for so many tokens or frames."""
@@ -66,8 +68,8 @@ STEPS: tuple[Step, ...] = (
     Step("decode.1", "decoder", "frames", inner=True),
     Step("decode.2", "decoder", "frames", inner=True),
     Step("decode.3", "decoder", "frames", 2, inner=True),
-    Step("generator.0", "decoder", "frames", 20, inner=True),
-    Step("generator.1", "decoder", "frames", 120, 1, inner=True),
+    Step("generator.0", "decoder", "frames", 20, inner=True, steady=False),
+    Step("generator.1", "decoder", "frames", 120, 1, inner=True, steady=False),
     Step("spectrum", "decoder", "frames", 120, 1, inner=True),
     Step("audio", "decoder", "frames", SAMPLES_PER_FRAME),
 )

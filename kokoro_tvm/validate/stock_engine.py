@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.overrides import TorchFunctionMode
 
 from kokoro_tvm.model.kokoro import default_dtype
 from kokoro_tvm.validate.reference import INPUTS, OUTPUTS
@@ -43,6 +45,7 @@ class StockEngine:
             scope.enter_context(torch.no_grad())
             scope.enter_context(default_dtype(self._dtype))
             scope.enter_context(torch.random.fork_rng(devices=[]))
+            scope.enter_context(_AnyLength())
             if component == "decoder":
                 noise = inputs["noise"][0]
                 scope.enter_context(GivenNoise(lambda samples: noise[:samples]))
@@ -75,6 +78,33 @@ class StockEngine:
 
     def _decoder(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (self._model.decoder(*inputs).reshape(1, -1),)
+
+
+class _AnyLength(TorchFunctionMode):
+    """While entered, one step over time can be normalised: it is its own mean, and its variance is zero.
+
+    `torch.nn.functional` refuses it, because nothing could be learnt from it; the operation itself does not.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is not torch.nn.functional.instance_norm:
+            return func(*args, **(kwargs or {}))
+        bound = inspect.signature(func).bind(*args, **(kwargs or {}))
+        bound.apply_defaults()
+        given = bound.arguments
+        return torch.instance_norm(
+            given["input"],
+            given["weight"],
+            given["bias"],
+            given["running_mean"],
+            given["running_var"],
+            given["use_input_stats"],
+            given["momentum"],
+            given["eps"],
+            torch.backends.cudnn.enabled,
+        )
 
 
 def _whole(tokens: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -12,10 +12,13 @@ from hypothesis.extra import numpy as hnp
 from kokoro_tvm.validate.metrics import (
     HOP,
     WINDOW,
+    correlation,
     finite_fraction,
     magnitude_correlation,
     magnitude_spectrum,
     max_abs,
+    mean_abs,
+    rms_error,
     snr_db,
 )
 
@@ -53,6 +56,23 @@ def test_max_abs_is_the_one_error_there_is(x: np.ndarray, data: st.DataObject) -
     assert max_abs(x, y) == max_abs(y, x)
 
 
+@given(signals, st.sampled_from([1e-200, 1.0, 1e150]))
+def test_means_are_those_of_numpy_in_any_unit(x: np.ndarray, scale: float) -> None:
+    y = x + np.random.default_rng(0).normal(size=x.size)
+    assert mean_abs(y * scale, x * scale) == pytest.approx(np.abs(y - x).mean() * scale)
+    assert rms_error(y * scale, x * scale) == pytest.approx(np.sqrt(np.mean((y - x) ** 2)) * scale)
+    assert mean_abs(x, x) == rms_error(x, x) == 0.0
+    if x.size > 2 and x.std() > 1e-3:
+        assert correlation(y * scale, x) == pytest.approx(np.corrcoef(y, x)[0, 1], abs=1e-9)
+
+
+def test_correlation_of_what_never_changes() -> None:
+    flat = np.full(5, 2.0)
+    assert correlation(flat, flat) == 1.0
+    assert correlation(flat, np.arange(5.0)) == 0.0
+    assert correlation(np.array([np.nan, 1.0]), np.array([0.0, 1.0])) == 0.0
+
+
 @given(signals, st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
 def test_a_value_that_is_not_finite_is_infinitely_wrong(
     x: np.ndarray, bad: float, data: st.DataObject
@@ -60,7 +80,7 @@ def test_a_value_that_is_not_finite_is_infinitely_wrong(
     y = x.copy()
     y[data.draw(st.integers(0, x.size - 1))] = bad
     assert snr_db(y, x) == -np.inf
-    assert max_abs(y, x) == np.inf
+    assert max_abs(y, x) == mean_abs(y, x) == rms_error(y, x) == np.inf
     assert magnitude_correlation(y, x) == 0.0
     assert finite_fraction(y) == pytest.approx(1 - 1 / x.size)
     with pytest.raises(ValueError, match="not finite"):
@@ -119,7 +139,7 @@ def test_every_sample_is_in_the_spectrum(samples: int, data: st.DataObject) -> N
     assert magnitude_spectrum(x).max() > 0.85
 
 
-@pytest.mark.parametrize("metric", [snr_db, max_abs, magnitude_correlation])
+@pytest.mark.parametrize("metric", [snr_db, max_abs, mean_abs, rms_error, correlation, magnitude_correlation])
 def test_shapes_are_never_broadcast(metric) -> None:
     with pytest.raises(ValueError, match="shapes differ"):
         metric(np.ones((1, 5)), np.ones(5))

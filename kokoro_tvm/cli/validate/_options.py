@@ -9,17 +9,29 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
+    from rich.table import Table
+
+    from kokoro_tvm.validate.gates import Verdict
 
 __all__ = [
     "HELLO",
+    "ComponentOption",
     "JsonOption",
     "RootOption",
     "SeedOption",
     "SpeedOption",
+    "UtteranceOption",
     "check_file",
+    "chosen_components",
     "console",
+    "grid",
+    "span",
     "tell",
+    "verdict",
+    "words",
     "write_json",
 ]
 
@@ -32,6 +44,15 @@ JsonOption: TypeAlias = Annotated[
 SpeedOption: TypeAlias = Annotated[float, typer.Option("--speed", help="Above 1 is faster.")]
 SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Of the noise, the same for all regimes.")]
 
+ComponentOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--component", metavar="NAMES", help="Which, with commas between.", show_default="all"),
+]
+UtteranceOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--utterance", help="Whose values are what goes in.", show_default="the recipe's first"),
+]
+
 HELLO = "həlˈO wˈɜɹld."
 _WIDTH = 132  # where output goes to a file
 
@@ -42,6 +63,61 @@ def console() -> Console:
 
     made = Console()
     return made if made.is_terminal else Console(width=_WIDTH, color_system=None)
+
+
+def grid(title: str, first: str, headings: Sequence[str], last: str | None = "verdict") -> Table:
+    """An empty table: a column of names, columns of numbers, and one of words."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    made.add_column(first, no_wrap=True)
+    for heading in headings:
+        made.add_column(heading, justify="right")
+    if last is not None:
+        made.add_column(last)
+    return made
+
+
+def verdict(verdicts: Sequence[Verdict], judged: bool) -> str:
+    """In words; colours only repeat them."""
+    failed = ", ".join(f"{v.gate} {v.limit:g}" for v in verdicts if v.status == "failed")
+    if not failed:
+        return "[green]passed[/]" if judged else "would pass"
+    return f"[bold red]FAILED[/] {failed}" if judged else f"would fail: {failed}"
+
+
+def chosen_components(text: str | None) -> list[str]:
+    """The components named, or all. Raises InputError."""
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.recipe import COMPONENT_AXES
+
+    names = list(COMPONENT_AXES) if text is None else words(text)
+    for name in names:
+        if name not in COMPONENT_AXES:
+            raise InputError(f"There is no component {name!r}: there are {', '.join(COMPONENT_AXES)}.")
+    return names
+
+
+def words(text: str) -> list[str]:
+    """What stands between commas."""
+    return [word for part in text.split(",") if (word := part.strip())]
+
+
+def span(text: str, option: str) -> tuple[int, ...]:
+    """Whole numbers above 0 from `1-64,127`, rising and each once; none of them for the word `none`."""
+    from kokoro_tvm.errors import InputError
+
+    if text.strip() == "none":
+        return ()
+    found: set[int] = set()
+    for word in words(text):
+        first, dash, last = word.partition("-")
+        ends = (first, last if dash else first)
+        if not all(end.isdecimal() for end in ends) or not 1 <= int(ends[0]) <= int(ends[1]):
+            raise InputError(f"{option} takes lengths such as 1-64,127, or none, not {text!r}.")
+        found.update(range(int(ends[0]), int(ends[1]) + 1))
+    return tuple(sorted(found))
 
 
 def tell(line: str) -> None:

@@ -16,16 +16,24 @@ from kokoro_tvm.cli.validate._options import (
     SpeedOption,
     check_file,
     console,
+    grid,
+    span,
     tell,
+    verdict,
     write_json,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rich.table import Table
 
+    from kokoro_tvm.lab.decoders import Crossed, Decoded
     from kokoro_tvm.validate.compare import Pair, StepRow
 
-__all__ = ["register"]
+__all__ = ["register", "sweep_table"]
+
+_SWEEP = "128,256,512"
 
 
 def register(group: typer.Typer) -> None:
@@ -46,49 +54,67 @@ def steps(
         str | None,
         typer.Option("--pairs", metavar="PAIRS", help="REFERENCE:VALUE,... of regimes.", show_default="five"),
     ] = None,
+    frames: Annotated[
+        int | None,
+        typer.Option(
+            "--frames", min=1, help="Static length of pt.masked, pt.padded.", show_default="fitting"
+        ),
+    ] = None,
     given_durations: Annotated[
         bool, typer.Option("--given-durations", help="All regimes align by pt.float64's durations.")
     ] = False,
+    crossed: Annotated[bool, typer.Option(help="Cross the decoders of tvm and PyTorch.")] = True,
+    sweep: Annotated[
+        str, typer.Option("--sweep", metavar="BUCKETS", help="Lengths to run decoders at, or none.")
+    ] = _SWEEP,
+    save_dir: Annotated[
+        Path | None, typer.Option("--save-dir", metavar="DIR", help="Keep tensors and WAVs there.")
+    ] = None,
     json_file: JsonOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Compare regimes at every step of one utterance and name the first that misses its gate."""
+    """Compare regimes at every step of one utterance.
+
+    Names the first step that misses its gate.
+    """
     from kokoro_tvm.lab.setting import Lab, utterance_of
-    from kokoro_tvm.lab.steps import DEFAULT_PAIRS, parse_pairs, regimes, report_steps
+    from kokoro_tvm.lab.steps import DEFAULT_PAIRS, parse_pairs, regimes, report_steps, save_regimes
 
     # Before anything takes time: what was asked for in vain.
     check_file(json_file)
     wanted = DEFAULT_PAIRS if pairs is None else parse_pairs(pairs)
+    buckets = span(sweep, "--sweep")
     if text is None and phonemes is None:
         phonemes = HELLO
     with noted():
         utterance = utterance_of(phonemes, text, voice, speed, seed)
     lab = Lab.open(bundle, root, threads, tell)
-    found = regimes(lab, utterance, {name for pair in wanted for name in pair}, None, given_durations)
-    report = report_steps(lab, utterance, found, wanted)
+    names = {name for pair in wanted for name in pair}
+    found = regimes(lab, utterance, names, frames, given_durations)
+    report = report_steps(lab, utterance, found, wanted, crossed, buckets)
     out = console()
     for pair in report.pairs:
-        out.print(_table(pair))
-        out.print()
+        out.print(_table(pair), "")
+    if report.crossed:
+        out.print(_crossed_table(report.crossed), "")
+    if report.sweep:
+        out.print(sweep_table(report.sweep), "")
     for line in report.missed or ["Every judged step meets its gate."]:
         out.print(line, highlight=False, soft_wrap=True)
+    if save_dir is not None:
+        for path in save_regimes(found, save_dir, lab.bundle.sample_rate):
+            out.print(f"{path}", highlight=False, soft_wrap=True)
     write_json(json_file, report.to_json())
     report.require()
 
 
 def _table(pair: Pair) -> Table:
-    from rich import box
-    from rich.table import Table
-
     title = f"{pair.value} against {pair.reference}"
     if not pair.judged:
         title += " (not judged: gates are about what is built, against pt.float64)"
-    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column("step", no_wrap=True)
-    for heading in ("MAE", "max abs", "RMSE", "SNR, dB", "correlation", "finite", "tail, max abs"):
-        made.add_column(heading, justify="right")
-    made.add_column("verdict")
+    headings = ("MAE", "max abs", "RMSE", "SNR, dB", "correlation", "finite", "tail, max abs")
+    made = grid(title, "step", headings)
     for row in pair.rows:
         made.add_row(row.step, *_cells(row), _verdict(row, pair.judged))
     return made
@@ -108,9 +134,36 @@ def _cells(row: StepRow) -> list[str]:
 
 def _verdict(row: StepRow, judged: bool) -> str:
     if not row.verdicts:
-        return row.reason.partition(":")[0] if row.tail is None else row.reason
-    if row.status == "passed":
-        return "[green]passed[/]" if judged else "would pass"
-    failed = "; ".join(str(v) for v in row.verdicts if v.status == "failed")
+        return row.reason if row.tail is not None else row.reason.partition(":")[0]
     why = f" ({row.reason})" if row.reason else ""
-    return f"[bold red]FAILED[/] {failed}{why}" if judged else f"would fail: {failed}{why}"
+    return verdict(row.verdicts, judged) + why
+
+
+def _crossed_table(rows: Sequence[Crossed]) -> Table:
+    headings = ("fed by", "like who fed it: SNR, dB", "spectra", "like pt.float64: SNR, dB", "spectra")
+    made = grid("crossed decoders", "decoder", headings, None)
+    for row in rows:
+        truth = row.like_truth
+        against = ["other durations", "–"] if truth is None else _likeness(truth)
+        made.add_row(row.decoder, row.fed_by, *_likeness(row.like_fed), *against)
+    return made
+
+
+def _likeness(metrics: Mapping[str, float]) -> list[str]:
+    return [f"{metrics['snr_db']:.1f}", f"{metrics['magnitude_correlation']:.6f}"]
+
+
+def sweep_table(rows: Sequence[Decoded]) -> Table:
+    """The decoder at several buckets, on the truth's inputs."""
+    headings = ("bucket", "utterance", "frames", "SNR, dB", "gain, dB", "spectra", "tail, max abs")
+    made = grid("the decoder alone, on pt.float64's inputs", "regime", headings)
+    for row in rows:
+        cells = [str(row.bucket or "exact"), row.utterance, str(row.frames)]
+        if row.metrics is None:
+            made.add_row(row.regime, *cells, *["–"] * 4, f"not run: {row.reason}")
+            continue
+        m = row.metrics
+        tail = "–" if row.tail is None else f"{row.tail.max_abs:.3g}"
+        cells += [f"{m['snr_db']:.1f}", f"{m['gain_db']:.1f}", f"{m['magnitude_correlation']:.6f}", tail]
+        made.add_row(row.regime, *cells, verdict(row.verdicts, row.judged))
+    return made

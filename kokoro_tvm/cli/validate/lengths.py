@@ -1,0 +1,125 @@
+"""kokoro-tvm validate lengths: every length a component may get, and the edges of its buckets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
+from kokoro_tvm.cli.validate._options import (
+    ComponentOption,
+    JsonOption,
+    RootOption,
+    UtteranceOption,
+    check_file,
+    chosen_components,
+    console,
+    grid,
+    span,
+    tell,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from kokoro_tvm.lab.lengths import Edge, Lengthy
+
+__all__ = ["register"]
+
+
+def register(group: typer.Typer) -> None:
+    """Adds the command `lengths`."""
+    group.command("lengths")(lengths)
+
+
+def lengths(
+    bundle: BundleOption = BUNDLE,
+    component: ComponentOption = None,
+    tokens: Annotated[
+        str, typer.Option("--tokens", metavar="LENGTHS", help="Such as 1-64, or none.")
+    ] = "1-64",
+    frames: Annotated[
+        str, typer.Option("--frames", metavar="LENGTHS", help="Such as 1-130, or none.")
+    ] = "1-130",
+    edges: Annotated[bool, typer.Option(help="Try the lengths about every bucket.")] = True,
+    utterance: UtteranceOption = None,
+    json_file: JsonOption = None,
+    threads: ThreadsOption = None,
+    root: RootOption = Path(),
+) -> None:
+    """Hold every length of every component against its gates.
+
+    And the edges of its buckets.
+    """
+    from kokoro_tvm.lab.lengths import LengthsReport, bucket_edges, every_length
+    from kokoro_tvm.lab.setting import Lab
+    from kokoro_tvm.recipe import COMPONENT_AXES
+    from kokoro_tvm.validate.reference import DYNAMIC, TRUTH
+
+    check_file(json_file)
+    asked = {"tokens": span(tokens, "--tokens"), "frames": span(frames, "--frames")}
+    names = chosen_components(component)
+    lab = Lab.open(bundle, root, threads, tell)
+    (reference,) = lab.references([utterance] if utterance else None)
+    truth, pytorch = lab.stock(TRUTH), lab.stock(DYNAMIC)
+    rows: list[Lengthy] = []
+    met: list[Edge] = []
+    for name in names:
+        axis = COMPONENT_AXES[name]
+        fitting = [n for n in asked[axis] if n <= lab.tvm.buckets(name)[-1]]
+        tell(f"{name}: {len(fitting)} lengths in {axis}")
+        rows += every_length(lab.tvm, truth, pytorch, reference, name, fitting, lab.recipe.gates)
+        if edges:
+            tell(f"{name}: edges of {', '.join(map(str, lab.tvm.buckets(name)))}")
+            met += bucket_edges(lab.tvm.session, reference, name)
+    report = LengthsReport(str(bundle), lab.tvm.policy, lab.recipe.gates.enforce, tuple(rows), tuple(met))
+    out = console()
+    if rows:
+        out.print(_table(rows, report.enforce), "")
+    if met:
+        out.print(_edges_table(met), "")
+    for line in report.missed or ["Every length meets its gates."]:
+        out.print(line, highlight=False, soft_wrap=True)
+    write_json(json_file, report.to_json())
+    report.require()
+
+
+def _table(rows: Sequence[Lengthy], judged: bool) -> Table:
+    """One row for each output: the worst of all lengths."""
+    headings = ("output", "lengths", "least SNR, dB", "at", "PyTorch there", "least gain, dB", "at")
+    made = grid("every length, against pt.float64 on the same inputs", "component", headings)
+    for key in dict.fromkeys((row.component, row.output) for row in rows):
+        of = [row for row in rows if (row.component, row.output) == key]
+        worst = min(of, key=lambda row: row.metrics["snr_db"])
+        least = min(of, key=lambda row: row.metrics["gain_db"])
+        failed = [row.length for row in of if row.status == "failed"]
+        shared = [row.length for row in of if row.status == "shared"]
+        told = f"[bold red]FAILED[/] at {len(failed)} lengths" if judged else f"would fail at {len(failed)}"
+        passed = f"[green]passed[/], {len(shared)} shared with PyTorch" if shared else "[green]passed[/]"
+        made.add_row(
+            key[0],
+            key[1],
+            f"{of[0].length}–{of[-1].length}, {len(of)}",
+            f"{worst.metrics['snr_db']:.1f}",
+            f"{worst.length}",
+            f"{worst.metrics['pytorch_snr_db']:.1f}",
+            f"{least.metrics['gain_db']:.1f}",
+            f"{least.length}",
+            told if failed else passed,
+        )
+    return made
+
+
+def _edges_table(edges: Sequence[Edge]) -> Table:
+    made = grid("edges of buckets", "component", ("bucket", "length", "belongs to", "what came"))
+    for edge in edges:
+        came = "refused" if edge.refused else "as that bucket" if edge.equal else "something else"
+        belongs = "none, refused" if edge.expected is None else str(edge.expected)
+        told = "[green]passed[/]" if edge.status == "passed" else "[bold red]FAILED[/]"
+        made.add_row(edge.component, str(edge.bucket), str(edge.length), belongs, came, told)
+    return made

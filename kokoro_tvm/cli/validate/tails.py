@@ -1,0 +1,74 @@
+"""kokoro-tvm validate tails: what a bundle makes of whatever stands behind the valid part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kokoro_tvm.cli._speech import BundleOption, ThreadsOption
+from kokoro_tvm.cli.validate._options import (
+    ComponentOption,
+    JsonOption,
+    RootOption,
+    UtteranceOption,
+    check_file,
+    chosen_components,
+    console,
+    grid,
+    tell,
+    write_json,
+)
+
+__all__ = ["register"]
+
+
+def register(group: typer.Typer) -> None:
+    """Adds the command `tails`."""
+    group.command("tails")(tails)
+
+
+def tails(
+    bundle: BundleOption = Path("artifacts/cpu-masked"),
+    component: ComponentOption = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="Random tails for each length.")] = 50,
+    utterance: UtteranceOption = None,
+    json_file: JsonOption = None,
+    threads: ThreadsOption = None,
+    root: RootOption = Path(),
+) -> None:
+    """Put random things behind the valid part of inputs.
+
+    Of a bundle with masked lengths, where not a bit of the outputs may change.
+    """
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.lab.lengths import TailsReport, lengths_within, tail_trials
+    from kokoro_tvm.lab.setting import Lab
+
+    check_file(json_file)
+    names = chosen_components(component)
+    lab = Lab.open(bundle, root, threads, tell)
+    if lab.bundle.length != "masked":
+        raise InputError(
+            f"{bundle} has {lab.bundle.length} lengths: that nothing behind the valid part is heard is what "
+            "masked lengths promise. Name a bundle that has them, such as artifacts/cpu-masked."
+        )
+    (reference,) = lab.references([utterance] if utterance else None)
+    trials = []
+    for name in names:
+        for bucket in lab.tvm.buckets(name):
+            tell(f"{name}-{bucket}: {count} tails")
+            for length in lengths_within(bucket):
+                trials.append(tail_trials(lab.tvm, reference, name, bucket, length, count))
+    report = TailsReport(str(bundle), lab.tvm.policy, tuple(trials))
+    made = grid("tails", "component", ("bucket", "length", "tails", "bit for bit equal", "outputs behind it"))
+    for trial in trials:
+        told = "[green]passed[/]" if trial.status == "passed" else "[bold red]FAILED[/]"
+        behind = "zeros" if trial.silent else "not zeros"
+        cells = (trial.bucket, trial.length, trial.tails, trial.equal)
+        made.add_row(trial.component, *map(str, cells), behind, told)
+    out = console()
+    out.print(made, "")
+    write_json(json_file, report.to_json())
+    report.require()

@@ -1,0 +1,152 @@
+"""The decoder by itself: fed by other regimes than its own, and at every bucket."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.validate.compare import measure
+from kokoro_tvm.validate.engine import Engine, run_component
+from kokoro_tvm.validate.gates import Verdict, judge, limits_of, number
+from kokoro_tvm.validate.metrics import magnitude_correlation, snr_db
+from kokoro_tvm.validate.reference import TRUTH, Reference
+from kokoro_tvm.validate.steps import Steps, Tail
+
+if TYPE_CHECKING:
+    from kokoro_tvm.recipe.gates import Gates
+
+__all__ = ["Crossed", "Decoded", "crossings", "decode", "measure_audio", "sweep"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """One regime's decoder, fed with what stands before the decoder in another regime."""
+
+    decoder: str
+    fed_by: str
+    like_fed: Mapping[str, float]
+    """Metrics against the audio of the regime that fed it."""
+    like_truth: Mapping[str, float] | None
+    """Metrics against pt.float64's audio; None where the regime that fed it has other durations."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        return {
+            "decoder": self.decoder,
+            "fed_by": self.fed_by,
+            "like_fed": _plain(self.like_fed),
+            "like_truth": None if self.like_truth is None else _plain(self.like_truth),
+        }
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A decoder at one bucket on a reference's inputs, against pt.float64 on the same inputs.
+
+    judged: whether its verdicts count; padding taken for speech is only looked at.
+    """
+
+    utterance: str
+    frames: int
+    regime: str
+    policy: str
+    bucket: int | None
+    """None where lengths are exact."""
+    judged: bool
+    metrics: Mapping[str, float] | None = None
+    """Those of `measure`, magnitude_correlation, pytorch_snr_db and gain_db."""
+    tail: Tail | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    reason: str = ""
+    """Why it was not run."""
+
+    @property
+    def status(self) -> str:
+        """`passed`, `failed`, or `not run`."""
+        if self.metrics is None:
+            return "not run"
+        return "failed" if any(v.status == "failed" for v in self.verdicts) else "passed"
+
+    def __str__(self) -> str:
+        return f"{self.regime} decoder{'' if self.bucket is None else f'-{self.bucket}'}, {self.utterance}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        told = {k: getattr(self, k) for k in ("utterance", "frames", "regime", "policy", "bucket", "judged")}
+        return told | {
+            "status": self.status,
+            "reason": self.reason,
+            "metrics": None if self.metrics is None else _plain(self.metrics),
+            "tail": None if self.tail is None else self.tail.to_json(),
+            "verdicts": [v.to_json() for v in self.verdicts],
+        }
+
+
+def measure_audio(value: Array, reference: Array) -> dict[str, float]:
+    """`measure`, and magnitude_correlation, of two signals (samples,)."""
+    likeness = magnitude_correlation(value, reference)
+    return measure(value, reference) | {"magnitude_correlation": likeness}
+
+
+def crossings(
+    decoders: Mapping[str, Engine],
+    found: Mapping[str, Steps],
+    crossed: Sequence[tuple[str, str]],
+    style: Array,
+    noise: Array,
+) -> Iterator[Crossed]:
+    """Every (decoder, fed by) of `crossed`: `decoders` are engines by regime, `found` the regimes' steps.
+
+    `style` (1, 128); `noise` (1, samples, 9), long enough for all.
+    """
+    truth = found[TRUTH]
+    for decoder, fed_by in crossed:
+        steps = found[fed_by]
+        inputs = {name: np.asarray(steps.values[name], np.float32) for name in ("asr", "f0", "n")}
+        given = steps.values["audio"]
+        inputs |= {"style": style, "noise": noise[:, : given.size]}
+        audio = run_component(decoders[decoder], "decoder", inputs).values["audio"].reshape(-1)
+        same_length = given.shape == truth.values["audio"].shape
+        like_truth = measure_audio(audio, truth.values["audio"]) if same_length else None
+        yield Crossed(decoder, fed_by, measure_audio(audio, given), like_truth)
+
+
+def decode(engine: Engine, reference: Reference, gates: Gates, bucket: int | None = None) -> Decoded:
+    """The decoder of an engine at one bucket; the smallest that holds the reference, unless given."""
+    frames = reference.frames
+    judged = engine.policy != "padded"
+    told = (reference.name, frames, engine.regime, engine.policy)
+    if bucket is not None and frames > bucket:
+        return Decoded(*told, bucket, judged, reason="longer than the bucket")
+    done = run_component(engine, "decoder", reference.inputs("decoder"), bucket=bucket)
+    audio, truth = done.values["audio"].reshape(-1), reference.fed_truth.audio
+    metrics = measure_audio(audio, truth)
+    metrics["pytorch_snr_db"] = theirs = snr_db(reference.fed_dynamic.audio, truth)
+    metrics["gain_db"] = 0.0 if theirs == metrics["snr_db"] else metrics["snr_db"] - theirs
+    finite = metrics["finite_fraction"]
+    verdicts = [Verdict("min_finite_fraction", finite, 1.0, finite == 1.0, "audio")]
+    verdicts += judge(metrics, limits_of(gates, "decoder"), "audio")
+    at = None if engine.policy == "exact" else done.bucket
+    return Decoded(*told, at, judged, metrics, done.tails.get("audio"), tuple(verdicts))
+
+
+def sweep(
+    engine: Engine, reference: Reference, gates: Gates, buckets: Sequence[int] | None = None
+) -> Iterator[Decoded]:
+    """`decode` at each of the buckets, the engine's own unless given; once where lengths are exact."""
+    if engine.policy == "exact":
+        yield decode(engine, reference, gates)
+        return
+    for bucket in buckets or engine.buckets("decoder"):
+        yield decode(engine, reference, gates, bucket)
+
+
+def _plain(metrics: Mapping[str, float]) -> dict[str, float | str]:
+    return {name: number(value) for name, value in metrics.items() if not math.isnan(value)}

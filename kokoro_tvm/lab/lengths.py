@@ -1,0 +1,317 @@
+"""Every length: a component at any number of tokens or frames, the edges of its buckets, and what it makes of
+whatever stands behind the valid part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.recipe.parts import COMPONENT_AXES
+from kokoro_tvm.runtime import TooLongError
+from kokoro_tvm.runtime.session import Session
+from kokoro_tvm.validate.compare import measure
+from kokoro_tvm.validate.engine import Engine, Fill, TvmEngine, run_component
+from kokoro_tvm.validate.gates import Verdict, judge, limits_of, number
+from kokoro_tvm.validate.metrics import magnitude_correlation, snr_db
+from kokoro_tvm.validate.reference import INPUTS, OUTPUTS, SAMPLES_PER_FRAME, Reference, draw_noise
+
+if TYPE_CHECKING:
+    from kokoro_tvm.recipe.gates import Gates
+
+__all__ = [
+    "Edge",
+    "LengthsReport",
+    "Lengthy",
+    "TailTrial",
+    "TailsReport",
+    "bucket_edges",
+    "every_length",
+    "inputs_at",
+    "lengths_within",
+    "random_fill",
+    "tail_trials",
+]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Lengthy:
+    """One output of one component at one length, against pt.float64 on the same inputs."""
+
+    component: str
+    length: int
+    output: str
+    metrics: Mapping[str, float]
+    """Those of `measure`, pytorch_snr_db and gain_db; of audio also magnitude_correlation. beside_pytorch_db:
+    SNR against PyTorch float32."""
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def shared(self) -> bool:
+        """Whether nine tenths of the error, in energy, are PyTorch float32's too, to the sample.
+
+        Then float64 is what differs, not the code that is measured: the excitation's first spectrum is of
+        a signal mirrored about its centre, so imaginary parts are rounding errors, and phases are pi or -pi.
+        """
+        return self.metrics["beside_pytorch_db"] >= self.metrics["pytorch_snr_db"] + 10
+
+    @property
+    def status(self) -> str:
+        """`passed`, `failed`, or `shared` where a gate is missed with an error that is PyTorch's too."""
+        if not any(v.status == "failed" for v in self.verdicts):
+            return "passed"
+        return "shared" if self.shared else "failed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        return {
+            "component": self.component,
+            "length": self.length,
+            "output": self.output,
+            "status": self.status,
+            "metrics": {name: number(value) for name, value in self.metrics.items()},
+            "verdicts": [v.to_json() for v in self.verdicts],
+        }
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A length next to a bucket's edge: where it belongs, and what the session made of it."""
+
+    component: str
+    bucket: int
+    length: int
+    expected: int | None
+    """The bucket it belongs to; None where it is to be refused."""
+    refused: bool
+    equal: bool
+    """Whether what the session gave is bit for bit what the expected bucket gives."""
+
+    @property
+    def status(self) -> str:
+        """`passed` or `failed`."""
+        met = self.refused if self.expected is None else self.equal
+        return "passed" if met else "failed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        told = ("component", "bucket", "length", "expected", "refused", "equal", "status")
+        return {name: getattr(self, name) for name in told}
+
+
+@dataclass(frozen=True)
+class TailTrial:
+    """One component at one bucket and length with different things behind the valid part of its inputs."""
+
+    component: str
+    bucket: int
+    length: int
+    tails: int
+    equal: int
+    """How many gave outputs that are bit for bit those with zeros there, over the whole bucket."""
+    silent: bool
+    """Whether the outputs are zero behind their valid part."""
+
+    @property
+    def status(self) -> str:
+        """`passed` or `failed`."""
+        return "passed" if self.equal == self.tails and self.silent else "failed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        told = ("component", "bucket", "length", "tails", "equal", "silent", "status")
+        return {name: getattr(self, name) for name in told}
+
+
+@dataclass(frozen=True)
+class LengthsReport:
+    """Every length and every edge of a bundle. `enforce`: whether its recipe's gates stop anything."""
+
+    bundle: str
+    policy: str
+    enforce: bool
+    lengths: tuple[Lengthy, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def missed(self) -> list[str]:
+        """One line for each output that misses a gate at some length, and for each edge that is wrong."""
+        failed: dict[str, list[Lengthy]] = {}
+        for row in self.lengths:
+            if row.status == "failed":
+                failed.setdefault(f"{row.component} {row.output}", []).append(row)
+        lines = []
+        for output, rows in failed.items():
+            told = "; ".join(str(v) for v in rows[0].verdicts if v.status == "failed")
+            at = ", ".join(str(row.length) for row in rows)
+            lines.append(f"{output} misses a gate at {at}: at {rows[0].length}, {told}")
+        return lines + [
+            f"{e.component} of {e.length} next to bucket {e.bucket} was to "
+            + ("be refused" if e.expected is None else f"run in bucket {e.expected}")
+            for e in self.edges
+            if e.status == "failed"
+        ]
+
+    def require(self) -> None:
+        """Raise ValidationError for a wrong edge, and for a missed gate where gates are enforced."""
+        wrong = any(edge.status == "failed" for edge in self.edges)
+        if wrong or (self.enforce and self.missed):
+            raise ValidationError(f"{self.bundle} does not hold at every length. {'. '.join(self.missed)}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        told = {"schema": 1, "bundle": self.bundle, "length": self.policy, "enforce": self.enforce}
+        return told | {
+            "missed": self.missed,
+            "lengths": [row.to_json() for row in self.lengths],
+            "edges": [edge.to_json() for edge in self.edges],
+        }
+
+
+@dataclass(frozen=True)
+class TailsReport:
+    """Every trial of a bundle."""
+
+    bundle: str
+    policy: str
+    trials: tuple[TailTrial, ...]
+
+    def require(self) -> None:
+        """Raise ValidationError, naming every trial where a tail was heard."""
+        failed = [
+            f"{t.component}-{t.bucket} of {t.length}: {t.tails - t.equal} of {t.tails} tails change it"
+            + ("" if t.silent else ", and its outputs are not zero behind the valid part")
+            for t in self.trials
+            if t.status == "failed"
+        ]
+        if failed:
+            raise ValidationError(f"{self.bundle} ({self.policy}) hears its padding: {'; '.join(failed)}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        told = {"schema": 1, "bundle": self.bundle, "length": self.policy}
+        return told | {"trials": [trial.to_json() for trial in self.trials]}
+
+
+def lengths_within(bucket: int) -> tuple[int, ...]:
+    """One, about a third of the bucket, and one less than it: where a tail is put behind."""
+    return tuple(sorted({n for n in (1, bucket // 3, bucket - 1) if 1 <= n < bucket}))
+
+
+def inputs_at(reference: Reference, component: str, length: int) -> dict[str, Array]:
+    """Inputs of a component for any length: the reference's, from the start again when they end.
+
+    Tokens keep the boundary symbol at both ends; noise is drawn anew.
+    """
+    made = dict(reference.inputs(component))
+    for name in INPUTS[component]:
+        match name:
+            case "style":
+                pass
+            case "tokens":
+                inside = made[name][0, 1:-1]
+                ids = np.zeros(length, np.int64)
+                if length > 2:
+                    ids[1:-1] = np.resize(inside, length - 2)
+                made[name] = ids[None]
+            case "noise":
+                made[name] = draw_noise(reference.seed, SAMPLES_PER_FRAME * length)[None]
+            case _:
+                whole = made[name]
+                count = length * (whole.shape[-1] // reference.length(COMPONENT_AXES[component]))
+                made[name] = np.ascontiguousarray(whole[..., np.arange(count) % whole.shape[-1]])
+    return made
+
+
+def every_length(
+    engine: Engine,
+    truth: Engine,
+    pytorch: Engine,
+    reference: Reference,
+    component: str,
+    lengths: Iterable[int],
+    gates: Gates,
+) -> Iterator[Lengthy]:
+    """One component at each length: `engine` and PyTorch float32 against the truth, on the same inputs."""
+    limits = limits_of(gates, component)
+    for length in lengths:
+        inputs = inputs_at(reference, component, length)
+        ours, exact, theirs = (run_component(e, component, inputs).values for e in (engine, truth, pytorch))
+        for name in OUTPUTS[component]:
+            metrics = measure(ours[name], exact[name])
+            metrics["pytorch_snr_db"] = other = snr_db(theirs[name], exact[name])
+            metrics["gain_db"] = 0.0 if other == metrics["snr_db"] else metrics["snr_db"] - other
+            metrics["beside_pytorch_db"] = snr_db(ours[name], theirs[name])
+            if name == "audio":
+                metrics["magnitude_correlation"] = magnitude_correlation(ours[name][0], exact[name][0])
+            finite = metrics["finite_fraction"]
+            verdicts = [Verdict("min_finite_fraction", finite, 1.0, finite == 1.0, name)]
+            yield Lengthy(component, length, name, metrics, (*verdicts, *judge(metrics, limits, name)))
+
+
+def bucket_edges(session: Session, reference: Reference, component: str) -> Iterator[Edge]:
+    """One below each bucket, the bucket itself and one above: what the session, which runs as it does for
+    speech, makes of them, and the expected bucket run by itself."""
+    engine, buckets = TvmEngine(session), session.bundle.components[component].buckets
+    for bucket in buckets:
+        for length in range(max(1, bucket - 1), bucket + 2):
+            expected = next((b for b in buckets if length <= b), None)
+            inputs = inputs_at(reference, component, length)
+            try:
+                outputs = session.run(component, length, *(inputs[name] for name in INPUTS[component]))
+            except TooLongError:
+                yield Edge(component, bucket, length, expected, True, False)
+                continue
+            given = dict(zip(OUTPUTS[component], map(np.array, outputs), strict=True))
+            alone = (
+                {} if expected is None else run_component(engine, component, inputs, bucket=expected).values
+            )
+            yield Edge(component, bucket, length, expected, False, _same(alone, given))
+
+
+def tail_trials(
+    engine: Engine, reference: Reference, component: str, bucket: int, length: int, tails: int, seed: int = 0
+) -> TailTrial:
+    """Run a component with zeros behind the valid part of its inputs, then with `tails` random things there.
+
+    Random things: normal numbers of any magnitude, infinities and NaN; of tokens any int64.
+    """
+    inputs = inputs_at(reference, component, length)
+    generator = np.random.default_rng([seed, bucket, length])
+    zeros = run_component(engine, component, inputs, bucket=bucket)
+    equal = 0
+    for _ in range(tails):
+        done = run_component(engine, component, inputs, bucket=bucket, fill=random_fill(generator))
+        equal += _same(done.values, zeros.values) and done.tails == zeros.tails
+    silent = all(tail.max_abs == 0 and tail.finite_fraction == 1 for tail in zeros.tails.values())
+    return TailTrial(component, bucket, length, tails, equal, silent)
+
+
+def random_fill(generator: np.random.Generator) -> Fill:
+    """A fill of random things; the same generator gives others each time."""
+
+    def fill(name: str, valid: Array, count: int) -> Array:
+        shape = (count, *valid.shape[1:])
+        if valid.dtype == np.int64:
+            return generator.integers(-(2**62), 2**62, shape)
+        behind = generator.standard_normal(shape, np.float32) * np.float32(10.0 ** generator.uniform(-6, 30))
+        strange = np.array([np.nan, np.inf, -np.inf, 0.0], np.float32)
+        where = generator.random(shape, np.float32) < 0.1
+        behind[where] = generator.choice(strange, int(where.sum()))
+        return behind
+
+    return fill
+
+
+def _same(first: Mapping[str, Array], second: Mapping[str, Array]) -> bool:
+    """Bit for bit."""
+    return first.keys() == second.keys() and all(
+        value.shape == second[name].shape and value.tobytes() == second[name].tobytes()
+        for name, value in first.items()
+    )

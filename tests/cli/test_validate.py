@@ -1,0 +1,121 @@
+"""kokoro-tvm validate: what is shown, what is written, how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from toys import PHONEMES
+
+from kokoro_tvm.cli import main
+
+
+@pytest.fixture
+def run(others: Path, toy_root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def call(command: str, recipe: str, *words: str) -> tuple[int, str, str]:
+        place = ["--bundle", str(others / recipe), "--root", str(toy_root)]
+        with pytest.raises(SystemExit) as ended:
+            main(["validate", *command.split(), *place, *words])
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), told.out, told.err
+
+    return call
+
+
+def test_steps_of_a_good_bundle(run, tmp_path: Path) -> None:
+    words = ["--phonemes", PHONEMES, "--voice", "am_adam", "--sweep", "none", "--no-crossed"]
+    words += ["--pairs", "pt.float64:tvm,pt.dynamic:pt.padded"]
+    words += ["--json", str(tmp_path / "steps.json"), "--save-dir", str(tmp_path / "kept")]
+    status, out, err = run("steps", "toy", *words)
+    assert status == 0, err
+    assert "tvm against pt.float64" in out
+    assert re.search(r"^audio .* passed *$", out, re.MULTILINE)
+    assert re.search(r"^source .* not available *$", out, re.MULTILINE)
+    assert "would fail: min_snr_db 90" in out  # pt.padded against pt.dynamic, which is not judged
+    assert "Every judged step meets its gate." in out
+    assert "\x1b" not in out
+    assert {p.suffix for p in (tmp_path / "kept").iterdir()} == {".safetensors", ".wav"}
+    told = json.loads((tmp_path / "steps.json").read_text(encoding="utf-8"))
+    assert told["passed"] and len(told["pairs"]) == 2
+
+
+def test_steps_that_miss_a_gate(run) -> None:
+    words = ["--phonemes", PHONEMES, "--voice", "am_adam", "--sweep", "none", "--no-crossed"]
+    status, out, err = run("steps", "toy", *words, "--pairs", "pt.float64:pt.padded", "--frames", "64")
+    assert status == 4
+    assert "FAILED min_snr_db 90" in out
+    assert "pt.float64:pt.padded: the first step that misses its gate is d_en" in err
+
+
+def test_gates_of_a_padded_bundle_only_report(run) -> None:
+    words = ["--phonemes", "həlˈO", "--voice", "am_adam", "--sweep", "none", "--no-crossed"]
+    status, out, _ = run("steps", "padded", *words, "--pairs", "pt.float64:tvm")
+    assert status == 0
+    assert "the first step that misses its gate is d_en" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "message"),
+    [
+        ("steps", ["--pairs", "tvm"], "'tvm' is no pair of regimes"),
+        ("steps", ["--sweep", "12-3"], "--sweep takes lengths such as 1-64,127, or none, not '12-3'"),
+        ("steps", ["--text", "a", "--phonemes", "a"], "either as a text or as phonemes"),
+        ("steps", ["--phonemes", "ab7", "--voice", "am_adam"], "phonemes the model does not know: 7"),
+        (
+            "steps",
+            ["--voice", "am_nobody"],
+            "asks for the voice 'am_nobody', which the checkpoint",
+        ),
+        ("steps", ["--json", "/nowhere/at/all.json"], "lies in /nowhere/at, which does not exist"),
+        ("lengths", ["--component", "vocoder"], "There is no component 'vocoder': there are bert, "),
+        ("lengths", ["--utterance", "bye"], "The recipe toy has no utterance 'bye'; it has hello"),
+        ("experiment tail", ["--frames", "none"], "tail takes at least one length"),
+        ("experiment prefix-f0n", ["--frames", "64,128"], "prefix-f0n takes one length"),
+    ],
+)
+def test_asked_in_vain(command: str, words: list[str], message: str, run) -> None:
+    status, _, err = run(command, "toy", *words)
+    assert status == 2
+    assert message in " ".join(err.split())
+
+
+def test_lengths(run, tmp_path: Path) -> None:
+    words = ["--component", "text_encoder", "--tokens", "1-3,64", "--json", str(tmp_path / "lengths.json")]
+    status, out, err = run("lengths", "toy", *words)
+    assert status == 0, err
+    assert re.search(r"^text_encoder +t_en +1–64, 4 .* passed *$", out, re.MULTILINE)
+    assert re.search(r"^text_encoder +64 +65 +none, refused +refused +passed *$", out, re.MULTILINE)
+    told = json.loads((tmp_path / "lengths.json").read_text(encoding="utf-8"))
+    assert [row["length"] for row in told["lengths"]] == [1, 2, 3, 64]
+    assert [edge["length"] for edge in told["edges"]] == [63, 64, 65]
+
+
+def test_tails(run, tmp_path: Path) -> None:
+    words = ["--component", "duration", "--count", "2", "--json", str(tmp_path / "tails.json")]
+    status, out, err = run("tails", "masked", *words)
+    assert status == 0, err
+    assert re.search(r"^duration +32 +31 +2 +2 +zeros +passed *$", out, re.MULTILINE)
+    assert len(json.loads((tmp_path / "tails.json").read_text(encoding="utf-8"))["trials"]) == 6
+
+
+@pytest.mark.parametrize("recipe", ["toy", "padded"])
+def test_tails_are_a_promise_of_masked_lengths_alone(recipe: str, run) -> None:
+    status, _, err = run("tails", recipe)
+    assert status == 2
+    assert "has padded lengths" in err or "has exact lengths" in err
+
+
+def test_experiment(run, tmp_path: Path) -> None:
+    words = ["--utterance", "hello", "--frames", "64", "--json", str(tmp_path / "a.json")]
+    status, out, err = run("experiment prefix-f0n", "toy", *words)
+    assert status == 0, err
+    assert "Is padding what makes the static F0N differ?" in out
+    assert [row["variant"] for row in json.loads((tmp_path / "a.json").read_text())["rows"]] == [
+        "padded",
+        "prefix only",
+        "masked",
+    ]

@@ -1,0 +1,45 @@
+"""A Kokoro small enough to build in seconds: its recipes, and what is done with it. See test_tiny.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.runtime import Speech, SpeechWarning
+
+REPOSITORY = Path(__file__).parents[1]
+TARGET = {"model": "toy-model", "target": {"kind": "llvm", "mcpu": "native"}}
+RECIPES = {
+    "toy": {"length": "exact", "buckets": {"tokens": [64], "frames": [130]}},
+    "masked": {"length": "masked", "buckets": {"tokens": [16, 32], "frames": [64, 72]}},
+    "padded": {"length": "padded", "buckets": {"tokens": [16], "frames": [64]}},
+}
+PHONEMES = "həlˈO wˈɜɹld."  # 15 tokens and, by these weights, about 50 frames: not the length of any bucket
+
+
+def toy_model() -> dict[str, Any]:
+    """The shipped model recipe, made small."""
+    model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
+    model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
+    model["utterances"] = [{"name": "hello", "phonemes": PHONEMES, "voice": "am_adam"}]
+    # What random weights say is nearer to noise than speech is; all other gates are asked in full.
+    for part in ("decoder", "speech"):
+        model["gates"][part]["min_magnitude_correlation"] = 0.999
+    return model
+
+
+def doit(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "doit", *words], cwd=root, capture_output=True, text=True, check=False
+    )
+
+
+def speak(bundle: Path) -> Speech:
+    with pytest.warns(SpeechWarning, match="random"):
+        return Synthesizer(bundle).from_phonemes(PHONEMES, voice="af_heart")
