@@ -19,6 +19,14 @@ from kokoro_tvm.build.units import shown_seconds
 __all__ = ["LiveView"]
 
 
+@dataclass(frozen=True)
+class _Running:
+    since: float
+    doc: str
+    log: Path | None
+    spinner: Spinner = field(default_factory=lambda: Spinner("dots", style="cyan"))
+
+
 @dataclass
 class LiveView:
     """The part of the screen that changes; asked anew for every frame, possibly by another thread.
@@ -31,14 +39,14 @@ class LiveView:
     finished: int = 0
     failed: int = 0
     _began: float = field(init=False)
-    _running: dict[str, tuple[float, Path | None, Spinner]] = field(init=False, default_factory=dict)
+    _running: dict[str, _Running] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._began = self.clock()
 
-    def start(self, stage: str, log: Path | None) -> None:
-        """The stage runs from now on, and tells what it does in this log."""
-        self._running[stage] = (self.clock(), log, Spinner("dots", style="cyan"))
+    def start(self, stage: str, doc: str, log: Path | None) -> None:
+        """The stage runs from now on; what it does, its log tells, and `doc` until it does."""
+        self._running[stage] = _Running(self.clock(), doc, log)
 
     def stop(self, stage: str) -> None:
         """The stage runs no more."""
@@ -51,9 +59,9 @@ class LiveView:
         table.add_column(no_wrap=True, overflow="ellipsis", max_width=36)
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1, style="dim")
         table.add_column(no_wrap=True, justify="right", min_width=6)
-        for stage, (since, log, spinner) in list(self._running.items()):
-            doing = Text.from_ansi((phase(log) if log else "") or "starting")
-            table.add_row(spinner, stage, doing, shown_seconds(now - since))
+        for stage, run in list(self._running.items()):
+            doing = Text.from_ansi((phase(run.log) if run.log else "") or run.doc)
+            table.add_row(run.spinner, stage, doing, shown_seconds(now - run.since))
         return Group(table, self._total(now))
 
     def _total(self, now: float) -> Table:

@@ -227,7 +227,7 @@ class LiveReporter(LineReporter):
         super().complete_run()
 
     def _show_start(self, task: Any) -> None:
-        self._view.start(task.name, _log(task))
+        self._view.start(task.name, task.doc, _log(task))
         with self._lock:
             if self._live is None:  # not before: with nothing to do there is nothing to look at
                 self._live = Live(self._view, console=self._out, refresh_per_second=8, transient=True)

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,11 +15,12 @@ from kokoro_tvm.build.child import run_child
 from kokoro_tvm.build.code import function_code
 from kokoro_tvm.build.digest import digest
 from kokoro_tvm.build.durable import make_folder
+from kokoro_tvm.build.failure import Failure, read_failure
 from kokoro_tvm.build.record import Record
 from kokoro_tvm.build.resources import NOTHING, Needs
 from kokoro_tvm.build.state import State, changes
 from kokoro_tvm.build.store import Store
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["SCHEMA", "Stage"]
 
@@ -75,6 +76,11 @@ class Stage:
         """What it wrote before it failed, when it did so last time."""
         return self.work / f"{self.function.rstrip('_')}.failed"
 
+    @property
+    def failure_path(self) -> Path:
+        """Where it stands what went wrong last time."""
+        return self.work / f"{self.function.rstrip('_')}.failure.json"
+
     def path(self, output: str) -> Path:
         return self.folder / output
 
@@ -123,6 +129,13 @@ class Stage:
             unbuilt = tuple(s.name for s in self.after if s.previous() is None)
             return State("stale" if previous else "missing", waiting=unbuilt)
         key = digest(ingredients)
+        found = self._compared(previous, key, ingredients)
+        failure = read_failure(self.failure_path) if found.kind != "current" else None
+        if failure is None or failure.key != key:
+            return found
+        return replace(found, kind="failed", failure=failure)
+
+    def _compared(self, previous: Record | None, key: str, ingredients: Mapping[str, Any]) -> State:
         stored = self.store.record(key) is not None
         if previous is None:
             return State("missing", stored=stored)
@@ -148,7 +161,13 @@ class Stage:
                 found = find(key)
                 if found is not None and self.store.restore(found, self.folder, self.name):
                     return "restored"
-            built = self._build(key, ingredients, beat)
+            try:
+                built = self._build(key, ingredients, beat)
+            except KokoroTvmError as error:
+                with suppress(BuildError):  # what is to be told is the first error
+                    Failure(key, type(error).__name__, str(error)).write(self.failure_path)
+                raise
+            self.failure_path.unlink(missing_ok=True)
             if not self.store.restore(built, self.folder, self.name):
                 raise BuildError(
                     f"{self.name}: what it wrote was damaged right away; check the disk {self.folder}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kokoro_tvm.build.failure import Failure
 from kokoro_tvm.build.store import Damage
 
 __all__ = ["Change", "State", "changes"]
@@ -24,18 +25,20 @@ class Change:
 @dataclass(frozen=True)
 class State:
     """kind: "current"; "stale" (made of something else than there is now); "missing" (never built, or an
-    output is not there); "damaged" (an output holds something else than was written).
+    output is not there); "damaged" (an output holds something else than was written); "failed" (one of
+    these, and building it from what there is now went wrong).
 
     changes: the ingredients that make it stale; damage: the outputs that are missing or damaged; waiting: the
     stages it comes after that have to be built before anyone can tell; stored: whether the store has what it
-    would be built to, so that building it only restores it.
+    would be built to, so that building it only restores it; failure: how it failed.
     """
 
-    kind: Literal["current", "stale", "missing", "damaged"]
+    kind: Literal["current", "stale", "missing", "damaged", "failed"]
     changes: tuple[Change, ...] = ()
     damage: tuple[Damage, ...] = ()
     waiting: tuple[str, ...] = ()
     stored: bool = False
+    failure: Failure | None = None
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:

@@ -127,6 +127,15 @@ class Store:
         self.verified.save()
         return tuple(bad)
 
+    def audit(self) -> Iterator[tuple[Path, str]]:
+        """Every record and every object, and what is wrong with it ("" for nothing)."""
+        for path in sorted((self.root / "records").glob("*/*.json")):
+            yield path, "" if _read(path, path.stem) else "is no record, or was changed"
+        for path in sorted((self.root / "objects").glob("*/*")):
+            intact = self.verified.is_intact(path, path.stat().st_size, path.name)
+            yield path, "" if intact else "holds something else than was written"
+        self.verified.save()
+
     # Writing
 
     @contextmanager
@@ -258,10 +267,11 @@ class Store:
             self.verified.save()
         return True
 
-    def gc(self, keep: Collection[str]) -> Collected:
+    def gc(self, keep: Collection[str], dry_run: bool = False) -> Collected:
         """Removes every record whose key is not in `keep`, every object that no kept record names, and what
-        killed builds left behind. Builds may go on meanwhile."""
-        temporaries, freed = self._sweep()
+        killed builds left behind. Builds may go on meanwhile. dry_run: only tells what it would remove."""
+        remove = _freed if dry_run else _remove
+        temporaries, freed = self._sweep(dry_run)
         records = objects = 0
         with self._alone():
             used: set[str] = set()
@@ -270,11 +280,11 @@ class Store:
                 if found is not None and found.key in keep:
                     used |= {o.sha256 for o in found.outputs}
                 else:
-                    freed += _remove(path)
+                    freed += remove(path)
                     records += 1
             for path in sorted((self.root / "objects").glob("*/*")):
                 if path.name not in used:
-                    freed += _remove(path)
+                    freed += remove(path)
                     objects += 1
             with storing(self.root):
                 self.verified.keep((self.root / "objects").glob("*/*"))
@@ -327,7 +337,7 @@ class Store:
         finally:
             lock.release()
 
-    def _sweep(self) -> tuple[int, int]:
+    def _sweep(self, dry_run: bool = False) -> tuple[int, int]:
         """Removes temporary folders that nobody works in any more; how many, and their bytes."""
         count = freed = 0
         for folder in (self.root / "work").glob("*-*"):
@@ -337,7 +347,8 @@ class Store:
             lock = FileLock(self.root / "locks" / key, thread_local=False)
             with suppress(Timeout, OSError), lock.acquire(blocking=False):
                 freed += sum(p.lstat().st_size for p in folder.rglob("*") if p.is_file())
-                shutil.rmtree(folder)
+                if not dry_run:
+                    shutil.rmtree(folder)
                 count += 1
         return count, freed
 
@@ -356,8 +367,14 @@ def _read(path: Path, key: str) -> Record | None:
 
 
 def _remove(path: Path) -> int:
-    """Removes a file; the bytes that this frees (none while it has another name)."""
+    """Removes a file; the bytes that this frees."""
+    freed = _freed(path)
     with storing(path):
-        found = path.stat()
         path.unlink()
+    return freed
+
+
+def _freed(path: Path) -> int:
+    """The bytes that removing a file frees: none while it has another name."""
+    found = path.stat()
     return found.st_size if found.st_nlink == 1 else 0

@@ -18,6 +18,7 @@ from doit.exceptions import TaskFailed
 from kokoro_tvm.build.cache import Cache
 from kokoro_tvm.build.graph import RecipeGraph
 from kokoro_tvm.build.memory import Memory, keep_learned
+from kokoro_tvm.build.project import REPORT, open_graph
 from kokoro_tvm.build.reporter import LineReporter, make_reporter
 from kokoro_tvm.build.resources import Budget
 from kokoro_tvm.build.sets import SETS, lacking, members
@@ -25,13 +26,9 @@ from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
-from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.recipe import Recipe, list_recipes
 
 __all__ = ["doit_config", "recipe_tasks"]
-
-_REPORT = "report"
-# Folders of the models', beside those of the recipes' bundles, and names of tasks.
-_TAKEN = ("checkpoint", "reference", *SETS, _REPORT)
 
 
 def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
@@ -66,7 +63,7 @@ def recipe_tasks(
     keep_learned(Memory(store.root / "learned.json", trust=not paranoid))
     for name in list_recipes(recipes):
         try:
-            graph = _graph(name, recipes, artifacts, store)
+            graph = open_graph(name, recipes, artifacts, store)
         except RecipeError as error:
             task = _broken(name, error, reporter)
             broken.append(task["basename"])
@@ -87,7 +84,7 @@ def recipe_tasks(
             "uptodate": [False],
         }
     yield from _sets([graph.recipe for graph in graphs], broken, reporter)
-    if _REPORT not in broken:  # a recipe of that name says that it is taken
+    if REPORT not in broken:  # a recipe of that name says that it is taken
         yield _pages(graphs, reporter)
 
 
@@ -100,7 +97,7 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
         reporter.conclusion.extend(f"The report is {page}; open it in a browser." for page in pages)
 
     return {
-        "basename": _REPORT,
+        "basename": REPORT,
         "doc": "write a page about every bundle that is built",
         "actions": [_Action(tell)],
         "task_dep": [g.report.name for g in built],
@@ -132,12 +129,6 @@ def _sets(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> I
 
 def _not_here(recipe: str) -> str:
     return f"{recipe}-not-here"
-
-
-def _graph(name: str, recipes: Path, artifacts: Path, store: Store) -> RecipeGraph:
-    if name in _TAKEN:
-        raise RecipeError(f"{recipes / name}.yaml: the name {name} is taken; give the recipe another one")
-    return RecipeGraph(load_recipe(name, recipes), artifacts.resolve(), recipes.resolve().parent, store)
 
 
 def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any]:

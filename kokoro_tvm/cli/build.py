@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from kokoro_tvm.build.graph import RecipeGraph
-    from kokoro_tvm.recipe import ArtifactSpec
-
-__all__ = ["find_artifact", "register", "run_tasks"]
+__all__ = ["register", "run_tasks"]
 
 
 def register(app: typer.Typer) -> None:
@@ -122,43 +118,26 @@ def _check(tasks: list[str], known: list[str]) -> None:
 
 def _task(word: str, recipe: str, root: Path) -> str:
     """The task that stands for a word of the command line."""
-    from kokoro_tvm.recipe import list_recipes
+    from kokoro_tvm.build.project import Project
 
-    recipes = list_recipes(root / "recipes")
+    project = Project(root)
+    recipes = project.recipes()
     if "/" not in word and ("." in word or word in recipes or recipe not in recipes):
         return word
     try:
-        graph, spec = find_artifact(word, recipe, root)
+        graph, spec = project.artifact(word, recipe)
     except LookupError:
         return word
     return graph.artifact.validate(spec).name
-
-
-def find_artifact(word: str, recipe: str, root: Path) -> tuple[RecipeGraph, ArtifactSpec]:
-    """The artifact called `decoder-5120` or `cpu/decoder-5120`.
-
-    Raises RecipeError; LookupError where the recipe, not named, has no such artifact.
-    """
-    from kokoro_tvm.build.graph import RecipeGraph
-    from kokoro_tvm.errors import RecipeError
-    from kokoro_tvm.recipe import load_recipe
-    from kokoro_tvm.recipe._problems import hint
-
-    name, slash, artifact = word.rpartition("/")
-    found = load_recipe(name or recipe, root / "recipes")
-    specs = {spec.id: spec for spec in found.artifacts()}
-    if artifact not in specs and slash:
-        raise RecipeError(
-            f"the recipe {found.name} has no artifact `{artifact}`{hint(artifact, list(specs))}"
-        )
-    return RecipeGraph(found, (root / "artifacts").resolve(), root.resolve()), specs[artifact]
 
 
 def _dump(word: str, recipe: str, folder: Path, jobs: int, root: Path, paranoid: bool) -> None:
     """Lowers one artifact once more, beside the build, writing the module after the import and every pass."""
     from tempfile import TemporaryDirectory
 
-    graph, spec = find_artifact(word if "/" in word else f"{recipe}/{word}", recipe, root)
+    from kokoro_tvm.build.project import Project
+
+    graph, spec = Project(root).artifact(word if "/" in word else f"{recipe}/{word}")
     lower = graph.artifact.lower(spec)
     run_tasks([stage.name for stage in lower.after], jobs, root, paranoid=paranoid)
     folder.mkdir(parents=True, exist_ok=True)

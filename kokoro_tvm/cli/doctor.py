@@ -26,9 +26,10 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(json: JsonOption = False, root: RootOption = Path()) -> None:
-    """Look at this machine: versions, compiler, linker, processor, memory, disk.
+    """Tell whether this machine is fit for a build.
 
-    What is fine, what is not, what to do. Exit status 1 where something that a build needs is wrong.
+    Versions, compiler, linker, processor, memory, disk: what is fine, what is not, what to do. Exit status 1
+    where something that a build needs is wrong.
     """
     from dataclasses import asdict
 

@@ -93,7 +93,7 @@ def probe(
 
 def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
     """The recipe's graph, and the artifacts meant: one, or all buckets of a component."""
-    from kokoro_tvm.cli.build import find_artifact
+    from kokoro_tvm.build.project import Project
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.recipe import COMPONENT_AXES
 
@@ -101,12 +101,9 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
     if not slash:
         raise InputError(f"{word!r} names no recipe: write cpu/{word}, RECIPE/COMPONENT or RECIPE/ARTIFACT.")
     if what not in COMPONENT_AXES:
-        graph, spec = find_artifact(word, name, root)
+        graph, spec = Project(root).artifact(word)
         return graph, [spec]
-    from kokoro_tvm.build.graph import RecipeGraph
-    from kokoro_tvm.recipe import load_recipe
-
-    graph = RecipeGraph(load_recipe(name, root / "recipes"), (root / "artifacts").resolve(), root.resolve())
+    graph = Project(root).graph(name)
     return graph, graph.artifact.specs(what)
 
 

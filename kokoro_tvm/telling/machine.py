@@ -20,8 +20,9 @@ from typing import Any
 from packaging.requirements import Requirement
 
 from kokoro_tvm.bench.machine import describe_machine
+from kokoro_tvm.build.cache import Cache
 from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.errors import BuildError, RecipeError
+from kokoro_tvm.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.linker import LINKER, linker_version
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 
@@ -63,7 +64,8 @@ class RecipeNeeds:
 class Facts:
     """One machine. Sizes in bytes, None where the system does not say; a problem is None where there is none.
 
-    checkpoints: model -> whether its weights were fetched; downloaders: program -> whether it is installed.
+    cache: the shared one and what may be done with it, "" for none; checkpoints: model -> whether its weights
+    were fetched; npm: whether it is installed.
     """
 
     python: str
@@ -82,6 +84,8 @@ class Facts:
     artifacts: Path
     artifacts_problem: str | None
     disk: int
+    cache: str
+    cache_problem: str | None
     checkpoints: Mapping[str, bool]
     npm: bool
 
@@ -93,6 +97,7 @@ def gather(root: Path) -> Facts:
     compiler, compiler_problem, needs = _compiler(recipes)
     linker, linker_problem = _linker()
     artifacts = root / "artifacts"
+    cache, cache_problem = _cache()
     return Facts(
         python=platform.python_version(),
         wanted_python=wanted_python,
@@ -110,6 +115,8 @@ def gather(root: Path) -> Facts:
         artifacts=artifacts,
         artifacts_problem=_write_problem(artifacts),
         disk=shutil.disk_usage(_existing(artifacts)).free,
+        cache=cache,
+        cache_problem=cache_problem,
         checkpoints={
             r.model: (artifacts / "checkpoint" / r.model / "weights.safetensors").is_file() for r in recipes
         },
@@ -225,6 +232,19 @@ def _write_problem(folder: Path) -> str | None:
     except OSError as error:
         return str(error)
     return None
+
+
+def _cache() -> tuple[str, str | None]:
+    """The shared cache that the environment names, and why it is of no use."""
+    warnings: list[str] = []
+    try:
+        cache = Cache.from_environment(warnings.append)
+    except InputError as error:
+        return "", str(error)
+    if cache is None:
+        return "", None
+    cache.record("0" * 64, ())  # which it cannot have: it only has to answer
+    return f"{cache.url}, {cache.mode}", next(iter(warnings), None)
 
 
 def _existing(folder: Path) -> Path:

@@ -39,21 +39,21 @@ def shown(view: LiveView, width: int = 80) -> list[str]:
 
 def test_running_stages_and_how_far_it_is(view: LiveView, clock: Clock, tmp_path: Path) -> None:
     log = tmp_path / "compile.log"
-    view.start("cpu.compile.decoder-5120", log)
+    view.start("cpu.compile.decoder-5120", "compile it", log)
     clock.now += 65
     log.write_text("lowered; generating code\n", encoding="utf-8")
-    view.start("kokoro-82m.reference", tmp_path / "reference.log")
+    view.start("kokoro-82m.reference", "run the stock model", tmp_path / "reference.log")
     view.finished, view.failed = 12, 1
     clock.now += 9
     assert shown(view) == [
         "cpu.compile.decoder-5120 lowered; generating code                   1 min 14 s",
-        "kokoro-82m.reference     starting                                        9.0 s",
+        "kokoro-82m.reference     run the stock model                             9.0 s",
         "━━━━━━━━               13 of 31 stages, 1 failed, 1 min 14 s",
     ]
 
 
 def test_what_has_ended_is_gone(view: LiveView) -> None:
-    view.start("cpu.machine", None)
+    view.start("cpu.machine", "resolve it", None)
     view.stop("cpu.machine")
     view.stop("cpu.machine")  # a stage that never started may fail
     assert len(shown(view)) == 1
@@ -62,7 +62,7 @@ def test_what_has_ended_is_gone(view: LiveView) -> None:
 def test_a_narrow_terminal_and_long_words(view: LiveView, tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("word " * 100 + "\x1b[31m[bold]", encoding="utf-8")
-    view.start("portable-x86-64-v4.compile.text_encoder-512", log)
+    view.start("portable-x86-64-v4.compile.text_encoder-512", "compile it", log)
     for width in (30, 40, 80):
         assert len(shown(view, width)) == 2
 

@@ -141,6 +141,34 @@ def test_a_failure_publishes_nothing_and_leaves_what_was_there(first: Stage, fun
     assert len(list(first.store.records())) == 1
 
 
+def test_a_failure_is_told_until_it_is_made_of_something_else(first: Stage) -> None:
+    failing = replace(first, arguments=lambda out: {"message": "It missed."}, function="refuse")
+    with pytest.raises(ValidationError):
+        failing.run()
+    found = failing.state()
+    assert (found.kind, found.stored) == ("failed", False)
+    assert found.failure is not None
+    assert (found.failure.key, found.failure.error) == (failing.key(), "ValidationError")
+    assert found.failure.message.startswith("cpu.first: It missed. Its log is ")
+    assert replace(failing, ingredients=lambda: {"word": "two"}).state().kind == "missing"
+    failing.failure_path.write_text('{"key": "a"', encoding="utf-8")
+    assert failing.state().kind == "missing"
+
+
+def test_success_ends_a_failure(first: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch, pytest.raises(BuildError):
+        patch.setattr(Stage, "call", lambda self, *told: _raise(BuildError("It broke.")))
+        first.run()
+    assert first.state().kind == "failed"
+    first.run()
+    assert first.state().kind == "current"
+    assert not first.failure_path.exists()
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
 def test_what_a_failed_run_wrote_can_be_looked_at(first: Stage) -> None:
     failing = replace(
         first,

@@ -168,7 +168,10 @@ def test_gc_keeps_what_is_asked_for(store: Store, tmp_path: Path) -> None:
     one, two = publish(store, "one", a="A", b="B"), publish(store, "two", b="B", c="CC")
     (store.root / "work" / f"{'b' * 64}-left").mkdir()
     (store.root / "work" / f"{'b' * 64}-left" / "x").write_text("12345")
+    assert store.gc({two.key}, dry_run=True) == store.gc({two.key}, dry_run=True), "nothing is removed"
+    told = store.gc({two.key}, dry_run=True)
     collected = store.gc({two.key})
+    assert collected == told
     assert (collected.records, collected.objects, collected.temporaries) == (1, 1, 1)
     assert collected.bytes == len(one.to_bytes()) + 1 + 5
     assert store.record(one.key) is None
@@ -176,6 +179,19 @@ def test_gc_keeps_what_is_asked_for(store: Store, tmp_path: Path) -> None:
     assert store.gc({two.key}).records == 0
     known = Store(store.root).verified._known
     assert len(known) == 2, "of what is gone, nothing is remembered"
+
+
+def test_an_audit_reads_everything(store: Store) -> None:
+    record = publish(store, "one", a="A", b="B")
+    assert [told for _, told in store.audit()] == ["", "", ""]
+    held = store.object(record.outputs[0].sha256)
+    damage(held, b"X")
+    kept = next((store.root / "records").glob("*/*.json"))
+    damage(kept, kept.read_bytes().replace(b"1.25", b"1.26"))
+    assert {path: told for path, told in store.audit() if told} == {
+        kept: "is no record, or was changed",
+        held: "holds something else than was written",
+    }
 
 
 def test_what_someone_works_in_is_not_cleared_away(store: Store, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ GOOD = Facts(
     artifacts=Path("artifacts"),
     artifacts_problem=None,
     disk=65_000_000_000,
+    cache="",
+    cache_problem=None,
     checkpoints={"kokoro-82m": True},
     npm=True,
 )

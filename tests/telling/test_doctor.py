@@ -53,6 +53,8 @@ BAD = made(
     memory=1_900_000_000,
     artifacts_problem="[Errno 30] Read-only file system",
     disk=120_000_000,
+    cache="http://cache.example, read-only",
+    cache_problem="the cache http://cache.example cannot be read: it did not answer",
     checkpoints={"kokoro-82m": False},
     npm=False,
 )
@@ -86,6 +88,9 @@ def test_a_good_machine_has_nothing_wrong() -> None:
         ({"memory": None}, "memory", "note"),
         ({"artifacts_problem": "[Errno 13] Permission denied"}, "artifacts", "wrong"),
         ({"disk": doctor.BUILD_DISK - 1}, "disk", "wrong"),
+        ({"cache": "s3://mine, read-write"}, "cache", "fine"),
+        ({"cache": "s3://mine, read-write", "cache_problem": "no answer"}, "cache", "note"),
+        ({"cache_problem": "KOKORO_TVM_CACHE_MODE is 'x'"}, "cache", "wrong"),
         ({"checkpoints": {"kokoro-82m": False}}, "model kokoro-82m", "note"),
     ],
 )

@@ -115,6 +115,23 @@ def test_memory(tmp_path: Path) -> None:
     assert machine._available_memory(meminfo) == 12345 * 1024
 
 
+def test_a_shared_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KOKORO_TVM_CACHE_MODE", raising=False)
+    monkeypatch.delenv("KOKORO_TVM_CACHE", raising=False)
+    assert machine._cache() == ("", None)
+    monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path))
+    assert machine._cache() == (f"{tmp_path}, read-write", None)
+    monkeypatch.setenv("KOKORO_TVM_CACHE", "http://127.0.0.1:9/cache")  # where nobody listens
+    told, problem = machine._cache()
+    assert told == "http://127.0.0.1:9/cache, read-only"
+    assert problem is not None
+    assert "http://127.0.0.1:9/cache" in problem
+    monkeypatch.setenv("KOKORO_TVM_CACHE_MODE", "sometimes")
+    assert (
+        machine._cache()[1] == "KOKORO_TVM_CACHE_MODE is 'sometimes'; it can be read-only, read-write, off."
+    )
+
+
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc, where nothing can be written")
 def test_a_folder_that_cannot_be_written() -> None:
     told = machine._write_problem(Path("/proc/1/artifacts"))

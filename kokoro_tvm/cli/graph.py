@@ -1,0 +1,49 @@
+"""kokoro-tvm graph: the tasks of a recipe as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from kokoro_tvm.cli._output import RootOption
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `graph`."""
+    app.command("graph")(graph)
+
+
+def graph(
+    recipe: Annotated[str, typer.Argument(help="Whose tasks.")] = "cpu",
+    form: Annotated[
+        Literal["mermaid", "dot", "svg"], typer.Option("--format", help="What to draw it in.")
+    ] = "mermaid",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Where to.", show_default="standard output"),
+    ] = None,
+    root: RootOption = Path(),
+) -> None:
+    """Draw the tasks of a recipe, in the colours of their states."""
+    from kokoro_tvm.build.project import Project
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.telling.drawing import Node, draw
+
+    nodes = []
+    for stage in Project.open(root).graph(recipe).stages():
+        _, title, *artifact = stage.name.split(".")
+        after = tuple(s.name for s in stage.after)
+        nodes.append(Node(stage.name, title, ".".join(artifact), stage.state().kind, after))
+    picture = draw(nodes, form)
+    if output is None:
+        typer.echo(picture, nl=False)
+        return
+    try:
+        output.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{output} cannot be written: {error.strerror}. Name another file.") from error
+    typer.echo(f"{output}: {len(nodes)} tasks")
