@@ -17,9 +17,9 @@ def write(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-def tally(path: str, text: str, ran: str) -> None:
+def tally(path: str, text: str, ran: str, seconds: float) -> None:
     """Takes its time, and leaves a line of its own in `ran`."""
-    time.sleep(0.5)
+    time.sleep(seconds)
     with Path(ran).open("a", encoding="utf-8") as file:
         file.write(f"{text}\n")
     Path(path).write_text(text, encoding="utf-8")

@@ -18,16 +18,14 @@ from kokoro_tvm.build.resources import Budget
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
 
-NAMES = ("first", "second", "third")
+NAMES = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def main(folder: Path, ran: Path, *words: str) -> int:
     stage._STAGES, stage._COMPILER = "fakes", ("fakes",)
     setattr(stage, "function_code", lambda module, name: ("code", []))  # noqa: B010
-    store, made, reporter = Store(folder / ".store"), [], LineReporter()
+    made, reporter = stages(folder, ran), LineReporter()
     budget = Budget.of_machine()
-    for name in NAMES:
-        made.append(_stage(store, folder, name, tuple(made[:1]), ran))
     config = tasks.doit_config(reporter) | {"default_tasks": None}
     loader = ModuleTaskLoader(
         {"DOIT_CONFIG": config, "task_all": lambda: (tasks._task(s, reporter, budget) for s in made)}
@@ -35,9 +33,20 @@ def main(folder: Path, ran: Path, *words: str) -> int:
     return int(DoitMain(loader, config_filenames=()).run(["run", *words]))
 
 
-def _stage(store: Store, folder: Path, name: str, after: tuple[Stage, ...], ran: Path) -> Stage:
+def stages(folder: Path, ran: Path, seconds: float = 0.5) -> list[Stage]:
+    """One, and others after it, which take so long each."""
+    store = Store(folder / ".store")
+    made: list[Stage] = []
+    for name in NAMES:
+        made.append(_stage(store, folder, name, tuple(made[:1]), ran, seconds))
+    return made
+
+
+def _stage(
+    store: Store, folder: Path, name: str, after: tuple[Stage, ...], ran: Path, seconds: float
+) -> Stage:
     def arguments(out: Path) -> dict[str, Any]:
-        return {"path": str(out / name), "text": name, "ran": str(ran)}
+        return {"path": str(out / name), "text": name, "ran": str(ran), "seconds": seconds}
 
     return Stage(
         name=f"cpu.{name}",
