@@ -7,8 +7,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from lowering import lowered_program, program
+import torch
+from lowering import lowered_program, program, small_program
+from torch.export import ExportedProgram
 
+from kokoro_tvm import ops
 from kokoro_tvm.compile import generate
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.target import Machine, resolve
@@ -25,12 +28,30 @@ def of_recipe(name: str) -> Machine:
     return resolve(target.mcpu, target.mtriple, target.mattr, recipe.precision)
 
 
-@cache
-def assembly(machine: Machine) -> str:
-    """AT&T or ARM assembly of a toy component."""
-    module = lowered_program(program(COMPONENT), COMPONENT, machine=machine).module
+def generated(exported: ExportedProgram, component: str, machine: Machine) -> str:
+    """AT&T or ARM assembly of a program."""
+    module = lowered_program(exported, component, machine=machine).module
     (library,) = generate(module, machine).mod.imports
     return str(library.inspect_source("asm"))
+
+
+@cache
+def assembly(machine: Machine) -> str:
+    """That of a toy component."""
+    return generated(program(COMPONENT), COMPONENT, machine)
+
+
+def convolutions(precision: str) -> str:
+    """That of a filtered convolution and a transposed one which tolerate rounding, for a CPU that can."""
+
+    def forward(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        x = ops.conv1d(x, weights["widening"])
+        x = ops.conv1d(x, weights["filtered"], padding=1, tolerant=True)
+        return ops.conv_transpose1d(x, weights["upsampling"], stride=2, tolerant=True)
+
+    weights = {"widening": (64, 4), "filtered": (64, 64, 3), "upsampling": (64, 64, 4)}
+    machine = resolve("x86-64-v4", "x86_64-linux-gnu", ("+avx512bf16",), precision)
+    return generated(small_program(forward, weights), "small", machine)
 
 
 def count(pattern: str, text: str) -> int:
@@ -55,3 +76,19 @@ def test_arm_multiplies_four_lanes(mcpu: str) -> None:
     text = assembly(resolve(mcpu, "aarch64-linux-gnu", ()))
     assert count(r"\bfmla\s+v\d+\.4s", text) > 100
     assert count(r"\bz\d+\.s\b", text) == 0, "no scalable vectors"
+
+
+def test_bfloat16_multiplies_pairs() -> None:
+    """Every multiply-add of the two convolutions that tolerate it, from registers; 24 sums are a tile."""
+    text = convolutions("bfloat16")
+    products = re.findall(r"\bvdpbf16ps\s.*", text)
+    assert len(products) >= 2 * 24
+    assert all("%zmm" in line for line in products)
+    assert count(r"\bvcvtne2ps2bf16\b.*%zmm", text) > 0, "operands are rounded by the CPU"
+
+
+def test_float32_rounds_nothing() -> None:
+    """Although the CPU could."""
+    text = convolutions("float32")
+    assert count(rf"{FMA}.*%zmm", text) >= 2 * 24
+    assert count("bf16", text) == 0

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 import tvm_ffi
-from ops.support import Attributes, Tensors, prepared
+from ops.support import NATIVE, Attributes, Tensors, prepared
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.runtime.tvm_runtime import use_threads
+from kokoro_tvm.target import Machine
 
 Kernel = Callable[..., None]
 
@@ -34,9 +35,10 @@ def kernel(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Kerne
         *,
         flops: int,
         moments: bool = False,
+        machine: Machine = NATIVE,
     ) -> None:
         """flops: multiplications and additions of the definition, whatever the kernel makes of it."""
-        function, arrays, results = prepared(operation, tensors, attributes, moments=moments)
+        function, arrays, results = prepared(operation, tensors, attributes, moments=moments, machine=machine)
         arguments = [tvm_ffi.from_dlpack(array) for array in (*arrays, *results)]
         use_threads(choose_threads(None))
         benchmark(function, *arguments)

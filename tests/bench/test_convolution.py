@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from ops.support import random
+from ops.support import BFLOAT16, NATIVE, needs_bfloat16, random
+
+from kokoro_tvm.target import Machine
 
 from .conftest import Kernel
 from .sizes import FIRST, FRAMES, SECOND, TOKENS
@@ -11,9 +13,18 @@ LAYERS = [
 ]
 
 
-@pytest.mark.parametrize("tolerant", [True, False], ids=["filtered", "direct"])
+@pytest.mark.parametrize(
+    ("machine", "tolerant"),
+    [
+        pytest.param(NATIVE, True, id="filtered"),
+        pytest.param(NATIVE, False, id="direct"),
+        pytest.param(BFLOAT16, True, id="bfloat16", marks=needs_bfloat16),
+    ],
+)
 @pytest.mark.parametrize(("channels", "taps", "dilation"), LAYERS)
-def test_generator(channels: int, taps: int, dilation: int, tolerant: bool, kernel: Kernel) -> None:
+def test_generator(
+    channels: int, taps: int, dilation: int, machine: Machine, tolerant: bool, kernel: Kernel
+) -> None:
     """Behind AdaIN and Snake, leaving the moments of its result behind."""
     steps = SECOND if channels == 128 else FIRST
     tensors = {
@@ -24,7 +35,7 @@ def test_generator(channels: int, taps: int, dilation: int, tolerant: bool, kern
         "alpha": random(channels, seed=5).abs() + 0.1,
     }
     attributes = {"padding": dilation * (taps - 1) // 2, "dilation": dilation, "tolerant": tolerant}
-    kernel("conv1d", tensors, attributes, flops=2 * steps * channels**2 * taps, moments=True)
+    kernel("conv1d", tensors, attributes, flops=2 * steps * channels**2 * taps, moments=True, machine=machine)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from ops.support import random
+from ops.support import BFLOAT16, NATIVE, needs_bfloat16, random
+
+from kokoro_tvm.target import Machine
 
 from .conftest import Kernel
 from .sizes import FIRST, FRAMES, HALF_FRAMES
@@ -14,7 +16,12 @@ from .sizes import FIRST, FRAMES, HALF_FRAMES
         pytest.param(256, 6, True, FIRST, id="second"),
     ],
 )
-def test_transposed_convolution(inputs: int, stride: int, lead: bool, steps: int, kernel: Kernel) -> None:
+@pytest.mark.parametrize(
+    "machine", [NATIVE, pytest.param(BFLOAT16, marks=needs_bfloat16)], ids=["float32", "bfloat16"]
+)
+def test_transposed_convolution(
+    inputs: int, stride: int, lead: bool, steps: int, machine: Machine, kernel: Kernel
+) -> None:
     outputs = inputs // 2
     tensors = {
         "x": random(1, steps, inputs),
@@ -23,7 +30,8 @@ def test_transposed_convolution(inputs: int, stride: int, lead: bool, steps: int
         "residual": random(1, steps * stride + lead, outputs, seed=4),
     }
     flops = 4 * steps * stride * inputs * outputs
-    kernel("conv_transpose1d", tensors, {"stride": stride, "slope": 0.1, "lead": lead}, flops=flops)
+    attributes = {"stride": stride, "slope": 0.1, "lead": lead, "tolerant": True}
+    kernel("conv_transpose1d", tensors, attributes, flops=flops, machine=machine)
 
 
 @pytest.mark.parametrize(("channels", "steps"), [(1090, FRAMES), (512, FRAMES)])

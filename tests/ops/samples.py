@@ -80,7 +80,7 @@ def conv1d(
     )
 
 
-def conv_transpose1d(inputs: int, outputs: int, stride: int, lead: bool) -> Use:
+def conv_transpose1d(inputs: int, outputs: int, stride: int, lead: bool, tolerant: bool = False) -> Use:
     return Use(
         lambda steps: {
             "x": random(1, steps, inputs),
@@ -88,7 +88,7 @@ def conv_transpose1d(inputs: int, outputs: int, stride: int, lead: bool) -> Use:
             "bias": random(outputs, seed=3),
             "residual": random(1, stride * steps + lead, outputs, seed=4),
         },
-        {"stride": stride, "slope": 0.1, "lead": lead},
+        {"stride": stride, "slope": 0.1, "lead": lead, "tolerant": tolerant},
     )
 
 

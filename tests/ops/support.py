@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import kokoro_tvm.ops  # noqa: F401  (registers the operations)
+from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops._semantic import Call, SemanticOp, registry
 from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runtime.threads import usable_cores
@@ -32,10 +33,18 @@ MACHINES: dict[str, Machine] = {"native": NATIVE}
 if "avx2" in NATIVE.required:
     MACHINES["avx2"] = resolve("x86-64-v3", None, ())
 ARM = resolve("generic", "aarch64-linux-gnu", ())
+# As the native one, with operands rounded to bfloat16; None where the CPU cannot multiply them.
+BFLOAT16: Machine | None
+try:
+    BFLOAT16 = resolve("native", None, (), "bfloat16")
+    _LACKS = ""
+except BuildError as error:
+    BFLOAT16, _LACKS = None, str(error)
 
 THREADS = max(2, usable_cores())  # TVM's own choice is half as many as there are cores
 
 machines = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES.keys())
+needs_bfloat16 = pytest.mark.skipif(BFLOAT16 is None, reason=_LACKS)
 
 # The axis whose extent an artifact of policy `exact` knows only at run time; y is the result.
 AXES: dict[str, dict[str, int]] = {

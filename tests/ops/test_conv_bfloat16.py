@@ -1,0 +1,176 @@
+"""Convolutions of operands rounded to bfloat16, against the reference of operands rounded likewise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from kokoro_tvm import ops
+from kokoro_tvm.ops._activation import activate
+
+from .samples import Use, assert_moments, conv1d, conv_transpose1d
+from .support import (
+    BFLOAT16,
+    NATIVE,
+    Tensors,
+    check_masked,
+    every_length,
+    needs_bfloat16,
+    reference,
+    run,
+    run_with_moments,
+)
+
+pytestmark = needs_bfloat16
+
+# Of the generator's kinds, and what stays plain convolution: one tap, strides, taps farther apart than a tile
+# holds.
+FILTERED = {
+    "3 taps": conv1d(32, 32, 3, stride=1, dilation=1, padding=1, tolerant=True),
+    "3 taps, 5 apart": conv1d(64, 21, 3, stride=1, dilation=5, padding=5, tolerant=True),
+    "5 taps, no padding": conv1d(32, 32, 5, stride=1, dilation=1, padding=0, tolerant=True),
+    "7 taps, 3 apart": conv1d(64, 64, 7, stride=1, dilation=3, padding=9, tolerant=True),
+    "11 taps, 5 apart": conv1d(32, 32, 11, stride=1, dilation=5, padding=25, tolerant=True),
+}
+PLAIN = {
+    "one tap": conv1d(64, 39, 1, stride=1, dilation=1, padding=0, tolerant=True),
+    "far": conv1d(32, 64, 3, stride=1, dilation=7, padding=7, tolerant=True),
+    "strided": conv1d(32, 39, 12, stride=6, dilation=1, padding=3, tolerant=True),
+    "first upsampling": conv_transpose1d(64, 39, 10, lead=False, tolerant=True),
+    "last upsampling": conv_transpose1d(32, 32, 6, lead=True, tolerant=True),
+}
+LAYERS = FILTERED | PLAIN
+
+# Products of bfloat16 are exact in float32, so that only sums are left to differ. An activation that float32
+# rounds the other way moves one operand by 2**-8 of itself, one of dozens in a sum. Minimal filtering rounds
+# transformed operands, not those that the reference gets: 4e-3 to 7e-3 in the root mean square, and the
+# largest error of thousands is three times that.
+SUMS, MOVED, TRANSFORMED = 2e-6, 1e-3, 3e-2
+
+
+def operation(layer: Use) -> str:
+    return "conv_transpose1d" if "lead" in layer.attributes else "conv1d"
+
+
+def bfloat16(values: Tensor) -> Tensor:
+    """The nearest, in the dtype they came in."""
+    return values.float().bfloat16().to(values.dtype)
+
+
+def of_rounded(layer: Use, tensors: Tensors) -> np.ndarray:
+    """What the reference makes in float64 of the activated input and the weight, each rounded to bfloat16."""
+    slope = layer.attributes.get("slope", 1.0)
+    x, weight = tensors["x"], tensors["weight"]
+    assert x is not None
+    assert weight is not None
+    norm, alpha = (t.double() if (t := tensors.get(name)) is not None else None for name in ("norm", "alpha"))
+    activated = activate(x.double(), norm, alpha, slope)
+    rounded = {**tensors, "x": bfloat16(activated), "weight": bfloat16(weight)}
+    rounded |= {name: None for name in ("norm", "alpha") if name in tensors}
+    return reference(operation(layer), rounded, layer.attributes | {"slope": 1.0})
+
+
+def without(layer: Use, *absent: str) -> Use:
+    """The same with fewer arguments."""
+    return replace(layer, tensors=lambda steps: layer.tensors(steps) | dict.fromkeys(absent))
+
+
+def check(layer: Use, steps: int, tolerance: float) -> None:
+    tensors = layer.tensors(steps)
+    got = run(operation(layer), tensors, layer.attributes, machine=BFLOAT16)
+    want = of_rounded(layer, tensors)
+    assert got.shape == want.shape
+    # However well they cancel, terms are of the order of one.
+    error = np.abs(got - want).max() / max(np.abs(want).max(), 1.0)
+    assert error <= tolerance, f"{steps} steps: relative error {error:.2e}, allowed {tolerance:.0e}"
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_length(name: str) -> None:
+    tolerance = TRANSFORMED if name in FILTERED else MOVED
+    every_length(lambda steps: check(LAYERS[name], steps, tolerance), 700, LAYERS[name].shortest)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_convolution_rounds_operands_and_nothing_else(name: str) -> None:
+    plain = without(PLAIN[name], *{"norm", "alpha"} & set(PLAIN[name].tensors(1)))
+    plain = replace(plain, attributes=plain.attributes | {"slope": 1.0})
+    for steps in (plain.shortest, 31, 700):
+        check(plain, steps, SUMS)
+
+
+_PAIRED, _OUTPUTS = st.sampled_from([32, 64, 96]), st.integers(1, 70) | st.sampled_from([32, 64])
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.builds(
+        conv1d,
+        _PAIRED,
+        _OUTPUTS,
+        st.integers(1, 12),
+        stride=st.just(1),
+        dilation=st.sampled_from([1, 2, 3, 5, 7]),
+        padding=st.integers(0, 30),
+        tolerant=st.just(True),
+    )
+    | st.builds(
+        conv_transpose1d, _PAIRED, _OUTPUTS, st.sampled_from([2, 4, 6, 10]), st.booleans(), st.just(True)
+    ),
+    st.sets(st.sampled_from(["bias", "norm", "alpha", "residual"])),
+)
+@example(FILTERED["7 taps, 3 apart"], {"norm", "alpha", "residual", "bias"})
+def test_random_layers_at_every_short_length(layer: Use, absent: set[str]) -> None:
+    layer = without(layer, *absent & set(layer.tensors(layer.shortest)))
+    for steps in range(layer.shortest, max(70, layer.shortest) + 1):
+        check(layer, steps, TRANSFORMED)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_masked(name: str) -> None:
+    layer = LAYERS[name]
+    for length in (layer.shortest, 33, 199, 200):
+        check_masked(operation(layer), layer.tensors(200), layer.attributes, length=length, machine=BFLOAT16)
+
+
+@pytest.mark.parametrize("name", ["far", "3 taps", "7 taps, 3 apart", "11 taps, 5 apart"])
+def test_moments_are_those_of_what_was_written(name: str) -> None:
+    layer = LAYERS[name]
+
+    def holds(steps: int) -> None:
+        arguments = "conv1d", layer.tensors(steps), layer.attributes
+        y, moments = run_with_moments(*arguments, machine=BFLOAT16)
+        assert y.tobytes() == run(*arguments, machine=BFLOAT16).tobytes()
+        assert_moments(moments, ops.moments(torch.from_numpy(y).double()).numpy())
+
+    every_length(holds, 1300)
+
+
+@pytest.mark.parametrize(
+    ("taps", "dilation", "limit"), [(1, 1, 2.5e-3), (3, 7, 2.5e-3), (3, 1, 5e-3), (7, 3, 7e-3), (11, 5, 7e-3)]
+)
+def test_what_rounding_costs(taps: int, dilation: int, limit: float) -> None:
+    """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the unrounded results."""
+    padding = dilation * (taps - 1) // 2
+    layer = conv1d(128, 128, taps, stride=1, dilation=dilation, padding=padding, tolerant=True)
+    arguments = "conv1d", layer.tensors(1000), layer.attributes
+    want = reference(*arguments)
+    error = run(*arguments, machine=BFLOAT16) - want
+    assert limit / 3 <= np.sqrt(np.mean(error**2) / np.mean(want**2)) <= limit
+
+
+@pytest.mark.parametrize(
+    ("inputs", "tolerant"),
+    [(32, False), (48, True)],
+    ids=["intolerant", "channels that are not pairs of vectors"],
+)
+def test_others_are_float32_to_the_last_bit(inputs: int, tolerant: bool) -> None:
+    layer = conv1d(inputs, 32, 7, stride=1, dilation=1, padding=3, tolerant=tolerant)
+    arguments = "conv1d", layer.tensors(300), layer.attributes
+    assert run(*arguments, machine=BFLOAT16).tobytes() == run(*arguments, machine=NATIVE).tobytes()
