@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -167,8 +166,3 @@ def _parameters(
             )
         )
     return result
-
-
-def save_module(module: Any, path: Path) -> None:
-    """Writes a module as JSON."""
-    path.write_text(tvm.ir.save_json(module))

@@ -115,12 +115,3 @@ def test_tvm_takes_the_target() -> None:
     taken = tvm_target(resolve("haswell", X86, ("+f16c",)))
     assert isinstance(taken, tvm.target.Target)
     assert (str(taken.attrs["mcpu"]), list(taken.attrs["mattr"])) == ("haswell", ["+f16c"])
-
-
-@pytest.mark.parametrize(
-    ("features", "channels", "vectors"),
-    [(Features(16, 32), 8, 2), (Features(8, 16), 4, 3), (Features(4, 32), 8, 2)],
-)
-def test_a_tile_leaves_registers_for_operands(features: Features, channels: int, vectors: int) -> None:
-    assert (features.tile_channels, features.tile_vectors) == (channels, vectors)
-    assert channels * vectors + vectors < features.registers

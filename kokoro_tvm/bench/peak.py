@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tvm
 from numpy.typing import NDArray
-from tvm.script.ir_builder import tirx as T
 
 from kokoro_tvm.bench.serve import serve
+from kokoro_tvm.ops._dot import bfloat16_instructions, dot_pairs
 from kokoro_tvm.ops._kernel import Kernel, const
 from kokoro_tvm.runtime.tvm_runtime import use_threads
 from kokoro_tvm.target import Machine, resolve, tvm_target
@@ -30,32 +30,18 @@ _TURNS = 5
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """One kind of multiply-add: operands (bits and dtype), FLOPs a lane, the expression, LLVM IR it calls."""
+    """One kind of multiply-add: operands (bits and dtype), FLOPs a lane, the expression, what it needs."""
 
     operands: NDArray[Any]
     flops: int
     step: Callable[[Any, Any, Any], Any]
-    llvm: str = ""
+    instructions: Callable[[], AbstractContextManager[Any]] = nullcontext
 
 
 # sum * 0.5 + 1: sums stay small.
 _FLOAT32 = _Arithmetic(np.array([0.5, 1], np.float32), 2, lambda total, a, b: total * a + b)
-# sum + 0.5 * 0.5 + 0.5 * 0.5, four FLOPs. Pairs of bfloat16 are int32 to TVM, which prints bfloat16 as float.
-_BFLOAT16 = _Arithmetic(
-    np.full(2, 0x3F003F00, np.int32),
-    4,
-    lambda total, a, b: tvm.tirx.call_pure_extern("float32x16", "bench_dot", total, a, b),
-    """
-declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
-define <16 x float> @bench_dot(<16 x float> %sum, <16 x i32> %a, <16 x i32> %b) alwaysinline {
-  %x = bitcast <16 x i32> %a to <32 x bfloat>
-  %y = bitcast <16 x i32> %b to <32 x bfloat>
-  %s = call <16 x float>
-    @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float> %sum, <32 x bfloat> %x, <32 x bfloat> %y)
-  ret <16 x float> %s
-}
-""",
-)
+# sum + 0.5 * 0.5 + 0.5 * 0.5, four FLOPs.
+_BFLOAT16 = _Arithmetic(np.full(2, 0x3F003F00, np.int32), 4, dot_pairs, bfloat16_instructions)
 
 
 class Meter:
@@ -105,8 +91,7 @@ def _function(lanes: int, count: int, kind: _Arithmetic) -> Any:
         rounds = k.param("rounds", (1,), "int64")
         operands = k.param("operands", (2,), str(kind.operands.dtype))
         out = k.param("sums", ("threads", lanes))
-        imported = T.attr(const(0, "int32"), "pragma_import_llvm", kind.llvm) if kind.llvm else nullcontext()
-        with imported, k.parallel(out.shape[0]) as thread:
+        with kind.instructions(), k.parallel(out.shape[0]) as thread:
             a, b = (k.let(k.splat(k.load(operands, i), lanes)) for i in (0, 1))
             sums = [k.registers(lanes) for _ in range(count)]
             for i, each in enumerate(sums):

@@ -108,7 +108,7 @@ def emit(
     # Where time alone gives too few tasks, tasks share out the column blocks besides.
     parts = minimum(_TASKS // maximum(blocks, const(1, "int64")) + 1, const(plan.column_blocks, "int64"))
     split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))
-    with bfloat16_instructions(k) if plan.bfloat16 else nullcontext(), k.parallel(blocks * split) as task:
+    with bfloat16_instructions() if plan.bfloat16 else nullcontext(), k.parallel(blocks * split) as task:
         block = k.opaque(task // split)
         part = k.opaque(task - block * split)
         first_tile = k.opaque(block * tiles // blocks)

@@ -12,8 +12,6 @@ from typing import Any
 import tvm
 from tvm.script.ir_builder import tirx as T
 
-from kokoro_tvm.ops._kernel import Kernel
-
 __all__ = ["bfloat16_instructions", "dot_pairs", "round_pairs"]
 
 _LLVM = """
@@ -34,9 +32,8 @@ define <16 x i32> @kokoro_round_pairs(<16 x float> %first, <16 x float> %second)
 """
 
 
-def bfloat16_instructions(k: Kernel) -> AbstractContextManager[Any]:
+def bfloat16_instructions() -> AbstractContextManager[Any]:
     """Makes the two functions below known to the code within."""
-    del k
     return T.attr(0, "pragma_import_llvm", _LLVM)
 
 

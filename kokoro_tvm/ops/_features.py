@@ -15,13 +15,3 @@ class Features:
     lanes: int
     registers: int
     bfloat16: bool = False
-
-    @property
-    def tile_channels(self) -> int:
-        """Output channels a convolution tile keeps in registers."""
-        return 8 if self.registers >= 32 else 4
-
-    @property
-    def tile_vectors(self) -> int:
-        """Vectors of time steps a convolution tile keeps in registers: most that leave room for operands."""
-        return 2 if self.registers >= 32 else 3

@@ -76,16 +76,24 @@ def random(*shape: int, seed: int = 1) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def run(
+def run(operation: str, tensors: Tensors, attributes: Attributes | None = None, **how: Any) -> np.ndarray:
+    """What the kernel makes of the tensors (None: absent); `how` is what `results` takes besides."""
+    (result,) = results(operation, tensors, attributes, **how)
+    return result
+
+
+def results(
     operation: str,
     tensors: Tensors,
     attributes: Attributes | None = None,
     *,
     dynamic: bool = True,
     machine: Machine = NATIVE,
+    moments: bool = False,
     guard: str = "end",
-) -> np.ndarray:
-    """What the kernel makes of the tensors (None: absent): float32, NaN where it wrote nothing.
+) -> list[np.ndarray]:
+    """The result, and its moments where the kernel is to leave them behind: float32, NaN where it wrote
+    nothing.
 
     dynamic: the extents along AXES are known only at run time; kernels are kept by everything else in the
     shapes.
@@ -93,22 +101,13 @@ def run(
     leaves its arguments crashes, and pytest's fault handler names the test. Arguments are aligned to one
     element only.
     """
-    (result,) = _results(operation, tensors, attributes, dynamic, machine, guard)
-    return result
-
-
-def run_with_moments(
-    operation: str,
-    tensors: Tensors,
-    attributes: Attributes | None = None,
-    *,
-    dynamic: bool = True,
-    machine: Machine = NATIVE,
-    guard: str = "end",
-) -> tuple[np.ndarray, np.ndarray]:
-    """What a kernel gives that is to leave the moments of its result behind: (result, moments)."""
-    result, left = _results(operation, tensors, attributes, dynamic, machine, guard, moments=True)
-    return result, left
+    function, arrays, written = prepared(
+        operation, tensors, attributes, dynamic=dynamic, machine=machine, moments=moments
+    )
+    guarded = [_guarded(array, guard) for array in (*arrays, *written)]
+    use_threads(THREADS)
+    function(*map(tvm_ffi.from_dlpack, guarded))
+    return [array.copy() for array in guarded[len(arrays) :]]
 
 
 def prepared(
@@ -132,24 +131,6 @@ def prepared(
     function, packings = _kernel(operation, shapes, told, result, machine, left)
     arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in given.items()]
     return function, arrays, [np.full(shape, np.nan, np.float32) for shape in extents]
-
-
-def _results(
-    operation: str,
-    tensors: Tensors,
-    attributes: Attributes | None,
-    dynamic: bool,
-    machine: Machine,
-    guard: str,
-    moments: bool = False,
-) -> list[np.ndarray]:
-    function, arrays, results = prepared(
-        operation, tensors, attributes, dynamic=dynamic, machine=machine, moments=moments
-    )
-    guarded = [_guarded(array, guard) for array in (*arrays, *results)]
-    use_threads(THREADS)
-    function(*map(tvm_ffi.from_dlpack, guarded))
-    return [array.copy() for array in guarded[len(arrays) :]]
 
 
 def reference(operation: str, tensors: Tensors, attributes: Attributes | None = None) -> np.ndarray:
@@ -334,12 +315,11 @@ def _differences(got: np.ndarray, want: np.ndarray) -> str:
     return f"{len(differing)} of {got.size} values differ, first at {at}: {got[at]!r} instead of {want[at]!r}"
 
 
-def every_length(holds: Callable[[int], None], most: int, shortest: int = 1) -> None:
-    """`holds(steps)` for the lengths up to 70 one by one, where vectors, tiles and blocks of some width end,
-    and for random ones."""
-    ends = {96, 128, 192, 256, 384, 512, 640, 1024, 1280}
-    edges = {end + d for end in ends for d in (-1, 0, 1)}
-    for steps in (*range(shortest, min(most, 70) + 1), *sorted(e for e in edges if shortest <= e <= most)):
+def random_lengths(
+    holds: Callable[[int], None], most: int, shortest: int = 1, also: Sequence[int] = ()
+) -> None:
+    """`holds(steps)` for the shortest and the longest length, for those named and for random ones."""
+    for steps in dict.fromkeys((shortest, *also, most)):
         holds(steps)
 
     @settings(max_examples=20, deadline=None)
@@ -348,3 +328,12 @@ def every_length(holds: Callable[[int], None], most: int, shortest: int = 1) -> 
         holds(steps)
 
     random_ones()
+
+
+def every_length(holds: Callable[[int], None], most: int, shortest: int = 1) -> None:
+    """The same with the lengths up to 70 one by one, and with those where vectors, tiles and blocks of some
+    width end."""
+    ends = (96, 128, 192, 256, 384, 512, 640, 1024, 1280)
+    edges = [end + d for end in ends for d in (-1, 0, 1)]
+    also = [steps for steps in (*range(1, 71), *edges) if shortest <= steps <= most]
+    random_lengths(holds, most, shortest, also)

@@ -3,13 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm import ops
 from kokoro_tvm.target import Machine
 
-from .support import assert_near, check, machines, random, reference, run
+from .support import assert_near, check, machines, random, random_lengths, reference, run
 
 CHANNELS = 21
 
@@ -45,13 +43,6 @@ def apply(coefficients: np.ndarray, x: torch.Tensor) -> np.ndarray:
 
 @machines
 def test_every_length(machine: Machine) -> None:
-    @settings(max_examples=25, deadline=None)
-    @given(st.integers(2, 3000))
-    @example(2)
-    @example(256)
-    @example(257)
-    @example(1024)
-    @example(1025)
     def holds(steps: int) -> None:
         x = steps_of(steps)
         got, want = both(x, machine)
@@ -59,7 +50,7 @@ def test_every_length(machine: Machine) -> None:
         assert np.abs(normalised - truth).max() <= 1e-6 * np.abs(truth).max()
         assert np.abs(got[1] - want[1]).max() <= 1e-6 * np.abs(want[1]).max()
 
-    holds()
+    random_lengths(holds, 3000, 2, also=(256, 257, 1024, 1025))
 
 
 @machines
@@ -113,11 +104,6 @@ def test_masked(machine: Machine) -> None:
     """The moments of a valid part give, to the last bit, the coefficients of that part alone."""
     x = steps_of(1500)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 1500))
-    @example(1)
-    @example(1024)
-    @example(1500)
     def holds(length: int) -> None:
         want = run("adain_coefficients", tensors(x[:, :length].contiguous(), machine), machine=machine)
         filled = x.clone()
@@ -128,7 +114,7 @@ def test_masked(machine: Machine) -> None:
         got = run("adain_coefficients", given_tensors, dynamic=False, machine=machine)
         assert got.tobytes() == want.tobytes()
 
-    holds()
+    random_lengths(holds, 1500, also=(1024,))
 
 
 def test_eps() -> None:

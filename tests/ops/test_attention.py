@@ -3,12 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check, check_masked, machines, random
+from .support import check, check_masked, machines, random, random_lengths
 
 HEADS, SIZE = 3, 21
 
@@ -24,16 +22,10 @@ def tensors(steps: int, sharpness: float = 1.0) -> dict[str, torch.Tensor | None
 
 @machines
 def test_every_length(machine: Machine) -> None:
-    @settings(max_examples=30, deadline=None)
-    @given(st.integers(1, 512))
-    @example(1)
-    @example(8)
-    @example(9)
-    @example(512)
     def holds(steps: int) -> None:
         check("attention", tensors(steps), {"heads": HEADS}, machine=machine)
 
-    holds()
+    random_lengths(holds, 512, also=(8, 9))
 
 
 @machines
@@ -68,16 +60,10 @@ def test_heads(heads: int, machine: Machine) -> None:
 def test_masked(machine: Machine) -> None:
     given_tensors = tensors(130)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 130))
-    @example(1)
-    @example(128)
-    @example(129)
-    @example(130)
     def holds(length: int) -> None:
         check_masked("attention", given_tensors, {"heads": HEADS}, length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 130, also=(128, 129))
 
 
 def test_static_shape() -> None:

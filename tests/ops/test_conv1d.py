@@ -5,12 +5,20 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import MACHINES, check, check_masked, compiled_for, every_length, machines, random, run
+from .support import (
+    MACHINES,
+    check,
+    check_masked,
+    compiled_for,
+    every_length,
+    machines,
+    random,
+    random_lengths,
+    run,
+)
 
 # inputs, outputs, taps, stride, padding, dilation: as Kokoro has them, with odd channel counts where it
 # matters.
@@ -88,15 +96,10 @@ def test_masked(name: str, machine: Machine) -> None:
     extras, more = EXTRAS["all"]
     given_tensors = tensors(shape, extras, 300)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(shortest(shape), 300))
-    @example(shortest(shape))
-    @example(299)
-    @example(300)
     def holds(length: int) -> None:
         check_masked("conv1d", given_tensors, attributes(shape, more), length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 300, shortest(shape), also=(299,))
 
 
 @pytest.mark.parametrize("steps", [1, 33, 513])

@@ -7,8 +7,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
@@ -21,6 +19,7 @@ from .support import (
     filtered,
     machines,
     random,
+    random_lengths,
     reference,
     run,
 )
@@ -86,15 +85,10 @@ def test_every_length(name: str, inputs: int, outputs: int, machine: Machine) ->
 def test_masked(name: str, machine: Machine) -> None:
     given_tensors = tensors(name, 400)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(shortest(name), 400))
-    @example(shortest(name))
-    @example(399)
-    @example(400)
     def holds(length: int) -> None:
         check_masked("conv1d", given_tensors, attributes(name), length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 400, shortest(name), also=(399,))
 
 
 @machines

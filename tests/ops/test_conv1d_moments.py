@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm import ops
 from kokoro_tvm.ops._semantic import Call, registry
 from kokoro_tvm.target import Machine
 
 from .samples import assert_moments, combined
-from .support import every_length, machines, random, run, run_with_moments
+from .support import every_length, machines, random, random_lengths, results, run
 
 # taps, dilation, tolerant: direct and by minimal filtering.
 LAYERS = {
@@ -55,7 +53,7 @@ def test_every_length(name: str, machine: Machine) -> None:
 
     def holds(steps: int) -> None:
         arguments = tensors(name, steps, 64), attributes(name)
-        y, moments = run_with_moments("conv1d", *arguments, machine=machine)
+        y, moments = results("conv1d", *arguments, machine=machine, moments=True)
         assert y.tobytes() == run("conv1d", *arguments, machine=machine).tobytes()
         assert_moments(moments, taken(y))
 
@@ -67,7 +65,9 @@ def test_every_length(name: str, machine: Machine) -> None:
 @pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
 @pytest.mark.parametrize("steps", [12_001, 30_000])
 def test_many_blocks(steps: int, name: str, outputs: int, machine: Machine) -> None:
-    y, moments = run_with_moments("conv1d", tensors(name, steps, outputs), attributes(name), machine=machine)
+    y, moments = results(
+        "conv1d", tensors(name, steps, outputs), attributes(name), machine=machine, moments=True
+    )
     assert_moments(moments, taken(y))
 
 
@@ -76,7 +76,7 @@ def test_many_blocks(steps: int, name: str, outputs: int, machine: Machine) -> N
 def test_large_means(name: str, machine: Machine) -> None:
     """The sums are of differences, so a mean of a thousand spreads costs nothing."""
     made = tensors(name, 5000, 32, mean=1000.0)
-    y, moments = run_with_moments("conv1d", made, attributes(name), machine=machine)
+    y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
     assert_moments(moments, taken(y))
 
 
@@ -87,26 +87,23 @@ def test_masked(name: str, machine: Machine) -> None:
     slots that the valid part leaves are marked as empty."""
     made = tensors(name, 1000, 32)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 1000))
-    @example(1)
-    @example(999)
-    @example(1000)
     def holds(length: int) -> None:
         cut = {n: t[:, :length].contiguous() if n in ("x", "residual") else t for n, t in made.items()}  # type: ignore[index]
-        want, want_moments = run_with_moments("conv1d", cut, attributes(name), machine=machine)
+        want, want_moments = results("conv1d", cut, attributes(name), machine=machine, moments=True)
         for fill in (np.nan, -1e30):
             filled = {n: t.clone() for n, t in made.items() if t is not None}
             for part in ("x", "residual"):
                 filled[part][:, length:] = fill
             filled["length"] = torch.tensor([length])
-            y, moments = run_with_moments("conv1d", filled, attributes(name), dynamic=False, machine=machine)
+            y, moments = results(
+                "conv1d", filled, attributes(name), dynamic=False, machine=machine, moments=True
+            )
             assert y[:, :length].tobytes() == want.tobytes()
             used = want_moments[:, 3, 0] > 0
             assert moments[: len(want_moments)][used].tobytes() == want_moments[used].tobytes()
             assert (combined(moments)[0] == length).all()
 
-    holds()
+    random_lengths(holds, 1000, also=(999,))
 
 
 @machines

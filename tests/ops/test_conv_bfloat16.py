@@ -23,8 +23,8 @@ from .support import (
     every_length,
     needs_bfloat16,
     reference,
+    results,
     run,
-    run_with_moments,
 )
 
 pytestmark = needs_bfloat16
@@ -145,7 +145,7 @@ def test_moments_are_those_of_what_was_written(name: str) -> None:
 
     def holds(steps: int) -> None:
         arguments = "conv1d", layer.tensors(steps), layer.attributes
-        y, moments = run_with_moments(*arguments, machine=BFLOAT16)
+        y, moments = results(*arguments, moments=True, machine=BFLOAT16)
         assert y.tobytes() == run(*arguments, machine=BFLOAT16).tobytes()
         assert_moments(moments, ops.moments(torch.from_numpy(y).double()).numpy())
 

@@ -5,12 +5,20 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import MACHINES, check, check_masked, compiled_for, every_length, machines, random, run
+from .support import (
+    MACHINES,
+    check,
+    check_masked,
+    compiled_for,
+    every_length,
+    machines,
+    random,
+    random_lengths,
+    run,
+)
 
 # inputs, outputs, stride, lead: Kokoro's two upsamplings, a stride of two, odd channel counts and round ones.
 SHAPES = {
@@ -59,15 +67,10 @@ def test_every_optional_argument(extras: tuple[str, ...], machine: Machine) -> N
 def test_masked(name: str, machine: Machine) -> None:
     given_tensors = tensors(name, 300)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 300))
-    @example(1)
-    @example(257)
-    @example(300)
     def holds(length: int) -> None:
         check_masked("conv_transpose1d", given_tensors, attributes(name), length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 300, also=(257,))
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -2,22 +2,18 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check, machines, random, run
+from .support import check, machines, random, random_lengths, run
 
 
 @machines
 def test_every_length(machine: Machine) -> None:
-    @settings(max_examples=30, deadline=None)
-    @given(st.integers(1, 700))
     def holds(steps: int) -> None:
         check("gelu", {"x": random(1, steps, 21) * 3}, machine=machine, tolerance=5e-7)
 
-    holds()
+    random_lengths(holds, 700)
 
 
 @machines

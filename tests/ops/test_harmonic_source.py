@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check, check_masked, machines, random, reference, run
+from .support import check, check_masked, machines, random, random_lengths, reference, run
 
 LEVELS = {"amplitude": 0.1, "noise_std": 0.003, "voiced_threshold": 10.0}
 
@@ -46,16 +44,10 @@ def silent(f0: torch.Tensor, upsample: int) -> dict[str, torch.Tensor | None]:
 
 @machines
 def test_every_length(machine: Machine) -> None:
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 200))
-    @example(1)
-    @example(2)
-    @example(8)
-    @example(9)
     def holds(steps: int) -> None:
         check("harmonic_source", tensors(steps), attributes(), machine=machine, tolerance=5e-7)
 
-    holds()
+    random_lengths(holds, 200, also=(2, 8, 9))
 
 
 @machines
@@ -69,15 +61,10 @@ def test_other_factors_and_harmonics(upsample: int, harmonics: int, machine: Mac
 def test_masked(machine: Machine) -> None:
     given_tensors = tensors(40)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 40))
-    @example(1)
-    @example(9)
-    @example(40)
     def holds(length: int) -> None:
         check_masked("harmonic_source", given_tensors, attributes(), length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 40, also=(9,))
 
 
 @machines

@@ -3,12 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check, check_masked, machines, random, run
+from .support import check, check_masked, machines, random, random_lengths, run
 
 SIZES = {"n_fft": 20, "hop": 5}
 BINS = 11
@@ -16,16 +14,10 @@ BINS = 11
 
 @machines
 def test_every_length(machine: Machine) -> None:
-    @settings(max_examples=25, deadline=None)
-    @given(st.integers(2, 1500))
-    @example(2)
-    @example(3)
-    @example(257)
-    @example(258)
     def holds(frames: int) -> None:
         check("istft", {"x": random(1, frames, 2 * BINS)}, SIZES, machine=machine)
 
-    holds()
+    random_lengths(holds, 1500, 2, also=(3, 257, 258))
 
 
 @machines
@@ -41,15 +33,10 @@ def test_magnitudes_over_many_decades_and_large_phases(machine: Machine) -> None
 def test_masked(machine: Machine) -> None:
     tensors = {"x": random(1, 301, 2 * BINS)}
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(2, 301))
-    @example(2)
-    @example(257)
-    @example(301)
     def holds(length: int) -> None:
         check_masked("istft", tensors, SIZES, length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 301, 2, also=(257,))
 
 
 def test_edges_are_divided_by_their_own_window() -> None:

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check, check_masked, machines, random, run
+from .support import check, check_masked, machines, random, random_lengths, run
 
 CHANNELS = 21
 
@@ -23,13 +21,10 @@ def tensors(steps: int, mean: float = 0.0, spread: float = 1.0) -> dict[str, tor
 @machines
 @pytest.mark.parametrize("slope", [1.0, 0.2])
 def test_every_length(slope: float, machine: Machine) -> None:
-    @settings(max_examples=25, deadline=None)
-    @given(st.integers(1, 700))
-    @example(1)
     def holds(steps: int) -> None:
         check("layer_norm", tensors(steps), {"eps": 1e-5, "slope": slope}, machine=machine)
 
-    holds()
+    random_lengths(holds, 700)
 
 
 @machines
@@ -44,16 +39,12 @@ def test_large_means_and_tiny_spreads(mean: float, spread: float, limit: float, 
 def test_masked(machine: Machine) -> None:
     given_tensors = tensors(130)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 130))
-    @example(1)
-    @example(130)
     def holds(length: int) -> None:
         check_masked(
             "layer_norm", given_tensors, {"eps": 1e-12, "slope": 0.2}, length=length, machine=machine
         )
 
-    holds()
+    random_lengths(holds, 130)
 
 
 def test_static_shape() -> None:

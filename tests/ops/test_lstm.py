@@ -5,12 +5,10 @@ import re
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check, check_masked, machines, prim_func, random, run
+from .support import check, check_masked, machines, prim_func, random, random_lengths, run
 
 
 def tensors(hidden: int, steps: int) -> dict[str, torch.Tensor | None]:
@@ -33,15 +31,10 @@ def test_hidden_sizes(hidden: int, machine: Machine) -> None:
 
 @machines
 def test_every_length(machine: Machine) -> None:
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 300))
-    @example(1)
-    @example(16)
-    @example(17)
     def holds(steps: int) -> None:
         check("lstm", tensors(32, steps), machine=machine)
 
-    holds()
+    random_lengths(holds, 300, also=(16, 17))
 
 
 @machines
@@ -57,15 +50,10 @@ def test_saturated_gates(machine: Machine) -> None:
 def test_masked(machine: Machine) -> None:
     given_tensors = tensors(32, 70)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 70))
-    @example(1)
-    @example(16)
-    @example(70)
     def holds(length: int) -> None:
         check_masked("lstm", given_tensors, length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 70, also=(16,))
 
 
 def test_backward_starts_at_the_last_valid_step() -> None:

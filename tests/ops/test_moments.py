@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm import ops
@@ -11,7 +11,7 @@ from kokoro_tvm.ops.moments import FEWEST_STEPS, slots
 from kokoro_tvm.target import Machine
 
 from .samples import assert_moments, combined
-from .support import check_masked, every_length, machines, random, reference, run
+from .support import check_masked, every_length, machines, random, random_lengths, reference, run
 
 CHANNELS = 21
 
@@ -71,19 +71,13 @@ def test_masked(machine: Machine) -> None:
     """To the last bit, and the slots that the valid part leaves are marked as empty."""
     x = random(1, 1500, CHANNELS)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 1500))
-    @example(1)
-    @example(256)
-    @example(257)
-    @example(1500)
     def holds(length: int) -> None:
         check_masked("moments", {"x": x}, length=length, machine=machine)
         masked = {"x": x, "length": torch.tensor([length])}
         steps, _, _ = combined(run("moments", masked, dynamic=False, machine=machine))
         assert (steps == length).all()
 
-    holds()
+    random_lengths(holds, 1500, also=(256, 257))
 
 
 def test_static_shape() -> None:

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check_masked, machines, random, reference, run
+from .support import check_masked, machines, random, random_lengths, reference, run
 
 
 def tensors(steps: int, channels: int = 21) -> dict[str, torch.Tensor | None]:
@@ -20,29 +18,22 @@ def tensors(steps: int, channels: int = 21) -> dict[str, torch.Tensor | None]:
 
 @machines
 def test_every_length_is_rounded_once(machine: Machine) -> None:
-    @settings(max_examples=25, deadline=None)
-    @given(st.integers(1, 700))
-    @example(1)
     def holds(steps: int) -> None:
         got = run("project", tensors(steps), machine=machine)
         want = reference("project", tensors(steps))
         assert (np.abs(got - want) <= 0.5001 * np.spacing(np.abs(got))).all()
 
-    holds()
+    random_lengths(holds, 700)
 
 
 @machines
 def test_masked(machine: Machine) -> None:
     given_tensors = tensors(130)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 130))
-    @example(1)
-    @example(130)
     def holds(length: int) -> None:
         check_masked("project", given_tensors, length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 130)
 
 
 def test_static_shape() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check_masked, machines, random, reference, run
+from .support import check_masked, machines, random, random_lengths, reference, run
 
 SIZES = {"n_fft": 20, "hop": 5}
 BINS = 11
@@ -28,17 +28,11 @@ def assert_same_points(got: np.ndarray, want: np.ndarray, tolerance: float = 5e-
 
 @machines
 def test_every_length(machine: Machine) -> None:
-    @settings(max_examples=30, deadline=None)
-    @given(st.integers(11, 3000))
-    @example(11)
-    @example(15)
-    @example(1279)
-    @example(1280)
     def holds(samples: int) -> None:
         tensors = {"x": random(1, samples)}
         assert_same_points(run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES))
 
-    holds()
+    random_lengths(holds, 3000, 11, also=(15, 1279, 1280))
 
 
 @machines

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.target import Machine
 
-from .support import check, check_masked, machines, random, run
+from .support import check, check_masked, machines, random, random_lengths, run
 
 CHANNELS = 21
 
@@ -24,27 +22,20 @@ def tensors(steps: int, norm: bool = True) -> dict[str, torch.Tensor | None]:
 @machines
 @pytest.mark.parametrize("norm", [True, False])
 def test_every_length(norm: bool, machine: Machine) -> None:
-    @settings(max_examples=25, deadline=None)
-    @given(st.integers(1, 700))
-    @example(1)
     def holds(steps: int) -> None:
         check("upsample_pool", tensors(steps, norm), {"slope": 0.2}, machine=machine)
 
-    holds()
+    random_lengths(holds, 700)
 
 
 @machines
 def test_masked(machine: Machine) -> None:
     given_tensors = tensors(130)
 
-    @settings(max_examples=20, deadline=None)
-    @given(st.integers(1, 130))
-    @example(1)
-    @example(130)
     def holds(length: int) -> None:
         check_masked("upsample_pool", given_tensors, {"slope": 0.2}, length=length, machine=machine)
 
-    holds()
+    random_lengths(holds, 130)
 
 
 def test_static_shape() -> None:
