@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from kokoro_tvm import Synthesizer
+from kokoro_tvm.lab.corpus import check_bundle
+from kokoro_tvm.validate.corpus import corpus
 from kokoro_tvm.validate.metrics import magnitude_correlation
 from kokoro_tvm.validate.reference import Reference, load_reference
 
@@ -62,3 +64,10 @@ def test_given_noise_is_what_the_seed_draws(built: Path, short: Reference) -> No
 
 def test_a_second_build_has_nothing_to_do(built: Path) -> None:
     assert "Nothing to do" in _doit()
+
+
+def test_says_the_corpus_as_it_always_did(built: Path) -> None:
+    """One utterance in four of every length and language, against what float64 said on another machine."""
+    check = check_bundle(Synthesizer(built), [u.name for u in corpus()[::4]])
+    assert check.passed, check.lines()
+    assert not check.not_run

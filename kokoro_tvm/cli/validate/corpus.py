@@ -1,0 +1,63 @@
+"""kokoro-tvm validate corpus: the regression corpus against what the stock model once made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
+from kokoro_tvm.cli.validate._options import JsonOption, RootOption, check_file, tell, write_json
+
+__all__ = ["register"]
+
+
+def register(group: typer.Typer) -> None:
+    """Adds the command `corpus`."""
+    group.command("corpus")(corpus)
+
+
+def corpus(
+    bundle: BundleOption = BUNDLE,
+    utterance: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--utterance", metavar="NAME", help="Only this one; may be repeated.", show_default="all 60"
+        ),
+    ] = None,
+    stock: Annotated[
+        bool, typer.Option("--stock", help="Check the stock model in float64 in place of the bundle.")
+    ] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Make corpus.json again from the stock model in float64.")
+    ] = False,
+    json_file: JsonOption = None,
+    threads: ThreadsOption = None,
+    root: RootOption = Path(),
+) -> None:
+    """Hold a bundle, or the stock model, against the frame counts and spectral fingerprints of the corpus.
+
+    A bundle needs nothing but itself for that: no checkpoint, no PyTorch run.
+    """
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.lab.corpus import check_bundle, check_stock, update_corpus
+    from kokoro_tvm.lab.setting import Lab
+    from kokoro_tvm.runtime import Synthesizer
+
+    check_file(json_file)
+    if update and (utterance or json_file):
+        raise InputError(
+            "--update makes the expectations of all 60 utterances: leave --utterance and --json out."
+        )
+    if update:
+        typer.echo(f"{update_corpus(Lab.open(bundle, root, threads, tell))}")
+        return
+    if stock:
+        check = check_stock(Lab.open(bundle, root, threads, tell), utterance or [])
+    else:
+        check = check_bundle(Synthesizer(bundle, threads), utterance or [], tell)
+    for line in check.lines():
+        typer.echo(line)
+    write_json(json_file, check.to_json())
+    check.require()
