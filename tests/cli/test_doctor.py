@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from telling.facts import GOOD, made
 
 from kokoro_tvm.cli import main
 from kokoro_tvm.telling import machine
 from kokoro_tvm.telling.machine import Facts
-from tests.telling.facts import GOOD, made
 
 
 def run(monkeypatch: pytest.MonkeyPatch, facts: Facts, *words: str) -> int:

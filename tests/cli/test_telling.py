@@ -8,10 +8,10 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from telling.built import build, built_project, edit, make_project
 
 from kokoro_tvm.build.project import Project
 from kokoro_tvm.cli import main
-from tests.telling.built import build, built_project, edit, make_project
 
 GOLDEN = Path(__file__).parents[1] / "telling" / "golden"
 

@@ -13,7 +13,7 @@ from kokoro_tvm.cli.doctor import table
 from kokoro_tvm.telling import doctor
 from kokoro_tvm.telling.doctor import examine
 from kokoro_tvm.telling.machine import Facts, Pin, RecipeNeeds
-from tests.telling.facts import GOOD, made
+from telling.facts import GOOD, made
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -11,7 +11,7 @@ from kokoro_tvm.build import artifact_stages
 from kokoro_tvm.build.failure import Failure
 from kokoro_tvm.build.project import Project
 from kokoro_tvm.telling.explain import explain, lines, to_json
-from tests.telling.built import build, built_project, edit, make_project
+from telling.built import build, built_project, edit, make_project
 
 GOLDEN = Path(__file__).parent / "golden"
 

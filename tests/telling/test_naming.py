@@ -10,7 +10,7 @@ from kokoro_tvm.build.project import Project
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.state import Change
 from kokoro_tvm.telling.naming import Cause, cause
-from tests.telling.built import built_project
+from telling.built import built_project
 
 A, B = "a" * 64, "b" * 64
 

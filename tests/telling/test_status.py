@@ -10,7 +10,7 @@ import pytest
 from kokoro_tvm.build.failure import Failure
 from kokoro_tvm.build.project import Project
 from kokoro_tvm.telling.status import Row, status
-from tests.telling.built import build, built_project, edit, make_project, report
+from telling.built import build, built_project, edit, make_project, report
 
 MISSED = "short: audio: snr_db 12, min_snr_db 30"
 
