@@ -166,8 +166,8 @@ def test_gc(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
         edit(
             project,
             "kokoro-82m",
-            f"decoder: {{min_snr_db: {30 + number},",
-            f"decoder: {{min_snr_db: {31 + number},",
+            f"decoder: {{min_snr_db: {50 + number},",
+            f"decoder: {{min_snr_db: {51 + number},",
         )
         build(project)
     assert len(project.store.history("cpu.validate.decoder-5120")) == 4
