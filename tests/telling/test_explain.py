@@ -50,7 +50,7 @@ def test_a_field_of_the_recipe(project: Project) -> None:
 
 def test_a_gate_of_the_model(project: Project) -> None:
     """That of the decoder; no other artifact is touched."""
-    edit(project, "kokoro-82m", "decoder: {min_snr_db: 30,", "decoder: {min_snr_db: 40,")
+    edit(project, "kokoro-82m", "decoder: {min_snr_db: 50,", "decoder: {min_snr_db: 60,")
     assert told(project, "cpu") == golden("gate")
     assert "is current" in told(project, "cpu/bert-512")
 
@@ -99,7 +99,7 @@ def test_damaged_and_missing(project: Project) -> None:
 
 
 def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
-    edit(project, "kokoro-82m", "decoder: {min_snr_db: 30,", "decoder: {min_snr_db: 40,")
+    edit(project, "kokoro-82m", "decoder: {min_snr_db: 50,", "decoder: {min_snr_db: 60,")
     stage = project.find("cpu/decoder-5120").stages[0]
     message = "cpu.validate.decoder-5120: decoder-5120 was built but did not pass: short: audio: snr_db 12."
     Failure(stage.key(), "ValidationError", message).write(stage.failure_path)

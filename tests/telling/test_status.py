@@ -65,7 +65,7 @@ def test_a_state_is_that_of_the_gravest_stage(project: Project) -> None:
 
 
 def test_gates(project: Project) -> None:
-    edit(project, "kokoro-82m", "decoder: {min_snr_db: 30,", "decoder: {min_snr_db: 20,")
+    edit(project, "kokoro-82m", "decoder: {min_snr_db: 50,", "decoder: {min_snr_db: 20,")
     assert rows(project)["cpu/decoder-5120"].gates == "passed, before"
     told = report("decoder", MISSED, "sentence: audio: snr_db 13, min_snr_db 30", enforce=False)
     build(project, contents={"cpu.validate.decoder-5120:validation.json": told})
@@ -81,7 +81,7 @@ def test_a_report_that_is_none(project: Project) -> None:
 
 
 def test_a_gate_that_stopped_the_build(project: Project) -> None:
-    edit(project, "kokoro-82m", "decoder: {min_snr_db: 30,", "decoder: {min_snr_db: 40,")
+    edit(project, "kokoro-82m", "decoder: {min_snr_db: 50,", "decoder: {min_snr_db: 60,")
     stage = project.find("cpu/decoder-5120").stages[0]
     Failure(stage.key(), "ValidationError", "It missed.").write(stage.failure_path)
     stage.failed_path.mkdir()
@@ -90,5 +90,5 @@ def test_a_gate_that_stopped_the_build(project: Project) -> None:
     row = rows(project)["cpu/decoder-5120"]
     assert (row.state, row.stages) == ("failed", (stage.name,))
     assert row.gates == f"missed {MISSED}"
-    edit(project, "kokoro-82m", "decoder: {min_snr_db: 40,", "decoder: {min_snr_db: 50,")
+    edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 70,")
     assert rows(project)["cpu/decoder-5120"].state == "stale"
