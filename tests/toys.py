@@ -32,7 +32,7 @@ def toy_model() -> dict[str, Any]:
     for part in ("decoder", "speech"):
         model["gates"][part]["min_magnitude_correlation"] = 0.999
     model["gates"]["decoder"]["min_snr_db"] = 30  # one phase of many that a rounding error turns costs 60 dB
-    model["gates"]["f0n"]["min_snr_db"] = 115  # PyTorch float32 has 117 dB here, 132 dB on Kokoro
+    model["gates"]["f0n"]["min_snr_db"] = 110  # PyTorch float32 has 117 dB here, 132 dB on Kokoro
     return model
 
 
