@@ -15,6 +15,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "weights: needs the real weights; fetches them into artifacts/checkpoint when they are not there",
     )
+    config.addinivalue_line("markers", "nightly: takes minutes; only run when asked for, `-m nightly`")
 
 
 @pytest.fixture(scope="session")

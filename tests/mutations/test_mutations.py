@@ -25,7 +25,10 @@ from kokoro_tvm.build.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from mutations.mistakes import MISTAKES, Edit, Mistake, OutdatedError, apply
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="builds for x86-64 and runs it")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="builds for x86-64 and runs it"),
+]
 
 WORKER = Path(__file__).with_name("worker.py")
 # The plainest CPU of the family: least code to generate.
