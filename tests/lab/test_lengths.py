@@ -24,6 +24,8 @@ from kokoro_tvm.recipe import COMPONENT_AXES, Gates
 from kokoro_tvm.validate.reference import DYNAMIC, INPUTS, TRUTH, Reference
 from kokoro_tvm.validate.stock_engine import StockEngine
 
+pytestmark = pytest.mark.nightly
+
 COMPONENTS = pytest.mark.parametrize("component", COMPONENT_AXES)
 LENGTHS = dict.fromkeys(("bert", "duration", "text_encoder"), range(1, 65)) | {
     "f0n": range(1, 131),

@@ -20,6 +20,8 @@ from kokoro_tvm.recipe import Gates, Utterance
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.validate.steps import STEPS, Steps, load_steps
 
+pytestmark = pytest.mark.nightly
+
 HELLO = Utterance(name="hello", phonemes=PHONEMES, voice="am_adam")
 
 
