@@ -138,21 +138,26 @@ def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy: Path, toy_roo
     assert "Nothing to do" in doit(toy_root, "toy").stdout
 
 
-def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_root: Path) -> None:
-    store = Store(toy.parent / ".store")
+def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_root: Path, tmp_path: Path) -> None:
+    """In a copy with the hard links of the original: bundles of one model share the files of the store."""
+    root = tmp_path / "repository"
+    subprocess.run(["cp", "-a", str(toy_root), str(root)], check=True)
+    bundle = root / "artifacts" / "toy"
+    store = Store(root / "artifacts" / ".store")
     packed = store.current("toy.pack.f0n")
     assert packed is not None
-    (toy.parent / ".build" / "toy" / "bert-64" / "bert-64.so").unlink()
+    (root / "artifacts" / ".build" / "toy" / "bert-64" / "bert-64.so").unlink()
     store.object(packed.sha256("f0n.safetensors")).chmod(0o644)
     with store.object(packed.sha256("f0n.safetensors")).open("r+b") as stream:
         stream.write(b"?")
-    before = (toy / "bundle.json").read_bytes()
-    again = doit(toy_root, "toy").stdout
+    before = (bundle / "bundle.json").read_bytes()
+    again = doit(root, "toy").stdout
     assert "1 stages built, 2 restored, 28 were current." in again
     assert re.search(r"toy\.compile\.bert-64 +restored", again)
     assert re.search(r"toy\.pack\.f0n +done", again)
     assert re.search(r"toy\.bundle +restored", again), "its weights were the same damaged file"
-    assert (toy / "bundle.json").read_bytes() == before
+    assert (bundle / "bundle.json").read_bytes() == before
+    assert np.array_equal(speak(bundle).audio, speak(toy).audio)
 
 
 def test_the_bundle_can_be_copied_elsewhere(toy: Path, tmp_path: Path) -> None:
