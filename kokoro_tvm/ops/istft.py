@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from kokoro_tvm.ops._fourier import hann, inverse_basis
-from kokoro_tvm.ops._kernel import Kernel, ceildiv, const, logical_and, maximum, minimum, select
+from kokoro_tvm.ops._kernel import Cast, Kernel, ceildiv, const, iota, logical_and, maximum, minimum, select
 from kokoro_tvm.ops._math import cos_unit, dtype, exp, sin, sin_unit
 from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
 
@@ -35,6 +36,7 @@ def _kernel(call: Call) -> Any:
         y = k.param("y", call.result)
         frames = k.let(length[0] if length is not None else k.index(x.shape[1]), "frames")
         pitch = ceildiv(_BLOCK + overlap - 1, lanes) * lanes
+        basis = k.table(np.concatenate([cosines, sines[1:-1]]).T)  # at DC and Nyquist there are no sines
         with k.parallel((frames - 1 + (_BLOCK - 1)) // _BLOCK) as block:
             start = k.let(block * _BLOCK)  # first hop of the result
             hops = k.let(minimum(const(_BLOCK, "int64"), frames - 1 - start))
@@ -43,55 +45,35 @@ def _kernel(call: Call) -> Any:
             first = k.let(start + (half // hop - overlap + 1))
             pieces = k.scratch(n_fft * pitch)
             bands = k.scratch(2 * bins * pitch)  # the block's frames, a row for each magnitude and phase
-            with k.loop(hops + (overlap - 1)) as m:
+            vectors = k.let(ceildiv(hops + (overlap - 1), lanes))
+            with k.loop(vectors * lanes) as m:
                 at = k.let(maximum(minimum(first + m, frames - 1), const(0, "int64")))
                 with k.loop(2 * bins) as b:
                     k.store(bands, x[0, at, b], b * pitch + m)
 
-            def transform(m: Any, width: int) -> None:
-                """Windowed time signal of `width` frames, one row for each of its samples."""
+            with k.loop(vectors) as v:
+                m = k.let(v * lanes)
+                frame = k.let(k.splat(Cast("int32", first + m), lanes) + iota(lanes))
+                zero = const(0.0, dtype(lanes))
+
+                def given(magnitude: Any) -> Any:
+                    """Zero before the first frame and behind the last."""
+                    before_end = frame < k.splat(Cast("int32", frames), lanes)
+                    from_start = frame >= const(0, dtype(lanes, "int32"))
+                    return select(from_start, select(before_end, magnitude, zero), zero)
+
                 real, imaginary = [], []
                 for b in range(bins):
-                    magnitude = exp(k, k.load(bands, b * pitch + m, lanes=width))
-                    phase = k.let(sin(k, k.load(bands, (bins + b) * pitch + m, lanes=width)))
-                    magnitude = k.let(magnitude)
+                    magnitude = k.let(given(exp(k, k.load(bands, b * pitch + m, lanes=lanes))))
+                    phase = k.let(sin(k, k.load(bands, (bins + b) * pitch + m, lanes=lanes)))
                     real.append(k.let(magnitude * cos_unit(k, phase)))
                     imaginary.append(k.let(magnitude * sin_unit(k, phase)))
-                for i in range(n_fft):
-                    total = const(0.0, dtype(width))
-                    for b in range(bins):
-                        if cosines[b, i]:
-                            total = total + real[b] * const(float(cosines[b, i]), dtype(width))
-                        if sines[b, i]:
-                            total = total + imaginary[b] * const(float(sines[b, i]), dtype(width))
-                    k.store(pieces, total, i * pitch + m, lanes=width)
-
-            count = k.let(hops + (overlap - 1))
-            whole = k.let(count // lanes)
-
-            def one(m: Any) -> None:
-                inside = logical_and(first + m >= 0, first + m < frames)
-
-                def nothing() -> None:
-                    for i in range(n_fft):
-                        k.store(pieces, const(0.0, "float32"), i * pitch + m)
-
-                k.choose(inside, lambda: transform(m, 1), nothing)
-
-            with k.loop(whole) as v:
-                m = k.let(v * lanes)
-
-                def each_lane(m: Any = m) -> None:
-                    with k.loop(lanes) as lane:
-                        one(k.let(m + lane))
-
-                k.choose(
-                    logical_and(first + m >= 0, first + m + lanes <= frames),
-                    lambda m=m: transform(m, lanes),
-                    each_lane,
-                )
-            with k.loop(count - whole * lanes) as rest:
-                one(k.let(whole * lanes + rest))
+                parts = [*real, *imaginary[1:-1]]
+                with k.loop(n_fft) as i:
+                    total = zero
+                    for p, part in enumerate(parts):
+                        total = total + part * k.splat(basis[i * len(parts) + p], lanes)
+                    k.store(pieces, total, i * pitch + m, lanes=lanes)
 
             with k.loop(hops) as a:
                 for j in range(hop):
