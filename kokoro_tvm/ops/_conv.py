@@ -22,7 +22,7 @@ from kokoro_tvm.ops._dot import bfloat16_instructions, dot_pairs, round_pairs
 from kokoro_tvm.ops._filtering import transforms
 from kokoro_tvm.ops._kernel import Cast, Kernel, ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops._math import dtype
-from kokoro_tvm.ops.moments import clear_slots, write_slot
+from kokoro_tvm.ops.moments import clear_slots, gather
 
 __all__ = ["Input", "Output", "emit"]
 
@@ -48,8 +48,8 @@ class Output:
         self._k, self._y, self._bias, self._residual, self._gain = k, y, bias, residual, gain
         self.channels = int(y.shape[2])
 
-    def put(self, step: Expr, c: Expr, value: Expr, lanes: int) -> Expr:
-        """Writes `lanes` channels from `c` on, of one step; returns what was written."""
+    def put(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:
+        """Writes `lanes` channels from `c` on, of one step."""
         k = self._k
         if self._bias is not None:
             value = value + k.load(self._bias, c, lanes=lanes)
@@ -57,9 +57,7 @@ class Output:
             value = value + k.load(self._residual, 0, step, c, lanes=lanes)
         if self._gain != 1.0:
             value = value * const(self._gain, dtype(lanes))
-        value = k.let(value)
         k.store(self._y, value, 0, step, c, lanes=lanes)
-        return value
 
     def put_some(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:
         """The same where fewer than `lanes` channels may be left."""
@@ -86,18 +84,17 @@ def emit(
     source: Input,
     origin: int,
     steps: Expr,
-    write: Callable[[Expr, Expr, Expr, int], Expr | None],
+    write: Callable[[Expr, Expr, Expr, int], None],
     shift: Callable[[Expr], Expr] | None = None,
-    moments: Any | None = None,
+    moments: tuple[Any, Any] | None = None,
 ) -> None:
     """The loops of all convolutions.
 
     weight: as `pack` leaves it; steps: how many results a stride-1 convolution yields, in time; origin: input
     step (before folding) that the first tap of the first result sees; write(step, column, value, lanes);
-    shift(column block): rows a column block starts later, for transposed convolution; moments: where those of
-    the results go, block by block, see `ops.moments`; write must return what it wrote then.
+    shift(column block): rows a column block starts later, for transposed convolution; moments: what `write`
+    fills, and where its moments go, block by block, see `ops.moments`.
     """
-    lanes = plan.features.lanes
     spare = 1 if shift is not None else 0
     pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
     tiles = k.opaque(ceildiv(steps, plan.tile_steps))
@@ -127,17 +124,16 @@ def emit(
                 first_row = k.let(point * pitch + tile * plan.rows + base)
                 target = k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns)
                 _multiply(k, plan, (weight, column_block, point), (signal, first_row), (products, target))
-            statistics = [_Statistics(k, lanes) for _ in range(plan.vectors)] if moments is not None else []
-            _interpolate(
-                k, plan, products, column_block, rows, start, k.opaque(steps - start), write, statistics
-            )
-            for v, gathered in enumerate(statistics):
-                column = k.let(column_block * plan.columns + v * lanes)
-                count = minimum(rows * plan.filtering.outputs, steps - start)
-                write_slot(k, moments, block, column, gathered.values(), count, lanes)
+            left = k.opaque(steps - start)
+            _interpolate(k, plan, products, column_block, rows, start, left, write)
+            if moments is not None:
+                results, gathered = moments
+                count = k.opaque(minimum(rows * plan.filtering.outputs, left))
+                column = k.let(column_block * plan.columns)
+                gather(k, results, start, count, column, (gathered, block), plan.columns)
         if moments is not None:
             with k.when(task == 0):
-                clear_slots(k, moments, blocks)
+                clear_slots(k, moments[1], blocks)
 
 
 def _interpolate(
@@ -148,8 +144,7 @@ def _interpolate(
     rows: Expr,
     start: Expr,
     left: Expr,
-    write: Callable[[Expr, Expr, Expr, int], Expr | None],
-    statistics: Sequence[_Statistics],
+    write: Callable[[Expr, Expr, Expr, int], None],
 ) -> None:
     """Turns the products of a block back into results, of which `left` are left from `start` on, and writes
     them."""
@@ -168,38 +163,7 @@ def _interpolate(
                 for j, combination in enumerate(transforms(plan.filtering).output):
                     value = k.let(_combined(combination, points, lanes))
                     with k.when(at + j * dilation < left) if j else nullcontext():
-                        written = write(k.let(start + at + j * dilation), column, value, lanes)
-                        if statistics:
-                            statistics[v].add(written, None if j else row)
-
-
-class _Statistics:
-    """A pivot (the first value), the sum of differences from it and of their squares, for one vector."""
-
-    def __init__(self, k: Kernel, lanes: int) -> None:
-        self._k, self._lanes = k, lanes
-        self._pivot, self._sum, self._squares = (k.registers(lanes) for _ in range(3))
-        for register in (self._sum, self._squares):
-            k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
-
-    def add(self, value: Expr, row: Expr | None) -> None:
-        """Takes in one step; `row` where it is the first of its row."""
-        k, lanes = self._k, self._lanes
-        if row is not None:
-            with k.when(row == 0):
-                k.store(self._pivot, value, 0, lanes=lanes)
-        difference = k.let(value - k.load(self._pivot, 0, lanes=lanes))
-        k.store(self._sum, k.load(self._sum, 0, lanes=lanes) + difference, 0, lanes=lanes)
-        k.store(
-            self._squares, k.load(self._squares, 0, lanes=lanes) + difference * difference, 0, lanes=lanes
-        )
-
-    def values(self) -> tuple[Expr, Expr, Expr]:
-        pivot, total, squares = (
-            self._k.load(register, 0, lanes=self._lanes)
-            for register in (self._pivot, self._sum, self._squares)
-        )
-        return pivot, total, squares
+                        write(k.let(start + at + j * dilation), column, value, lanes)
 
 
 def _multiply_add(total: Expr, a: Expr, b: Expr) -> Expr:

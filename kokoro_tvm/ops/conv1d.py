@@ -71,14 +71,14 @@ def _kernel(call: Call) -> Any:
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
-        statistics = k.param("moments", call.moments) if call.moments is not None else None
+        moments = (y, k.param("moments", call.moments)) if call.moments is not None else None
         given = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
         steps = k.opaque((given + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
         source = _conv.Input(x, given, Activation(norm, alpha, float(call.attributes["slope"])), stride)
         write = _conv.Output(k, y, bias, residual, float(call.attributes["gain"]))
         whole = plan.outputs % plan.columns == 0
         put = write.put if whole else write.put_some
-        _conv.emit(k, plan, weight, source, -padding, steps, put, moments=statistics)
+        _conv.emit(k, plan, weight, source, -padding, steps, put, moments=moments)
     return k.build()
 
 

@@ -11,7 +11,7 @@ from kokoro_tvm.ops._kernel import Cast, Kernel, ceildiv, const, minimum
 from kokoro_tvm.ops._math import dtype
 from kokoro_tvm.ops._semantic import Call, Extent, Shape, semantic_op, valid
 
-__all__ = ["FEWEST_STEPS", "clear_slots", "moments", "slots", "write_slot"]
+__all__ = ["FEWEST_STEPS", "clear_slots", "gather", "moments", "slots"]
 
 FEWEST_STEPS = 64
 """Of a block, where there is more than a handful of blocks: bounds how many slots a length needs."""
@@ -24,13 +24,31 @@ def slots(steps: Extent) -> Extent:
     return steps // FEWEST_STEPS + _SPARE
 
 
-def write_slot(
-    k: Kernel, y: Any, slot: Any, c: Any, values: tuple[Any, Any, Any], steps: Any, lanes: int
-) -> None:
-    """One block's (pivot, sum, sum of squares) of `lanes` channels from `c` on."""
-    for i, value in enumerate(values):
+def gather(k: Kernel, x: Any, start: Any, steps: Any, c: Any, into: tuple[Any, Any], lanes: int) -> None:
+    """Moments of one block: `steps` steps of x (1, T, C) from `start` on, `lanes` channels from `c` on.
+
+    into: the moments, and the slot that is the block's. Twice over what a cache holds, so that the pivot is
+    the mean: no first value, however far off the others, costs a bit.
+    """
+    y, slot = into
+    kind = dtype(lanes)
+    count = k.let(k.splat(Cast("float32", steps), lanes))
+
+    def about(pivot: Any) -> tuple[Any, Any]:
+        """Sums of the differences from a pivot and of their squares."""
+        total, squares = k.registers(lanes), k.registers(lanes)
+        for register in (total, squares):
+            k.store(register, const(0.0, kind), 0, lanes=lanes)
+        with k.loop(steps) as t:
+            value = k.let(k.load(x, 0, start + t, c, lanes=lanes) - pivot)
+            k.store(total, k.load(total, 0, lanes=lanes) + value, 0, lanes=lanes)
+            k.store(squares, k.load(squares, 0, lanes=lanes) + value * value, 0, lanes=lanes)
+        return k.load(total, 0, lanes=lanes), k.load(squares, 0, lanes=lanes)
+
+    first = k.let(k.load(x, 0, start, c, lanes=lanes))
+    mean = k.let(first + about(first)[0] / count)
+    for i, value in enumerate((mean, *about(mean), count)):
         k.store(y, value, slot, i, c, lanes=lanes)
-    k.store(y, k.splat(Cast("float32", steps), lanes), slot, 3, c, lanes=lanes)
 
 
 def clear_slots(k: Kernel, y: Any, first: Any) -> None:
@@ -59,23 +77,9 @@ def _kernel(call: Call) -> Any:
                 clear_slots(k, y, blocks)
 
             def columns(
-                c: Any, width: int, block: Any = block, start: Any = start, steps: Any = steps
+                c: Any, width: int, start: Any = start, steps: Any = steps, block: Any = block
             ) -> None:
-                def about(pivot: Any) -> tuple[Any, Any]:
-                    """Sums of the differences from a pivot and of their squares."""
-                    total, squares = k.registers(width), k.registers(width)
-                    for register in (total, squares):
-                        k.store(register, const(0.0, dtype(width)), 0, lanes=width)
-                    with k.loop(steps) as t:
-                        value = k.let(k.load(x, 0, start + t, c, lanes=width) - pivot)
-                        k.store(total, k.load(total, 0, lanes=width) + value, 0, lanes=width)
-                        k.store(squares, k.load(squares, 0, lanes=width) + value * value, 0, lanes=width)
-                    return k.load(total, 0, lanes=width), k.load(squares, 0, lanes=width)
-
-                # Twice over what the first-level cache holds: a first step far off the others loses nothing.
-                first = k.let(k.load(x, 0, start, c, lanes=width))
-                mean = k.let(first + about(first)[0] / k.splat(Cast("float32", steps), width))
-                write_slot(k, y, block, c, (mean, *about(mean)), steps, width)
+                gather(k, x, start, steps, c, (y, block), width)
 
             k.each(channels, columns)
     return k.build()

@@ -51,14 +51,8 @@ MISTAKES = (
         (
             Edit(
                 "ops/moments.py",
-                "write_slot(k, y, block, c, (mean, *about(mean)), steps, width)",
-                "zero = const(0.0, dtype(width))\n"
-                "                write_slot(k, y, block, c, (zero, *about(zero)), steps, width)",
-            ),
-            Edit(
-                "ops/_conv.py",
-                "k.store(self._pivot, value, 0, lanes=lanes)",
-                "k.store(self._pivot, const(0.0, dtype(lanes)), 0, lanes=lanes)",
+                "mean = k.let(first + about(first)[0] / count)",
+                "mean = k.let(const(0.0, kind))",
             ),
         ),
         "f0n",

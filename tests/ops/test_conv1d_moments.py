@@ -81,6 +81,18 @@ def test_large_means(name: str, machine: Machine) -> None:
 
 
 @machines
+@pytest.mark.parametrize("name", ["direct", "filtered, 3 apart"])
+def test_a_first_step_that_is_an_outlier(name: str, machine: Machine) -> None:
+    """Ten thousand spreads off, at the start of the first block: sums about it would lose four digits."""
+    made = tensors(name, 2000, 32)
+    residual = made["residual"]
+    assert residual is not None
+    residual[:, 0] = 1e4
+    y, moments = results("conv1d", made, attributes(name), machine=machine, moments=True)
+    assert_moments(moments, taken(y))
+
+
+@machines
 @pytest.mark.parametrize("name", LAYERS)
 def test_masked(name: str, machine: Machine) -> None:
     """Result and moments are, to the last bit, those of the valid part alone, whatever stands in the tails;
