@@ -356,13 +356,11 @@ def report(
 
 def _spoken(bundle: str, references: list[str], threads: int) -> tuple[list[Said], list[str]]:
     """What the bundle says of the utterances that fit it, and the names of the others."""
-    from functools import partial
-
     from kokoro_tvm.report import Said
     from kokoro_tvm.runtime import TooLongError, read_bundle
     from kokoro_tvm.runtime.session import Session
     from kokoro_tvm.validate.engine import TvmEngine, chain
-    from kokoro_tvm.validate.reference import draw_noise, load_reference
+    from kokoro_tvm.validate.reference import load_reference
 
     engine = TvmEngine(Session(read_bundle(bundle), threads))
     spoken: list[Said] = []
@@ -370,9 +368,8 @@ def _spoken(bundle: str, references: list[str], threads: int) -> tuple[list[Said
     for path in references:
         reference = load_reference(Path(path))
         _say(f"saying {reference.name}")
-        draw = partial(draw_noise, reference.seed)
         try:
-            found = chain(engine, reference.tokens, reference.ref_s, reference.speed, draw).values
+            found = chain(engine, reference).values
         except TooLongError as error:
             _say(f"{reference.name}: {error}")
             longer.append(reference.name)

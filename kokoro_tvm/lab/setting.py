@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.runtime.voices import LANGUAGES, describe
 
 if TYPE_CHECKING:
+    from kokoro_tvm.validate.asked import Asked
     from kokoro_tvm.validate.eager import EagerEngine
     from kokoro_tvm.validate.engine import TvmEngine
     from kokoro_tvm.validate.reference import Reference
@@ -113,17 +114,11 @@ class Lab:
                 )
         return self.store.references([known[name] for name in names])
 
-    def inputs_of(self, utterance: Utterance) -> dict[str, Any]:
-        """What `engine.chain` takes: tokens, ref_s, speed, draw. Raises RecipeError for what is unknown."""
-        from kokoro_tvm.validate.compute import style_row, tokenize
-        from kokoro_tvm.validate.reference import draw_noise
+    def ask(self, utterance: Utterance) -> Asked:
+        """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
+        from kokoro_tvm.validate.compute import ask
 
-        return {
-            "tokens": tokenize(utterance.phonemes, self.bundle.vocabulary),
-            "ref_s": style_row(self.store.voices(), utterance),
-            "speed": utterance.speed,
-            "draw": partial(draw_noise, utterance.seed),
-        }
+        return ask(utterance, {"vocab": self.bundle.vocabulary}, self.store.voices())
 
 
 def utterance_of(

@@ -116,13 +116,13 @@ def regimes(
     all align by the truth's durations. Raises TooLongError, RecipeError, BundleError, BuildError.
     """
     found = dict(lab.store.steps(utterance))
-    inputs = lab.inputs_of(utterance)
+    asked = lab.ask(utterance)
     durations = found[TRUTH].values["pred_dur"] if given_durations else None
     with _engines(lab, set(wanted) - {TRUTH, DYNAMIC}) as engines:
         for regime, engine in engines.items():
             lab.progress(f"{regime}, {utterance.name}, every step")
             at = {"frames": frames} if frames and regime != TVM else None
-            found[regime] = chain(engine, **inputs, bucket=at, durations=durations)
+            found[regime] = chain(engine, asked, bucket=at, durations=durations)
     return found
 
 
@@ -145,10 +145,10 @@ def report_steps(
     swept: list[Decoded] = []
     if crossed:
         chosen = [(d, f) for d, f in CROSSED if d in found and f in found]
-        inputs = lab.inputs_of(utterance)
+        asked = lab.ask(utterance)
         longest = max(steps.values["audio"].size for steps in found.values())
-        noise = inputs["draw"](longest)[None]
-        style = np.ascontiguousarray(inputs["ref_s"][:, :STYLE])
+        noise = asked.draw(longest)[None]
+        style = np.ascontiguousarray(asked.ref_s[:, :STYLE])
         with _engines(lab, {decoder for decoder, _ in chosen}, inner=False) as engines:
             lab.progress("crossed decoders")
             crosses = list(crossings(engines, found, chosen, style, noise))

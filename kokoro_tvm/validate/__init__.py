@@ -6,13 +6,13 @@ torch is imported by `stock` and `compute` alone, which make references; everyth
 from __future__ import annotations
 
 from kokoro_tvm.validate.artifact import Spoken, validate_component, validate_speech
+from kokoro_tvm.validate.asked import draw_noise
 from kokoro_tvm.validate.gates import Report, UtteranceReport, Verdict, judge, limits_of, write_report
 from kokoro_tvm.validate.metrics import finite_fraction, magnitude_correlation, max_abs, snr_db
 from kokoro_tvm.validate.reference import (
     Outputs,
     Reference,
     Trace,
-    draw_noise,
     frame_counts,
     load_reference,
     save_reference,

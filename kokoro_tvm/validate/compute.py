@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Outputs, Reference, Trace, draw_noise
+from kokoro_tvm.validate.asked import Asked, draw_noise
+from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Outputs, Reference, Trace
 from kokoro_tvm.validate.said import RESEED, Said, SpeechReference
 from kokoro_tvm.validate.steps import Steps
 from kokoro_tvm.validate.stock import Borders, run_fed, run_steps, run_stock, stock_model
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.recipe.parts import Utterance
 
 __all__ = [
+    "ask",
     "compute_reference",
     "compute_references",
     "compute_speech",
@@ -68,35 +70,28 @@ def compute_references(
     for an unknown voice or phoneme and ValidationError when the stock model does not behave as it is
     known to.
     """
-    prepared = [(u, tokenize(u.phonemes, config["vocab"]), style_row(voices, u)) for u in utterances]
+    asked = [ask(u, config, voices) for u in utterances]
     whole: dict[str, list[Trace]] = {TRUTH: [], DYNAMIC: []}
     fed: dict[str, list[Outputs]] = {TRUTH: [], DYNAMIC: []}
     for regime in (TRUTH, DYNAMIC):
         model = stock_model(config, state, regime)
-        for index, (u, tokens, ref_s) in enumerate(prepared):
-            draw = partial(draw_noise, u.seed)
-            progress(f"{regime}, {u.name}, end to end")
-            whole[regime].append(run_stock(model, tokens, ref_s, u.speed, draw))
-            progress(f"{regime}, {u.name}, fed")
+        for index, a in enumerate(asked):
+            progress(f"{regime}, {a.name}, end to end")
+            whole[regime].append(run_stock(model, a.tokens, a.ref_s, a.speed, a.draw))
+            progress(f"{regime}, {a.name}, fed")
             borders = Borders.of(whole[TRUTH][index])
-            fed[regime].append(run_fed(model, tokens, ref_s, u.speed, draw, borders))
+            fed[regime].append(run_fed(model, a.tokens, a.ref_s, a.speed, a.draw, borders))
         # Freed before the next is built: together they would take a gigabyte.
         del model
     return [
         Reference(
-            name=u.name,
-            phonemes=u.phonemes,
-            voice=u.voice,
-            speed=u.speed,
-            seed=u.seed,
-            tokens=tokens,
-            ref_s=ref_s,
+            **vars(a),
             truth=whole[TRUTH][index],
             dynamic=whole[DYNAMIC][index],
             fed_truth=fed[TRUTH][index],
             fed_dynamic=fed[DYNAMIC][index],
         )
-        for index, (u, tokens, ref_s) in enumerate(prepared)
+        for index, a in enumerate(asked)
     ]
 
 
@@ -108,34 +103,20 @@ def compute_speech(
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[SpeechReference]:
     """What the stock model says of every utterance, end to end; else as `compute_references`."""
-    prepared = [(u, tokenize(u.phonemes, config["vocab"]), style_row(voices, u)) for u in utterances]
-
-    sides: list[dict[str, Said]] = [{} for _ in prepared]
-    durations: list[Array] = []
+    asked = [ask(u, config, voices) for u in utterances]
+    sides: list[dict[str, Any]] = [{} for _ in asked]
     for regime, draws in ((TRUTH, {"truth": 0, "reseeded": RESEED}), (DYNAMIC, {"dynamic": 0})):
         model = stock_model(config, state, regime)
-        for said, (u, tokens, ref_s) in zip(sides, prepared, strict=True):
+        for a, said in zip(asked, sides, strict=True):
             for side, offset in draws.items():
-                progress(f"{regime}, {u.name}{', other noise' if offset else ''}")
-                trace = run_stock(model, tokens, ref_s, u.speed, partial(draw_noise, u.seed + offset))
+                progress(f"{regime}, {a.name}{', other noise' if offset else ''}")
+                draw = partial(draw_noise, a.seed + offset)
+                trace = run_stock(model, a.tokens, a.ref_s, a.speed, draw)
                 said[side] = Said(trace.audio, trace.durations, trace.f0)
                 if side == "truth":
-                    durations.append(trace.duration)
+                    said["duration"] = trace.duration
         del model
-    return [
-        SpeechReference(
-            name=u.name,
-            phonemes=u.phonemes,
-            voice=u.voice,
-            speed=u.speed,
-            seed=u.seed,
-            tokens=tokens,
-            ref_s=ref_s,
-            duration=duration,
-            **said,
-        )
-        for said, duration, (u, tokens, ref_s) in zip(sides, durations, prepared, strict=True)
-    ]
+    return [SpeechReference(**vars(a), **said) for a, said in zip(asked, sides, strict=True)]
 
 
 def compute_steps(
@@ -146,14 +127,21 @@ def compute_steps(
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Steps]:
     """Every step of one utterance in both regimes of the stock model; arguments as `compute_references`."""
-    tokens, ref_s = tokenize(utterance.phonemes, config["vocab"]), style_row(voices, utterance)
+    a = ask(utterance, config, voices)
     made = {}
     for regime in (TRUTH, DYNAMIC):
-        progress(f"{regime}, {utterance.name}, every step")
+        progress(f"{regime}, {a.name}, every step")
         model = stock_model(config, state, regime)
-        made[regime] = run_steps(model, tokens, ref_s, utterance.speed, partial(draw_noise, utterance.seed))
+        made[regime] = run_steps(model, a.tokens, a.ref_s, a.speed, a.draw)
         del model
     return made
+
+
+def ask(utterance: Utterance, config: Config, voices: Mapping[str, Array]) -> Asked:
+    """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
+    told = utterance.model_dump(include={"name", "phonemes", "voice", "speed", "seed"})
+    tokens = tokenize(utterance.phonemes, config["vocab"])
+    return Asked(**told, tokens=tokens, ref_s=style_row(voices, utterance))
 
 
 def style_row(voices: Mapping[str, Array], utterance: Utterance) -> NDArray[np.float32]:

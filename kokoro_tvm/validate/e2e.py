@@ -20,9 +20,10 @@ from kokoro_tvm.runtime.session import Runner
 from kokoro_tvm.runtime.synthesizer import Synthesizer
 from kokoro_tvm.validate.acoustics import f0_rmse_hz, lag_samples, log_mel_correlation, loudness_ratio_db
 from kokoro_tvm.validate.artifact import LONGER, durations_off
+from kokoro_tvm.validate.asked import SAMPLES_PER_FRAME
 from kokoro_tvm.validate.gates import Verdict, judge, limits_of, number
 from kokoro_tvm.validate.metrics import finite_fraction, magnitude_correlation, snr_db
-from kokoro_tvm.validate.reference import DYNAMIC, SAMPLES_PER_FRAME
+from kokoro_tvm.validate.reference import DYNAMIC
 from kokoro_tvm.validate.said import Said, SpeechReference
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from kokoro_tvm.recipe.parts import COMPONENT_AXES
 from kokoro_tvm.runtime.alignment import frame_durations, repeat_tokens, token_of_frame
 from kokoro_tvm.runtime.routing import length_axis, smallest_bucket
 from kokoro_tvm.runtime.session import Session
-from kokoro_tvm.validate.reference import INPUTS, OUTPUTS, SAMPLES_PER_FRAME, STYLE
+from kokoro_tvm.validate.asked import SAMPLES_PER_FRAME, Asked
+from kokoro_tvm.validate.reference import INPUTS, OUTPUTS, STYLE
 from kokoro_tvm.validate.steps import STEPS, Steps, Tail, split_tail
 
 __all__ = ["FILLS", "Engine", "Fill", "TvmEngine", "Valid", "chain", "run_component"]
@@ -130,19 +131,16 @@ def run_component(
 
 def chain(
     engine: Engine,
-    tokens: Array,
-    ref_s: Array,
-    speed: float,
-    draw: Callable[[int], NDArray[np.float32]],
+    asked: Asked,
     bucket: Mapping[str, int] | None = None,
     durations: NDArray[np.int64] | None = None,
 ) -> Steps:
     """One utterance through the five components of an engine, as the runtime's synthesizer does it.
 
-    `tokens` (1, T) int64, `ref_s` (1, 256) float32, `draw(samples)` gives the noise (samples, 9) float32;
     `bucket` by axis, unless the smallest is wanted; `durations` (T,) are aligned by in place of the engine's
     own, so that what follows can be compared where those are wrong. Raises TooLongError when it does not fit.
     """
+    tokens, ref_s = asked.tokens, asked.ref_s
     timbre, prosody = np.ascontiguousarray(ref_s[:, :STYLE]), np.ascontiguousarray(ref_s[:, STYLE:])
     values: dict[str, Array] = {}
     tails: dict[str, Tail] = {}
@@ -156,12 +154,12 @@ def chain(
 
     (d_en,) = run("bert", tokens=tokens)
     duration, d = run("duration", d_en=d_en, style=prosody)
-    values["pred_dur"] = frame_durations(duration, speed)
+    values["pred_dur"] = frame_durations(duration, asked.speed)
     values["alignment"] = index = token_of_frame(values["pred_dur"] if durations is None else durations)
     (t_en,) = run("text_encoder", tokens=tokens)
     values["en"], values["asr"] = en, asr = repeat_tokens(d, index), repeat_tokens(t_en, index)
     f0, n = run("f0n", en=en, style=prosody)
-    noise = draw(SAMPLES_PER_FRAME * index.size)[None]
+    noise = asked.draw(SAMPLES_PER_FRAME * index.size)[None]
     (audio,) = run("decoder", asr=asr, f0=f0, n=n, style=timbre, noise=noise)
     values["audio"] = audio.reshape(-1)
     why = "it stays inside a compiled component"

@@ -12,9 +12,10 @@ import numpy as np
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime import phonemes as symbols
 from kokoro_tvm.runtime.voices import style_of
+from kokoro_tvm.validate.asked import draw_noise
 from kokoro_tvm.validate.intelligibility import SENTENCES, VOICES, Heard
 from kokoro_tvm.validate.recogniser import Recogniser
-from kokoro_tvm.validate.reference import DYNAMIC, draw_noise
+from kokoro_tvm.validate.reference import DYNAMIC
 
 __all__ = ["listen"]
 

@@ -11,27 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.validate.asked import SAMPLES_PER_FRAME, Asked
+from kokoro_tvm.validate.tensor_file import read_tensors, write_tensors
 
 __all__ = [
     "DYNAMIC",
     "INPUTS",
-    "NOISE_CHANNELS",
     "OUTPUTS",
-    "SAMPLES_PER_FRAME",
     "TRUTH",
     "Outputs",
     "Reference",
     "Trace",
-    "draw_noise",
     "frame_counts",
     "load_reference",
     "rounding_margin",
@@ -40,8 +35,6 @@ __all__ = [
 
 TRUTH = "pt.float64"
 DYNAMIC = "pt.dynamic"
-SAMPLES_PER_FRAME = 600
-NOISE_CHANNELS = 9
 STYLE = 128
 
 INPUTS: Mapping[str, tuple[str, ...]] = {
@@ -62,18 +55,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
 }
 """Names of each component's outputs, in the order of its signature."""
 
-_FORMAT = "1"
-
 Array = NDArray[Any]
-
-
-def draw_noise(seed: int, samples: int) -> NDArray[np.float32]:
-    """The harmonic source's standard normal noise, (samples, 9) float32: numpy's PCG64 seeded with `seed`.
-
-    The draw is row by row, so a shorter one is the beginning of a longer one.
-    """
-    generator = np.random.Generator(np.random.PCG64(seed))
-    return generator.standard_normal((samples, NOISE_CHANNELS), dtype=np.float32)
 
 
 def frame_counts(duration: Array, speed: float) -> NDArray[np.int64]:
@@ -131,18 +113,9 @@ class Trace(Outputs):
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class Reference(Asked):
     """One utterance, and the stock model's runs of it: both regimes, end to end and fed (see the module)."""
 
-    name: str
-    phonemes: str
-    voice: str
-    speed: float
-    seed: int
-    tokens: NDArray[np.int64]
-    """(1, T) with the boundary symbol 0 at both ends."""
-    ref_s: NDArray[np.float32]
-    """(1, 256): the first half is the decoder's style, the second duration's and f0n's."""
     truth: Trace
     """pt.float64, end to end."""
     dynamic: Trace
@@ -163,7 +136,7 @@ class Reference:
 
     def noise(self) -> NDArray[np.float32]:
         """The utterance's noise, (1, 600F, 9) float32, drawn anew (it is not kept in the file)."""
-        return draw_noise(self.seed, SAMPLES_PER_FRAME * self.frames)[None]
+        return self.draw(SAMPLES_PER_FRAME * self.frames)[None]
 
     def inputs(self, component: str) -> dict[str, Array]:
         """Inputs of one component by name: the truth's intermediates rounded to float32, tokens int64.
@@ -195,20 +168,11 @@ class Reference:
 
 def save_reference(reference: Reference, path: Path) -> None:
     """Write a reference as one safetensors file; `path` appears whole or not at all."""
-    tensors = {"tokens": reference.tokens, "ref_s": reference.ref_s}
+    tensors = reference.arrays()
     for part in ("truth", "dynamic", "fed_truth", "fed_dynamic"):
         outputs: Outputs = getattr(reference, part)
         tensors |= {f"{part}.{f.name}": getattr(outputs, f.name) for f in fields(outputs)}
-    metadata = (
-        {"format": _FORMAT}
-        | {key: getattr(reference, key) for key in ("name", "phonemes", "voice")}
-        | {"speed": repr(reference.speed), "seed": str(reference.seed)}
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=path.parent, prefix=".reference-") as folder:
-        partial = Path(folder) / "reference.safetensors"
-        save_file({name: np.ascontiguousarray(array) for name, array in tensors.items()}, partial, metadata)
-        partial.replace(path)
+    write_tensors(path, tensors, reference.metadata())
 
 
 def load_reference(path: Path) -> Reference:
@@ -216,34 +180,17 @@ def load_reference(path: Path) -> Reference:
 
     Raises ValidationError when the file is missing, damaged or of another version.
     """
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (OSError, SafetensorError) as error:
-        raise ValidationError(
-            f"{path} cannot be read as a stored reference ({error}). Delete it and build again."
-        ) from error
-    try:
-        if metadata["format"] != _FORMAT:
-            raise KeyError(f"format {_FORMAT}, it has {metadata['format']}")
-        return Reference(
-            name=metadata["name"],
-            phonemes=metadata["phonemes"],
-            voice=metadata["voice"],
-            speed=float(metadata["speed"]),
-            seed=int(metadata["seed"]),
-            tokens=tensors["tokens"],
-            ref_s=tensors["ref_s"],
-            truth=Trace(**_part(tensors, "truth")),
-            dynamic=Trace(**_part(tensors, "dynamic")),
-            fed_truth=Outputs(**_part(tensors, "fed_truth")),
-            fed_dynamic=Outputs(**_part(tensors, "fed_dynamic")),
-        )
-    except (KeyError, TypeError) as error:
-        raise ValidationError(
-            f"{path} is not a reference this version reads (lacking {error}). Delete it and build again."
-        ) from error
+    return read_tensors(path, "a stored reference", _reference)
+
+
+def _reference(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Reference:
+    return Reference(
+        **Asked.fields_of(tensors, metadata),
+        truth=Trace(**_part(tensors, "truth")),
+        dynamic=Trace(**_part(tensors, "dynamic")),
+        fed_truth=Outputs(**_part(tensors, "fed_truth")),
+        fed_dynamic=Outputs(**_part(tensors, "fed_dynamic")),
+    )
 
 
 def _part(tensors: Mapping[str, Array], part: str) -> dict[str, Array]:

@@ -5,25 +5,23 @@ A tenth of the size of a `Reference`, which keeps everything inside the model as
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.validate.asked import Asked
 from kokoro_tvm.validate.reference import rounding_margin
+from kokoro_tvm.validate.tensor_file import read_tensors, write_tensors
 
 __all__ = ["RESEED", "Said", "SpeechReference", "load_speech", "save_speech"]
 
 RESEED = 1_000_003
 """Added to an utterance's seed for the second draw of noise."""
 
-_FORMAT = "1"
 _SIDES = ("truth", "dynamic", "reseeded")
 
 
@@ -40,18 +38,9 @@ class Said:
 
 
 @dataclass(frozen=True, eq=False)
-class SpeechReference:
+class SpeechReference(Asked):
     """One utterance as the stock model says it: in float64, in float32, and in float64 with other noise."""
 
-    name: str
-    phonemes: str
-    voice: str
-    speed: float
-    seed: int
-    tokens: NDArray[np.int64]
-    """(1, T) with the boundary symbol 0 at both ends."""
-    ref_s: NDArray[np.float32]
-    """(1, 256): the first half is the decoder's style, the second duration's and f0n's."""
     duration: NDArray[np.float64]
     """(1, T) frames of every token at speed 1, before rounding, in float64."""
     truth: Said
@@ -77,20 +66,11 @@ class SpeechReference:
 
 def save_speech(reference: SpeechReference, path: Path) -> None:
     """Write a reference as one safetensors file; `path` appears whole or not at all."""
-    tensors = {name: getattr(reference, name) for name in ("tokens", "ref_s", "duration")}
+    tensors = reference.arrays() | {"duration": reference.duration}
     for side in _SIDES:
         said = getattr(reference, side)
         tensors |= {f"{side}.{f.name}": getattr(said, f.name) for f in fields(said)}
-    metadata = (
-        {"format": _FORMAT}
-        | {key: getattr(reference, key) for key in ("name", "phonemes", "voice")}
-        | {"speed": repr(reference.speed), "seed": str(reference.seed)}
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=path.parent, prefix=".speech-") as folder:
-        partial = Path(folder) / "speech.safetensors"
-        save_file({name: np.ascontiguousarray(array) for name, array in tensors.items()}, partial, metadata)
-        partial.replace(path)
+    write_tensors(path, tensors, reference.metadata())
 
 
 def load_speech(path: Path) -> SpeechReference:
@@ -98,23 +78,11 @@ def load_speech(path: Path) -> SpeechReference:
 
     Raises ValidationError when the file is missing, damaged or of another version.
     """
-    try:
-        with safe_open(path, framework="numpy") as file:
-            told = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        if told.get("format") != _FORMAT:
-            raise KeyError(f"format {_FORMAT}")
-        sides = {side: Said(**{f.name: tensors[f"{side}.{f.name}"] for f in fields(Said)}) for side in _SIDES}
-        return SpeechReference(
-            **{key: told[key] for key in ("name", "phonemes", "voice")},
-            speed=float(told["speed"]),
-            seed=int(told["seed"]),
-            **{name: tensors[name] for name in ("tokens", "ref_s", "duration")},
-            truth=sides["truth"],
-            dynamic=sides["dynamic"],
-            reseeded=sides["reseeded"],
-        )
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise ValidationError(
-            f"{path} cannot be read as a reference of speech ({error}). Delete it and run this again."
-        ) from error
+    return read_tensors(path, "a reference of speech", _speech)
+
+
+def _speech(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> SpeechReference:
+    told: dict[str, Any] = Asked.fields_of(tensors, metadata) | {"duration": tensors["duration"]}
+    for side in _SIDES:
+        told[side] = Said(**{f.name: tensors[f"{side}.{f.name}"] for f in fields(Said)})
+    return SpeechReference(**told)

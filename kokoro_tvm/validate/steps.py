@@ -10,20 +10,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from kokoro_tvm.errors import ValidationError
-from kokoro_tvm.validate.reference import SAMPLES_PER_FRAME
+from kokoro_tvm.validate.asked import SAMPLES_PER_FRAME
+from kokoro_tvm.validate.tensor_file import read_tensors, write_tensors
 
 __all__ = ["STEPS", "Step", "Steps", "Tail", "load_steps", "save_steps", "split_tail"]
-
-_FORMAT = "1"
 
 Array = NDArray[Any]
 
@@ -136,16 +131,11 @@ def split_tail(value: Array, extent: int) -> tuple[Array, Tail | None]:
 def save_steps(steps: Steps, path: Path) -> None:
     """Write as one safetensors file; `path` appears whole or not at all."""
     metadata = {
-        "format": _FORMAT,
         "regime": steps.regime,
         "tails": json.dumps({name: tail.to_json() for name, tail in steps.tails.items()}),
         "missing": json.dumps(dict(steps.missing)),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=path.parent, prefix=".steps-") as folder:
-        partial = Path(folder) / "steps.safetensors"
-        save_file({name: np.ascontiguousarray(v) for name, v in steps.values.items()}, partial, metadata)
-        partial.replace(path)
+    write_tensors(path, steps.values, metadata)
 
 
 def load_steps(path: Path) -> Steps:
@@ -153,15 +143,9 @@ def load_steps(path: Path) -> Steps:
 
     Raises ValidationError when the file is missing, damaged or of another version.
     """
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            values = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        if metadata.get("format") != _FORMAT:
-            raise ValueError(f"it has format {metadata.get('format')}, {_FORMAT} is known")
-        tails = {name: Tail(**told) for name, told in json.loads(metadata["tails"]).items()}
-        return Steps(metadata["regime"], values, tails, json.loads(metadata["missing"]))
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValidationError(
-            f"{path} cannot be read as the steps of an utterance ({error}). Delete it and try again."
-        ) from error
+    return read_tensors(path, "the steps of an utterance", _steps)
+
+
+def _steps(values: Mapping[str, Array], metadata: Mapping[str, str]) -> Steps:
+    tails = {name: Tail(**told) for name, told in json.loads(metadata["tails"]).items()}
+    return Steps(metadata["regime"], values, tails, json.loads(metadata["missing"]))

@@ -155,8 +155,8 @@ def test_chained_components_speak_like_the_stock_model() -> None:
     import numpy as np
     from safetensors.torch import load_file
 
+    from kokoro_tvm.validate.asked import draw_noise
     from kokoro_tvm.validate.metrics import snr_db
-    from kokoro_tvm.validate.reference import draw_noise
     from kokoro_tvm.validate.stock import run_stock
 
     double = torch.float64

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from kokoro_tvm.validate.compute import compute_steps
 from kokoro_tvm.validate.eager import EagerEngine, eager_engines
 from kokoro_tvm.validate.engine import FILLS, chain, run_component
 from kokoro_tvm.validate.metrics import snr_db
-from kokoro_tvm.validate.reference import DYNAMIC, OUTPUTS, TRUTH, Reference, draw_noise
+from kokoro_tvm.validate.reference import DYNAMIC, OUTPUTS, TRUTH, Reference
 from kokoro_tvm.validate.steps import STEPS, Steps, Tail, load_steps, save_steps, split_tail
 from kokoro_tvm.validate.stock_engine import StockEngine
 
@@ -38,11 +37,6 @@ def truth(config: dict[str, Any], state: State, voices: Any, utterances: Any) ->
 def engines(config: dict[str, Any], state: State) -> Iterator[dict[str, EagerEngine]]:
     with eager_engines(config, state, PATCHES, ["exact", "masked", "padded"], BUCKETS) as made:
         yield made
-
-
-def inputs(reference: Reference) -> dict[str, Any]:
-    told = {name: getattr(reference, name) for name in ("tokens", "ref_s", "speed")}
-    return told | {"draw": partial(draw_noise, reference.seed)}
 
 
 def test_steps_are_those_of_the_reference(truth: dict[str, Steps], references: list[Reference]) -> None:
@@ -81,7 +75,7 @@ def test_the_stock_model_component_by_component(
 def test_every_step_of_a_length_aware_engine_is_the_truths(
     policy: str, engines: dict[str, EagerEngine], truth: dict[str, Steps], references: list[Reference]
 ) -> None:
-    steps = chain(engines[policy], **inputs(references[0]))
+    steps = chain(engines[policy], references[0])
     assert not steps.missing
     for step in STEPS:
         value, want = steps.values[step.name], truth[TRUTH].values[step.name]
@@ -98,7 +92,7 @@ def test_padding_taken_for_speech_is_heard_from_the_first_step_on(
     engines: dict[str, EagerEngine], truth: dict[str, Steps], references: list[Reference]
 ) -> None:
     counts = truth[TRUTH].values["pred_dur"]
-    steps = chain(engines["padded"], **inputs(references[0]), durations=counts)
+    steps = chain(engines["padded"], references[0], durations=counts)
     for name in ("d_en", "duration", "f0", "asr", "decode.3", "audio"):
         assert snr_db(steps.values[name], truth[TRUTH].values[name]) < 40, name
     assert steps.tails["f0"].max_abs > 0
@@ -154,7 +148,7 @@ def test_what_stands_behind() -> None:
 def test_steps_are_kept_whole(
     engines: dict[str, EagerEngine], references: list[Reference], tmp_path: Path
 ) -> None:
-    steps = chain(engines["masked"], **inputs(references[0]))
+    steps = chain(engines["masked"], references[0])
     partly = Steps(
         "tvm",
         {name: value for name, value in steps.values.items() if name != "source"},
