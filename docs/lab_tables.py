@@ -99,17 +99,13 @@ def _lengths_table(reports: list[Any]) -> Iterator[list[str]]:
         "at",
         "PyTorch float32 there",
         "gate missed at",
-        "shared at",
     ]
     for policy in dict.fromkeys(report["length"] for report in reports):
         rows = [row for report in reports if report["length"] == policy for row in report["lengths"]]
         for key in dict.fromkeys((row["component"], row["output"]) for row in rows):
             of = [row for row in rows if (row["component"], row["output"]) == key]
             worst = min(of, key=lambda row: row["metrics"]["snr_db"])
-            failed, shared = (
-                [str(row["length"]) for row in of if row["status"] == status]
-                for status in ("failed", "shared")
-            )
+            failed = [str(row["length"]) for row in of if row["status"] == "failed"]
             ours, theirs = (f"{worst['metrics'][name]:.1f} dB" for name in ("snr_db", "pytorch_snr_db"))
             lengths = f"{len(of)}, {min(r['length'] for r in of)} to {max(r['length'] for r in of)}"
             told = [
@@ -117,7 +113,6 @@ def _lengths_table(reports: list[Any]) -> Iterator[list[str]]:
                 str(worst["length"]),
                 theirs,
                 ", ".join(failed) or "none",
-                ", ".join(shared) or "none",
             ]
             yield [policy, f"`{key[0]}` {key[1]}", lengths, *told]
 

@@ -55,12 +55,19 @@ def _kernel(call: Call) -> Any:
                 values = [
                     k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)
                 ]
+                # Windowed cosines are even about the window's centre, sines odd; the window begins at zero.
+                # So the first frame, which is mirrored there, has imaginary parts of +0, not of rounding.
+                pairs = [
+                    (k.let(values[i] + values[n_fft - i]), k.let(values[i] - values[n_fft - i]))
+                    for i in range(1, half)
+                ]
                 bands = k.registers(2 * width)
                 with k.loop(bins) as b:
                     real = imaginary = const(0.0, dtype(width))
-                    for i, value in enumerate(values):
-                        real = real + value * k.splat(basis[b * n_fft + i], width)
-                        imaginary = imaginary + value * k.splat(basis[(bins + b) * n_fft + i], width)
+                    real = real + values[half] * k.splat(basis[b * n_fft + half], width)
+                    for i, (total, difference) in enumerate(pairs, start=1):
+                        real = real + total * k.splat(basis[b * n_fft + i], width)
+                        imaginary = imaginary + difference * k.splat(basis[(bins + b) * n_fft + i], width)
                     real, imaginary = k.let(real), k.let(imaginary)
                     k.store(bands, sqrt(real * real + imaginary * imaginary), 0, lanes=width)
                     k.store(bands, atan2(k, imaginary, real), width, lanes=width)
@@ -77,13 +84,15 @@ def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Te
     """Magnitudes, then phases in (-pi, pi]: (1, samples/hop + 1, n_fft + 2). Hann window, centred, reflected
     edges.
 
-    x (1, samples); length (1,) int64 in samples. The imaginary part at DC and Nyquist counts as +0, so their
-    phase is 0 or +pi and never -pi, whatever the Fourier library's rounding says.
+    x (1, samples); length (1,) int64 in samples. The imaginary part at DC, at Nyquist and in all of the first
+    frame, whose signal is mirrored about its centre, counts as +0: there the phase is 0 or +pi and never -pi,
+    whatever the Fourier library's rounding says.
     """
     window = torch.hann_window(n_fft, periodic=True, dtype=x.dtype)
     spectrum = torch.stft(valid(x, length), n_fft, hop, window=window, return_complex=True)
     imaginary = spectrum.imag.clone()
     imaginary[:, [0, -1]] = 0.0
+    imaginary[..., 0] = 0.0
     y = torch.cat([spectrum.abs(), torch.atan2(imaginary, spectrum.real)], dim=1)
     out = x.new_zeros(_shape(x=x.shape, n_fft=n_fft, hop=hop))
     out[:, : y.shape[2]] = y.transpose(1, 2)

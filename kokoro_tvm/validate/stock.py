@@ -9,7 +9,7 @@ state are all given back when the run ends, also by an exception.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,17 +21,20 @@ from torch.overrides import TorchFunctionMode
 
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.model.kokoro import build_model, default_dtype
-from kokoro_tvm.validate.reference import (
-    DYNAMIC,
-    NOISE_CHANNELS,
-    TRUTH,
-    Outputs,
-    Trace,
-    frame_counts,
-)
+from kokoro_tvm.validate.asked import NOISE_CHANNELS
+from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Outputs, Trace, frame_counts
 from kokoro_tvm.validate.steps import Steps
 
-__all__ = ["Borders", "GivenNoise", "StageHooks", "run_fed", "run_steps", "run_stock", "stock_model"]
+__all__ = [
+    "Borders",
+    "GivenNoise",
+    "StageHooks",
+    "real_spectra",
+    "run_fed",
+    "run_steps",
+    "run_stock",
+    "stock_model",
+]
 
 _DTYPES = {TRUTH: torch.float64, DYNAMIC: torch.float32}
 
@@ -171,6 +174,7 @@ def _run(
         scope.enter_context(torch.random.fork_rng(devices=[]))
         scope.enter_context(_hooks(model, seen, borders, dtype))
         scope.enter_context(noise)
+        scope.enter_context(real_spectra(dtype))
         audio, counts = model.forward_with_tokens(
             torch.from_numpy(tokens), torch.from_numpy(ref_s).to(dtype), speed
         )
@@ -276,6 +280,28 @@ class GivenNoise(TorchFunctionMode):
                 f"Noise of shape {(samples, NOISE_CHANNELS)} was due and {noise.shape} was given."
             )
         return torch.from_numpy(noise)[None]
+
+
+def real_spectra(dtype: torch.dtype) -> AbstractContextManager[Any]:
+    """While entered in float64, phases of bins that are real are 0 or pi, as in exact arithmetic.
+
+    The excitation's spectra are real at DC and Nyquist, and the first is in all bins, because the signal is
+    mirrored about its first sample. What a Fourier library leaves in the imaginary part there is rounding, by
+    whose sign a negative bin would have the phase pi or -pi. float32 stays as people run it.
+    """
+    return _RealSpectra() if dtype == torch.float64 else nullcontext()
+
+
+class _RealSpectra(TorchFunctionMode):
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is torch.angle:
+            spectra: torch.Tensor = args[0].clone()  # (1, bins, frames)
+            spectra.imag[:, [0, -1]] = 0.0
+            spectra.imag[..., 0] = 0.0
+            return func(spectra)
+        return func(*args, **(kwargs or {}))
 
 
 def _numpy(tensor: torch.Tensor) -> Array:

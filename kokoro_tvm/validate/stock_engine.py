@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from kokoro_tvm.model.kokoro import default_dtype
 from kokoro_tvm.validate.reference import INPUTS, OUTPUTS
-from kokoro_tvm.validate.stock import GivenNoise, stock_model
+from kokoro_tvm.validate.stock import GivenNoise, real_spectra, stock_model
 
 __all__ = ["StockEngine"]
 
@@ -46,6 +46,7 @@ class StockEngine:
             scope.enter_context(default_dtype(self._dtype))
             scope.enter_context(torch.random.fork_rng(devices=[]))
             scope.enter_context(_AnyLength())
+            scope.enter_context(real_spectra(self._dtype))
             if component == "decoder":
                 noise = inputs["noise"][0]
                 scope.enter_context(GivenNoise(lambda samples: noise[:samples]))

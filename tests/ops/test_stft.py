@@ -56,6 +56,18 @@ def test_dc_and_nyquist_are_zero_or_plus_pi(machine: Machine) -> None:
 
 
 @machines
+def test_the_first_frame_is_zero_or_plus_pi(machine: Machine) -> None:
+    """Its signal is mirrored about its centre, so it is real; rounding errors must not decide its phases."""
+    for seed in range(20):
+        tensors = {"x": random(1, 15 + 5 * seed, seed=seed)}
+        for phases in (run("stft", tensors, SIZES, machine=machine), reference("stft", tensors, SIZES)):
+            first = phases[0, 0, BINS:]
+            assert set(first.tolist()) <= {0.0, float(np.float32(math.pi))}
+            assert not np.signbit(first).any()
+            assert len(set(phases[0, 1, BINS:].tolist())) > 5
+
+
+@machines
 def test_silence_has_no_magnitude_and_phase_zero(machine: Machine) -> None:
     got = run("stft", {"x": torch.zeros(1, 100)}, SIZES, machine=machine)
     assert not got.any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -12,10 +13,11 @@ import torch
 
 from kokoro_tvm.errors import RecipeError, ValidationError
 from kokoro_tvm.recipe.parts import Utterance
+from kokoro_tvm.validate.asked import draw_noise
 from kokoro_tvm.validate.compute import compute_reference, tokenize
 from kokoro_tvm.validate.metrics import snr_db
-from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Reference, draw_noise
-from kokoro_tvm.validate.stock import Borders, run_fed, run_stock, stock_model
+from kokoro_tvm.validate.reference import DYNAMIC, TRUTH, Reference
+from kokoro_tvm.validate.stock import Borders, real_spectra, run_fed, run_stock, stock_model
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +97,24 @@ def test_the_seed_decides_and_torchs_random_state_does_not(
         assert torch.equal(torch.get_rng_state(), before)
     np.testing.assert_array_equal(audio[0], audio[1])
     assert snr_db(audio[2], audio[0]) < 60
+
+
+def test_bins_that_are_real_have_the_phase_zero_or_pi_in_float64() -> None:
+    """A signal mirrored about its first sample has a real spectrum there; rounding would say pi or -pi."""
+    signal = torch.from_numpy(np.random.default_rng(0).standard_normal((1, 600)))
+    window = torch.hann_window(20, dtype=torch.float64)
+    spectra = torch.stft(signal, 20, 5, window=window, return_complex=True)
+    assert (spectra.imag[:, 1:-1, 0] != 0).any(), "rounding is there"
+    before = spectra.clone()
+    with real_spectra(torch.float64):
+        phases = torch.angle(spectra)
+    assert torch.equal(spectra, before)
+    real = torch.cat([phases[:, :, 0].ravel(), phases[:, [0, -1]].ravel()])
+    assert set(real.tolist()) == {0.0, math.pi}
+    rest = phases[:, 1:-1, 1:]
+    assert torch.equal(rest, torch.angle(spectra)[:, 1:-1, 1:])
+    with real_spectra(torch.float32):
+        assert torch.equal(torch.angle(spectra), torch.angle(before)), "as people run it"
 
 
 def test_a_fed_component_answers_for_itself_alone(
