@@ -100,6 +100,30 @@ def test_tails(run, tmp_path: Path) -> None:
     assert status == 0, err
     assert re.search(r"^duration +32 +31 +2 +2 +zeros +passed *$", out, re.MULTILINE)
     assert len(json.loads((tmp_path / "tails.json").read_text(encoding="utf-8"))["trials"]) == 6
+    status, out, err = run("tails", "masked", *words, "--buckets", "32")
+    assert status == 0, err
+    trials = json.loads((tmp_path / "tails.json").read_text(encoding="utf-8"))["trials"]
+    assert [trial["bucket"] for trial in trials] == [32] * 3
+    status, _, err = run("tails", "masked", *words, "--buckets", "33")
+    assert status == 2
+    assert "has no bucket of --buckets 33" in err
+
+
+def test_end_to_end(run, others: Path, tmp_path: Path) -> None:
+    """Two bundles beside PyTorch float32 and other noise; the one that takes padding for speech misses."""
+    words = ["--json", str(tmp_path / "e2e.json")]
+    status, out, err = run("e2e", "toy", "--bundle", str(others / "masked"), *words)
+    assert status == 0, out + err
+    told = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))
+    (hello,) = told["utterances"]
+    assert told["missed"] == []
+    assert list(hello["sides"]) == ["toy", "masked", "pt.dynamic", "other noise"]
+    assert hello["sides"]["toy"] == hello["sides"]["masked"]
+    assert hello["sides"]["toy"]["gain_db"] > 10 > hello["sides"]["other noise"]["gain_db"]
+    status, _, err = run("e2e", "padded", *words)
+    assert status == 4
+    missed = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))["missed"]
+    assert missed[0].startswith("padded, hello: ")
 
 
 @pytest.mark.parametrize("recipe", ["toy", "padded"])

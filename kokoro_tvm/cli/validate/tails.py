@@ -17,6 +17,7 @@ from kokoro_tvm.cli.validate._options import (
     chosen_components,
     console,
     grid,
+    span,
     tell,
     write_json,
 )
@@ -32,6 +33,9 @@ def register(group: typer.Typer) -> None:
 def tails(
     bundle: BundleOption = Path("artifacts/cpu-masked"),
     component: ComponentOption = None,
+    buckets: Annotated[
+        str | None, typer.Option("--buckets", metavar="LENGTHS", help="Which.", show_default="all")
+    ] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="Random tails for each length.")] = 50,
     utterance: UtteranceOption = None,
     json_file: JsonOption = None,
@@ -48,6 +52,7 @@ def tails(
 
     check_file(json_file)
     names = chosen_components(component)
+    wanted = span(buckets, "--buckets") if buckets else ()
     lab = Lab.open(bundle, root, threads, tell)
     if lab.bundle.length != "masked":
         raise InputError(
@@ -58,9 +63,13 @@ def tails(
     trials = []
     for name in names:
         for bucket in lab.tvm.buckets(name):
+            if wanted and bucket not in wanted:
+                continue
             tell(f"{name}-{bucket}: {count} tails")
             for length in lengths_within(bucket):
                 trials.append(tail_trials(lab.tvm, reference, name, bucket, length, count))
+    if not trials:
+        raise InputError(f"{bundle} has no bucket of --buckets {buckets}.")
     report = TailsReport(str(bundle), lab.tvm.policy, tuple(trials))
     made = grid("tails", "component", ("bucket", "length", "tails", "bit for bit equal", "outputs behind it"))
     for trial in trials:
