@@ -18,12 +18,14 @@ def put_lab(page: Path, results: Path, picture: Path) -> None:
     """From the JSON files of the commands; `lengths*.json` and `tails*.json` are put together."""
     put(page, "prefix-f0n", _prefix_table(_read(results / "prefix-f0n.json")["rows"]))
     put(page, "tail", _tail_table(_read(results / "tail.json")["rows"]))
-    steps = _read(results / "steps.json")
-    put(page, "buckets", _bucket_table(steps["sweep"]))
-    put(page, "lengths", _lengths_table([_read(path) for path in sorted(results.glob("lengths*.json"))]))
+    sizes = _read(results / "buckets.json")["rows"]
+    put(page, "buckets", _bucket_table(sizes))
+    lengths = [_read(path) for path in sorted(results.glob("lengths*.json"))]
+    put(page, "lengths", _lengths_table(lengths))
+    put(page, "edges", _edges_table(lengths))
     trials = [row for path in sorted(results.glob("tails*.json")) for row in _read(path)["trials"]]
     put(page, "tails", _tails_table(trials))
-    _draw(picture, steps["sweep"], steps["frames"])
+    _draw(picture, [row for row in sizes if row["utterance"] == sizes[0]["utterance"]])
 
 
 def _read(path: Path) -> Any:
@@ -55,22 +57,31 @@ def _tail_table(rows: list[Row]) -> Iterator[list[str]]:
 
 
 def _bucket_table(rows: list[Row]) -> Iterator[list[str]]:
-    """From the decoder sweep of `validate steps`."""
+    """Padded and masked, the decoder alone and behind F0N; then what needs no bucket, and the bundle."""
     yield [
-        "bucket of the decoder",
+        "utterance",
+        "bucket",
         "`padded`: SNR",
         "spectra",
-        "loudest in the tail",
-        "`masked`: SNR",
+        "with F0N: SNR",
         "spectra",
+        "`masked`: SNR",
+        "with F0N: SNR",
     ]
     for row in rows:
-        if row["regime"] == "pt.padded":
-            (masked,) = (r for r in rows if (r["regime"], r["bucket"]) == ("pt.masked", row["bucket"]))
-            yield [f"{row['bucket']}", *_two(row), f"{row['tail']['max_abs']:.2g}", *_two(masked)]
-        elif row["regime"] == "tvm":
-            where = "exact" if row["bucket"] is None else row["bucket"]
-            yield [f"{where}, the bundle", *["–"] * 3, *_two(row)]
+        if row["variant"] != "decoder" or row["regime"] == "pt.masked":
+            continue
+        label = f"{row['utterance']}, {row['frames']} frames"
+        if row["regime"] == "tvm":
+            where = "exact" if row["bucket"] is None else str(row["bucket"])
+            yield [label, f"{where}, the bundle", *["–"] * 4, _snr(row), "–"]
+            continue
+        both = _same(rows, row, row["regime"], "f0n and decoder")
+        if row["regime"] == "pt.exact":
+            yield [label, "exact", *["–"] * 4, _snr(row), _snr(both)]
+        else:
+            masked = [_same(rows, row, "pt.masked", v) for v in ("decoder", "f0n and decoder")]
+            yield [label, f"{row['bucket']}", *_two(row), *_two(both), *map(_snr, masked)]
 
 
 def _same(rows: list[Row], like: Row, regime: str, variant: str) -> Row:
@@ -84,9 +95,12 @@ def _same(rows: list[Row], like: Row, regime: str, variant: str) -> Row:
     return found
 
 
+def _snr(row: Row) -> str:
+    return f"{row['metrics']['snr_db']:.1f} dB"
+
+
 def _two(row: Row, digits: int = 4) -> list[str]:
-    m = row["metrics"]
-    return [f"{m['snr_db']:.1f} dB", f"{m['magnitude_correlation']:.{digits}f}"]
+    return [_snr(row), f"{row['metrics']['magnitude_correlation']:.{digits}f}"]
 
 
 def _lengths_table(reports: list[Any]) -> Iterator[list[str]]:
@@ -117,6 +131,26 @@ def _lengths_table(reports: list[Any]) -> Iterator[list[str]]:
             yield [policy, f"`{key[0]}` {key[1]}", lengths, *told]
 
 
+def _edges_table(reports: list[Any]) -> Iterator[list[str]]:
+    """One line for each bucket of a policy and an axis: what the lengths about it came to, all components."""
+    yield ["policy", "components", "bucket", "lengths", "run in", "as expected"]
+    for policy in dict.fromkeys(report["length"] for report in reports):
+        edges = [edge for report in reports if report["length"] == policy for edge in report["edges"]]
+        sets: dict[tuple[str, ...], list[Row]] = {}
+        for component in dict.fromkeys(edge["component"] for edge in edges):
+            of = [edge for edge in edges if edge["component"] == component]
+            sets.setdefault(tuple(str(edge["bucket"]) for edge in of), []).extend(of)
+        for of in sets.values():
+            names = ", ".join(f"`{name}`" for name in dict.fromkeys(edge["component"] for edge in of))
+            for bucket in dict.fromkeys(edge["bucket"] for edge in of):
+                about = [edge for edge in of if edge["bucket"] == bucket]
+                wanted = dict.fromkeys((edge["length"], edge["expected"]) for edge in about)
+                ran = ", ".join("refused" if e is None else str(e) for _, e in wanted)
+                passed = sum(edge["status"] == "passed" for edge in about)
+                lengths = ", ".join(str(length) for length, _ in wanted)
+                yield [policy, names, str(bucket), lengths, ran, f"{passed} of {len(about)}"]
+
+
 def _tails_table(trials: list[Row]) -> Iterator[list[str]]:
     yield ["artifact", "valid lengths", "random tails", "outputs bit for bit equal", "behind the valid part"]
     for key in dict.fromkeys((row["component"], row["bucket"]) for row in trials):
@@ -127,8 +161,8 @@ def _tails_table(trials: list[Row]) -> Iterator[list[str]]:
         yield [f"`{key[0]}-{key[1]}`", lengths, f"{tails}", f"{equal}", behind]
 
 
-def _draw(path: Path, rows: list[Row], frames: int) -> None:
-    """How much the spectra are alike, by bucket."""
+def _draw(path: Path, rows: list[Row]) -> None:
+    """How much the spectra of one utterance are alike, by bucket, from the decoder alone."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -137,14 +171,14 @@ def _draw(path: Path, rows: list[Row], frames: int) -> None:
 
     figure, axis = pyplot.subplots(figsize=(7, 3.0), layout="constrained")
     for regime, style in (("pt.masked", "o-"), ("pt.padded", "s--")):
-        chosen = [row for row in rows if row["regime"] == regime and row["metrics"]]
+        chosen = [row for row in rows if (row["regime"], row["variant"]) == (regime, "decoder")]
         heights = [row["metrics"]["magnitude_correlation"] for row in chosen]
         label = regime.removeprefix("pt.")
         axis.semilogx([row["bucket"] for row in chosen], heights, style, label=label)
     ticks = sorted({row["bucket"] for row in rows if row["regime"] == "pt.masked"})
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
     axis.minorticks_off()
-    axis.set_xlabel(f"bucket of the decoder, frames; the utterance has {frames}")
+    axis.set_xlabel(f"bucket of the decoder, frames; the utterance has {rows[0]['frames']}")
     axis.set_ylabel("correlation of spectra\nwith the truth")
     axis.set_ylim(-0.05, 1.05)
     axis.grid(alpha=0.3)
