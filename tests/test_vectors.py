@@ -92,3 +92,9 @@ def test_float32_rounds_nothing() -> None:
     text = convolutions("float32")
     assert count(rf"{FMA}.*%zmm", text) >= 2 * 24
     assert count("bf16", text) == 0
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_filtered_convolution_fetches_ahead(precision: str) -> None:
+    """Each of the steps that a row adds; they lie a row of channels apart."""
+    assert count(r"\bprefetcht0\b", convolutions(precision)) >= 4

@@ -29,6 +29,7 @@ __all__ = ["Input", "Output", "emit"]
 _TASKS = (
     8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share evenly
 )
+_AHEAD = 4  # rows that are fetched before their turn: one channel's steps lie too far apart for the hardware
 
 Expr = Any
 
@@ -259,10 +260,19 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
         applies = [source.activation.channels(k, start, width) for start in starts]
         zero = const(0.0, dtype(width))
 
+        def nearest(time: Expr) -> Expr:
+            """The step itself, or the nearest there is."""
+            return k.let(maximum(minimum(time, source.given - 1), const(0, "int64")))
+
+        def fetch(time: Expr) -> None:
+            within = nearest(time)
+            for start in starts:
+                k.prefetch(source.x, 0, within, start)
+
         def activated(time: Expr) -> list[Expr]:
             """One step's vectors, zero where there is no such step."""
             inside = k.let(logical_and(time >= 0, time < source.given))
-            within = k.let(maximum(minimum(time, source.given - 1), const(0, "int64")))
+            within = nearest(time)
             return [
                 k.let(select(inside, apply(k.load(source.x, 0, within, start, lanes=width)), zero))
                 for start, apply in zip(starts, applies, strict=True)
@@ -294,6 +304,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
                 begin = k.opaque(origin + step + (q * fresh + kept) * plan.dilation)
                 for i in range(fresh):
                     keep(kept + i, activated(k.let(begin + i * plan.dilation)))
+                    fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
                 values = [[k.let(k.load(register, 0, lanes=width)) for register in each] for each in window]
                 for point, coefficients in enumerate(matrix):
                     combined = [_combined(coefficients, each, width) for each in zip(*values, strict=True)]

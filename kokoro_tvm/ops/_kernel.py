@@ -177,6 +177,12 @@ class Kernel:
             last = tvm.tirx.Ramp(self.index(last), const(1, "int64"), lanes)
         T.buffer_store(buffer, value, [*outer, last])
 
+    def prefetch(self, buffer: Any, *index: Expr) -> None:
+        """Has the cache fetch the line that holds an element, to be read; waits for nothing."""
+        read, keep, data = (const(n, "int32") for n in (0, 3, 1))
+        address = tvm.tirx.address_of(buffer[tuple(index)])
+        T.evaluate(tvm.tirx.call_intrin("void", "tirx.prefetch", address, read, keep, data))
+
     def splat(self, value: Expr, lanes: int) -> Expr:
         """One value in every lane."""
         return value if lanes == 1 else tvm.tirx.Broadcast(value, lanes)
