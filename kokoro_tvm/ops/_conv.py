@@ -150,6 +150,8 @@ def _interpolate(
     """Turns the products of a block back into results, of which `left` are left from `start` on, and writes
     them."""
     lanes, outputs, dilation = plan.features.lanes, plan.filtering.outputs, plan.dilation
+    matrices = transforms(plan.filtering)
+    combinations = matrices.halves(matrices.output.T).T
     # Results of a row are a dilation apart, rows of one dilation a step.
     with k.loop(rows) as row:
         at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
@@ -161,7 +163,10 @@ def _interpolate(
                     place = (p * plan.tiles * plan.rows + row) * plan.columns + v * lanes
                     value = k.load(products, place, lanes=lanes)
                     points.append(k.let(Cast(dtype(lanes), value) if plan.total_type != "float32" else value))
-                for j, combination in enumerate(transforms(plan.filtering).output):
+                for pair in matrices.opposites:
+                    for p, value in zip(pair, _both(k, [points[p] for p in pair]), strict=True):
+                        points[p] = value
+                for j, combination in enumerate(combinations):
                     value = k.let(_combined(combination, points, lanes))
                     with k.when(at + j * dilation < left) if j else nullcontext():
                         write(k.let(start + at + j * dilation), column, value, lanes)
@@ -246,11 +251,20 @@ def _combined(coefficients: Sequence[float], values: Sequence[Expr], lanes: int)
     return result
 
 
+def _both(k: Kernel, values: Sequence[Expr]) -> list[Expr]:
+    """Sum and difference of two; one alone as it is."""
+    if len(values) == 1:
+        return list(values)
+    first, second = values
+    return [k.let(first + second), k.let(first - second)]
+
+
 def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr) -> None:
     """signal[point][row][channel]: the activated input of every row, transformed; zeros outside what is
     given."""
     lanes = plan.features.lanes
-    matrix = transforms(plan.filtering).signal
+    matrices = transforms(plan.filtering)
+    halves = matrices.halves(matrices.signal)
     fresh, points = plan.filtering.outputs, plan.filtering.points
     kept = points - fresh
 
@@ -306,9 +320,13 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
                     keep(kept + i, activated(k.let(begin + i * plan.dilation)))
                     fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
                 values = [[k.let(k.load(register, 0, lanes=width)) for register in each] for each in window]
-                for point, coefficients in enumerate(matrix):
-                    combined = [_combined(coefficients, each, width) for each in zip(*values, strict=True)]
-                    put(point, q * plan.dilation + step, combined)
+                for pair in matrices.opposites:
+                    combined = [
+                        _both(k, [k.let(_combined(halves[p], each, width)) for p in pair])
+                        for each in zip(*values, strict=True)
+                    ]
+                    for point, vectors in zip(pair, zip(*combined, strict=True), strict=True):
+                        put(point, q * plan.dilation + step, vectors)
                 for i in range(kept):
                     keep(i, values[fresh + i])
 

@@ -3,7 +3,7 @@ products instead of `outputs * taps`.
 
 Toom and Cook's construction, turned round as Winograd did: filter and signal are evaluated at as many points,
 multiplied point by point, and interpolated. Points are chosen, and rows scaled by powers of two, so that
-float32 loses little: see `_POINTS`.
+float32 loses little: see `_MAGNITUDES`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,23 @@ import numpy as np
 __all__ = ["DIRECT", "MOST_POINTS", "Filtering", "Transforms", "transforms"]
 
 
-def _fractions(*values: str) -> tuple[Fraction, ...]:
-    return tuple(map(Fraction, values))
-
-
-# In the order in which they are taken: small, and apart from one another. The last point is infinity.
-_POINTS = _fractions("0", "1", "-1", "2", "-2", "1/2", "-1/2", "3/2", "-2/3", "-3/2")
-_BETTER = {  # what lost least of all sets tried of that size: a fifth and a tenth less than the above
-    6: _fractions("0", "1", "-1", "1/2", "-2"),
-    7: _fractions("0", "1", "-1", "1/2", "-2/3", "3"),
+# Magnitudes of the finite points, by how many such points there are: each stands for itself and its opposite,
+# and zero is one more where the number is odd; the last point is infinity. Of all sixteenths (few bits, so
+# that matrices are nearly exact) those that lose least, see `Transforms.loss`.
+_MAGNITUDES = {
+    1: (),
+    2: ("5/8",),
+    3: ("1",),
+    4: ("3/8", "5/4"),
+    5: ("5/8", "3/2"),
+    6: ("1/4", "7/8", "7/4"),
+    7: ("1/2", "1", "2"),
+    8: ("1/4", "11/16", "9/8", "9/4"),
+    9: ("7/16", "13/16", "5/4", "9/4"),
+    10: ("3/16", "9/16", "7/8", "11/8", "11/4"),
 }
 
-MOST_POINTS = len(_POINTS) + 1
+MOST_POINTS = max(_MAGNITUDES) + 1
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,31 @@ DIRECT = Filtering(1, 1)
 class Transforms:
     """float64 matrices with: results = output @ ((weight @ taps) * (signal @ samples)).
 
-    output (outputs, points), weight (points, taps), signal (points, points).
+    output (outputs, points), weight (points, taps), signal (points, points). opposites: every point once,
+    with its opposite where it has one. Rows of `signal` and columns of `output` that belong to opposites
+    differ in the sign of every other entry alone, so that `halves` of them have only half as many.
     """
 
     output: np.ndarray
     weight: np.ndarray
     signal: np.ndarray
+    opposites: tuple[tuple[int, ...], ...]
+
+    @property
+    def loss(self) -> float:
+        """What rounding taps, samples and products adds to a result, relative to what it adds to that of
+        plain convolution: root mean square over the results, for noise."""
+        weights, signals = (np.linalg.norm(matrix, axis=1) for matrix in (self.weight, self.signal))
+        errors = np.linalg.norm(self.output * weights * signals, axis=1)
+        return float(np.sqrt(np.mean(errors**2) / self.weight.shape[1]))
+
+    def halves(self, rows: np.ndarray) -> np.ndarray:
+        """Half the sum and half the difference of the rows of opposites in place of both."""
+        halved = rows.copy()
+        for first, second in (pair for pair in self.opposites if len(pair) == 2):
+            halved[first] = (rows[first] + rows[second]) / 2
+            halved[second] = (rows[first] - rows[second]) / 2
+        return halved
 
 
 @cache
@@ -66,10 +90,13 @@ def transforms(filtering: Filtering) -> Transforms:
     m, r, n = filtering.outputs, filtering.taps, filtering.points
     if n == 1:
         one = np.ones((1, 1))
-        return Transforms(one, one, one)
-    if n - 1 > len(_POINTS):
-        raise ValueError(f"F({m}, {r}) needs {n} points, at most {len(_POINTS) + 1} are known")
-    points = _BETTER.get(n, _POINTS[: n - 1])
+        return Transforms(one, one, one, ((0,),))
+    if n > MOST_POINTS:
+        raise ValueError(f"F({m}, {r}) needs {n} points, at most {MOST_POINTS} are known")
+    magnitudes = [Fraction(magnitude) for magnitude in _MAGNITUDES[n - 1]]
+    alone = (n - 1) % 2  # zero
+    points = [Fraction(0)] * alone + [sign * a for a in magnitudes for sign in (1, -1)]
+    pairs = [(first, first + 1) for first in range(alone, n - 1, 2)]
     output = [[a**j for a in points] + [Fraction(int(j == m - 1))] for j in range(m)]
     weight, signal = [], []
     for a in points:
@@ -81,7 +108,10 @@ def transforms(filtering: Filtering) -> Transforms:
         signal.append([*_polynomial(others), Fraction(0)])
     weight.append([Fraction(int(k == r - 1)) for k in range(r)])
     signal.append(_polynomial(points))
-    return _balanced(*(np.array(matrix, dtype=np.float64) for matrix in (output, weight, signal)))
+    opposites = (*([(0,)] * alone), *pairs, (n - 1,))
+    return Transforms(
+        *_balanced(*(np.array(matrix, np.float64) for matrix in (output, weight, signal))), opposites
+    )
 
 
 def _polynomial(roots: Sequence[Fraction]) -> list[Fraction]:
@@ -93,7 +123,9 @@ def _polynomial(roots: Sequence[Fraction]) -> list[Fraction]:
     return result
 
 
-def _balanced(output: np.ndarray, weight: np.ndarray, signal: np.ndarray) -> Transforms:
+def _balanced(
+    output: np.ndarray, weight: np.ndarray, signal: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The same with transforms of about unit gain at every point; the weights, which are transformed in
     float64, take what that costs."""
 
@@ -102,4 +134,4 @@ def _balanced(output: np.ndarray, weight: np.ndarray, signal: np.ndarray) -> Tra
 
     by_signal, by_output = power(signal), power(output.T)
     weight = weight / (by_signal * by_output)[:, None]
-    return Transforms(output * by_output, weight, signal * by_signal[:, None])
+    return output * by_output, weight, signal * by_signal[:, None]

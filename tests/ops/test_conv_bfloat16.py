@@ -49,7 +49,7 @@ LAYERS = FILTERED | PLAIN
 
 # Products of bfloat16 are exact in float32, so that only sums are left to differ. An activation that float32
 # rounds the other way moves one operand by 2**-8 of itself, one of dozens in a sum. Minimal filtering rounds
-# transformed operands, not those that the reference gets: 4e-3 to 7e-3 in the root mean square, and the
+# transformed operands, not those that the reference gets: 3e-3 to 6e-3 in the root mean square, and the
 # largest error of thousands is three times that.
 SUMS, MOVED, TRANSFORMED = 2e-6, 1e-3, 3e-2
 
@@ -153,7 +153,7 @@ def test_moments_are_those_of_what_was_written(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("taps", "dilation", "limit"), [(1, 1, 2.5e-3), (3, 7, 2.5e-3), (3, 1, 5e-3), (7, 3, 7e-3), (11, 5, 7e-3)]
+    ("taps", "dilation", "limit"), [(1, 1, 2.5e-3), (3, 7, 2.5e-3), (3, 1, 4e-3), (7, 3, 5e-3), (11, 5, 5e-3)]
 )
 def test_what_rounding_costs(taps: int, dilation: int, limit: float) -> None:
     """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the unrounded results."""

@@ -75,3 +75,38 @@ def test_signals_and_results_keep_their_size(filtering: Filtering) -> None:
 def test_too_many_points(outputs: int, taps: int) -> None:
     with pytest.raises(ValueError, match=rf"F\({outputs}, {taps}\) needs 12 points, at most 11 are known"):
         transforms(Filtering(outputs, taps))
+
+
+@named
+def test_opposite_points_share_their_sums(filtering: Filtering) -> None:
+    """Half the sum and half the difference of two opposite rows have no entry in common."""
+    matrices = transforms(filtering)
+    assert sorted(p for pair in matrices.opposites for p in pair) == list(range(filtering.points))
+    signal, output = matrices.halves(matrices.signal), matrices.halves(matrices.output.T)
+    for first, second in (pair for pair in matrices.opposites if len(pair) == 2):
+        for rows, halved in ((matrices.signal, signal), (matrices.output.T, output)):
+            assert not (halved[first] * halved[second]).any()
+            np.testing.assert_array_equal(halved[first] + halved[second], rows[first])
+            np.testing.assert_array_equal(halved[first] - halved[second], rows[second])
+
+
+@pytest.mark.parametrize(
+    ("outputs", "taps", "limit"),
+    [(1, 1, 1.0), (4, 3, 2.2), (4, 4, 3.1), (6, 3, 4.6), (4, 7, 10.2), (6, 6, 15.1)],
+)
+def test_loss(outputs: int, taps: int, limit: float) -> None:
+    """As stated, and as rounding to half as many bits shows."""
+    matrices = transforms(Filtering(outputs, taps))
+    assert 0.95 * limit <= matrices.loss <= limit
+    rng = np.random.default_rng(0)
+
+    def rounded(values: np.ndarray) -> np.ndarray:
+        return values * (1 + 1e-4 * rng.standard_normal(values.shape))
+
+    taken, samples = rng.standard_normal((taps, 20_000)), rng.standard_normal((outputs + taps - 1, 20_000))
+    products = rounded(matrices.weight @ taken) * rounded(matrices.signal @ samples)
+    lost = matrices.output @ products - np.stack(
+        [(taken * samples[j : j + taps]).sum(0) for j in range(outputs)]
+    )
+    plain = 1e-4 * np.sqrt(2 * taps)
+    assert np.sqrt(np.mean(lost**2)) / plain == pytest.approx(matrices.loss, rel=0.05)
