@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.linker import LINKER, linker_version
@@ -47,7 +47,23 @@ def _to_virtual_machine() -> Any:
         [
             relax.transform.LowerRuntimeBuiltin(),
             relax.transform.ComputePrimValue(),
-            relax.transform.VMShapeLower(),
+            _lower_shapes,
             relax.transform.AttachGlobalSymbol(),
         ]
     )
+
+
+@tvm.transform.module_pass(opt_level=0, name="LowerShapes")
+def _lower_shapes(module: Any, context: Any) -> Any:
+    """TVM's VMShapeLower, with the lengths it has computed stored in the order of their slots.
+
+    It stores them in the order of a hash table of addresses, so that the same module would not always give
+    the same library. Every length is computed from the inputs' own, which are stored before, so any order is
+    right.
+    """
+    lowered = relax.transform.VMShapeLower()(module)
+    for name, function in lowered.functions.items():
+        if name not in module.functions and isinstance(function.body, tirx.SeqStmt):
+            stores = sorted(function.body, key=lambda store: int(store.indices[0]))
+            lowered.update_func(name, function.with_body(tirx.SeqStmt(stores)))
+    return lowered

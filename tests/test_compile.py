@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import tvm_ffi
-from lowering import BUCKET, CONFIG, MACHINE, RECIPE, lowered, lowered_program, small_program
+from lowering import BUCKET, CONFIG, MACHINE, RECIPE, lowered, lowered_program, program, small_program
 
 from kokoro_tvm import linker, ops
 from kokoro_tvm.compile import compile_module
@@ -89,6 +89,17 @@ def test_a_library_tells_what_it_is(tmp_path: Path) -> None:
     told = load(path)["text_encoder_manifest"]()
     assert json.loads(str(told)) == {"component": "text_encoder", "bucket": BUCKET}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_same_program_gives_the_same_library_wherever_it_lies_in_memory(tmp_path: Path) -> None:
+    """Every export and lowering makes objects at other addresses; hash tables of TVM's go by those."""
+    libraries = set()
+    for place in ("here", "a-place-with-a-longer-name"):
+        (tmp_path / place).mkdir()
+        made = lowered_program(program("f0n"), "f0n")
+        path = compile_module(made.module, MACHINE, tmp_path / place / "f0n.so")
+        libraries.add(path.read_bytes())
+    assert len(libraries) == 1
 
 
 def small() -> Any:

@@ -1,9 +1,8 @@
 """The process that stages are forked from: what is slow to import is imported once, for all of them.
 
 It imports, then waits for orders and forks, and does nothing else, so every child starts from the same state,
-whatever ran before or runs beside it: no thread, a fixed hash seed, fixed addresses, and a heap as importing
-left it. LLVM puts pointers in order here and there; without this the same input does not always give the same
-bytes. So even watching over a child is left to another child.
+whatever ran before or runs beside it: no thread and a fixed hash seed. So even watching over a child is left
+to another child.
 
 Standard input takes orders of ORDER bytes, a number and the path of a job, which only the child reads: JSON
 of {"function", "arguments", "log", "outcome"}. Standard output tells {"id", "pid"} when it was started and
@@ -32,12 +31,10 @@ from kokoro_tvm.errors import KokoroTvmError
 
 __all__ = ["ORDER", "main", "order"]
 
-ORDER = 4096  # bytes: what a pipe takes as a whole, and always the same lest the heap depend on what was read
+ORDER = 4096  # bytes: what a pipe takes and gives as a whole
 
-_ADDR_NO_RANDOMIZE = 0x0040000
 _PR_SET_PDEATHSIG = 1
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
-_MARK = "KOKORO_TVM_FORKSERVER"
 _POLL = 0.02  # seconds between a watcher's looks at its child
 
 
@@ -51,7 +48,6 @@ def order(number: int, job: Path) -> bytes:
 
 def main() -> None:
     """Serves until the end of standard input; its only argument is a JSON list of modules to import first."""
-    _without_randomisation()
     reports, server = os.dup(1), os.getpid()
     os.dup2(2, 1)  # what imports print is no report
     for module in json.loads(sys.argv[1]):
@@ -151,15 +147,6 @@ def _tell(job: dict[str, Any], error: str, message: str, status: int) -> int:
     with contextlib.suppress(OSError):
         Path(job["outcome"]).write_text(json.dumps({"error": error, "message": message}), encoding="utf-8")
     return status
-
-
-def _without_randomisation() -> None:
-    """Starts this program again with fixed addresses, once; where the system refuses, bytes may differ."""
-    if os.environ.pop(_MARK, "") == "1":
-        return
-    if sys.platform == "linux" and ctypes.CDLL(None).personality(_ADDR_NO_RANDOMIZE) != -1:
-        os.environ[_MARK] = "1"
-        os.execv(sys.executable, [sys.executable, "-m", "kokoro_tvm.build.forkserver", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -99,15 +99,10 @@ def _lowered(
     schedule: dict[str, Any],
     dump: Callable[[str, Any], None],
 ) -> Lowered:
-    import torch
-
     from kokoro_tvm.build.digest import digest, file_sha256
     from kokoro_tvm.export import load_program
     from kokoro_tvm.lower import lower as lower_program
     from kokoro_tvm.target import Machine
-
-    # A second thread would share the heap with the compiler, whose choices depend on the heap's order.
-    torch.set_num_threads(1)
 
     target = _read_json(Path(machine))
     made_of = {
