@@ -97,6 +97,22 @@ class Cache:
             return None
         return found
 
+    def try_out(self) -> None:
+        """Reads, and writes a small file where that may be done: a cache that is of no use is told of."""
+        self.record("0" * 64, ())  # which it cannot have: it only has to answer
+        if self.mode != "read-write":
+            return
+
+        def write() -> bool:
+            system, root = self._open()
+            path = f"{root}/.try-{uuid4().hex}"
+            system.makedirs(root, exist_ok=True)
+            system.pipe_file(path, b"kokoro-tvm")
+            system.rm_file(path)
+            return True
+
+        self._try(write, "written")
+
     def get(self, output: Output, path: Path) -> bool:
         """Brings an output to `path`; False where it cannot be had as its record says it is."""
 

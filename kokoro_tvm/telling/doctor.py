@@ -44,7 +44,6 @@ def examine(facts: Facts) -> list[Finding]:
         _compiler(facts),
         _linker(facts),
         _processor(facts),
-        _addresses(facts),
         *(_recipe(recipe, facts.features) for recipe in facts.recipes),
         _memory(facts),
         *_disk(facts),
@@ -101,17 +100,6 @@ def _processor(facts: Facts) -> Finding:
     return Finding("processor", "fine", f"{told}, {', '.join(had) or 'no vector features'}")
 
 
-def _addresses(facts: Facts) -> Finding:
-    if facts.fixed_addresses:
-        return Finding("addresses", "fine", "can be fixed, so builds give the same bytes every time")
-    return Finding(
-        "addresses",
-        "note",
-        "cannot be fixed (personality(2) is refused), so now and then a build gives other bytes",
-        "in a container: --security-opt seccomp=unconfined",
-    )
-
-
 def _recipe(recipe: RecipeNeeds, features: frozenset[str] | None) -> Finding:
     about = f"recipe {recipe.name}"
     if recipe.problem is not None:
@@ -154,15 +142,19 @@ def _cache(facts: Facts) -> Finding:
 
 
 def _checkpoints(facts: Facts) -> Iterator[Finding]:
-    for model, there in facts.checkpoints.items():
+    for model, sources in facts.checkpoints.items():
         about = f"model {model}"
-        if there:
+        if sources is None:
             yield Finding(about, "fine", "its weights are here")
-        elif facts.npm:
-            yield Finding(about, "note", "its weights are not here yet: the first build fetches them")
+            continue
+        answering = next((s.source for s in sources if s.problem is None), None)
+        failing = "; ".join(f"{s.source}: {s.problem}" for s in sources if s.problem is not None)
+        if answering is not None:
+            told = f"its weights are not here yet; the first build fetches them from {answering}"
+            yield Finding(about, "fine", f"{told} ({failing})" if failing else told)
         else:
-            told = "its weights are not here yet, and without npm one of their sources cannot be reached"
-            yield Finding(about, "note", told, "install Node.js, or see docs/troubleshooting.md")
+            told = f"its weights are not here yet, and no source of theirs can be reached ({failing})"
+            yield Finding(about, "note", told, "connect to the network, or see docs/troubleshooting.md")
 
 
 def _python_here() -> Path:

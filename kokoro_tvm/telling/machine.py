@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.metadata
 import json
 import platform
@@ -25,12 +24,12 @@ from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.linker import LINKER, linker_version
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.telling.sources import Reach, reach
 
 __all__ = ["Facts", "Pin", "RecipeNeeds", "gather"]
 
 _PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 _PATIENCE = 120.0  # seconds the compiler may take to load
-_UNCHANGED, _NOT_RANDOM = 0xFFFFFFFF, 0x0040000  # of personality(2)
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ class RecipeNeeds:
 class Facts:
     """One machine. Sizes in bytes, None where the system does not say; a problem is None where there is none.
 
-    cache: the shared one and what may be done with it, "" for none; checkpoints: model -> whether its weights
-    were fetched; npm: whether it is installed.
+    cache: the shared one and what may be done with it, "" for none; checkpoints: model -> None where its
+    weights were fetched, else its sources (see `kokoro_tvm.telling.sources`).
     """
 
     python: str
@@ -78,7 +77,6 @@ class Facts:
     machine: str
     cores: int
     features: frozenset[str] | None
-    fixed_addresses: bool
     recipes: tuple[RecipeNeeds, ...]
     memory: int | None
     artifacts: Path
@@ -86,8 +84,7 @@ class Facts:
     disk: int
     cache: str
     cache_problem: str | None
-    checkpoints: Mapping[str, bool]
-    npm: bool
+    checkpoints: Mapping[str, Sequence[Reach] | None]
 
 
 def gather(root: Path) -> Facts:
@@ -109,7 +106,6 @@ def gather(root: Path) -> Facts:
         machine=describe_machine().cpu,
         cores=describe_machine().cores,
         features=features_of_cpu(),
-        fixed_addresses=_can_fix_addresses(),
         recipes=tuple(sorted((*needs, *broken), key=lambda r: r.name)),
         memory=_available_memory(),
         artifacts=artifacts,
@@ -118,9 +114,8 @@ def gather(root: Path) -> Facts:
         cache=cache,
         cache_problem=cache_problem,
         checkpoints={
-            r.model: (artifacts / "checkpoint" / r.model / "weights.safetensors").is_file() for r in recipes
+            model: _checkpoint(model, r, root) for model, r in {r.model: r for r in recipes}.items()
         },
-        npm=shutil.which("npm") is not None,
     )
 
 
@@ -203,18 +198,6 @@ def _why(status: int, stderr: str) -> str:
     return next(reversed(stderr.strip().splitlines()), f"exit status {status}")
 
 
-def _can_fix_addresses() -> bool:
-    """Whether a process may turn off the randomisation of its addresses; containers sometimes forbid it."""
-    if sys.platform != "linux":
-        return False
-    libc = ctypes.CDLL(None)
-    before = libc.personality(_UNCHANGED)
-    if before == -1 or libc.personality(before | _NOT_RANDOM) == -1:
-        return False
-    libc.personality(before)
-    return True
-
-
 def _available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
     if not meminfo.is_file():
         return None
@@ -234,6 +217,13 @@ def _write_problem(folder: Path) -> str | None:
     return None
 
 
+def _checkpoint(model: str, recipe: Recipe, root: Path) -> list[Reach] | None:
+    """None where the weights of a recipe's model were fetched; else how each of their sources can be had."""
+    if (root / "artifacts" / "checkpoint" / model / "weights.safetensors").is_file():
+        return None
+    return reach(recipe.checkpoint, root)
+
+
 def _cache() -> tuple[str, str | None]:
     """The shared cache that the environment names, and why it is of no use."""
     warnings: list[str] = []
@@ -243,7 +233,7 @@ def _cache() -> tuple[str, str | None]:
         return "", str(error)
     if cache is None:
         return "", None
-    cache.record("0" * 64, ())  # which it cannot have: it only has to answer
+    cache.try_out()
     return f"{cache.url}, {cache.mode}", next(iter(warnings), None)
 
 

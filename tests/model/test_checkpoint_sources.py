@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from safetensors.torch import save_file
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG, load_state
-from kokoro_tvm.model.sources import SourceUnavailableError, huggingface
+from kokoro_tvm.model.sources import huggingface
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 
 Make = Callable[..., Checkpoint]
@@ -217,7 +216,7 @@ def hub(tmp_path: Path, home: Path, tiny: State, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
     monkeypatch.setattr("huggingface_hub.list_repo_files", names)
-    monkeypatch.setattr(huggingface, "_probe", lambda endpoint: None)
+    monkeypatch.setattr(huggingface, "unreachable", lambda url: None)
     return {
         "kind": "huggingface",
         "repo": "owner/name",
@@ -273,14 +272,9 @@ def test_a_hub_that_is_switched_off_is_not_asked(
         fetch(checkpoint(hub), tmp_path / "out")
 
 
-def test_a_hub_that_refuses_or_keeps_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(huggingface, "PROBE_TIMEOUT_S", 0.2)
-    monkeypatch.setenv("no_proxy", "*")
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with pytest.raises(SourceUnavailableError, match=f"{endpoint} cannot be reached: .*refused"):
-            huggingface._probe(endpoint)
-        listener.listen()
-        with pytest.raises(SourceUnavailableError, match=f"{endpoint} cannot be reached: .*timed out"):
-            huggingface._probe(endpoint)
+def test_a_hub_that_cannot_be_reached_is_passed_over(
+    hub: dict[str, Any], tmp_path: Path, checkpoint: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(huggingface, "unreachable", lambda url: f"{url} does not answer within 5 s")
+    with pytest.raises(BuildError, match=r"https://huggingface\.co does not answer within 5 s"):
+        fetch(checkpoint(hub), tmp_path / "out")

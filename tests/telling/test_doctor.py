@@ -13,9 +13,11 @@ from kokoro_tvm.cli.doctor import table
 from kokoro_tvm.telling import doctor
 from kokoro_tvm.telling.doctor import examine
 from kokoro_tvm.telling.machine import Facts, Pin, RecipeNeeds
+from kokoro_tvm.telling.sources import Reach
 from telling.facts import GOOD, made
 
 GOLDEN = Path(__file__).parent / "golden"
+REACHED = ("model kokoro-82m", "fine")
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +46,6 @@ BAD = made(
     linker_problem="no working g++ to link with ([Errno 2] No such file or directory: 'g++')",
     cores=1,
     features=frozenset({"avx2", "fma"}),
-    fixed_addresses=False,
     recipes=(
         RecipeNeeds("cpu", ("avx2",)),
         RecipeNeeds("cpu-bf16", problem="precision bfloat16 needs the CPU feature avx512bf16"),
@@ -55,8 +56,12 @@ BAD = made(
     disk=120_000_000,
     cache="http://cache.example, read-only",
     cache_problem="the cache http://cache.example cannot be read: it did not answer",
-    checkpoints={"kokoro-82m": False},
-    npm=False,
+    checkpoints={
+        "kokoro-82m": [
+            Reach("huggingface hexgrad/Kokoro-82M", "https://huggingface.co does not answer within 5 s"),
+            Reach("npm kokoro-js@1.2.1", "npm is not installed"),
+        ]
+    },
 )
 
 
@@ -82,7 +87,6 @@ def test_a_good_machine_has_nothing_wrong() -> None:
         ({"features": None}, "processor", "note"),
         ({"features": None}, "recipe cpu", "note"),
         ({"features": frozenset()}, "recipe cpu", "note"),
-        ({"fixed_addresses": False}, "addresses", "note"),
         ({"memory": doctor.BUILD_MEMORY - 1}, "memory", "wrong"),
         ({"memory": doctor.BUILD_MEMORY}, "memory", "fine"),
         ({"memory": None}, "memory", "note"),
@@ -91,7 +95,8 @@ def test_a_good_machine_has_nothing_wrong() -> None:
         ({"cache": "s3://mine, read-write"}, "cache", "fine"),
         ({"cache": "s3://mine, read-write", "cache_problem": "no answer"}, "cache", "note"),
         ({"cache_problem": "KOKORO_TVM_CACHE_MODE is 'x'"}, "cache", "wrong"),
-        ({"checkpoints": {"kokoro-82m": False}}, "model kokoro-82m", "note"),
+        ({"checkpoints": {"kokoro-82m": [Reach("file a", "gone"), Reach("npm b", None)]}}, *REACHED),
+        ({"checkpoints": {"kokoro-82m": [Reach("file a", "gone")]}}, "model kokoro-82m", "note"),
     ],
 )
 def test_one_thing_at_a_time(other: dict[str, Any], about: str, verdict: str) -> None:

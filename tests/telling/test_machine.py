@@ -36,7 +36,9 @@ def test_this_machine_can_run_these_tests(tmp_path: Path) -> None:
     assert "mine.yaml:" in recipes["mine"].problem
     assert {"avx2", "fma"} <= set(recipes["x86-64-v3"].features)
     assert "avx512f" in recipes["x86-64-v4"].features
-    assert found.checkpoints == {"kokoro-82m": False}
+    sources = found.checkpoints["kokoro-82m"]
+    assert sources is not None
+    assert [s.source.partition(" ")[0] for s in sources] == ["huggingface", "npm"]
     assert not list(tmp_path.glob("artifacts/*")), "looking leaves nothing behind"
 
 
@@ -121,6 +123,12 @@ def test_a_shared_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert machine._cache() == ("", None)
     monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path))
     assert machine._cache() == (f"{tmp_path}, read-write", None)
+    assert not list(tmp_path.iterdir()), "it leaves nothing behind"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path / "file" / "cache"))
+    problem = machine._cache()[1]
+    assert problem is not None
+    assert "(NotADirectoryError" in problem
     monkeypatch.setenv("KOKORO_TVM_CACHE", "http://127.0.0.1:9/cache")  # where nobody listens
     told, problem = machine._cache()
     assert told == "http://127.0.0.1:9/cache, read-only"

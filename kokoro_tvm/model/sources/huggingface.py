@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
@@ -15,12 +12,10 @@ from kokoro_tvm.model._state import read_state
 from kokoro_tvm.model.kokoro import expected_shapes
 from kokoro_tvm.model.sources._material import Log, Material, SourceUnavailableError
 from kokoro_tvm.model.voices import read_voices
+from kokoro_tvm.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.recipe.checkpoint import HuggingFaceSource
 
 __all__ = ["load_huggingface"]
-
-# The hub's own client keeps retrying for 23 s where there is no network; one short question first is kinder.
-PROBE_TIMEOUT_S = 5.0
 
 
 def load_huggingface(source: HuggingFaceSource, work: Path, log: Log) -> Material:
@@ -29,7 +24,9 @@ def load_huggingface(source: HuggingFaceSource, work: Path, log: Log) -> Materia
 
     if constants.HF_HUB_OFFLINE:
         raise SourceUnavailableError("the hub is switched off (HF_HUB_OFFLINE is set)")
-    _probe(constants.ENDPOINT)
+    # The hub's own client keeps retrying for 23 s where there is no network; one short question is kinder.
+    if (reason := unreachable(constants.ENDPOINT)) is not None:
+        raise SourceUnavailableError(reason)
     config = _download(source, source.config.file, work, log)
     check_sha256(config, source.config.sha256, source.config.file)
     weights = _download(source, source.checkpoint.file, work, log)
@@ -41,32 +38,6 @@ def load_huggingface(source: HuggingFaceSource, work: Path, log: Log) -> Materia
     state = read_state(weights, expected_shapes(json.loads(config_bytes)))
     voices = read_voices(work / source.voices)
     return Material(state=state, voices=voices, config=config_bytes, sha256=source.checkpoint.sha256)
-
-
-def _probe(endpoint: str) -> None:
-    """Asks the hub for anything at all; SourceUnavailableError when no answer comes within a few seconds.
-
-    In a thread of its own, because looking up a name has no timeout.
-    """
-    outcome: list[Exception | None] = []
-
-    def ask() -> None:
-        try:
-            request = urllib.request.Request(endpoint, method="HEAD")
-            with urllib.request.urlopen(request, timeout=PROBE_TIMEOUT_S):
-                outcome.append(None)
-        except urllib.error.HTTPError:
-            outcome.append(None)  # An answer, if an unfriendly one: the client will say more.
-        except (OSError, ValueError) as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(PROBE_TIMEOUT_S + 1.0)
-    if not outcome:
-        raise SourceUnavailableError(f"{endpoint} does not answer within {PROBE_TIMEOUT_S:.0f} s")
-    if outcome[0] is not None:
-        raise SourceUnavailableError(f"{endpoint} cannot be reached: {outcome[0]}")
 
 
 def _voice_files(source: HuggingFaceSource) -> list[str]:
