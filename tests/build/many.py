@@ -1,6 +1,7 @@
-"""A build of some stages that take their time: run as a program, by several processes at once.
+"""A build of some stages, as `kokoro-tvm build` runs them: run as a program, by several processes at once.
 
-Arguments: the folder, the file that every run of a stage leaves a line in, and words for doit.
+Arguments: the folder, the file that every run of a stage leaves a line in, how many stages run at once, how
+many seconds they take, and which edition of the outputs they write.
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from doit.cmd_base import ModuleTaskLoader
-from doit.doit_cmd import DoitMain
+import typer
 
 from kokoro_tvm.build import stage, tasks
-from kokoro_tvm.build.reporter import LineReporter
 from kokoro_tvm.build.resources import Budget
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
@@ -21,32 +20,45 @@ from kokoro_tvm.build.store import Store
 NAMES = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
-def main(folder: Path, ran: Path, *words: str) -> int:
+def main(folder: Path, ran: Path, jobs: int = 1, seconds: float = 0.5, edition: str = "") -> int:
+    from kokoro_tvm.cli.build import run_tasks
+
+    stand_in()
+    made, budget = stages(folder, ran, seconds, edition), Budget.of_machine()
+    setattr(tasks, "recipe_tasks", lambda *told: (tasks._task(s, told[2], budget) for s in made))  # noqa: B010
+    try:
+        run_tasks([s.name for s in made], jobs, folder)
+    except typer.Exit as ended:
+        return ended.exit_code
+    return 0
+
+
+def stand_in() -> None:
+    """The functions of stages are those of fakes.py from now on."""
     stage._STAGES, stage._COMPILER = "fakes", ("fakes",)
     setattr(stage, "function_code", lambda module, name: ("code", []))  # noqa: B010
-    made, reporter = stages(folder, ran), LineReporter()
-    budget = Budget.of_machine()
-    config = tasks.doit_config(reporter) | {"default_tasks": None}
-    loader = ModuleTaskLoader(
-        {"DOIT_CONFIG": config, "task_all": lambda: (tasks._task(s, reporter, budget) for s in made)}
-    )
-    return int(DoitMain(loader, config_filenames=()).run(["run", *words]))
 
 
-def stages(folder: Path, ran: Path, seconds: float = 0.5) -> list[Stage]:
-    """One, and others after it, which take so long each."""
+def stages(folder: Path, ran: Path, seconds: float = 0.5, edition: str = "") -> list[Stage]:
+    """One, and others after it, which take so long each and write their name and the edition."""
     store = Store(folder / ".store")
     made: list[Stage] = []
     for name in NAMES:
-        made.append(_stage(store, folder, name, tuple(made[:1]), ran, seconds))
+        made.append(_stage(store, folder, name, tuple(made[:1]), ran, seconds, edition))
     return made
 
 
 def _stage(
-    store: Store, folder: Path, name: str, after: tuple[Stage, ...], ran: Path, seconds: float
+    store: Store,
+    folder: Path,
+    name: str,
+    after: tuple[Stage, ...],
+    ran: Path,
+    seconds: float,
+    edition: str,
 ) -> Stage:
     def arguments(out: Path) -> dict[str, Any]:
-        return {"path": str(out / name), "text": name, "ran": str(ran), "seconds": seconds}
+        return {"path": str(out / name), "text": name + edition, "ran": str(ran), "seconds": seconds}
 
     return Stage(
         name=f"cpu.{name}",
@@ -57,11 +69,18 @@ def _stage(
         function="tally",
         arguments=arguments,
         outputs=(name,),
-        ingredients=lambda: {"name": name, "after": [s.sha256(s.outputs[0]) for s in after]},
+        ingredients=lambda: {
+            "name": name,
+            "edition": edition,
+            "after": [s.sha256(s.outputs[0]) for s in after],
+        },
         after=after,
         timeout_s=60,
     )
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:]))
+    words = sys.argv[3:]
+    sys.exit(
+        main(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, words[:1]), *map(float, words[1:2]), *words[2:])
+    )

@@ -25,7 +25,7 @@ FLIPS, CUTS = 500, 64
 
 
 def command(folder: Path) -> list[str]:
-    return [sys.executable, str(HERE / "many.py"), str(folder), str(folder / "ran"), "-n", "2"]
+    return [sys.executable, str(HERE / "many.py"), str(folder), str(folder / "ran"), "2"]
 
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
