@@ -33,6 +33,7 @@ Ending = Literal["failed", "crashed", "memory", "timeout", "killed"]
 
 _TAIL = 15  # lines of the log an error shows
 _BEAT = 10.0  # seconds between signs of life
+_LAST_WORD = 10.0  # seconds that what a watcher said before it went may be on its way
 _PATIENCE = 600.0  # seconds the server may take to import and fork
 _LITTLE = 1 << 20  # bytes
 _PACKAGE = Path(__file__).parents[1]
@@ -74,7 +75,7 @@ def run_child(
         log.write_bytes(b"")
         job.write_text(json.dumps(told), encoding="utf-8")
     kills = _memory_kills()
-    child = _Server.current(tuple(preload)).start(job)
+    child = _Server.start(tuple(preload), job)
     try:
         if not child.wait(timeout_s, beat):
             child.kill()
@@ -140,10 +141,11 @@ def _end_of(log: Path) -> str:
 
 @dataclass
 class _Child:
-    """A job in hand: `pid` once it runs, `status` once it ended (None: its server died)."""
+    """A job in hand: `pid` and `watcher` once it runs, `status` once it ended (None: its server died)."""
 
     server: _Server
     pid: int | None = None
+    watcher: int | None = None
     status: int | None = None
     cpu_seconds: float = 0.0
     started: threading.Event = field(default_factory=threading.Event)
@@ -165,12 +167,13 @@ class _Child:
         return self.ended.is_set()
 
     def _look_after(self) -> None:
-        """A child that is gone, and nobody says so, lost its watcher: it was killed."""
-        assert self.pid is not None
+        """A watcher says how its child ended before it goes; one that went without a word was killed, and
+        took its child along."""
+        assert self.watcher is not None
         try:
-            os.kill(self.pid, 0)
+            os.kill(self.watcher, 0)
         except ProcessLookupError:
-            if not self.ended.wait(1):
+            if not self.ended.wait(_LAST_WORD):
                 self.status = -signal.SIGKILL
                 self.ended.set()
 
@@ -189,15 +192,16 @@ class _Server:
     _lock = threading.Lock()
 
     @classmethod
-    def current(cls, preload: tuple[str, ...]) -> _Server:
-        """The server with these modules imported, as they are now: an edited file means a new server."""
+    def start(cls, preload: tuple[str, ...], job: Path) -> _Child:
+        """Has a job done by the server with these modules imported, as they are now: an edited file means a
+        new server. The old one is not closed while it is being asked."""
         with cls._lock:
             server, sources = cls._all.get(preload), _fingerprint()
             if server is None or server._lost or server._sources != sources:
                 if server is not None:
                     server._retire()
                 server = cls._all[preload] = cls(preload, sources)
-            return server
+            return server._start(job)
 
     def __init__(self, preload: tuple[str, ...], sources: int) -> None:
         self._sources = sources
@@ -217,7 +221,7 @@ class _Server:
         threading.Thread(target=self._listen, daemon=True).start()
         atexit.register(self._close)
 
-    def start(self, job: Path) -> _Child:
+    def _start(self, job: Path) -> _Child:
         child = _Child(self)
         with self._mutex:
             self._count += 1
@@ -245,7 +249,7 @@ class _Server:
             with self._mutex:
                 child = self._children[told["id"]]
                 if "pid" in told:
-                    child.pid = told["pid"]
+                    child.pid, child.watcher = told["pid"], told["watcher"]
                     child.started.set()
                 else:
                     child.status, child.cpu_seconds = told["status"], told["cpu_seconds"]
@@ -280,5 +284,13 @@ class _Server:
 
 
 def _fingerprint() -> int:
-    """Changes whenever a source file of this package does."""
-    return hash(tuple(sorted((str(p), p.lstat().st_mtime_ns) for p in _PACKAGE.rglob("*.py"))))
+    """Changes whenever a source file of this package does, even where its times are set back."""
+    return hash(tuple(sorted((str(p), *_stamps(p)) for p in _PACKAGE.rglob("*.py"))))
+
+
+def _stamps(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:  # an editor is replacing it
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns

@@ -5,9 +5,9 @@ whatever ran before or runs beside it: no thread and a fixed hash seed. So even 
 to another child.
 
 Standard input takes orders of ORDER bytes, a number and the path of a job, which only the child reads: JSON
-of {"function", "arguments", "log", "outcome"}. Standard output tells {"id", "pid"} when it was started and
-{"id", "status", "cpu_seconds"} when it ended (the status as subprocess's returncode). The end of the input is
-the end of the server and of every child that still runs: a build that dies leaves nobody behind.
+of {"function", "arguments", "log", "outcome"}. Standard output tells {"id", "pid", "watcher"} when it was
+started and {"id", "status", "cpu_seconds"} when it ended (the status as subprocess's returncode). The end of
+the input is the end of the server and of every child that still runs: a build that dies leaves nobody behind.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _watch(received: bytes, reports: int, server: int) -> None:
     with contextlib.suppress(OSError):  # whichever of the two comes first; its group is what is killed
         os.setpgid(child, child)
     number = int(received[: received.index(b" ")])
-    _report(reports, {"id": number, "pid": child})
+    _report(reports, {"id": number, "pid": child, "watcher": os.getpid()})
     while True:
         done, status, usage = os.wait4(child, os.WNOHANG)
         if done:

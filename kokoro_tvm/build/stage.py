@@ -26,6 +26,7 @@ __all__ = ["SCHEMA", "Stage"]
 
 SCHEMA = 1  # of keys and records; another one means that everything is built again
 
+_ATTEMPTS = 10
 _STAGES = "kokoro_tvm.build.stages"
 # What takes seconds to import, for the stages that need it; those that speak start as bare as a user's own.
 _COMPILER = (
@@ -154,24 +155,33 @@ class Stage:
     def run(self, beat: Callable[[float], None] = lambda elapsed: None) -> Literal["built", "restored"]:
         """Restores it from the store, or else builds it. Raises the child's error, or BuildError; nothing is
         published then, and what was there before stays."""
-        ingredients = self.everything()
-        key = digest(ingredients)
-        with self.store.lock(key, beat):
-            for find in (self.store.record, lambda key: self.store.fetch(key, self.outputs)):
-                found = find(key)
-                if found is not None and self.store.restore(found, self.folder, self.name):
-                    return "restored"
-            try:
-                built = self._build(key, ingredients, beat)
-            except KokoroTvmError as error:
-                with suppress(BuildError):  # what is to be told is the first error
-                    Failure(key, type(error).__name__, str(error)).write(self.failure_path)
-                raise
-            self.failure_path.unlink(missing_ok=True)
-            if not self.store.restore(built, self.folder, self.name):
-                raise BuildError(
-                    f"{self.name}: what it wrote was damaged right away; check the disk {self.folder}"
-                )
+        for _ in range(_ATTEMPTS):
+            ingredients = self.everything()
+            key = digest(ingredients)
+            with self.store.lock(key, beat):
+                changed = changes(ingredients, self.everything())
+                if not changed:  # while another build had the lock
+                    return self._run(key, ingredients, beat)
+        raise BuildError(f"{self.name}: {changed[0].ingredient} keeps changing; build when it is at rest")
+
+    def _run(
+        self, key: str, ingredients: Mapping[str, Any], beat: Callable[[float], None]
+    ) -> Literal["built", "restored"]:
+        for find in (self.store.record, lambda key: self.store.fetch(key, self.outputs)):
+            found = find(key)
+            if found is not None and self.store.restore(found, self.folder, self.name):
+                return "restored"
+        try:
+            built = self._build(key, ingredients, beat)
+        except KokoroTvmError as error:
+            with suppress(BuildError):  # what is to be told is the first error
+                Failure(key, type(error).__name__, str(error)).write(self.failure_path)
+            raise
+        self.failure_path.unlink(missing_ok=True)
+        if not self.store.restore(built, self.folder, self.name):
+            raise BuildError(
+                f"{self.name}: what it wrote was damaged right away; check the disk {self.folder}"
+            )
         return "built"
 
     def call(self, arguments: Mapping[str, Any], log: Path, beat: Callable[[float], None]) -> float:

@@ -157,6 +157,38 @@ def test_an_edited_source_file_means_a_new_server(tmp_path: Path, monkeypatch: p
     assert servers[0] == servers[1] != servers[2]
 
 
+def test_an_edit_that_keeps_a_files_times_is_an_edit_and_a_file_that_goes_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "_PACKAGE", tmp_path)
+    source = tmp_path / "a.py"
+    source.write_text("x = 1\n")
+    before, times = child._fingerprint(), source.stat()
+    time.sleep(0.05)
+    source.write_text("x = 2\n")
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert child._fingerprint() != before
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
+    assert child._fingerprint() != before
+
+
+def test_a_watcher_that_takes_its_time_to_say_how_it_ended_is_believed(
+    tmp_path: Path, often: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child is gone by then, as on a machine that is busy with other things."""
+    told = child._Server._listen
+
+    def late(server: Any) -> None:
+        stdout = server._process.stdout
+        server._process.stdout = (line for line in stdout if not (b"status" in line and time.sleep(1.5)))
+        told(server)
+
+    monkeypatch.setattr(child._Server, "_listen", late)
+    monkeypatch.setattr(child, "_fingerprint", lambda: 1)  # a server of its own
+    run(tmp_path, "append", path=str(tmp_path / "b"), text=".")
+    assert (tmp_path / "b").read_text() == "."
+
+
 def test_a_module_that_cannot_be_imported_fails_where_it_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +216,10 @@ def test_a_server_that_is_killed_is_told_of_and_replaced(tmp_path: Path) -> None
     run(tmp_path, "nothing")
 
 
-def test_a_watcher_that_is_killed_takes_its_child_along(tmp_path: Path, often: None) -> None:
+def test_a_watcher_that_is_killed_takes_its_child_along(
+    tmp_path: Path, often: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "_LAST_WORD", 0.5)
     with ThreadPoolExecutor(1) as pool:
         hanging = pool.submit(run, tmp_path / "x", "hang", path=str(tmp_path / "pids"))
         while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -186,14 +188,15 @@ def test_what_changes_while_it_runs_is_named_and_nothing_is_published(first: Sta
     first.run()
     second = after(first)
     told = r"cpu\.second: {} changed while it ran, so what it wrote was not kept; run doit again"
-    asked: list[int] = []
 
-    def ingredients() -> dict[str, int]:
-        asked.append(len(asked))
-        return {"edition": asked[-1]}
+    def editions(*told: int) -> Callable[[], dict[str, int]]:
+        asked = iter(told)
+        return lambda: {"edition": next(asked)}
 
     with pytest.raises(BuildError, match=told.format("edition")):
-        replace(second, ingredients=ingredients).run()
+        replace(second, ingredients=editions(1, 1, 2)).run()
+    with pytest.raises(BuildError, match=r"cpu\.second: edition keeps changing; build when it is at rest"):
+        replace(second, ingredients=editions(*range(100))).run()
 
     def arguments(out: Path) -> dict[str, str]:
         damage(first.path("out.txt"), b"else")
@@ -211,6 +214,23 @@ def test_two_builds_at_once_build_it_once(first: Stage) -> None:
         ended = [pool.submit(slow.run), pool.submit(make(first.folder, {"word": "."}, "append").run)]
         assert sorted(f.result() for f in ended) == ["built", "restored"]
     assert first.path("out.txt").read_text() == "{'word': '.'}"
+
+
+def test_one_that_waited_builds_what_its_sources_say_by_then(first: Stage) -> None:
+    """Not what they said when it began to wait."""
+    told = {"word": "."}
+    slow = make(first.folder, {"word": "."}, "append")
+    waiting = replace(make(first.folder, told, "append"), ingredients=lambda: dict(told))
+    with ThreadPoolExecutor(2) as pool:
+        building = pool.submit(slow.run)
+        while not list((first.store.root / "work").glob("*-*")):
+            time.sleep(0.01)
+        waited = pool.submit(waiting.run)
+        time.sleep(0.1)
+        told["word"] = "!"
+        assert (building.result(), waited.result()) == ("built", "built")
+    assert waiting.is_current()
+    assert first.path("out.txt").read_text() == "{'word': '!'}"
 
 
 def test_outputs_that_are_no_longer_written_go(first: Stage) -> None:
