@@ -46,10 +46,10 @@ def test_the_machine_and_python_are_pinned_too() -> None:
     assert python == "3.11"
 
 
-def test_it_installs_as_the_readme_says_and_a_speech_recogniser() -> None:
+def test_it_installs_as_the_readme_says_and_what_only_nights_need() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     install, extra = COMMANDS[0].rsplit(" ", 1)
-    assert extra == "'.[asr]'"
+    assert extra == "'.[asr,test]'"
     assert f"{install} . && .venv/bin/doit" in readme
 
 
@@ -60,10 +60,24 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
         made = recipe_tasks(ROOT / "recipes", tmp_path, LineReporter(io.StringIO(), io.StringIO()))
         assert set(words) <= {task["basename"] for task in made}
         assert f"doit {words[0]}" in (ROOT / "docs/build.md").read_text(encoding="utf-8")
+    elif program == ".venv/bin/python":
+        module, tests, marker, name = words
+        assert (module, tests, marker) == ("-m", "pytest", "-m")
+        marked = ROOT.joinpath("tests").rglob("test_*.py")
+        assert any(f"pytest.mark.{name}" in path.read_text(encoding="utf-8") for path in marked)
     else:
         assert program == ".venv/bin/kokoro-tvm"
         command: Any = typer.main.get_command(build_app())
         command.commands[words[0]].make_context(words[0], words[1:]).close()
+
+
+def test_it_builds_then_says_how_all_stands_then_tests() -> None:
+    runs = [(step["run"], step.get("if")) for step in STEPS if "run" in step]
+    assert runs[-3:] == [
+        (".venv/bin/doit nightly", None),
+        (".venv/bin/kokoro-tvm status", "always()"),
+        (".venv/bin/python -m pytest -m nightly", None),
+    ]
 
 
 def test_it_builds_the_set_keeps_what_it_built_and_uploads_report_and_bundles() -> None:
