@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from kokoro_tvm import __version__
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.runtime.provenance import BUILD_TYPE, BUILDER, PREDICATE_TYPE, STATEMENT_TYPE
 
 __all__ = ["parameters", "statement"]
 
@@ -47,6 +46,9 @@ def statement(
     measured before it was bundled -> sha256; toolchain: distribution -> version, and Python's; compiler: what
     else made the code, such as LLVM and the linker -> version.
     """
+    # The runtime imports numpy, and a build that has nothing to do does not.
+    from kokoro_tvm.runtime.provenance import BUILD_TYPE, BUILDER, PREDICATE_TYPE, STATEMENT_TYPE
+
     packages = {name: version for name, version in sorted(toolchain.items()) if name != "python"}
     return {
         "_type": STATEMENT_TYPE,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -192,3 +194,21 @@ def test_a_model_recipe_that_cannot_be_read(recipes: Path, doit: Doit) -> None:
 def test_no_recipes(tmp_path: Path, doit: Doit) -> None:
     with pytest.raises(RecipeError, match="there is no such folder of recipes"):
         list(recipe_tasks(tmp_path / "recipes", tmp_path / "artifacts", doit.reporter))
+
+
+LOOK = """
+import io, sys
+from pathlib import Path
+from kokoro_tvm.build.reporter import LineReporter
+from kokoro_tvm.build.tasks import recipe_tasks
+tasks = list(recipe_tasks(Path("recipes"), Path(sys.argv[1]), LineReporter(io.StringIO(), io.StringIO())))
+asked = [current() for task in tasks for current in task.get("uptodate", []) if callable(current)]
+print(len(asked), *sorted({"numpy", "torch", "transformers", "tvm", "tvm_ffi"} & sys.modules.keys()))
+"""
+
+
+def test_looking_what_there_is_to_do_imports_nothing_that_takes_long(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOOK, str(tmp_path)]
+    told = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
+    assert int(told[0]) > 50
+    assert told[1:] == []
