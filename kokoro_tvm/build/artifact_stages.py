@@ -29,8 +29,18 @@ class ArtifactStages:
     work: Path
     store: Store
 
-    def _named(self, stage: str, what: str) -> str:
-        return ".".join(filter(None, (self.recipe.name, stage, what)))
+    def _stage(self, kind: str, what: str, function: str | None = None, **told: Any) -> Stage:
+        """A stage of this kind; what: it makes ("": a recipe has one of the kind). The rest is Stage's."""
+        folder = self.work / (what or kind)
+        return Stage(
+            name=".".join(filter(None, (self.recipe.name, kind, what))),
+            store=self.store,
+            folder=folder,
+            work=folder,
+            function=function or kind,
+            timeout_s=self.recipe.timeout_s,
+            **told,
+        )
 
     def specs(self, component: str) -> list[ArtifactSpec]:
         """The artifacts of a component, by growing bucket."""
@@ -43,14 +53,10 @@ class ArtifactStages:
     @cached_property
     def machine(self) -> Stage:
         target, precision = self.recipe.target.model_dump(mode="json"), self.recipe.precision
-        folder = self.work / "machine"
-        return Stage(
-            name=self._named("machine", ""),
+        return self._stage(
+            "machine",
+            "",
             doc=f"resolve the target {target['kind']} {target['mcpu']}",
-            store=self.store,
-            folder=folder,
-            work=folder,
-            function="machine",
             arguments=lambda out: {
                 "target": target,
                 "precision": precision,
@@ -64,20 +70,16 @@ class ArtifactStages:
                 "sources": stage_sources("machine", apart=[OPS]),
                 "versions": tvm_versions(),
             },
-            timeout_s=self.recipe.timeout_s,
         )
 
     def export(self, spec: ArtifactSpec) -> Stage:
         patches = list(self.recipe.components[spec.component].patches)
-        folder, config = self.work / spec.id, self.model.checkpoint.path("config.json")
+        config = self.model.checkpoint.path("config.json")
         told = {"component": spec.component, "length": spec.length, "bucket": spec.bucket, "patches": patches}
-        return Stage(
-            name=self._named("export", spec.id),
+        return self._stage(
+            "export",
+            spec.id,
             doc=f"export {spec.component} up to {spec.bucket} {spec.axis} ({spec.length}) from PyTorch",
-            store=self.store,
-            folder=folder,
-            work=folder,
-            function="export",
             arguments=lambda out: told | {"config": str(config), "folder": str(out)},
             outputs=("program.pt2", "operations.json"),
             ingredients=lambda: {
@@ -87,7 +89,6 @@ class ArtifactStages:
                 "versions": versions(*TORCH),
             },
             after=(self.model.checkpoint,),
-            timeout_s=self.recipe.timeout_s,
         )
 
     def _manifest(self, spec: ArtifactSpec) -> dict[str, Any]:
@@ -116,7 +117,7 @@ class ArtifactStages:
         return {"program": str(program), "machine": str(machine)}
 
     def lower(self, spec: ArtifactSpec) -> Stage:
-        export, machine, folder = self.export(spec), self.machine, self.work / spec.id
+        export, machine = self.export(spec), self.machine
 
         def lowering() -> dict[str, str]:
             used = export.read_json("operations.json")
@@ -126,13 +127,10 @@ class ArtifactStages:
             apart = [OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches"]
             return stage_sources("lower", modules, apart)
 
-        return Stage(
-            name=self._named("lower", spec.id),
+        return self._stage(
+            "lower",
+            spec.id,
             doc=f"lower {spec.component} to kernels",
-            store=self.store,
-            folder=folder,
-            work=folder,
-            function="lower",
             arguments=lambda out: self._lowering(spec) | self._lowered_from(spec) | {"folder": str(out)},
             outputs=("module.py", "parameters.json"),
             ingredients=lambda: {
@@ -143,18 +141,15 @@ class ArtifactStages:
                 "versions": tvm_versions() | versions("torch", "numpy"),
             },
             after=(export, machine),
-            timeout_s=self.recipe.timeout_s,
         )
 
     def compile(self, spec: ArtifactSpec) -> Stage:
-        lower, machine, folder = self.lower(spec), self.machine, self.work / spec.id
+        lower, machine = self.lower(spec), self.machine
         library = f"{spec.id}.so"
-        return Stage(
-            name=self._named("compile", spec.id),
+        return self._stage(
+            "compile",
+            spec.id,
             doc=f"generate machine code for {spec.component} and link it",
-            store=self.store,
-            folder=folder,
-            work=folder,
             function="compile_",
             arguments=lambda out: {
                 "lowering": self._lowering(spec) | self._lowered_from(spec),
@@ -172,25 +167,21 @@ class ArtifactStages:
             },
             after=(lower, machine),
             needs=Needs(self.recipe.resources.memory_gb, self.recipe.resources.cpus),
-            timeout_s=self.recipe.timeout_s,
         )
 
     def pack(self, component: str) -> Stage:
         lowered = tuple(self.lower(s) for s in self.specs(component))
-        folder, weights = self.work / component, self.model.checkpoint.path("weights.safetensors")
+        weights = self.model.checkpoint.path("weights.safetensors")
         packed = f"{component}.safetensors"
 
         def operations() -> list[str]:
             told = lowered[0].read_json("parameters.json")
             return sorted({f"{OPS}.{p['packing']['operation']}" for p in told if p["packing"]})
 
-        return Stage(
-            name=self._named("pack", component),
+        return self._stage(
+            "pack",
+            component,
             doc=f"lay out the weights of {component} as its kernels read them",
-            store=self.store,
-            folder=folder,
-            work=folder,
-            function="pack",
             arguments=lambda out: {
                 "parameters": [str(s.path("parameters.json")) for s in lowered],
                 "weights": str(weights),
@@ -206,21 +197,17 @@ class ArtifactStages:
                 "versions": versions("numpy", "torch"),
             },
             after=(*lowered, self.model.checkpoint),
-            timeout_s=self.recipe.timeout_s,
         )
 
     def validate(self, spec: ArtifactSpec) -> Stage:
         lower, compiled, pack = self.lower(spec), self.compile(spec), self.pack(spec.component)
-        folder, gates = self.work / spec.id, self.recipe.gates.model_dump(mode="json")
+        gates = self.recipe.gates.model_dump(mode="json")
         library = compiled.outputs[0]
         own = {spec.component: gates[spec.component], "enforce": gates["enforce"]}
-        return Stage(
-            name=self._named("validate", spec.id),
+        return self._stage(
+            "validate",
+            spec.id,
             doc=f"compare {spec.id} with the stock model",
-            store=self.store,
-            folder=folder,
-            work=folder,
-            function="validate",
             arguments=lambda out: {
                 "bundle": {
                     "recipe": self.identity(),
@@ -247,5 +234,4 @@ class ArtifactStages:
                 "versions": versions("numpy", *TVM),
             },
             after=(compiled, pack, self.model.reference),
-            timeout_s=self.recipe.timeout_s,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,9 @@ from typing import Any
 import kokoro_tvm.errors
 from kokoro_tvm.build.cache import Cache
 from kokoro_tvm.build.digest import digest, file_sha256
-from kokoro_tvm.build.graph import RecipeGraph
-from kokoro_tvm.build.stage import Stage
-from kokoro_tvm.build.store import Store
+from kokoro_tvm.build.order import in_order
+from kokoro_tvm.build.project import Found, Project
 from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError, RecipeError
-from kokoro_tvm.recipe import list_recipes, load_recipe
 
 __all__ = ["build_on_cluster"]
 
@@ -73,8 +71,10 @@ def build_on_cluster(
         ) from error
     with client, client.as_current():
         recipes, run = _recipes_digest(root), time.time_ns()
+        # Recipes and sets do nothing of their own.
+        stages = [task for task in in_order(tasks, graph.__getitem__) if "." in task]
         futures: dict[str, Any] = {}
-        for place, name in enumerate(_stages_of(tasks, graph)):
+        for place, name in enumerate(stages):
             before = [futures[task] for task in graph[name]]
             key = f"{name}-{run}"
             futures[name] = client.submit(_build, name, recipes, before, key=key, pure=False, priority=-place)
@@ -87,21 +87,6 @@ def build_on_cluster(
             failed += [outcome] if outcome.manner == "failed" else []
     if failed:
         raise getattr(kokoro_tvm.errors, failed[0].kind, BuildError)("\n".join(o.message for o in failed))
-
-
-def _stages_of(tasks: Iterable[str], graph: Mapping[str, Sequence[str]]) -> list[str]:
-    """The stages among these tasks and all they come after, each after those."""
-    ordered: dict[str, None] = {}
-
-    def visit(task: str) -> None:
-        for before in graph[task]:
-            visit(before)
-        if "." in task:  # recipes and sets do nothing of their own
-            ordered.setdefault(task)
-
-    for task in tasks:
-        visit(task)
-    return list(ordered)
 
 
 def _outcome(future: Any) -> _Outcome:
@@ -124,11 +109,13 @@ def _build(name: str, recipes: str, before: Sequence[_Outcome]) -> _Outcome:
             raise BuildError(
                 f"{name}: recipes/ of {worker} is not the one to be built; bring it to the same state"
             )
-        stage = _stage(name, Cache.from_environment(notes.append))
+        found = _found(name, Cache.from_environment(notes.append))
+        stages = {stage.name: stage for stage in found.graph.stages()}
         manner = "current"
-        for each in _with_all_before(stage):
-            if not each.is_current():
-                manner = each.run()
+        for each in in_order([name], lambda n: (s.name for s in stages[n].after)):
+            if not stages[each].is_current():
+                manner = stages[each].run()
+        stage = stages[name]
         stage.store.offer(stage.record())
         if notes:
             raise BuildError(f"{name}: {worker} does not reach the shared cache. {' '.join(notes)}")
@@ -145,29 +132,11 @@ def _recipes_digest(root: Path) -> str:
     return digest({str(p.relative_to(folder)): file_sha256(p) for p in files})
 
 
-def _stage(name: str, cache: Cache | None) -> Stage:
+def _found(name: str, cache: Cache | None) -> Found:
     """A stage of the checkout in the working directory. Raises BuildError where it has none of this name."""
-    recipes, artifacts = Path("recipes"), Path("artifacts").resolve()
-    store = Store(artifacts / ".store", cache=cache)
-    for recipe in list_recipes(recipes):
-        try:
-            graph = RecipeGraph(load_recipe(recipe, recipes), artifacts, Path().resolve(), store)
-        except RecipeError:  # who asks for that one was told; it may be another that has the stage
-            continue
-        for stage in graph.stages():
-            if stage.name == name:
-                return stage
-    raise BuildError(f"{name}: {Path.cwd()} has no such stage; bring its code to the same state")
-
-
-def _with_all_before(stage: Stage) -> list[Stage]:
-    """The stage and all it comes after, each after those."""
-    ordered: dict[str, Stage] = {}
-
-    def visit(each: Stage) -> None:
-        for before in each.after:
-            visit(before)
-        ordered.setdefault(each.name, each)
-
-    visit(stage)
-    return list(ordered.values())
+    try:
+        return Project(Path(), cache=cache).find(name)
+    except RecipeError as error:
+        raise BuildError(
+            f"{name}: not in {Path.cwd()} ({error}); bring its code to the same state"
+        ) from error

@@ -90,6 +90,19 @@ class RecipeGraph:
     def _work(self) -> Path:
         return self.artifacts / ".build" / self.recipe.name
 
+    def _stage(self, kind: str, aside: bool = False, **told: Any) -> Stage:
+        """A stage of this kind, that writes into the bundle's folder or aside. The rest is Stage's."""
+        folder = self._work / kind if aside else self.bundle_folder
+        return Stage(
+            name=f"{self.recipe.name}.{kind}",
+            store=self.store,
+            folder=folder,
+            work=folder if aside else self._work,
+            function=kind,
+            timeout_s=self.recipe.timeout_s,
+            **told,
+        )
+
     @cached_property
     def bundle(self) -> Stage:
         specs = self.recipe.artifacts()
@@ -128,13 +141,9 @@ class RecipeGraph:
                 for component, pack in zip(self.recipe.components, packs, strict=True)
             ]
 
-        return Stage(
-            name=f"{self.recipe.name}.bundle",
+        return self._stage(
+            "bundle",
             doc=f"put the bundle artifacts/{self.recipe.name} together",
-            store=self.store,
-            folder=self.bundle_folder,
-            work=self._work,
-            function="bundle",
             arguments=lambda out: {
                 "recipe": self.artifact.identity(),
                 "checkpoint": str(self.model.checkpoint.folder),
@@ -157,19 +166,15 @@ class RecipeGraph:
                 "project": __version__,
             },
             after=(*compiled, *packs, *validated, self.artifact.machine, self.model.checkpoint),
-            timeout_s=self.recipe.timeout_s,
         )
 
     @cached_property
     def speech(self) -> Stage:
-        folder, gates = self._work / "speech", self.recipe.gates.model_dump(mode="json")
-        return Stage(
-            name=f"{self.recipe.name}.speech",
+        gates = self.recipe.gates.model_dump(mode="json")
+        return self._stage(
+            "speech",
             doc="compare what the bundle says with what the stock model says",
-            store=self.store,
-            folder=folder,
-            work=folder,
-            function="speech",
+            aside=True,
             arguments=lambda out: {
                 "bundle": str(self.bundle_folder),
                 "references": self.model.reference_paths(),
@@ -186,12 +191,11 @@ class RecipeGraph:
                 "versions": versions("numpy", *TVM),
             },
             after=(self.bundle, self.model.reference),
-            timeout_s=self.recipe.timeout_s,
         )
 
     @cached_property
     def intelligibility(self) -> Stage:
-        folder, gates = self._work / "intelligibility", self.recipe.gates.model_dump(mode="json")
+        gates = self.recipe.gates.model_dump(mode="json")
 
         def ears() -> dict[str, Any]:
             from kokoro_tvm.validate.intelligibility import SENTENCES
@@ -199,13 +203,10 @@ class RecipeGraph:
 
             return {"sentences": list(SENTENCES), PACKAGE: installed(PACKAGE)}
 
-        return Stage(
-            name=f"{self.recipe.name}.intelligibility",
+        return self._stage(
+            "intelligibility",
             doc="compare what a speech recogniser understands of the bundle and of the stock model",
-            store=self.store,
-            folder=folder,
-            work=folder,
-            function="intelligibility",
+            aside=True,
             arguments=lambda out: {
                 "bundle": str(self.bundle_folder),
                 "checkpoint": str(self.model.checkpoint.folder),
@@ -223,20 +224,15 @@ class RecipeGraph:
                 "versions": versions(*TORCH),
             },
             after=(self.speech, self.model.checkpoint),
-            timeout_s=self.recipe.timeout_s,
         )
 
     @cached_property
     def speak(self) -> Stage:
         folder = self.bundle_folder
         told = {"phonemes": HELLO, "voice": "af_heart"}
-        return Stage(
-            name=f"{self.recipe.name}.speak",
+        return self._stage(
+            "speak",
             doc=f"say hello into artifacts/{self.recipe.name}/hello.wav",
-            store=self.store,
-            folder=folder,
-            work=self._work,
-            function="speak",
             arguments=lambda out: told | {"bundle": str(folder), "out": str(out / "hello.wav")},
             outputs=("hello.wav",),
             ingredients=lambda: {
@@ -246,7 +242,6 @@ class RecipeGraph:
                 "versions": versions("numpy", *TVM),
             },
             after=(self.speech,),
-            timeout_s=self.recipe.timeout_s,
         )
 
     @cached_property
@@ -268,13 +263,9 @@ class RecipeGraph:
                 for name, record in records.items()
             ]
 
-        return Stage(
-            name=f"{self.recipe.name}.report",
+        return self._stage(
+            "report",
             doc=f"write artifacts/{self.recipe.name}/report.html",
-            store=self.store,
-            folder=folder,
-            work=self._work,
-            function="report",
             arguments=lambda out: {
                 "bundle": str(folder),
                 "references": self.model.reference_paths(),
@@ -299,5 +290,4 @@ class RecipeGraph:
                 "versions": versions("numpy", *TVM, "jinja2", "soundfile"),
             },
             after=stages,
-            timeout_s=self.recipe.timeout_s,
         )

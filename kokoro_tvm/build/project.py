@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from kokoro_tvm.build.cache import Cache
 from kokoro_tvm.build.graph import RecipeGraph
 from kokoro_tvm.build.memory import Memory, keep_learned
 from kokoro_tvm.build.sets import SETS
@@ -40,10 +41,12 @@ class Found:
 
 @dataclass(frozen=True)
 class Project:
-    """root: the folder that holds recipes/ and artifacts/; paranoid: whether every file is read again."""
+    """root: the folder that holds recipes/ and artifacts/; paranoid: whether every file is read again; cache:
+    where what is not there is looked for."""
 
     root: Path
     paranoid: bool = False
+    cache: Cache | None = None
 
     @classmethod
     def open(cls, root: Path, paranoid: bool = False) -> Project:
@@ -57,7 +60,7 @@ class Project:
     @cached_property
     def store(self) -> Store:
         """What was built."""
-        return Store((self.root / "artifacts").resolve() / ".store", self.paranoid)
+        return Store((self.root / "artifacts").resolve() / ".store", self.paranoid, self.cache)
 
     def recipes(self) -> list[str]:
         """Names of the recipes with a target. Raises RecipeError where there are none."""

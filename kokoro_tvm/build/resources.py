@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-__all__ = ["NOTHING", "Budget", "Needs", "usable_memory_gb"]
+__all__ = ["Budget", "Needs", "usable_memory_gb"]
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
@@ -20,9 +20,6 @@ class Needs:
 
     memory_gb: float = 0.0
     cpus: float = 0.0
-
-
-NOTHING = Needs()
 
 
 class Budget:
@@ -51,7 +48,7 @@ class Budget:
     @contextmanager
     def take(self, needs: Needs) -> Iterator[None]:
         """Holds that much; waits until it is free."""
-        if needs == NOTHING:
+        if needs == Needs():
             yield
             return
         with self._changed:

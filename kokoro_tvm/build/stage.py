@@ -17,7 +17,7 @@ from kokoro_tvm.build.digest import digest
 from kokoro_tvm.build.durable import make_folder
 from kokoro_tvm.build.failure import Failure, read_failure
 from kokoro_tvm.build.record import Record
-from kokoro_tvm.build.resources import NOTHING, Needs
+from kokoro_tvm.build.resources import Needs
 from kokoro_tvm.build.state import State, changes
 from kokoro_tvm.build.store import Store
 from kokoro_tvm.errors import BuildError, KokoroTvmError
@@ -66,7 +66,7 @@ class Stage:
     ingredients: Callable[[], Mapping[str, Any]]
     after: tuple[Stage, ...] = ()
     timeout_s: float = 3600.0
-    needs: Needs = NOTHING
+    needs: Needs = Needs()  # noqa: RUF009  (frozen)
 
     @property
     def log_path(self) -> Path:

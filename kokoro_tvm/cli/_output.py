@@ -9,8 +9,9 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-__all__ = ["JsonOption", "RootOption", "open_console", "print_json"]
+__all__ = ["JsonOption", "RootOption", "grid", "open_console", "print_json"]
 
 _WIDTH = 132  # where output goes to a file
 
@@ -35,3 +36,15 @@ def print_json(value: Any) -> None:
     import json
 
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def grid() -> Table:
+    """A table of names, what they are, a number, and what there is to say of them."""
+    from rich.table import Table
+
+    made = Table.grid(padding=(0, 2))
+    made.add_column(no_wrap=True)
+    made.add_column(no_wrap=True)
+    made.add_column(no_wrap=True, justify="right")
+    made.add_column(overflow="fold")
+    return made

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption
+from kokoro_tvm.cli._output import JsonOption, RootOption, grid
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -57,16 +57,11 @@ def plan(
 
 def table(steps: Sequence[Step]) -> Table:
     """A line for every step."""
-    from rich.table import Table
     from rich.text import Text
 
     from kokoro_tvm.build.units import shown_seconds
 
-    made = Table.grid(padding=(0, 2))
-    made.add_column(no_wrap=True)
-    made.add_column(no_wrap=True)
-    made.add_column(no_wrap=True, justify="right")
-    made.add_column(overflow="fold")
+    made = grid()
     for step in steps:
         known = "unknown" if step.seconds is None else shown_seconds(step.seconds)
         time = "" if step.action == "restore" else known

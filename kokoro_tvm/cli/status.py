@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonOption, RootOption
+from kokoro_tvm.cli._output import JsonOption, RootOption, grid
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,16 +61,11 @@ def status(
 
 def table(rows: Sequence[Row]) -> Table:
     """A line for every row."""
-    from rich.table import Table
     from rich.text import Text
 
     from kokoro_tvm.build.units import shown_bytes
 
-    made = Table.grid(padding=(0, 2))
-    made.add_column(no_wrap=True)
-    made.add_column(no_wrap=True)
-    made.add_column(no_wrap=True, justify="right")
-    made.add_column(overflow="fold")
+    made = grid()
     for row in rows:
         size = "" if row.size is None else shown_bytes(row.size)
         # Its own stages are many; what is wrong with a thing of one stage needs no name.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kokoro_tvm.build.order import in_order
 from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.units import shown_seconds
 from kokoro_tvm.telling.naming import Cause, cause
@@ -40,7 +41,8 @@ class Explanation:
 def explain(subject: str, asked: Sequence[Stage], graph: Sequence[Stage]) -> Explanation:
     """asked: the stages it is about; graph: all of the recipe, each after those it depends on."""
     steps = look_ahead(graph)
-    concerned = _with_all_before(asked)
+    stages = {stage.name: stage for stage in graph}
+    concerned = in_order([s.name for s in asked], lambda name: (s.name for s in stages[name].after))
     reasons = [_reason(s) for s in steps if s.stage.name in concerned and s.state.kind != "current"]
     moved = {r.step.stage.name for r in reasons}
     made_of_it = {stage.name for stage in asked}
@@ -52,7 +54,7 @@ def explain(subject: str, asked: Sequence[Stage], graph: Sequence[Stage]) -> Exp
             made_of_it.add(name)
         if name in moved or moved & set(step.because):
             moved.add(name)
-            (following if name in concerned | made_of_it else others).append(step)
+            (following if name in {*concerned, *made_of_it} else others).append(step)
     return Explanation(subject, tuple(reasons), tuple(following), tuple(others))
 
 
@@ -122,17 +124,6 @@ def _unbuilt(reasons: Sequence[Reason]) -> Iterator[str]:
         if state.waiting and reason.step not in absent:
             yield f"{reason.step.stage.name} cannot be judged before {' and '.join(state.waiting)}."
             yield ""
-
-
-def _with_all_before(asked: Sequence[Stage]) -> set[str]:
-    found: set[str] = set()
-    queue = list(asked)
-    while queue:
-        stage = queue.pop()
-        if stage.name not in found:
-            found.add(stage.name)
-            queue += stage.after
-    return found
 
 
 def _reason(step: Step) -> Reason:

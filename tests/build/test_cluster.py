@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kokoro_tvm.build import cluster
 from kokoro_tvm.build.cluster import build_on_cluster
 from kokoro_tvm.errors import BuildError, InputError
 
@@ -136,3 +138,14 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr("kokoro_tvm.build.cluster._PATIENCE", 0.5)
     with pytest.raises(BuildError, match=r"the scheduler tcp://127\.0\.0\.1:9 cannot be reached"):
         build_on_cluster("tcp://127.0.0.1:9", [], {}, tmp_path, lambda *_: None)
+
+
+def test_a_worker_without_the_stage_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY / "recipes", tmp_path / "recipes")
+    monkeypatch.chdir(tmp_path)
+    outcome = cluster._build("cpu.comple.bert-512", cluster._recipes_digest(tmp_path), [])
+    assert (outcome.manner, outcome.kind) == ("failed", "BuildError")
+    assert outcome.message == (
+        f"cpu.comple.bert-512: not in {tmp_path} (there is no stage called `cpu.comple.bert-512`; did "
+        "you mean `cpu.compile.bert-512`?); bring its code to the same state"
+    )
