@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,12 +21,12 @@ from kokoro_tvm.build.stage import Stage
 from kokoro_tvm.build.store import Store
 
 HERE = Path(__file__).parent
-KILLS = 100
+KILLS, CHAINS, SECONDS = 100, 4, 0.15
 FLIPS, CUTS = 500, 64
 
 
 def command(folder: Path) -> list[str]:
-    return [sys.executable, str(HERE / "many.py"), str(folder), str(folder / "ran"), "2"]
+    return [sys.executable, str(HERE / "many.py"), str(folder), str(folder / "ran"), "2", str(SECONDS)]
 
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
@@ -65,18 +66,22 @@ def check_nothing_is_torn(folder: Path) -> None:
         assert all(not path.exists() or path.read_text() == path.name for path in seen)
 
 
-def kill(folder: Path, kills: int, seed: int) -> tuple[int, int]:
+def kill(folder: Path, kills: int, seed: int, latest: float) -> tuple[int, int, int]:
     """Kills builds at random moments, each going on from where the one before was killed, and begins afresh
-    where one ended; how many stages had been finished before a build, and how many of those it ran again."""
-    draw, finished, repeated, round_ = random.Random(seed), 0, 0, 0
+    where one ended; how many stages had been finished before a build, how many of those it ran again, and how
+    many builds said to be done with.
+
+    latest: seconds, about what an undisturbed build takes.
+    """
+    draw, finished, repeated, said, round_ = random.Random(seed), 0, 0, 0, 0
     place = folder / "0"
     place.mkdir(parents=True)
     while kills:
         before, whole = runs(place), recorded(place)
-        ended, done = build(place, draw.uniform(0, 4))
+        ended, done = build(place, draw.uniform(0, latest))
         check_nothing_is_torn(place)
         assert done <= recorded(place), "what it said was done is there"
-        finished += len(whole)
+        finished, said = finished + len(whole), said + len(done)
         repeated += sum((runs(place) - before)[name] for name in whole)
         if not ended:
             kills -= 1
@@ -87,7 +92,15 @@ def kill(folder: Path, kills: int, seed: int) -> tuple[int, int]:
             place.mkdir()
     assert build(place)[0]
     assert seen(place) == {name: name for name in NAMES}
-    return finished, repeated
+    return finished, repeated, said
+
+
+def undisturbed(folder: Path) -> float:
+    """How long a build takes that nobody kills, among others."""
+    folder.mkdir()
+    began = time.monotonic()
+    assert build(folder)[0]
+    return time.monotonic() - began
 
 
 def recorded(folder: Path) -> set[str]:
@@ -99,11 +112,13 @@ def seen(folder: Path) -> dict[str, str]:
 
 
 def test_killed_at_any_moment_nothing_is_torn_and_nothing_finished_is_repeated(tmp_path: Path) -> None:
-    chains = 2
-    with ThreadPoolExecutor(chains) as pool:
-        counts = [pool.submit(kill, tmp_path / str(i), KILLS // chains, i) for i in range(chains)]
-        finished, repeated = (sum(column) for column in zip(*(c.result() for c in counts), strict=True))
+    with ThreadPoolExecutor(CHAINS) as pool:
+        latest = max(pool.map(undisturbed, [tmp_path / f"whole-{i}" for i in range(CHAINS)]))
+        counts = [pool.submit(kill, tmp_path / str(i), KILLS // CHAINS, i, latest) for i in range(CHAINS)]
+        finished, repeated, said = (sum(column) for column in zip(*(c.result() for c in counts), strict=True))
+    print(f"{KILLS} kills: of {finished} finished stages {repeated} ran again")
     assert finished > KILLS, "most were killed on the way"
+    assert said > KILLS / 2
     assert repeated <= finished / 100
 
 
