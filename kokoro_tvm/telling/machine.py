@@ -234,7 +234,8 @@ def _cache() -> tuple[str, str | None]:
     if cache is None:
         return "", None
     cache.try_out()
-    return f"{cache.url}, {cache.mode}", next(iter(warnings), None)
+    problem = next(iter(warnings), None)
+    return f"{cache.url}, {cache.mode}", problem.removeprefix("note: ") if problem else None
 
 
 def _existing(folder: Path) -> Path:

@@ -34,7 +34,7 @@ class Row:
 
 
 def status(graph: RecipeGraph) -> list[Row]:
-    """The model's checkpoint and references, every artifact, and the bundle."""
+    """The model's checkpoint and references, every artifact, what a recogniser is asked, the bundle."""
     steps = {step.stage.name: step for step in look_ahead(graph.stages())}
     model, artifact, name = graph.model, graph.artifact, graph.recipe.name
     rows = [_row(stage.name, [stage], stage, steps) for stage in (model.checkpoint, model.reference)]
@@ -43,6 +43,8 @@ def status(graph: RecipeGraph) -> list[Row]:
         chain = [artifact.machine, artifact.export(spec), artifact.lower(spec), made]
         chain += [artifact.pack(spec.component), judged]
         rows.append(_row(f"{name}/{spec.id}", chain, made, steps, judged))
+    if listened := steps.get(f"{name}.intelligibility"):  # only where the recipe has a gate for it
+        rows.append(_row(listened.stage.name, [listened.stage], listened.stage, steps, listened.stage))
     told = [graph.bundle, graph.speech, graph.speak]
     rows.append(_row(name, told, graph.bundle, steps, graph.speech))
     return rows

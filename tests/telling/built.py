@@ -89,6 +89,6 @@ def _usual(stage: Stage, output: str) -> Any:
         return ["lstm", "linear"]
     if output == "parameters.json":
         return [{"name": "weight", "packing": None}]
-    if output in ("validation.json", "speech.json"):
+    if output in ("validation.json", "speech.json", "intelligibility.json"):
         return report(stage.function)
     return f"{stage.function} {output}"  # the same for every recipe, as what has the same ingredients is

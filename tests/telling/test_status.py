@@ -72,6 +72,17 @@ def test_gates(project: Project) -> None:
     assert rows(project)["cpu/decoder-5120"].gates == f"missed {MISSED} and 1 more (reported only)"
 
 
+def test_what_a_speech_recogniser_is_asked_stands_where_there_is_a_gate_for_it(tmp_path: Path) -> None:
+    project = built_project(tmp_path)
+    gate = "gates: {intelligibility: {max_word_error_increase: 0.02}}\n"
+    path = tmp_path / "recipes" / "cpu.yaml"
+    path.write_text(path.read_text(encoding="utf-8") + gate, encoding="utf-8")
+    assert rows(project)["cpu.intelligibility"].gates == "not run"
+    build(project)
+    row = rows(project)["cpu.intelligibility"]
+    assert (row.state, row.gates) == ("current", "passed")
+
+
 def test_a_report_that_is_none(project: Project) -> None:
     path = project.root / "artifacts/.build/cpu/bert-512/validation.json"
     path.unlink()
