@@ -18,7 +18,15 @@ __all__ = ["ALLOWED_ERROR", "Outcome", "Trial", "search"]
 ALLOWED_ERROR = {"float32": 1e-5, "bfloat16": 2e-2}
 """Root mean square of a layer's error, relative to that of its results in float64."""
 _FILTERINGS = {
-    "float32": (DIRECT, Filtering(4, 3), Filtering(6, 3), Filtering(4, 4), Filtering(4, 7), Filtering(6, 6)),
+    "float32": (
+        DIRECT,
+        Filtering(4, 3),
+        Filtering(6, 3),
+        Filtering(4, 4),
+        Filtering(4, 7),
+        Filtering(5, 7),
+        Filtering(6, 6),
+    ),
     "bfloat16": (DIRECT, Filtering(2, 3), Filtering(4, 3), Filtering(4, 4)),
 }
 _GAIN = 0.03  # what a choice must save to be worth recording: medians of one machine differ by less

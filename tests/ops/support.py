@@ -155,7 +155,7 @@ def assert_near(got: np.ndarray, want: np.ndarray, tolerance: float = 2e-6) -> N
 
 def filtered(taps: int) -> float:
     """How far results by minimal filtering may be off, relative to the largest: more taps, more points."""
-    return 4e-6 if taps <= 7 else 1e-5
+    return 4e-6 if taps <= 3 else 1e-5
 
 
 def check(

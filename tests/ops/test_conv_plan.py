@@ -11,7 +11,7 @@ from kokoro_tvm.ops._filtering import DIRECT, Filtering, transforms
 from kokoro_tvm.ops._schedule import Choice
 
 FEATURES = {"avx512": Features(16, 32), "avx2": Features(8, 16), "neon": Features(4, 32)}
-FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(6, 3), Filtering(4, 7), Filtering(6, 6)]
+FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(6, 3), Filtering(5, 7), Filtering(6, 6)]
 
 
 def chosen(filtering: Filtering) -> Choice:
