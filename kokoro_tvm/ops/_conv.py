@@ -100,9 +100,10 @@ def emit(
     pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
     tiles = k.opaque(ceildiv(steps, plan.tile_steps))
     needed = k.opaque(ceildiv(tiles, plan.tiles))
-    # Layers of one tap have columns enough to share out, and read their weights once for all rows of a block.
+    # Wide layers and those of one tap have columns enough to share out, and read their weights once for all
+    # rows of a block.
     even = ceildiv(needed, _TASKS) * _TASKS
-    blocks = needed if plan.taps == 1 else k.opaque(select(tiles >= _TASKS, even, tiles))
+    blocks = needed if plan.taps == 1 or plan.wide else k.opaque(select(tiles >= _TASKS, even, tiles))
     # Where time alone gives too few tasks, tasks share out the column blocks besides.
     parts = minimum(_TASKS // maximum(blocks, const(1, "int64")) + 1, const(plan.column_blocks, "int64"))
     split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))

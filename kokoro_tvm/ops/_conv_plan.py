@@ -22,8 +22,7 @@ _FILTERINGS = {
     False: ((3, Filtering(6, 3)), (7, Filtering(5, 7)), (12, Filtering(6, 6))),
     True: ((3, Filtering(4, 3)), (12, Filtering(4, 4))),
 }
-# Layers this wide run at a low rate: reading their weights takes longer than multiplying, and transformed
-# ones are two to three times as many.
+# Layers this wide are bound by reading weights, and transformed ones are two to three times as many.
 _WIDE = 512 * 512
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
 
@@ -59,10 +58,15 @@ class Plan:
         """Minimal filtering where a few bits may be lost and it saves products."""
         if self.choice is not None:
             return Filtering(self.choice.outputs, self.choice.taps)
-        if not self._filters or self.channels * self.outputs >= _WIDE:
+        if not self._filters or self.wide:
             return DIRECT
         table = _FILTERINGS[self.bfloat16]
         return next((f for most, f in table if self.taps <= most), table[-1][1])
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are so many weights that reading them takes longer than multiplying."""
+        return self.channels * self.outputs >= _WIDE
 
     @property
     def _filters(self) -> bool:
