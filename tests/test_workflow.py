@@ -73,8 +73,9 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
 
 def test_it_builds_then_says_how_all_stands_then_tests() -> None:
     runs = [(step["run"], step.get("if")) for step in STEPS if "run" in step]
-    assert runs[-3:] == [
+    assert runs[-4:] == [
         (".venv/bin/doit nightly", None),
+        (".venv/bin/doit report", "always()"),
         (".venv/bin/kokoro-tvm status", "always()"),
         (".venv/bin/python -m pytest -m nightly", None),
     ]
@@ -89,5 +90,6 @@ def test_it_builds_the_set_keeps_what_it_built_and_uploads_report_and_bundles() 
     assert JOB["env"].keys() - {"PIP_EXTRA_INDEX_URL"} == {"KOKORO_TVM_EVENTS", "KOKORO_TVM_CACHE"}
     report, bundles = [step for name, step in uses if name == "actions/upload-artifact"]
     assert report["if"] == "always()"
-    assert JOB["env"]["KOKORO_TVM_EVENTS"] in report["with"]["path"]
+    kept = report["with"]["path"].splitlines()
+    assert {JOB["env"]["KOKORO_TVM_EVENTS"], "artifacts/*/report.html"} <= set(kept)
     assert "if" not in bundles  # what missed a gate is not handed out
