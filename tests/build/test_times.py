@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -43,6 +44,17 @@ def keeping_times(path: Path, change: Callable[[bytes], bytes]) -> None:
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
+@contextmanager
+def edited(path: Path, change: Callable[[bytes], bytes]) -> Iterator[None]:
+    """While entered, the file holds something else, of the same size and time."""
+    before = path.read_bytes()
+    keeping_times(path, change)
+    try:
+        yield
+    finally:
+        path.write_bytes(before)
+
+
 def not_current(tree: Tree) -> dict[str, str]:
     return {stage.name: stage.state().kind for stage in tree.graph().stages() if not stage.is_current()}
 
@@ -65,23 +77,14 @@ def test_touching_everything_builds_nothing(tree: Tree, when: int) -> None:
 
 
 def test_an_edit_that_keeps_size_and_time_of_a_source_is_seen(tree: Tree) -> None:
-    path = tree.package / PATCH
-    before = path.read_bytes()
-    keeping_times(path, other_code)
-    try:
+    with edited(tree.package / PATCH, other_code):
         assert not_current(tree) == EDITED
-    finally:
-        path.write_bytes(before)
 
 
 def test_an_edit_that_keeps_size_and_time_of_a_recipe_is_seen(tree: Tree) -> None:
     path = tree.root / "recipes" / "cpu.yaml"
-    before = path.read_bytes()
-    keeping_times(path, lambda text: text.replace(b"native", b"znver4", 1))
-    try:
+    with edited(path, lambda text: text.replace(b"native", b"znver4", 1)):
         assert not_current(tree)["cpu.machine"] == "stale"
-    finally:
-        path.write_bytes(before)
 
 
 def test_an_edit_that_keeps_size_and_time_of_an_output_is_seen(tree: Tree) -> None:
@@ -105,12 +108,7 @@ def test_a_clock_that_is_set_changes_nothing(
     with monkeypatch.context() as patch:
         clock(patch, seconds)
         assert not_current(tree) == {}
-        path = tree.package / PATCH
-        before = path.read_bytes()
-        keeping_times(path, other_code)
-        try:
+        with edited(tree.package / PATCH, other_code):
             assert not_current(tree) == EDITED
-        finally:
-            path.write_bytes(before)
         assert not_current(tree) == {}
     assert not_current(tree) == {}
