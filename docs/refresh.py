@@ -27,17 +27,17 @@ from numpy.typing import NDArray
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.bench.chart import draw_chart
 from kokoro_tvm.bench.results import Result, read_result
-from kokoro_tvm.build.store import Store
+from kokoro_tvm.constants import FRAMES_PER_SECOND, SAMPLE_RATE
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.measure import Reference, load_reference, snr_db
+from kokoro_tvm.measure.e2e_table import COLUMNS
+from kokoro_tvm.measure.metrics import HOP, magnitude_spectrum
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.validate import Reference, load_reference, snr_db
-from kokoro_tvm.validate.e2e_table import COLUMNS
-from kokoro_tvm.validate.metrics import HOP, magnitude_spectrum
 
 DOCS = Path(__file__).parent
 ARTIFACTS = DOCS.parent / "artifacts"
 WORK = ARTIFACTS / ".build" / "cpu"
 BUNDLE = ARTIFACTS / "cpu"
-RATE = 24000
 FLOOR = -90.0  # dB below the loudest bin, where the pictures turn black
 RUNS = 5
 
@@ -67,7 +67,10 @@ def _put_bench(path: Path) -> None:
     result = read_result(ARTIFACTS / "bench.json")
     peaks = " and ".join(f"{v / 1e9:.0f} GFLOP/s in {name}" for name, v in result.peak_flops_per_s.items())
     told = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
-    told += f"Peak: {peaks}. Others kept {result.others_cores:.2f} cores busy. {result.date}."
+    told += f"Peak: {peaks}. "
+    if result.others_cores is not None:
+        told += f"Others kept {result.others_cores:.2f} cores busy. "
+    told += f"{result.date}."
     replace(path, "bench-machine", told)
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
@@ -91,7 +94,9 @@ def _bench_systems_table(result: Result) -> Iterator[list[str]]:
     yield ["system", "version", "runs as", "cold start", *peaks, "on disk"]
     for system in result.systems:
         memory = [
-            f"{timed.peak_rss_bytes / 1e6:.0f} MB" if (timed := system.on(text.name)) else "–"
+            f"{timed.peak_rss_bytes / 1e6:.0f} MB"
+            if (timed := system.on(text.name)) and timed.peak_rss_bytes is not None
+            else "–"
             for text in result.texts
         ]
         cold = f"{system.cold_start_s:.2f} s" if system.cold_start_s is not None else "–"
@@ -133,7 +138,7 @@ def _end_to_end_utterances(found: dict[str, Any]) -> Iterator[list[str]]:
     yield ["utterance, voice", "phonemes", "audio", *columns, "PyTorch float32"]
     for u in found["utterances"]:
         cells = [_heard(u["sides"].get(bundle)) for bundle in found["bundles"]]
-        seconds = f"{u['frames'] * 600 / RATE:.2f} s"
+        seconds = f"{u['frames'] / FRAMES_PER_SECOND:.2f} s"
         name = f"{u['name']}, {u['voice']}"
         yield [name, str(u["phonemes"]), seconds, *cells, _heard(u["sides"]["pt.dynamic"])]
 
@@ -156,7 +161,7 @@ def _speech_table(references: Sequence[Reference]) -> Iterator[list[str]]:
     for reference in references:
         audio = report[reference.name]["audio"]
         decibels = [f"{audio[key]:.1f} dB" for key in ("snr_db", "pytorch_snr_db", "gain_db")]
-        seconds = f"{reference.truth.audio.size / RATE:.2f} s"
+        seconds = f"{reference.truth.audio.size / SAMPLE_RATE:.2f} s"
         yield [reference.name, seconds, *decibels, f"{audio['magnitude_correlation']:.7f}"]
 
 
@@ -223,7 +228,7 @@ def _draw(path: Path, tts: Synthesizer, reference: Reference) -> None:
 
 def _spectrogram(axis: Any, signal: NDArray[Any], top: float) -> Any:
     magnitude = np.maximum(magnitude_spectrum(signal) / top, 10.0 ** (FLOOR / 20))
-    extent = (0.0, len(magnitude) * HOP / RATE, 0.0, RATE / 2e3)
+    extent = (0.0, len(magnitude) * HOP / SAMPLE_RATE, 0.0, SAMPLE_RATE / 2e3)
     decibels = 20 * np.log10(magnitude.T)
     return axis.imshow(
         decibels, origin="lower", aspect="auto", extent=extent, vmin=FLOOR, vmax=0.0, cmap="magma"

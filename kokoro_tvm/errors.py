@@ -20,7 +20,7 @@ class RecipeError(KokoroTvmError):
 
 
 class InputError(KokoroTvmError):
-    """What the user asked to be spoken (text, voice, speed, noise) cannot be."""
+    """What the user requested to be spoken (text, voice, speed, noise) cannot be."""
 
     exit_code = 2
 

@@ -1,48 +1,128 @@
-"""What every test shares: the markers, and the toy, which is built once."""
+"""What every test shares: the markers, the workers, and the toy, which is built once for all of them."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
-from toys import RECIPES, REPOSITORY, TARGET, doit, toy_model
+from filelock import FileLock
+from hypothesis import HealthCheck, settings
+from toys import RECIPES, REPOSITORY, TARGET, copy_repository, doit, toy_model
+
+from kokoro_tvm.engine.resources import usable_memory_gb
+from kokoro_tvm.runtime.threads import usable_cores
+
+WORKER_MEMORY_GB = 4.0  # what the largest test takes, with the real weights
+# A file is run by one worker, so the files that take longest begin first; the others follow as collected.
+LONGEST = (
+    "test_speaks.py",
+    "test_portable.py",
+    "test_tiny.py",
+    "project/test_cluster.py",
+    "engine/test_faults.py",
+)
+
+CHILDREN = Path(__file__).parent / "children"  # what tests run in other processes
+
+
+# How long an example takes says nothing about what is tested, and machines are busy at times.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    sys.path.insert(0, str(CHILDREN))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHILDREN), os.environ.get("PYTHONPATH")]))
+    for name in [name for name in os.environ if name.startswith("KOKORO_TVM_")]:
+        del os.environ[name]  # what tests build is built, whatever cache the caller uses
     config.addinivalue_line(
         "markers",
-        "weights: needs the real weights; fetches them into artifacts/checkpoint when they are not there",
+        "weights: needs the real weights; builds what it needs of them in this checkout with doit",
+    )
+    config.addinivalue_line(
+        "markers", "upstream: what TVM and PyTorch do wrong today; one fails when that is mended"
     )
     config.addinivalue_line("markers", "nightly: takes minutes; only run when asked for, `-m nightly`")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker a core this process may use, as far as memory goes; none beside it for a single file."""
+    files = {argument.partition("::")[0] for argument in config.args}
+    if len(files) == 1 and files.pop().endswith(".py"):
+        return 0
+    return max(1, min(usable_cores(), int(usable_memory_gb() / WORKER_MEMORY_GB)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    places = {tests / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(LONGEST)))  # which is stable
+
+
 @pytest.fixture(scope="session")
-def toy_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("toy")
-    (root / "recipes").mkdir()
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that all workers of this run see."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder if worker_id == "master" else folder.parent
+
+
+@contextmanager
+def once(mark: Path) -> Iterator[bool]:
+    """Whether this is the first worker to come here; the others wait until it has left without an error."""
+    with FileLock(f"{mark}.lock"):
+        first = not mark.exists()
+        yield first
+        mark.touch()
+
+
+@pytest.fixture(scope="session")
+def toy_root(shared_folder: Path) -> Path:
+    """A repository in which the recipe `toy` is built; tests may run doit in it, and change nothing."""
+    untouched, root = shared_folder / "toys", shared_folder / "toy"
+    with once(shared_folder / "toy-built") as first:
+        if first:
+            write_recipes(untouched)
+            built = doit(untouched, "-n", "2", "toy")
+            assert built.returncode == 0, built.stdout + built.stderr
+            assert "31 stages built, 0 were current." in built.stdout
+            copy_repository(untouched, root)
+    return root
+
+
+def write_recipes(root: Path) -> None:
+    (root / "recipes").mkdir(parents=True)
     shutil.copy(REPOSITORY / "dodo.py", root)
     recipes = {"toy-model": toy_model()} | {name: TARGET | recipe for name, recipe in RECIPES.items()}
     for name, recipe in recipes.items():
         text = yaml.safe_dump(recipe, allow_unicode=True)
         (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return root
 
 
 @pytest.fixture(scope="session")
 def toy(toy_root: Path) -> Path:
     """The bundle of the recipe `toy`."""
-    built = doit(toy_root, "-n", "2", "toy")
-    assert built.returncode == 0, built.stdout + built.stderr
-    assert "31 stages built, 0 were current." in built.stdout
     return toy_root / "artifacts" / "toy"
 
 
 @pytest.fixture(scope="session")
-def others(toy: Path, toy_root: Path) -> Path:
-    """The folder of all bundles."""
-    built = doit(toy_root, "-n", "2", "nightly")  # every recipe, for none says otherwise
-    assert built.returncode == 0, built.stdout + built.stderr
-    assert "toy-model.checkpoint" not in built.stdout, "recipes of a model share its checkpoint"
-    return toy.parent
+def others(toy_root: Path, shared_folder: Path) -> Path:
+    """The folder of all bundles, in a repository of its own: artifacts/."""
+    root = shared_folder / "toys"
+    with once(shared_folder / "others-built") as first:
+        if first:
+            built = doit(root, "-n", "2", "nightly")  # every recipe, for none says otherwise
+            assert built.returncode == 0, built.stdout + built.stderr
+            assert "toy-model.checkpoint" not in built.stdout, "recipes of a model share its checkpoint"
+    return root / "artifacts"
+
+
+@pytest.fixture
+def toy_copy(toy_root: Path, tmp_path: Path) -> Path:
+    """A repository of the test's own in which the recipe `toy` is built."""
+    return copy_repository(toy_root, tmp_path / "repository")

@@ -11,21 +11,22 @@ from typing import Any
 
 import torch
 import yaml
+from machines import machine_of
 from torch import nn
 from torch.export import ExportedProgram
 
-from kokoro_tvm.export import export_component
-from kokoro_tvm.lower import Lowered, lower
+from kokoro_tvm.compiler.export import export_component
+from kokoro_tvm.compiler.lower import Lowered, lower
 from kokoro_tvm.model.kokoro import shipped_config
-from kokoro_tvm.model.sources.synthetic import toy_config
-from kokoro_tvm.target import Machine, resolve
+from kokoro_tvm.model.synthetic import toy_config
+from kokoro_tvm.targets import Machine
 
 RECIPE: dict[str, Any] = yaml.safe_load(
     (Path(__file__).parents[1] / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8")
 )
 CONFIG = toy_config(shipped_config())
 BUCKET = 64
-MACHINE = resolve("native", None, ())
+MACHINE = machine_of("native", None, ())
 PASSES: tuple[str, ...] = tuple(RECIPE["passes"])
 
 
@@ -41,13 +42,14 @@ def lowered_program(
     dump: Callable[[str, Any], None] = lambda name, module: None,
     machine: Machine = MACHINE,
     schedule: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    pass_context: Mapping[str, Any] = RECIPE["pass_context"],
 ) -> Lowered:
     return lower(
         exported,
         component=component,
         machine=machine,
         passes=passes,
-        pass_context=RECIPE["pass_context"],
+        pass_context=pass_context,
         manifest={"component": component, "bucket": BUCKET},
         schedule=schedule,
         dump=dump,

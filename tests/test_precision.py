@@ -12,16 +12,17 @@ import pytest
 import torch
 import tvm
 import tvm_ffi
-from lowering import MACHINE, lowered_program, small_program
+from lowering import MACHINE, RECIPE, lowered_program, small_program
 
-from kokoro_tvm.compile import compile_module
-from kokoro_tvm.lower import Lowered, Parameter
-from kokoro_tvm.ops import _semantic
-from kokoro_tvm.ops._bfloat16 import pairs, round_to_bfloat16, to_float32
-from kokoro_tvm.ops._kernel import Kernel
-from kokoro_tvm.ops._semantic import Call, Packing, semantic_op
-from kokoro_tvm.pack import pack_weights
+from kokoro_tvm.compiler.library import compile_module
+from kokoro_tvm.compiler.lower import Lowered, Parameter
+from kokoro_tvm.compiler.pack import pack_weights
+from kokoro_tvm.ops.base import semantic as _semantic
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, semantic_op
+from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16, to_float32
+from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.runtime.tensors import map_safetensors
+from kokoro_tvm.toolchains.gnu import GNU
 
 CHANNELS, STEPS = 4, 9
 
@@ -48,7 +49,11 @@ def _packings(call: Call) -> Mapping[str, Packing]:
 def lowered() -> Iterator[Lowered]:
     """A program of one operation, x times a weight per channel; the operation is gone again afterwards."""
 
-    @semantic_op(shape=lambda x, weight: x, kernel=_kernel, packings=_packings)
+    @semantic_op(
+        shape=lambda x, weight: x,
+        decomposition=lambda b, x, weight: x * weight,
+        kernels={"cpu": HandKernel(_kernel, _packings)},
+    )
     def scaled_by_pairs(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return x * weight
 
@@ -68,7 +73,8 @@ def test_the_kernel_gets_the_rounded_weight(lowered: Lowered, tmp_path: Path) ->
     weight, x = (torch.randn(*shape).numpy() for shape in ((CHANNELS,), (1, STEPS, CHANNELS)))
     packed = map_safetensors(pack_weights(lowered.parameters, {"w": weight}, tmp_path / "w.safetensors"))["w"]
     assert packed.dtype == np.int32
-    machine = tvm_ffi.load_module(str(compile_module(lowered.module, MACHINE, tmp_path / "small.so")))
+    library = compile_module(lowered.module, MACHINE, GNU, tmp_path / "small.so", RECIPE["pass_context"])
+    machine = tvm_ffi.load_module(str(library))
     machine = machine["vm_load_executable"]()
     machine["vm_initialization"](1, 0, 2)
     tensors = (tvm_ffi.from_dlpack(np.array(a)) for a in (x, packed[: CHANNELS // 2]))

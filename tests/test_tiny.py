@@ -23,10 +23,10 @@ import pytest
 import yaml
 from toys import PHONEMES, REPOSITORY, doit, speak, toy_model
 
-from kokoro_tvm.build.store import Store
 from kokoro_tvm.cli import main
-from kokoro_tvm.ops import _semantic
-from kokoro_tvm.recipe import COMPONENT_AXES
+from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.ops.base import semantic as _semantic
 
 
 def test_it_speaks(toy: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_second_run_executes_nothing(toy: Path, toy_root: Path, monkeypatch: p
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     again = doit(toy_root, "toy")
     assert again.returncode == 0
-    assert re.search(r"\| +kokoro_tvm\.build\.tasks$", again.stderr, re.MULTILINE)
+    assert re.search(r"\| +kokoro_tvm\.project\.tasks$", again.stderr, re.MULTILINE)
     assert not re.search(r"\| +(torch|tvm|tvm_ffi|transformers|kokoro|numpy)$", again.stderr, re.MULTILINE)
     assert again.stdout.startswith("Nothing to do: all 31 stages are current.\nThe bundle is artifacts/toy, ")
 
@@ -128,30 +128,27 @@ def test_another_checkout_builds_the_same_bytes(toy: Path, toy_root: Path, tmp_p
         assert (one.key, one.outputs) == (two.key, two.outputs), stage
 
 
-def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy: Path, toy_root: Path) -> None:
+def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy_copy: Path) -> None:
     for name in ("toy", "toy-model"):
-        path = toy_root / "recipes" / f"{name}.yaml"
+        path = toy_copy / "recipes" / f"{name}.yaml"
         told = yaml.safe_load(path.read_text(encoding="utf-8"))
         reordered = dict(reversed(told.items()))
         text = yaml.safe_dump(reordered, sort_keys=False, allow_unicode=True)
         path.write_text(f"# changed\n{text}", encoding="utf-8")
-    assert "Nothing to do" in doit(toy_root, "toy").stdout
+    assert "Nothing to do" in doit(toy_copy, "toy").stdout
 
 
-def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_root: Path, tmp_path: Path) -> None:
-    """In a copy with the hard links of the original: bundles of one model share the files of the store."""
-    root = tmp_path / "repository"
-    subprocess.run(["cp", "-a", str(toy_root), str(root)], check=True)
-    bundle = root / "artifacts" / "toy"
-    store = Store(root / "artifacts" / ".store")
+def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_copy: Path) -> None:
+    bundle = toy_copy / "artifacts" / "toy"
+    store = Store(toy_copy / "artifacts" / ".store")
     packed = store.current("toy.pack.f0n")
     assert packed is not None
-    (root / "artifacts" / ".build" / "toy" / "bert-64" / "bert-64.so").unlink()
+    (toy_copy / "artifacts" / ".build" / "toy" / "bert-64" / "bert-64.so").unlink()
     store.object(packed.sha256("f0n.safetensors")).chmod(0o644)
     with store.object(packed.sha256("f0n.safetensors")).open("r+b") as stream:
         stream.write(b"?")
     before = (bundle / "bundle.json").read_bytes()
-    again = doit(root, "toy").stdout
+    again = doit(toy_copy, "toy").stdout
     assert "1 stages built, 2 restored, 28 were current." in again
     assert re.search(r"toy\.compile\.bert-64 +restored", again)
     assert re.search(r"toy\.pack\.f0n +done", again)
@@ -222,9 +219,11 @@ def test_a_wrong_kernel_is_found(
     sound = _semantic._REGISTRY["layer_norm"]
 
     def kernel(call: _semantic.Call) -> Any:
-        return sound.kernel(replace(call, attributes={**call.attributes, "slope": 0.5}))
+        return sound.kernels["cpu"].build(replace(call, attributes={**call.attributes, "slope": 0.5}))
 
-    monkeypatch.setitem(_semantic._REGISTRY, "layer_norm", replace(sound, kernel=kernel))
+    monkeypatch.setitem(
+        _semantic._REGISTRY, "layer_norm", replace(sound, kernels={"cpu": _semantic.HandKernel(kernel)})
+    )
     with pytest.raises(SystemExit) as ended:
         main(["probe", "--root", str(toy_root), "toy/text_encoder-64"])
     assert ended.value.code == 4

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from lowering import lowered_program, program, small_program
+from lowering import RECIPE, lowered_program, program, small_program
+from machines import machine_of
 from torch.export import ExportedProgram
 
 from kokoro_tvm import ops
-from kokoro_tvm.compile import generate
+from kokoro_tvm.compiler.codegen import generate, split
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.target import Machine, resolve
+from kokoro_tvm.targets import Machine
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 COMPONENT = "text_encoder"  # embedding, convolutions, layer norms and an LSTM, and quick to compile
@@ -25,14 +26,15 @@ EVEX = r"%zmm|%k[0-7]\b|%[xy]mm(?:1[6-9]|2\d|3[01])\b"  # what only AVX-512 has
 def of_recipe(name: str) -> Machine:
     recipe = load_recipe(name, RECIPES)
     target = recipe.target
-    return resolve(target.mcpu, target.mtriple, target.mattr, recipe.precision)
+    return machine_of(target.mcpu, target.mtriple, target.mattr, recipe.precision)
 
 
 def generated(exported: ExportedProgram, component: str, machine: Machine) -> str:
     """AT&T or ARM assembly of a program."""
     module = lowered_program(exported, component, machine=machine).module
-    (library,) = generate(module, machine).mod.imports
-    return str(library.inspect_source("asm"))
+    kernels = split(module, machine, RECIPE["pass_context"]).kernels
+    codes = (generate(name, kernel, machine, RECIPE["pass_context"]) for name, kernel in kernels.items())
+    return "\n".join(str(code.inspect_source("asm")) for code in codes)
 
 
 @cache
@@ -50,7 +52,7 @@ def convolutions(precision: str) -> str:
         return ops.conv_transpose1d(x, weights["upsampling"], stride=2, tolerant=True)
 
     weights = {"widening": (64, 4), "filtered": (64, 64, 3), "upsampling": (64, 64, 4)}
-    machine = resolve("x86-64-v4", "x86_64-linux-gnu", ("+avx512bf16",), precision)
+    machine = machine_of("x86-64-v4", "x86_64-linux-gnu", ("+avx512bf16",), precision)
     return generated(small_program(forward, weights), "small", machine)
 
 
@@ -73,7 +75,7 @@ def test_x86_64_v4_multiplies_sixteen_lanes() -> None:
 
 @pytest.mark.parametrize("mcpu", ["generic", "cortex-a72"])
 def test_arm_multiplies_four_lanes(mcpu: str) -> None:
-    text = assembly(resolve(mcpu, "aarch64-linux-gnu", ()))
+    text = assembly(machine_of(mcpu, "aarch64-linux-gnu", ()))
     assert count(r"\bfmla\s+v\d+\.4s", text) > 100
     assert count(r"\bz\d+\.s\b", text) == 0, "no scalable vectors"
 

@@ -1,4 +1,4 @@
-"""The nightly workflow does what anyone can type, with tools that are pinned."""
+"""The workflows do what anyone can type, with tools that are pinned."""
 
 from __future__ import annotations
 
@@ -12,38 +12,76 @@ import pytest
 import typer
 import yaml
 
-from kokoro_tvm.build.reporter import LineReporter
-from kokoro_tvm.build.tasks import recipe_tasks
 from kokoro_tvm.cli._app import build_app
+from kokoro_tvm.engine.reporter import LineReporter
+from kokoro_tvm.project.tasks import recipe_tasks
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8")
-WORKFLOW: dict[Any, Any] = yaml.safe_load(TEXT)
-(JOB,) = WORKFLOW["jobs"].values()
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def read(path: Path) -> dict[Any, Any]:
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def job(workflow: dict[Any, Any]) -> dict[str, Any]:
+    """Its only one."""
+    (found,) = workflow["jobs"].values()
+    return dict(found)
+
+
+def commands(steps: list[dict[str, Any]]) -> list[str]:
+    return [line for step in steps for line in step.get("run", "").splitlines()]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_only_read_and_has_no_secrets(path: Path) -> None:
+    assert read(path)["permissions"] == {"contents": "read"}
+    assert "secrets." not in path.read_text(encoding="utf-8")
+    assert 0 < job(read(path))["timeout-minutes"] <= 360
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_commit_with_the_version_beside_it(path: Path) -> None:
+    """Who can move a tag cannot change what runs here; the comment is for readers and for updates."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    used = [line.partition("uses:")[2].strip() for line in lines if "uses:" in line]
+    assert len(used) == sum("uses" in step for step in job(read(path))["steps"])
+    for each in used:
+        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", each), each
+
+
+def test_one_version_of_an_action_has_one_commit() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
+    pins = set(re.findall(r"uses: (\S+)@(\S+)  # (\S+)", text))
+    assert len(pins) == len({name for name, _, _ in pins})
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_the_machine_and_python_are_pinned_too(path: Path) -> None:
+    found = job(read(path))
+    assert re.fullmatch(r"ubuntu-\d+\.04", found["runs-on"])
+    steps = [step for step in found["steps"] if "setup-python" in step.get("uses", "")]
+    assert [step["with"]["python-version"] for step in steps] == ["3.11"]
+
+
+def test_every_push_and_pull_request_runs_what_the_readme_says() -> None:
+    """.ci/run is the README's line: tests/test_docs.py."""
+    workflow = read(ROOT / ".github/workflows/tests.yml")
+    assert set(workflow[True]) == {"push", "pull_request"}
+    assert commands(job(workflow)["steps"]) == [".ci/run"]
+
+
+NIGHTLY = read(ROOT / ".github/workflows/nightly.yml")
+JOB = job(NIGHTLY)
 STEPS: list[dict[str, Any]] = JOB["steps"]
-COMMANDS = [line for step in STEPS for line in step.get("run", "").splitlines()]
+COMMANDS = commands(STEPS)
 
 
-def test_it_runs_at_night_and_on_request_and_may_only_read() -> None:
-    when = WORKFLOW[True]  # YAML 1.1 takes the key `on` for a boolean
+def test_it_runs_at_night_and_on_request() -> None:
+    when = NIGHTLY[True]  # YAML 1.1 takes the key `on` for a boolean
     assert when.keys() == {"schedule", "workflow_dispatch"}
     assert re.fullmatch(r"\d+ \d+ \* \* \*", when["schedule"][0]["cron"])
-    assert WORKFLOW["permissions"] == {"contents": "read"}
-    assert "secrets." not in TEXT
-    assert 0 < JOB["timeout-minutes"] <= 360
-
-
-def test_steps_are_actions_of_one_version_or_commands() -> None:
-    for step in STEPS:
-        assert ("uses" in step) != ("run" in step)
-        if "uses" in step:
-            assert re.fullmatch(r"actions/[a-z-]+@v\d+\.\d+\.\d+", step["uses"])
-
-
-def test_the_machine_and_python_are_pinned_too() -> None:
-    assert re.fullmatch(r"ubuntu-\d+\.04", JOB["runs-on"])
-    (python,) = [step["with"]["python-version"] for step in STEPS if "setup-python" in step.get("uses", "")]
-    assert python == "3.11"
 
 
 def test_it_installs_as_the_readme_says_and_what_only_nights_need() -> None:
@@ -73,10 +111,11 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
 
 def test_it_builds_then_says_how_all_stands_then_tests() -> None:
     runs = [(step["run"], step.get("if")) for step in STEPS if "run" in step]
-    assert runs[-4:] == [
+    assert runs[-5:] == [
         (".venv/bin/doit nightly", None),
         (".venv/bin/doit report", "always()"),
         (".venv/bin/kokoro-tvm status", "always()"),
+        (".venv/bin/kokoro-tvm gc --keep 0 --cache", None),  # or the cache would grow for ever
         (".venv/bin/python -m pytest -m nightly", None),
     ]
 

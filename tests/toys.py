@@ -31,8 +31,16 @@ def toy_model() -> dict[str, Any]:
     # What random weights say is nearer to noise than speech is; all other gates are asked in full.
     for part in ("decoder", "speech"):
         model["gates"][part]["min_magnitude_correlation"] = 0.999
-    model["gates"]["decoder"]["min_snr_db"] = 30  # one phase of many that a rounding error turns costs 60 dB
-    model["gates"]["f0n"]["min_snr_db"] = 110  # PyTorch float32 has 117 dB here, 132 dB on Kokoro
+    # One phase of many that a rounding error turns costs 60 dB.
+    model["gates"]["decoder"] |= {"min_snr_db": 30, "min_frame_snr_median_db": 40}
+    model["gates"]["decoder"] |= {"min_frame_snr_p5_db": 20, "min_last_frame_snr_db": 20}
+    model["gates"]["decoder"] |= {"min_exact_frame_snr_median_db": 60, "min_gain_db": 10}
+    model["gates"]["speech"] |= {"min_snr_db": 20, "min_frame_snr_p5_db": 5, "min_last_frame_snr_db": 20}
+    model["gates"]["speech"]["min_gain_db"] = 5
+    # PyTorch float32 has 117 dB of f0n here, 132 dB on Kokoro.
+    for part, least in {"bert": 90, "duration": 110, "text_encoder": 110, "f0n": 110}.items():
+        names = ("min_snr_db", "min_frame_snr_median_db", "min_frame_snr_p5_db")
+        model["gates"][part] = dict(zip(names, (least, least, least - 20), strict=True))
     return model
 
 
@@ -40,6 +48,12 @@ def doit(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "doit", *words], cwd=root, capture_output=True, text=True, check=False
     )
+
+
+def copy_repository(source: Path, target: Path) -> Path:
+    """With the hard links of the original: bundles of one model share the files of the store."""
+    subprocess.run(["cp", "-a", str(source), str(target)], check=True)
+    return target
 
 
 def speak(bundle: Path) -> Speech:

@@ -1,4 +1,4 @@
-"""What a measurement found, as a picture: a panel for each text, a bar for each system."""
+"""Draws a result: a panel for each text, a bar for each system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parent's side of a conversation with a process that computes only while it is asked something."""
+"""The parent's side of a process that computes only while it has a request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ChildError(KokoroTvmError):
 
 
 class Child:
-    """`python -m MODULE` answering lines of JSON; stopped (SIGSTOP) whenever it is not asked anything.
+    """`python -m MODULE` answering lines of JSON; stopped (SIGSTOP) whenever it has no request.
 
     Threads of a stopped process neither spin nor wake up, whatever library they belong to: the one that
     computes has the machine to itself.
@@ -61,7 +61,7 @@ class Child:
             stdin.write(json.dumps(message) + "\n")
             stdin.flush()
         except BrokenPipeError:
-            line = ""  # how it ended is told below
+            line = ""  # how it ended is reported below
         else:
             line = stdout.readline()
         if not line:
@@ -81,7 +81,7 @@ class Child:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """This process's environment, with every thread pool told the same number of threads."""
+    """This process's environment, with the same number of threads for every thread pool."""
     names = ("TVM_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     return {**os.environ, **dict.fromkeys(names, str(threads))}
 

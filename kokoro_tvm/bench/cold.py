@@ -27,8 +27,8 @@ def cold_command(system: System, utterance: Utterance, folder: Path, wav: Path) 
         options = ["--bundle", system.engine.path, "--voice", VOICE, "-o", str(wav)]
         return [sys.executable, *_SAY, "--phonemes", phonemes, *options]
     request = folder / f"{system.name}.json"
-    asked = {"engine": vars(system.engine), "utterances": [vars(utterance)], "wav": str(wav)}
-    request.write_text(json.dumps(asked), encoding="utf-8")
+    job = {"engine": vars(system.engine), "utterances": [vars(utterance)], "wav": str(wav)}
+    request.write_text(json.dumps(job), encoding="utf-8")
     return [sys.executable, "-m", "kokoro_tvm.bench.once", str(request)]
 
 

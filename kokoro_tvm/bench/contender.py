@@ -1,4 +1,4 @@
-"""A system in its worker process: what it answered, or what became of it."""
+"""A system in its worker process, with its answers or its failure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 from kokoro_tvm.bench.child import Child, ChildError
 from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.systems import System
+from kokoro_tvm.constants import SAMPLES_PER_FRAME
 
 __all__ = ["Answer", "Contender"]
-
-_SAMPLES_PER_FRAME = 600
 
 
 @dataclass(frozen=True)
@@ -22,12 +21,12 @@ class Answer:
     seconds: float
     samples: list[int]
     components: dict[str, float]
-    peak_rss_bytes: int
+    peak_rss_bytes: int | None
 
     @property
     def frames(self) -> list[int]:
         """Frames per utterance."""
-        return [count // _SAMPLES_PER_FRAME for count in self.samples]
+        return [count // SAMPLES_PER_FRAME for count in self.samples]
 
 
 @dataclass
@@ -58,8 +57,8 @@ class Contender:
         if self.problem:
             return
         try:
-            told = self.child.ask({"utterances": [vars(utterance) for utterance in utterances]})
+            answer = self.child.ask({"utterances": [vars(utterance) for utterance in utterances]})
         except ChildError as error:
             self.problem = f"failed on the text {text}: {error}"
         else:
-            self.answers.setdefault(text, []).append(Answer(**told))
+            self.answers.setdefault(text, []).append(Answer(**answer))

@@ -1,4 +1,4 @@
-"""From answers to results: medians, real-time factors, and GFLOP/s of our components."""
+"""From answers to results: medians, real-time factors, and GFLOP/s of the components of bundles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from kokoro_tvm.bench.contender import Answer, Contender
 from kokoro_tvm.bench.flops import component_flops
 from kokoro_tvm.bench.results import ComponentResult, SystemResult, TextInfo, TextResult
 from kokoro_tvm.bench.systems import Absent
+from kokoro_tvm.constants import SAMPLE_RATE
 
 __all__ = ["absent_result", "system_result"]
-
-_RATE = 24000
 
 
 def system_result(
@@ -69,7 +68,7 @@ def _text_result(text: TextInfo, answers: Sequence[Answer], peak: float | None) 
     first, *warm = answers
     seconds = [answer.seconds for answer in warm]
     median = statistics.median(seconds)
-    audio = sum(first.samples) / _RATE
+    audio = sum(first.samples) / SAMPLE_RATE
     return TextResult(
         text=text.name,
         audio_s=audio,

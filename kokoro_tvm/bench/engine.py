@@ -1,4 +1,4 @@
-"""What a system has to do to be measured: open, and speak utterances. Imported by every worker process."""
+"""The interface of a measured system: open, and speak utterances. Every worker process imports it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Utterance:
     style: tuple[float, ...]
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> Utterance:
-        return cls(tuple(told["tokens"]), tuple(told["style"]))
+    def of(cls, entry: dict[str, Any]) -> Utterance:
+        return cls(tuple(entry["tokens"]), tuple(entry["style"]))
 
 
 @dataclass(frozen=True)

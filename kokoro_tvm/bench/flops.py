@@ -1,4 +1,4 @@
-"""How much arithmetic an utterance takes, component by component: the unit all GFLOP/s are told in.
+"""How much arithmetic an utterance takes, component by component: the unit of all GFLOP/s.
 
 Counted are the multiplications and additions of matrix products, attention, LSTMs and convolutions of the
 stock model, a convolution done directly. A kernel that needs fewer of them (minimal filtering) shows as more

@@ -1,4 +1,4 @@
-"""The whole measurement: which systems, their rounds, the machine's peak in between, their cold starts."""
+"""The whole measurement: systems, their rounds, the peak of the machine in between, cold starts."""
 
 from __future__ import annotations
 

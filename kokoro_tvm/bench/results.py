@@ -1,4 +1,4 @@
-"""What a measurement found, as it stands in its JSON file: seconds (`_s`), bytes, FLOP/s, shares of 1."""
+"""The result of a measurement, as in its JSON file: seconds (`_s`), bytes, FLOP/s, shares of 1."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TextResult(_Record):
     median_s: float
     minimum_s: float
     rtf: float
-    peak_rss_bytes: int
+    peak_rss_bytes: int | None
     components: tuple[ComponentResult, ...]
 
 
@@ -95,7 +95,10 @@ class Comparison(_Record):
 
 
 class Result(_Record):
-    """One run of the benchmark; `others_cores` is how many cores other processes kept busy, on the mean."""
+    """One run of the benchmark; `others_cores` is how many cores other processes kept busy, on the mean.
+
+    What the system does not tell is None.
+    """
 
     schema_version: int = 1
     date: str
@@ -103,7 +106,7 @@ class Result(_Record):
     threads: int
     rounds: int
     voice: str
-    others_cores: float
+    others_cores: float | None
     peak_flops_per_s: dict[str, float]
     texts: tuple[TextInfo, ...]
     systems: tuple[SystemResult, ...]

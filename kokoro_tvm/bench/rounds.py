@@ -1,4 +1,4 @@
-"""The measuring itself: rounds in which all systems speak all texts, taking turns."""
+"""Measures in rounds, in which all systems speak all texts in turn."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ _PR_SET_PDEATHSIG = 1
 def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Answers line by line until standard input ends. An exception ends the process, its traceback logged."""
     # A stopped process would outlive a killed parent for ever, with all its memory.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     out = private_stdout()
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), file=out, flush=True)
@@ -32,12 +33,14 @@ def private_stdout() -> TextIO:
     return mine
 
 
-def peak_rss_bytes() -> int:
-    """The most memory this process has had resident, in bytes.
+def peak_rss_bytes(status: Path = Path("/proc/self/status")) -> int | None:
+    """The most memory this process has had resident, in bytes; None if the system does not tell.
 
     `getrusage` would count what the parent had when it forked, too.
     """
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+    if not status.is_file():
+        return None
+    for line in status.read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise OSError("/proc/self/status has no VmHWM: the kernel does not tell peak memory")
+    return None

@@ -1,4 +1,4 @@
-"""Which systems there are to measure: bundles of ours, and the peers, each with what it needs."""
+"""The systems to measure: bundles and peers, each with its requirements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class System:
 
 @dataclass(frozen=True)
 class Absent:
-    """A system that was asked for and cannot run here, and why, with what to do about it."""
+    """A system that was requested and cannot run here, and why, with what to do about it."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""What a measurement found, for the eye: tables for the terminal."""
+"""Prints a result as tables."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _timing(found: TextResult, stock: TextResult | None) -> list[str]:
         f"{found.rtf:.3f}",
         f"{found.median_s / stock.median_s:.2f}" if stock else "",
         f"{found.first_s:.3f} s",
-        f"{found.peak_rss_bytes / 1e6:.0f} MB",
+        "" if found.peak_rss_bytes is None else f"{found.peak_rss_bytes / 1e6:.0f} MB",
     ]
 
 
@@ -107,18 +107,20 @@ def comparison_lines(result: Result) -> Iterator[str]:
     titles = {system.name: system.title for system in result.systems}
     for name in dict.fromkeys(c.name for c in result.comparisons):
         for text in result.texts:
-            told = [
+            notes = [
                 f"{c.ratio:.2f} of {titles[c.of]}" + ("" if c.against == "pytorch" else f" ({c.against})")
                 for c in result.comparisons
                 if (c.name, c.text) == (name, text.name)
             ]
-            if told:
-                yield f"{titles[name]}, {text.name}: {', '.join(told)}"
+            if notes:
+                yield f"{titles[name]}, {text.name}: {', '.join(notes)}"
 
 
 def _quiet(result: Result) -> str:
-    told = f"other processes kept {result.others_cores:.2f} cores busy meanwhile"
-    return told if result.others_cores < _NOISY else f"{told}: measure again on a quiet machine"
+    if result.others_cores is None:
+        return "how busy other processes were is unknown, because only Linux reports it"
+    busy = f"other processes kept {result.others_cores:.2f} cores busy meanwhile"
+    return busy if result.others_cores < _NOISY else f"{busy}: measure again on a quiet machine"
 
 
 def _title(system: SystemResult) -> Text:

@@ -1,4 +1,4 @@
-"""What is spoken: phonemes as misaki writes them, from two words to a minute."""
+"""The texts of the benchmark: phonemes in misaki's alphabet, from two words to a minute."""
 
 from __future__ import annotations
 

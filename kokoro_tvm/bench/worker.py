@@ -12,16 +12,16 @@ __all__ = ["Worker", "main"]
 
 
 class Worker:
-    """First told which engine to open, then utterances to speak."""
+    """The first request names the engine to open, the others utterances to speak."""
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
 
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._engine is None:
-            self._engine = open_engine(EngineSpec(**asked))
+            self._engine = open_engine(EngineSpec(**request))
             return {"details": self._engine.details}
-        utterances = [Utterance.of(told) for told in asked["utterances"]]
+        utterances = [Utterance.of(entry) for entry in request["utterances"]]
         started = time.perf_counter()
         spoken = self._engine.speak(utterances)
         seconds = time.perf_counter() - started

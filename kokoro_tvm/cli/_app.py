@@ -1,4 +1,4 @@
-"""The `kokoro-tvm` command: puts the commands together; an error becomes a paragraph and an exit status."""
+"""The `kokoro-tvm` command: puts the commands together; errors become a paragraph and an exit status."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def build_app() -> typer.Typer:
         name="kokoro-tvm",
         no_args_is_help=True,
         add_completion=False,
-        pretty_exceptions_enable=False,  # main() tells what went wrong
+        pretty_exceptions_enable=False,  # main() prints errors
         rich_markup_mode=None,  # plain help: importing rich costs more than everything else together
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -56,9 +56,9 @@ def build_app() -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits: 0, or the status of the error, told in one red paragraph on stderr.
+    """Runs the command line and exits: 0, or the status of the error, printed as one red paragraph on stderr.
 
-    `--debug` anywhere before `--` shows the traceback as well.
+    `--debug` anywhere before `--` prints the traceback as well.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KokoroTvmError as error:
         _tell(str(error), error, debug)
         sys.exit(error.exit_code)
-    except Exception as error:  # a fault of ours, or of the machine: told, never swallowed
+    except Exception as error:  # a fault of ours, or of the machine: printed, never swallowed
         kind = "" if isinstance(error, OSError) else f"a fault in kokoro-tvm, {type(error).__name__}: "
         again = "" if debug else " (run again with --debug for the traceback)"
         _tell(f"{kind}{error}{again}", error, debug)
@@ -92,11 +92,11 @@ def _show_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+        bool, typer.Option("--debug", help="Print the traceback of an error as well. May stand anywhere.")
     ] = False,
 ) -> None:
-    """Kokoro-82M, compiled through Apache TVM into artifacts that speak."""
-    del version, debug  # the one is answered by its callback, the other read by main()
+    """Compile Kokoro-82M through Apache TVM, validate it, and synthesize speech with it."""
+    del version, debug  # _show_version handles the one, main() the other

@@ -16,13 +16,13 @@ __all__ = ["JsonOption", "RootOption", "grid", "open_console", "print_json"]
 _WIDTH = 132  # where output goes to a file
 
 RootOption: TypeAlias = Annotated[
-    Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
+    Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
 ]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def open_console() -> Console:
-    """A console as wide as the terminal, or as long lines in a file."""
+    """A console as wide as the terminal; wider where output goes to a file."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)
@@ -39,7 +39,7 @@ def print_json(value: Any) -> None:
 
 
 def grid() -> Table:
-    """A table of names, what they are, a number, and what there is to say of them."""
+    """An empty table without borders: name, state, number, remarks."""
     from rich.table import Table
 
     made = Table.grid(padding=(0, 2))

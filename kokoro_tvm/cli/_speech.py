@@ -16,19 +16,23 @@ __all__ = ["BUNDLE", "BundleOption", "ThreadsOption", "VoiceOption", "noted", "w
 BUNDLE = Path("artifacts/cpu")
 
 BundleOption: TypeAlias = Annotated[
-    Path, typer.Option("--bundle", metavar="DIR", help="Bundle to speak with.")
+    Path, typer.Option("--bundle", metavar="DIR", help="Folder of the bundle.")
 ]
 VoiceOption: TypeAlias = Annotated[
-    str, typer.Option("--voice", help="A voice, or a mix of several: af_heart,am_adam.")
+    str,
+    typer.Option(
+        "--voice",
+        help="A voice, or the mean of several, separated by commas. The first decides the language.",
+    ),
 ]
 ThreadsOption: TypeAlias = Annotated[
     int | None,
-    typer.Option("--threads", min=1, help="Threads to compute with.", show_default="the usable cores"),
+    typer.Option("--threads", min=1, help="Number of threads.", show_default="the usable cores"),
 ]
 
 
 def without_blas_threads() -> None:
-    """To be called before numpy is imported, in a process that only speaks.
+    """Keeps numpy's BLAS from starting threads. Call it before numpy is imported.
 
     numpy's BLAS starts a thread for every core when it is loaded, which takes as long as the rest of
     numpy; speaking multiplies no matrices with it.

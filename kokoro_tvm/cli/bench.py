@@ -1,4 +1,4 @@
-"""kokoro-tvm bench: bundles and peers on the same work, taking turns."""
+"""kokoro-tvm bench: measures bundles and peers on the same texts, in turn."""
 
 from __future__ import annotations
 
@@ -27,34 +27,50 @@ def register(app: typer.Typer) -> None:
 def bench(
     bundles: Annotated[
         list[Path] | None,
-        typer.Argument(help="Bundles to measure.", show_default="artifacts/cpu and artifacts/cpu-bf16"),
+        typer.Argument(help="The bundles to measure.", show_default="artifacts/cpu and artifacts/cpu-bf16"),
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="PEERS", help="pytorch,openvino,...; or none.")
+        str | None,
+        typer.Option("--against", metavar="PEERS", help="Peers to measure, separated by commas, or `none`."),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXTS", help="short,medium,long,minute.")
+        str | None, typer.Option("--text", metavar="TEXTS", help="Texts to speak, separated by commas.")
     ] = None,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Warm calls of each system.")] = 5,
-    cold: Annotated[int, typer.Option("--cold", min=0, help="Cold starts of each system.")] = 3,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=1, help="Number of warm calls of every system on every text.")
+    ] = 5,
+    cold: Annotated[int, typer.Option("--cold", min=0, help="Number of cold starts of every system.")] = 3,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Of every system.", show_default="usable cores")
+        int | None,
+        typer.Option(
+            "--threads", min=1, help="Number of threads of every system.", show_default="the usable cores"
+        ),
     ] = None,
     json: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Result.", show_default="ROOT/artifacts/bench.json"),
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="File to write the result to.",
+            show_default="ROOT/artifacts/bench.json",
+        ),
     ] = None,
     chart: Annotated[
         Path | None,
-        typer.Option("--chart", metavar="FILE", help="PNG.", show_default="ROOT/artifacts/bench.png"),
+        typer.Option(
+            "--chart",
+            metavar="FILE",
+            help="File to write the picture to.",
+            show_default="ROOT/artifacts/bench.png",
+        ),
     ] = None,
     root: Annotated[
-        Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
+        Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
     ] = Path(),
 ) -> None:
     """Measure bundles against the peers: speed, memory, cold start, share of the machine's peak.
 
-    All in one run, on the same phonemes, voice and threads, taking turns.
+    All systems run in turn, with the same phonemes, voice and threads.
     """
     from rich.console import Console
 
@@ -69,7 +85,7 @@ def bench(
 
     artifacts = root / "artifacts"
     table, picture = json or artifacts / "bench.json", chart or artifacts / "bench.png"
-    # Before anything takes time: what was asked for in vain.
+    # Refuse wrong arguments before anything that takes time.
     texts, peers = choose_texts(_words(text)), choose_peers(_words(against))
     count = choose_threads(threads)
     opened = _open(bundles or _default_bundles(artifacts))
@@ -93,14 +109,14 @@ def bench(
 
 
 def _words(given: str | None) -> list[str] | None:
-    """The words of a list with commas; none of them for the word `none`."""
+    """The words between commas; an empty list for `none`."""
     if given is None:
         return None
     return [word.strip() for word in given.split(",")] if given.strip() != "none" else []
 
 
 def _default_bundles(artifacts: Path) -> list[Path]:
-    """Those of the recipes that ship which were built; the first of them, to be missed, where none was."""
+    """The default bundles that are built; if none is, the first one, whose error says what to do."""
     folders = [artifacts / name for name in _DEFAULTS]
     return [folder for folder in folders if (folder / "bundle.json").is_file()] or folders[:1]
 
@@ -113,7 +129,7 @@ def _open(folders: Sequence[Path]) -> list[Bundle]:
     opened = [read_bundle(folder) for folder in folders]
     models = sorted({bundle.model for bundle in opened})
     if len(models) > 1:
-        raise InputError(f"The bundles are of different models ({', '.join(models)}): measure them apart.")
+        raise InputError(f"The bundles have different models ({', '.join(models)}). Measure them apart.")
     return opened
 
 
@@ -123,11 +139,11 @@ def _check_outputs(paths: Sequence[Path]) -> None:
     for path in paths:
         if path.is_dir() or not path.parent.is_dir():
             what = "is a folder" if path.is_dir() else f"lies in {path.parent}, which does not exist"
-            raise InputError(f"{path} {what}. Name a file in a folder that is there.")
+            raise InputError(f"{path} {what}. Name a file in an existing folder.")
 
 
 def _check_ours(result: Result) -> None:
-    """Raises BundleError where a bundle of ours failed: by then everything else has been told."""
+    """Raises BundleError if a bundle failed; call it after everything else was printed."""
     from kokoro_tvm.errors import BundleError
 
     failed = [f"{s.name} {s.problem}" for s in result.systems if s.ours and s.problem]

@@ -1,4 +1,4 @@
-"""kokoro-tvm build: what doit does, with this program's exit statuses; and an artifact's IR by phase."""
+"""kokoro-tvm build: builds as doit does, with this program's exit statuses; or writes IR after every pass."""
 
 from __future__ import annotations
 
@@ -19,41 +19,55 @@ def build(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Recipes (cpu), artifacts (cpu/decoder-5120) or tasks of `doit list`.", show_default="cpu"
+            help="Recipes (`cpu`), artifacts (`cpu/decoder-5120`) or any task of `doit list`.",
+            show_default="cpu",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option("-n", "--jobs", min=1, help="How many stages to run at once.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "-n",
+            "--jobs",
+            min=1,
+            help="Number of stages to run at the same time.",
+            show_default="one more than the cores, at most 5",
+        ),
+    ] = None,
     dump_ir: Annotated[
         Path | None,
         typer.Option(
-            "--dump-ir", metavar="DIR", help="Only write the IR of one artifact by phase, into DIR."
+            "--dump-ir",
+            metavar="DIR",
+            help="Only write the IR of one artifact to this folder, after the import and every pass, "
+            "as TVMScript.",
         ),
     ] = None,
     recipe: Annotated[
-        str, typer.Option("--recipe", help="Recipe of an artifact that is named without one.")
+        str, typer.Option("--recipe", help="The recipe of an artifact that is given without one.")
     ] = "cpu",
     events: Annotated[
         Path | None,
-        typer.Option("--events", metavar="FILE", help="Also write what happens there, as JSON lines."),
+        typer.Option("--events", metavar="FILE", help="Also append events to this file, as JSON lines."),
     ] = None,
     root: Annotated[
-        Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
+        Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
     ] = Path(),
     paranoid: Annotated[
-        bool, typer.Option("--paranoid", help="Read every file again, even where it looks unchanged.")
+        bool,
+        typer.Option("--paranoid", help="Read every file again, even if it looks unchanged."),
     ] = False,
     scheduler: Annotated[
         str | None,
         typer.Option(
             "--scheduler",
             metavar="ADDRESS",
-            help="Build on the workers of this Dask scheduler, by way of the shared cache.",
+            help="Build on the workers of this Dask scheduler, through the shared cache.",
         ),
     ] = None,
 ) -> None:
-    """Build recipes, artifacts or single stages, and all they need.
+    """Build recipes, artifacts or single stages, and everything they need.
 
-    What is current is left alone, as doit does.
+    Current stages are skipped.
     """
     from kokoro_tvm.errors import InputError
 
@@ -68,35 +82,35 @@ def build(
 
 def run_tasks(
     tasks: list[str],
-    jobs: int,
+    jobs: int | None,
     root: Path,
     events: Path | None = None,
     paranoid: bool = False,
     scheduler: str | None = None,
 ) -> None:
-    """Has doit run the tasks; ends the program with the status of the first error, which was told by then.
+    """Runs the tasks with doit. Exits with the status of the first error, which doit has printed.
 
-    scheduler: of the Dask cluster that builds them first; here they are then only restored.
+    scheduler: address of the Dask cluster that builds them first; this machine then restores them.
     """
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
 
-    from kokoro_tvm.build.events import EventLog
-    from kokoro_tvm.build.reporter import make_reporter
-    from kokoro_tvm.build.tasks import doit_config, recipe_tasks
+    from kokoro_tvm.engine.events import EventLog
+    from kokoro_tvm.engine.reporter import make_reporter
     from kokoro_tvm.errors import BuildError, KokoroTvmError
+    from kokoro_tvm.project.tasks import doit_config, recipe_tasks
 
     reporter = make_reporter(EventLog(events) if events else None)
     known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter, paranoid))
     _check(tasks, [task["basename"] for task in known])
     if scheduler is not None:
-        from kokoro_tvm.build.cluster import build_on_cluster
+        from kokoro_tvm.project.cluster import build_on_cluster
 
         graph = {task["basename"]: task.get("task_dep", []) for task in known}
         build_on_cluster(scheduler, tasks, graph, root, reporter.elsewhere)
     config = doit_config(reporter)
     loader = ModuleTaskLoader({"DOIT_CONFIG": config, "task_recipes": lambda: (task for task in known)})
-    parallel = ["-n", str(jobs)] if jobs > 1 else []
+    parallel = [] if jobs is None else ["-n", str(jobs)]
     status = DoitMain(loader, config_filenames=()).run(["run", *parallel, *tasks])
     if status != 0:
         first = next(iter(reporter.failures.values()), None)
@@ -105,20 +119,19 @@ def run_tasks(
 
 def _check(tasks: list[str], known: list[str]) -> None:
     from kokoro_tvm.errors import RecipeError
-    from kokoro_tvm.recipe._problems import hint
-    from kokoro_tvm.recipe._source import nearest
+    from kokoro_tvm.words import hint, nearest
 
     for task in tasks:
         if task not in known:
             recipes = [name for name in known if "." not in name]
             near = nearest(task, known)
-            told = hint(task, [near] if near else recipes)
-            raise RecipeError(f"there is nothing to build called `{task}`{told}")
+            advice = hint(task, [near] if near else recipes)
+            raise RecipeError(f"there is no task `{task}`{advice}")
 
 
 def _task(word: str, recipe: str, root: Path) -> str:
-    """The task that stands for a word of the command line."""
-    from kokoro_tvm.build.project import Project
+    """The task that a word of the command line means."""
+    from kokoro_tvm.project.project import Project
 
     project = Project(root)
     recipes = project.recipes()
@@ -128,23 +141,27 @@ def _task(word: str, recipe: str, root: Path) -> str:
         graph, spec = project.artifact(word, recipe)
     except LookupError:
         return word
-    return graph.artifact.validate(spec).name
+    return graph.validate(spec).name
 
 
-def _dump(word: str, recipe: str, folder: Path, jobs: int, root: Path, paranoid: bool) -> None:
-    """Lowers one artifact once more, beside the build, writing the module after the import and every pass."""
+def _dump(word: str, recipe: str, folder: Path, jobs: int | None, root: Path, paranoid: bool) -> None:
+    """Lowers one artifact again, outside the store, and writes the module after the import and every pass."""
     from tempfile import TemporaryDirectory
 
-    from kokoro_tvm.build.project import Project
+    from kokoro_tvm.project.project import Project
 
     graph, spec = Project(root).artifact(word if "/" in word else f"{recipe}/{word}")
-    lower = graph.artifact.lower(spec)
+    lower = graph.lower(spec)
     run_tasks([stage.name for stage in lower.after], jobs, root, paranoid=paranoid)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("[0-9][0-9]-*.py"):
         old.unlink()  # phases of another pass list
     with TemporaryDirectory() as aside:
-        arguments = {**lower.arguments(Path(aside)), "dump_ir": str(folder.resolve())}
-        lower.call(arguments, folder / "lower.log", lambda elapsed: typer.echo(f"lowering, {elapsed:.0f} s"))
+        lower.call(
+            Path(aside),
+            folder / "lower.log",
+            lambda elapsed: typer.echo(f"lowering, {elapsed:.0f} s"),
+            dump_ir=str(folder.resolve()),
+        )
     for path in sorted(folder.glob("[0-9][0-9]-*.py")):
         typer.echo(f"{path}  {path.stat().st_size:,} bytes")

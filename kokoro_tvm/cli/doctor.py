@@ -1,4 +1,4 @@
-"""kokoro-tvm doctor: whether this machine has what a build needs, and what to do where it has not."""
+"""kokoro-tvm doctor: checks whether this machine has what a build needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.telling.doctor import Finding
+    from kokoro_tvm.diagnostics.doctor import Finding
 
 __all__ = ["register"]
 
@@ -26,16 +26,16 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(json: JsonOption = False, root: RootOption = Path()) -> None:
-    """Tell whether this machine is fit for a build.
+    """Check whether this machine has what a build needs.
 
-    Versions, compiler, linker, processor, memory, disk: what is fine, what is not, what to do. Exit status 1
-    where something that a build needs is wrong.
+    Checks versions, compiler, linker, processor, memory and disk, and prints what to do. The exit status is 1
+    if something is wrong.
     """
     from dataclasses import asdict
 
     from kokoro_tvm.cli._output import open_console, print_json
-    from kokoro_tvm.telling.doctor import examine
-    from kokoro_tvm.telling.machine import gather
+    from kokoro_tvm.diagnostics.doctor import examine
+    from kokoro_tvm.diagnostics.machine import gather
 
     findings = examine(gather(root))
     if json:
@@ -48,7 +48,7 @@ def doctor(json: JsonOption = False, root: RootOption = Path()) -> None:
 
 
 def table(findings: Sequence[Finding]) -> Table:
-    """A line for every finding, and one for what to do about it."""
+    """A line for every finding, and one for its remedy."""
     from rich.table import Table
     from rich.text import Text
 
@@ -57,7 +57,7 @@ def table(findings: Sequence[Finding]) -> Table:
     made.add_column(no_wrap=True)
     made.add_column(overflow="fold")
     for f in findings:
-        made.add_row(Text(f.verdict, _STYLES[f.verdict]), Text(f.about), Text(f.told))
+        made.add_row(Text(f.verdict, _STYLES[f.verdict]), Text(f.about), Text(f.message))
         if f.remedy:
             made.add_row("", "", Text(f"→ {f.remedy}", "bold"))
     return made
@@ -66,6 +66,6 @@ def table(findings: Sequence[Finding]) -> Table:
 def _sum(findings: Sequence[Finding]) -> str:
     wrong, notes = (sum(f.verdict == v for f in findings) for v in ("wrong", "note"))
     if wrong:
-        return f"{wrong} of {len(findings)} {'is' if wrong == 1 else 'are'} wrong: a build would fail."
+        return f"{wrong} of {len(findings)} checks failed: a build would fail."
     also = f", {notes} of them with a note" if notes else ""
-    return f"All {len(findings)} are fine for a build{also}."
+    return f"All {len(findings)} checks passed{also}."

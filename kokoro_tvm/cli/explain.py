@@ -1,4 +1,4 @@
-"""kokoro-tvm explain: why a stage or an artifact is not current, and what a build does about it."""
+"""kokoro-tvm explain: why a stage or an artifact is not current, and what a build would run."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     what: Annotated[
-        str, typer.Argument(help="An artifact (cpu/decoder-5120), a recipe, or a task of `doit list`.")
+        str, typer.Argument(help="An artifact (`cpu/decoder-5120`), a recipe, or any stage of `doit list`.")
     ],
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Tell why something is not current, and what follows.
+    """Show why something is not current.
 
-    What changed, from what to what; which stages a build runs because of it.
+    Prints what changed, from what to what, and which stages a build would run because of it.
     """
-    from kokoro_tvm.build.project import Project
     from kokoro_tvm.cli._output import print_json
-    from kokoro_tvm.telling.explain import explain as explanation
-    from kokoro_tvm.telling.explain import lines, to_json
+    from kokoro_tvm.diagnostics.explain import explain as explanation
+    from kokoro_tvm.diagnostics.explain import lines, to_json
+    from kokoro_tvm.project.project import Project
 
     found = Project.open(root).find(what)
-    told = explanation(what, found.stages, found.graph.stages())
+    found_reasons = explanation(what, found.stages, found.graph.stages())
     if json:
-        print_json(to_json(told))
+        print_json(to_json(found_reasons))
         return
-    for line in lines(told):
+    for line in lines(found_reasons):
         typer.echo(line)

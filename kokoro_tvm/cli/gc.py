@@ -1,13 +1,16 @@
-"""kokoro-tvm gc: frees what earlier builds left in the store."""
+"""kokoro-tvm gc: removes earlier builds from the store."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kokoro_tvm.cli._output import JsonOption, RootOption
+
+if TYPE_CHECKING:
+    from kokoro_tvm.engine.cache import Cache
 
 __all__ = ["register"]
 
@@ -18,27 +21,63 @@ def register(app: typer.Typer) -> None:
 
 
 def gc(
-    keep: Annotated[int, typer.Option("--keep", min=0, help="Builds of every stage to keep, the newest.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would free.")] = False,
+    keep: Annotated[
+        int,
+        typer.Option(
+            "--keep",
+            min=0,
+            help="Number of builds of every stage to keep, the newest first. The current one counts, and is "
+            "kept even with `0`.",
+        ),
+    ],
+    cache: Annotated[
+        bool,
+        typer.Option(
+            "--cache",
+            help="Also remove from the shared cache what the store does not keep. Nobody else may build into "
+            "the cache meanwhile.",
+        ),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be freed.")] = False,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Remove earlier builds from the store.
+    """Remove earlier builds from the store, and from the shared cache.
 
-    The newest of every stage stay, and so does all that is current.
+    The newest builds of every stage and everything current are kept.
     """
     from dataclasses import asdict
 
-    from kokoro_tvm.build.project import Project
-    from kokoro_tvm.build.units import shown_bytes
+    from rich.filesize import decimal
+
     from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.project.project import Project
 
     project = Project.open(root)
-    freed = project.store.gc(project.worth_keeping(keep), dry_run=dry_run)
+    kept = project.worth_keeping(keep)
+    pruned = _shared_cache().prune(kept, dry_run) if cache else None
+    freed = project.gc(kept, dry_run)
     if json:
-        print_json({"dry_run": dry_run, **asdict(freed)})
+        shared = {"cache": asdict(pruned)} if pruned else {}
+        print_json({"dry_run": dry_run, **asdict(freed), **shared})
         return
+    done = "would be freed" if dry_run else "freed"
     typer.echo(
-        f"{shown_bytes(freed.bytes)} {'would be freed' if dry_run else 'freed'}: {freed.records} builds of "
-        f"stages, {freed.objects} files of theirs, {freed.temporaries} folders of builds that were killed"
+        f"{decimal(freed.bytes)} {done}: {freed.records} builds of stages, {freed.objects} of their "
+        f"files, {freed.temporaries} folders of killed builds"
     )
+    if pruned:
+        typer.echo(
+            f"{decimal(pruned.bytes)} {done} in the shared cache: {pruned.records} builds of stages, "
+            f"{pruned.objects} of their files"
+        )
+
+
+def _shared_cache() -> Cache:
+    from kokoro_tvm.engine.cache import Cache
+    from kokoro_tvm.errors import InputError
+
+    found = Cache.from_environment(lambda note: typer.echo(note, err=True))
+    if found is None:
+        raise InputError("--cache: there is no shared cache; KOKORO_TVM_CACHE names one")
+    return found

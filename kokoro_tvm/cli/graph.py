@@ -1,4 +1,4 @@
-"""kokoro-tvm graph: the tasks of a recipe as a picture."""
+"""kokoro-tvm graph: draws the tasks of a recipe."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ def register(app: typer.Typer) -> None:
 
 
 def graph(
-    recipe: Annotated[str, typer.Argument(help="Whose tasks.")] = "cpu",
+    recipe: Annotated[str, typer.Argument(help="Name of the recipe.")] = "cpu",
     form: Annotated[
-        Literal["mermaid", "dot", "svg"], typer.Option("--format", help="What to draw it in.")
+        Literal["mermaid", "dot", "svg"], typer.Option("--format", help="`mermaid`, `dot` or `svg`.")
     ] = "mermaid",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to.", show_default="standard output"),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="File to write to.", show_default="standard output"
+        ),
     ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Draw the tasks of a recipe, in the colours of their states."""
-    from kokoro_tvm.build.project import Project
+    """Draw the tasks of a recipe, coloured by state."""
+    from kokoro_tvm.diagnostics.graph import Node, draw
     from kokoro_tvm.errors import InputError
-    from kokoro_tvm.telling.drawing import Node, draw
+    from kokoro_tvm.project.project import Project
 
     nodes = []
     for stage in Project.open(root).graph(recipe).stages():

@@ -1,4 +1,4 @@
-"""kokoro-tvm plan: what a build would run, and for how long."""
+"""kokoro-tvm plan: what a build would run, and how long that takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption, grid
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.telling.outlook import Step
+    from kokoro_tvm.diagnostics.plan import Step
 
 __all__ = ["register", "summary", "table"]
 
@@ -24,21 +24,21 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
-    recipes: Annotated[
-        list[str] | None, typer.Argument(help="Recipes to plan for.", show_default="cpu")
-    ] = None,
-    jobs: Annotated[int, typer.Option("-n", "--jobs", min=1, help="How many stages would run at once.")] = 1,
+    recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="cpu")] = None,
+    jobs: Annotated[
+        int, typer.Option("-n", "--jobs", min=1, help="Number of stages that would run at the same time.")
+    ] = 1,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Show what a build would run, and for about how long.
+    """Show what a build would run, and about how long that takes.
 
-    Times are those of past runs on this machine.
+    Times are those of past runs on this machine, of the same stage or of a similar one of another recipe.
     """
-    from kokoro_tvm.build.project import Project
     from kokoro_tvm.cli._output import open_console, print_json
-    from kokoro_tvm.telling.outlook import look_ahead
-    from kokoro_tvm.telling.outlook import to_json as step_to_json
+    from kokoro_tvm.diagnostics.plan import look_ahead
+    from kokoro_tvm.diagnostics.plan import to_json as step_to_json
+    from kokoro_tvm.project.project import Project
 
     project = Project.open(root)
     graphs = [project.graph(name) for name in recipes or ["cpu"]]
@@ -59,18 +59,29 @@ def table(steps: Sequence[Step]) -> Table:
     """A line for every step."""
     from rich.text import Text
 
-    from kokoro_tvm.build.units import shown_seconds
-
     made = grid()
     for step in steps:
-        known = "unknown" if step.seconds is None else shown_seconds(step.seconds)
-        time = "" if step.action == "restore" else known
+        time = "" if step.action == "restore" else _duration(step)
         made.add_row(Text(step.stage.name), step.action, time, Text(_why(step), "dim"))
     return made
 
 
+def _duration(step: Step) -> str:
+    """`32 s`; of a stage that never ran `about 32 s, as cpu took`, or the stage of another bucket."""
+    from kokoro_tvm.engine.units import shown_seconds
+
+    if step.estimate is None:
+        return "unknown"
+    seconds, like = shown_seconds(step.estimate.seconds), step.estimate.like
+    if like is None:
+        return seconds
+    recipe, _, rest = like.partition(".")
+    same = rest == step.stage.name.partition(".")[2]
+    return f"about {seconds}, as {recipe if same else like} took"
+
+
 def _why(step: Step) -> str:
-    from kokoro_tvm.telling.naming import cause
+    from kokoro_tvm.diagnostics.causes import cause
 
     if step.state.changes:
         first, more = cause(step.stage, step.state.changes[0]).what, len(step.state.changes) - 1
@@ -88,21 +99,21 @@ def _why(step: Step) -> str:
 
 
 def summary(steps: Sequence[Step], jobs: int) -> list[str]:
-    """What it comes to, in sentences."""
+    """The totals, in sentences."""
     run, restore, perhaps = ([s for s in steps if s.action == a] for a in ("run", "restore", "perhaps"))
     if not (run or restore or perhaps):
         return [f"Nothing to do: all {len(steps)} stages are current."]
-    told = [f"{_stages(len(run))} {'runs' if len(run) == 1 else 'run'}{_time(run, jobs)}."]
+    lines = [f"{_stages(len(run))} {'runs' if len(run) == 1 else 'run'}{_time(run, jobs)}."]
     if restore:
-        told.append(
+        lines.append(
             f"{_stages(len(restore))} {'is' if len(restore) == 1 else 'are'} restored from the store."
         )
     if perhaps:
         both = _time([s for s in steps if s.action in ("run", "perhaps")], jobs)
-        told.append(
+        lines.append(
             f"{_stages(len(perhaps))} may have to run after that; all together{both.replace(', ', ' ', 1)}."
         )
-    return told
+    return lines
 
 
 def _stages(count: int) -> str:
@@ -110,15 +121,17 @@ def _stages(count: int) -> str:
 
 
 def _time(steps: Sequence[Step], jobs: int) -> str:
-    from kokoro_tvm.build.units import shown_seconds
-    from kokoro_tvm.telling.outlook import together
+    from kokoro_tvm.diagnostics.plan import together
+    from kokoro_tvm.engine.units import shown_seconds
 
     known = [s for s in steps if s.seconds is not None]
     unknown = len(steps) - len(known)
     if not steps:
         return ""
     if not known:
-        return ", for how long is unknown: never built here"
+        return ", duration unknown: never built here"
     at_once = f" with {jobs} at once" if jobs > 1 else ""
+    others = sum(s.estimate is not None and s.estimate.like is not None for s in known)
+    source = f" ({others} estimated from other stages)" if others else ""
     more = f", and {unknown} of unknown duration" if unknown else ""
-    return f", about {shown_seconds(together(known, jobs))}{at_once}{more}"
+    return f", about {shown_seconds(together(known, jobs))}{at_once}{source}{more}"

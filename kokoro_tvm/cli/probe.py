@@ -1,4 +1,4 @@
-"""kokoro-tvm probe: values inside a component, as compiled code and PyTorch have them, side by side."""
+"""kokoro-tvm probe: compares values inside a component between compiled code and PyTorch."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kokoro_tvm.cli.validate._options import JsonOption, RootOption, check_file,
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.build.graph import RecipeGraph
-    from kokoro_tvm.probe import Findings, Subject, Summary, Value
+    from kokoro_tvm.lab.probe import Findings, Subject, Summary, Value
+    from kokoro_tvm.measure import Reference
+    from kokoro_tvm.project.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
-    from kokoro_tvm.validate import Reference
 
 __all__ = ["register"]
 
@@ -31,53 +31,83 @@ def register(app: typer.Typer) -> None:
 
 def probe(
     artifact: Annotated[
-        str, typer.Argument(help="A component or artifact of a recipe: cpu/decoder, cpu/decoder-5120.")
+        str,
+        typer.Argument(
+            help="`RECIPE/ARTIFACT`, or `RECIPE/COMPONENT` for the smallest bucket that holds the utterance."
+        ),
     ],
     at: Annotated[
         list[str] | None,
-        typer.Option("--at", metavar="NAME", help="A value or a module, wildcards allowed; may be repeated."),
+        typer.Option(
+            "--at",
+            metavar="NAME",
+            help="A value (`decoder.encode/conv1d_4`, or `conv1d_4`), or a module (`decoder.encode`) for its "
+            "result. Wildcards are allowed. May be repeated.",
+        ),
     ] = None,
-    every: Annotated[bool, typer.Option("--every", help="Every value.")] = False,
-    show: Annotated[bool, typer.Option("--list", help="Only list the values.")] = False,
+    every: Annotated[bool, typer.Option("--every", help="Compare every value.")] = False,
+    show: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            help="Only list the values: name, shape, type, and the layers whose weights they read. Needs no "
+            "build.",
+        ),
+    ] = False,
     operation: Annotated[
         str | None,
-        typer.Option("--operation", help="Compile the operations of this kind one by one, alone."),
+        typer.Option(
+            "--operation",
+            help="Compile each operation of this kind (`conv1d`, `add`, …) alone, on the inputs it has in "
+            "the PyTorch float64 run.",
+        ),
     ] = None,
     random: Annotated[
         int | None,
         typer.Option(
-            "--random", metavar="SEED", help="With --operation: random inputs of the shapes it has."
+            "--random",
+            metavar="SEED",
+            help="With `--operation`: use standard normal inputs of the same shapes instead.",
         ),
     ] = None,
     utterance: Annotated[
         str | None,
-        typer.Option("--utterance", help="Of the recipe, spoken as the input.", show_default="the first"),
+        typer.Option(
+            "--utterance", help="Utterance of the recipe to use as input.", show_default="the first"
+        ),
     ] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
-            "--tolerance", min=0, help="Relative error allowed.", show_default="0.0001; bfloat16: 0.1"
+            "--tolerance",
+            min=0,
+            help="Largest relative error, ‖value − float64‖ / ‖float64‖.",
+            show_default="0.0001; bfloat16: 0.1",
         ),
     ] = None,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="Keep module, library, tensors in artifacts/.build/RECIPE/probe."),
+        typer.Option(
+            "--keep",
+            help="Keep the compiled code, its TVMScript and all compared tensors in "
+            "`artifacts/.build/RECIPE/probe/ARTIFACT/`.",
+        ),
     ] = False,
     json_file: JsonOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Compile values inside a component as outputs and name the first that diverges from PyTorch.
+    """Compare values inside a component with PyTorch and name the first that diverges.
 
-    Without --at, --every or --operation: the result of every module.
+    Without --at, --every or --operation, the result of every module is compared.
     """
     from kokoro_tvm.errors import InputError
 
     check_file(json_file)
     if random is not None and operation is None:
-        raise InputError("--random is for operations compiled alone: name one with --operation.")
+        raise InputError("--random needs --operation.")
     if every and at:
-        raise InputError("--every means all values, --at some: give one of them.")
+        raise InputError("--every and --at exclude each other. Give one of them.")
     graph, specs = _artifacts(artifact, root)
     reference = None if show else _reference(graph, utterance, root)
     spec = specs[0] if reference is None else _fitting(specs, reference)
@@ -94,9 +124,9 @@ def probe(
 
 def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
     """The recipe's graph, and the artifacts meant: one, or all buckets of a component."""
-    from kokoro_tvm.build.project import Project
+    from kokoro_tvm.constants import COMPONENT_AXES
     from kokoro_tvm.errors import InputError
-    from kokoro_tvm.recipe import COMPONENT_AXES
+    from kokoro_tvm.project.project import Project
 
     name, slash, what = word.rpartition("/")
     if not slash:
@@ -105,14 +135,14 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
         graph, spec = Project(root).artifact(word)
         return graph, [spec]
     graph = Project(root).graph(name)
-    return graph, graph.artifact.specs(what)
+    return graph, graph.specs(what)
 
 
 def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
     """The utterance's reference; weights and target are built first where they are not current."""
-    from kokoro_tvm.build.references import ReferenceStore
     from kokoro_tvm.cli.build import run_tasks
     from kokoro_tvm.errors import InputError
+    from kokoro_tvm.truth.store import ReferenceStore
 
     known = {u.name: u for u in graph.recipe.utterances}
     name = next(iter(known)) if utterance is None else utterance
@@ -120,11 +150,11 @@ def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Referen
         raise InputError(
             f"The recipe {graph.recipe.name} has no utterance {name!r}; it has {', '.join(known)}."
         )
-    needed = (graph.model.checkpoint, graph.artifact.machine)
+    needed = (graph.checkpoint, graph.machine)
     missing = [stage.name for stage in needed if not stage.is_current()]
     if missing:
         run_tasks(missing, 1, root)
-    store = ReferenceStore(graph.model.checkpoint.folder, graph.model.reference.folder, tell)
+    store = ReferenceStore(graph.checkpoint.folder, graph.reference.folder, tell)
     return store.references([known[name]])[0]
 
 
@@ -142,17 +172,16 @@ def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:
 
 
 def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
+    from kokoro_tvm.lab.probe import Subject
     from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
     from kokoro_tvm.patches.weight_norm import fold_weight_norm
-    from kokoro_tvm.probe import Subject
-    from kokoro_tvm.target import Machine, resolve
+    from kokoro_tvm.targets import Machine, resolve, target_kind
 
-    recipe, folder = graph.recipe, graph.model.checkpoint.folder
-    target = recipe.target
+    recipe, folder = graph.recipe, graph.checkpoint.folder
     machine = (
-        Machine.from_json(graph.artifact.machine.read_json("machine.json"))
+        Machine.from_json(graph.machine.read_json("machine.json"))
         if weights
-        else resolve(target.mcpu, target.mtriple, target.mattr, recipe.precision)
+        else resolve(recipe.target, recipe.precision)
     )
     folded = fold_weight_norm(load_state(folder)) if weights else {}
     return Subject(
@@ -164,6 +193,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
         passes=recipe.passes,
         pass_context=recipe.pass_context.model_dump(mode="json"),
         machine=machine,
+        toolchain=target_kind(recipe.target.kind).toolchain(recipe.target),
         weights={name: tensor.numpy() for name, tensor in folded.items()},
         schedule={k: c.model_dump() for k, c in recipe.schedule.get(spec.component, {}).items()},
     )
@@ -171,7 +201,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
 
 def _chosen(subject: Subject, at: list[str], every: bool, operation: str | None) -> list[Value]:
     from kokoro_tvm.errors import InputError
-    from kokoro_tvm.probe import results_of_modules, select
+    from kokoro_tvm.lab.probe import results_of_modules, select
 
     values = subject.values
     if at:
@@ -205,7 +235,7 @@ def _probe(
 
     import torch
 
-    from kokoro_tvm.probe import Probe
+    from kokoro_tvm.lab.probe import Probe
     from kokoro_tvm.runtime.threads import choose_threads
 
     folder = graph.artifacts / ".build" / graph.recipe.name / "probe" / spec.id
@@ -277,8 +307,8 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _cells(side: str, found: Summary, error: float) -> list[str]:
-    told = [f"{v:.3g}" for v in (found.min, found.p1, found.median, found.p99, found.max)]
-    return [side, _finite(found), *told, f"{error:.1e}", " ".join(f"{v:.4g}" for v in found.head)]
+    cells = [f"{v:.3g}" for v in (found.min, found.p1, found.median, found.p99, found.max)]
+    return [side, _finite(found), *cells, f"{error:.1e}", " ".join(f"{v:.4g}" for v in found.head)]
 
 
 def _finite(found: Summary) -> str:

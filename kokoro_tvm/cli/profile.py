@@ -1,4 +1,4 @@
-"""kokoro-tvm profile: what every kernel takes of the time an utterance takes."""
+"""kokoro-tvm profile: the time of every kernel in an utterance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["Profile", "register", "table"]
 
 # "The morning train crosses the green valley slowly, and every window is full of light."
 _SENTENCE = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."
-_SMALL = 0.002  # share below which kernels are told of together
+_SMALL = 0.002  # share below which kernels are shown together
 
 
 @dataclass(frozen=True)
@@ -64,27 +64,41 @@ def register(app: typer.Typer) -> None:
 
 def profile(
     text: Annotated[
-        str | None, typer.Option("--text", help="What to say.", show_default="a sentence of 5 s")
+        str | None, typer.Option("--text", help="Text to speak.", show_default="a sentence of 5 s")
     ] = None,
-    phonemes: Annotated[str | None, typer.Option("--phonemes", help="The same as phonemes.")] = None,
+    phonemes: Annotated[str | None, typer.Option("--phonemes", help="Phonemes to speak.")] = None,
     voice: VoiceOption = "af_heart",
     bundle: BundleOption = BUNDLE,
     threads: ThreadsOption = None,
     repeat: Annotated[
-        int, typer.Option("--repeat", min=1, help="Utterances to record and take means of.")
+        int, typer.Option("--repeat", min=1, help="Number of recorded utterances. The table shows means.")
     ] = 3,
     by: Annotated[
-        Literal["kernel", "operation"], typer.Option("--by", help="What a row of the table is.")
+        Literal["kernel", "operation"],
+        typer.Option(
+            "--by",
+            help="`kernel`: a row per kernel, below the sum of its component. `operation`: a row per "
+            "operation over all components.",
+        ),
     ] = "kernel",
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all numbers there.")
+        Path | None,
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="Write all numbers to this JSON file, also of kernels too short for the table.",
+        ),
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", metavar="FILE", help="Write every call there, for chrome://tracing."),
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Write every call to this file, for `chrome://tracing` or ui.perfetto.dev.",
+        ),
     ] = None,
 ) -> None:
-    """Tell what every kernel takes: calls, time, share, GFLOP/s, GB/s."""
+    """Show calls, time, share, GFLOP/s and GB/s of every kernel."""
     without_blas_threads()
     from rich.console import Console
 
@@ -93,7 +107,7 @@ def profile(
     from kokoro_tvm.runtime.profiler import trace_events
 
     if text is not None and phonemes is not None:
-        raise InputError("--text and --phonemes say the same in two ways; give one of them.")
+        raise InputError("--text and --phonemes exclude each other. Give one of them.")
     with noted():
         synthesizer = Synthesizer(bundle, threads=threads)
         parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
@@ -109,7 +123,7 @@ def profile(
 
 
 def _measure(synthesizer: Synthesizer, parts: list[str], voice: str, repeat: int) -> Profile:
-    """Speaks with and without recording in turn, so that a machine that changes its pace does so for both."""
+    """Speaks with and without recording in turn, so that a change of the machine's speed affects both."""
     from kokoro_tvm.runtime.profiler import recorded
     from kokoro_tvm.runtime.session import Session
 
@@ -195,16 +209,16 @@ def _closing(profile: Profile) -> str:
     slower = profile.recorded_seconds / profile.plain_seconds - 1
     return (
         f"Means of {profile.repeat}: {inside * 1e3:.1f} ms in compiled code. "
-        f"Being recorded changes an utterance's time by {slower:+.1%}."
+        f"Recording changes the time of an utterance by {slower:+.1%}."
     )
 
 
 def _to_json(profile: Profile) -> dict[str, Any]:
-    told = {
+    data = {
         key: getattr(profile, key)
         for key in ("bundle", "threads", "audio_seconds", "plain_seconds", "recorded_seconds", "repeat")
     }
-    return told | {what: [_row(usage) for usage in profile.by(what)] for what in ("component", "kernel")}
+    return data | {what: [_row(usage) for usage in profile.by(what)] for what in ("component", "kernel")}
 
 
 def _row(usage: Usage) -> dict[str, Any]:

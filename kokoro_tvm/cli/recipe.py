@@ -24,11 +24,11 @@ def register(app: typer.Typer) -> None:
 
 def check(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Recipe files; all of the folder if none is named.")
+        list[Path] | None, typer.Argument(help="Recipe files. The default is every recipe of the folder.")
     ] = None,
     recipes: _Root = Path("recipes"),
 ) -> None:
-    """Check recipe files: their words, their numbers, and the model and patches they name."""
+    """Check recipe files: keys, values, and the names of models, patches and passes."""
     from kokoro_tvm.errors import RecipeError
     from kokoro_tvm.recipe import Recipe, check_file, recipe_files
 
@@ -52,7 +52,7 @@ def show(
     name: Annotated[str, typer.Argument(help="Name of a recipe in the folder, or a file.")],
     recipes: _Root = Path("recipes"),
 ) -> None:
-    """Print everything a recipe resolves to, as YAML: the model's part, overrides applied, every default."""
+    """Print everything that a recipe resolves to, as YAML, with the model's part and all defaults."""
     from kokoro_tvm.recipe import load_recipe, to_yaml
 
     typer.echo(to_yaml(load_recipe(name, recipes)), nl=False)

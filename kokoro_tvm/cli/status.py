@@ -1,4 +1,4 @@
-"""kokoro-tvm status: how everything that recipes build stands."""
+"""kokoro-tvm status: the state of everything that recipes build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_tvm.cli._output import JsonOption, RootOption, grid
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.telling.status import Row
+    from kokoro_tvm.diagnostics.status import Row
 
 __all__ = ["register", "table"]
 
@@ -27,49 +27,48 @@ def register(app: typer.Typer) -> None:
 
 def status(
     recipes: Annotated[
-        list[str] | None, typer.Argument(help="Recipes to look at.", show_default="all that were built")
+        list[str] | None, typer.Argument(help="Names of recipes.", show_default="all that were built")
     ] = None,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
-    """Show how every artifact stands.
+    """Show the state, size and gates of every artifact.
 
-    It is current, stale, missing, damaged or failed; with its size and what its gates say.
+    An artifact is current, stale, missing, damaged or failed.
     """
     from dataclasses import asdict
 
-    from kokoro_tvm.build.project import Project
     from kokoro_tvm.cli._output import open_console, print_json
-    from kokoro_tvm.telling.status import status as status_of
+    from kokoro_tvm.diagnostics.status import status as status_of
+    from kokoro_tvm.project.project import Project
 
     project = Project.open(root)
     graphs = [project.graph(name) for name in recipes or project.recipes()]
-    told = {graph.recipe.name: status_of(graph) for graph in graphs}
+    found = {graph.recipe.name: status_of(graph) for graph in graphs}
     if json:
-        print_json({name: [asdict(row) for row in rows] for name, rows in told.items()})
+        print_json({name: [asdict(row) for row in rows] for name, rows in found.items()})
         return
-    built = told if recipes else {name: rows for name, rows in told.items() if rows[-1].size is not None}
+    built = found if recipes else {name: rows for name, rows in found.items() if rows[-1].size is not None}
     console = open_console()
     seen: dict[str, Row] = {}
     for rows in built.values():
         seen |= {row.name: row for row in rows}
     if seen:
         console.print(table(list(seen.values())))
-    if never := [name for name in told if name not in built]:
+    if never := [name for name in found if name not in built]:
         console.print(f"{'Never built' if not seen else 'Other recipes, never built'}: {', '.join(never)}")
 
 
 def table(rows: Sequence[Row]) -> Table:
     """A line for every row."""
+    from rich.filesize import decimal
     from rich.text import Text
-
-    from kokoro_tvm.build.units import shown_bytes
 
     made = grid()
     for row in rows:
-        size = "" if row.size is None else shown_bytes(row.size)
-        # Its own stages are many; what is wrong with a thing of one stage needs no name.
+        size = "" if row.size is None else decimal(row.size)
+        # A row of one stage has that stage's name already.
         where = [name.split(".")[1] for name in row.stages if name != row.name]
-        told = "; ".join(filter(None, (row.gates, f"{row.state}: {', '.join(where)}" if where else "")))
-        made.add_row(Text(row.name), Text(row.state, STYLES[row.state]), size, Text(told))
+        remarks = "; ".join(filter(None, (row.gates, f"{row.state}: {', '.join(where)}" if where else "")))
+        made.add_row(Text(row.name), Text(row.state, STYLES[row.state]), size, Text(remarks))
     return made

@@ -1,23 +1,24 @@
-"""kokoro-tvm tune: tries convolutions of a recipe on this machine and keeps what is faster than the rules."""
+"""kokoro-tvm tune: measures a recipe's convolutions here and records what is faster than the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kokoro_tvm.cli._speech import ThreadsOption
+from kokoro_tvm.constants import ComponentName
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.ops._schedule import Choice
+    from kokoro_tvm.lab.tuning.layers import Layer
+    from kokoro_tvm.lab.tuning.search import Outcome
+    from kokoro_tvm.ops.base.schedule import Choice
     from kokoro_tvm.recipe import Recipe
-    from kokoro_tvm.target import Machine
-    from kokoro_tvm.tuning.layers import Layer
-    from kokoro_tvm.tuning.search import Outcome
+    from kokoro_tvm.targets import Machine
 
 __all__ = ["register"]
 
@@ -31,38 +32,50 @@ def register(app: typer.Typer) -> None:
 
 def tune(
     recipe: Annotated[str, typer.Argument(help="Name of a recipe in the folder, or a file.")],
-    minutes: Annotated[float, typer.Option("--minutes", min=0, help="No layer is begun after that.")] = 10.0,
+    minutes: Annotated[
+        float,
+        typer.Option(
+            "--minutes",
+            min=0,
+            help="Time to search; no layer is started after it. The slowest layers come first.",
+        ),
+    ] = 10.0,
     component: Annotated[
-        Literal["bert", "duration", "text_encoder", "f0n", "decoder"],
-        typer.Option("--component", help="Whose layers."),
+        ComponentName,
+        typer.Option(
+            "--component",
+            help="Component to tune. Only the decoder has layers with a choice, because its convolutions "
+            "tolerate rounding.",
+        ),
     ] = "decoder",
     threads: ThreadsOption = None,
     recipes: Annotated[Path, typer.Option("--recipes", metavar="DIR", help="Folder of the recipes.")] = Path(
         "recipes"
     ),
 ) -> None:
-    """Find out which tiles and filterings of a recipe's convolutions are fastest on this machine.
+    """Find the fastest tiles and filterings for a recipe's convolutions on this machine.
 
-    What is right and faster than the rules is written to schedules/RECIPE.json in the recipe's folder.
+    Choices that are correct and faster than the rules are written to schedules/RECIPE.json in the recipe's
+    folder.
     """
     from rich.console import Console
 
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.recipe import find_recipe, load_recipe, schedule_path
     from kokoro_tvm.runtime.threads import choose_threads
-    from kokoro_tvm.target import resolve
+    from kokoro_tvm.targets import resolve
 
-    told, path = load_recipe(recipe, recipes), schedule_path(find_recipe(recipe, recipes))
-    machine = resolve(told.target.mcpu, told.target.mtriple, told.target.mattr, told.precision)
-    _check_machine(told, machine)
+    loaded, path = load_recipe(recipe, recipes), schedule_path(find_recipe(recipe, recipes))
+    machine = resolve(loaded.target, loaded.precision)
+    _check_machine(loaded, machine)
 
-    from kokoro_tvm.tuning.layers import layers_of
+    from kokoro_tvm.lab.tuning.layers import layers_of
 
-    layers = layers_of(told, component, machine)
+    layers = layers_of(loaded, component, machine)
     if not layers:
         raise InputError(
-            f"{component} of {told.name} has no layer to tune: only convolutions that may lose a few bits "
-            "have a choice, those of the decoder."
+            f"{component} of {loaded.name} has no layer to tune. Only convolutions of the decoder, "
+            "which tolerate rounding, have a choice."
         )
     outcomes = _search(layers, machine, minutes * 60, choose_threads(threads))
     console = Console()
@@ -71,11 +84,11 @@ def tune(
     console.print(_table(outcomes))
     console.print(_sums(outcomes, len(layers)), soft_wrap=True)
     before = path.read_bytes() if path.exists() else None
-    _write(path, told, machine, component, outcomes)
+    _write(path, loaded, machine, component, outcomes)
     if (path.read_bytes() if path.exists() else None) == before:
-        typer.echo(f"{path}: as it was" if before is not None else f"nothing is written to {path}")
+        typer.echo(f"{path} is unchanged" if before is not None else f"nothing is written to {path}")
     else:
-        typer.echo(f"{path}: `doit {told.name}` builds {component} anew")
+        typer.echo(f"{path}: `doit {loaded.name}` builds {component} again")
 
 
 def _check_machine(recipe: Recipe, machine: Machine) -> None:
@@ -86,17 +99,17 @@ def _check_machine(recipe: Recipe, machine: Machine) -> None:
     missing = [name for name in machine.required if there is not None and name not in there]
     if missing:
         raise BuildError(
-            f"{recipe.name}: this machine cannot run what it should measure, its CPU lacks "
-            f"{', '.join(missing)}: tune on a machine of the recipe's target"
+            f"{recipe.name}: this machine cannot run the recipe's code, because its CPU "
+            f"lacks {', '.join(missing)}. Tune on a machine of the recipe's target"
         )
 
 
 def _search(layers: Sequence[Layer], machine: Machine, seconds: float, threads: int) -> list[Outcome]:
     import time
 
+    from kokoro_tvm.lab.tuning.kernels import prepared
+    from kokoro_tvm.lab.tuning.search import search
     from kokoro_tvm.runtime.pool import compute
-    from kokoro_tvm.tuning.kernels import prepared
-    from kokoro_tvm.tuning.search import search
 
     outcomes: list[Outcome] = []
 
@@ -163,5 +176,5 @@ def _write(path: Path, recipe: Recipe, machine: Machine, component: str, outcome
         layers.pop(outcome.layer.name, None)
         if outcome.choice is not None:
             layers[outcome.layer.name] = LayerChoice.model_validate(asdict(outcome.choice))
-    target = Tuned(mtriple=machine.mtriple, mcpu=machine.mcpu, mattr=machine.mattr)
+    target = Tuned(**machine.target)
     write_schedule(path, target, {**recipe.schedule, component: layers})

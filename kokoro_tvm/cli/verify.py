@@ -1,4 +1,4 @@
-"""kokoro-tvm verify: reads again what was built, and compares it with what its records say."""
+"""kokoro-tvm verify: reads all outputs again and compares them with their records."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    recipes: Annotated[
-        list[str] | None, typer.Argument(help="Recipes whose outputs to read.", show_default="all")
-    ] = None,
+    recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="all")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also read what earlier builds left in the store.")
+        bool,
+        typer.Option("--all", help="Also read everything in the store, including earlier builds."),
     ] = False,
     json: JsonOption = False,
     root: RootOption = Path(),
 ) -> None:
     """Read every output again and compare digests.
 
-    Exit status 5 where a file of a bundle is damaged or missing, 3 where another is.
+    The exit status is 5 if a file of a bundle is damaged or missing, 3 if only other files are.
     """
     from dataclasses import asdict
 
-    from kokoro_tvm.build.project import Project
-    from kokoro_tvm.build.units import shown_bytes
+    from rich.filesize import decimal
+
     from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.diagnostics.verify import verify as read_again
     from kokoro_tvm.errors import BuildError, BundleError
-    from kokoro_tvm.telling.verify import verify as read_again
+    from kokoro_tvm.project.project import Project
 
     found = read_again(Project.open(root, paranoid=True), recipes, everything)
     if json:
         print_json({**asdict(found), "faults": [asdict(f) | {"path": str(f.path)} for f in found.faults]})
     else:
         for fault in found.faults:
-            typer.echo(f"{fault.path}: {fault.told}")
+            typer.echo(f"{fault.path}: {fault.problem}")
         typer.echo(
-            f"{found.files} files read, {shown_bytes(found.bytes)}: {len(found.faults)} damaged or missing"
+            f"{found.files} files read, {decimal(found.bytes)}: {len(found.faults)} damaged or missing"
         )
     if found.faults:
         kind = BundleError if any(f.in_bundle for f in found.faults) else BuildError
         raise kind(
-            f"{len(found.faults)} files are not as they were written: `doit` brings them back from the store "
-            "or by building them again"
+            f"`doit` restores the {len(found.faults)} damaged or missing files from the store, or builds "
+            "them again"
         )

@@ -1,4 +1,4 @@
-"""kokoro-tvm voices: which voices a bundle has."""
+"""kokoro-tvm voices: lists the voices of a bundle."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ def register(app: typer.Typer) -> None:
 
 
 def voices(
-    bundle: Annotated[Path, typer.Option("--bundle", metavar="DIR", help="Bundle to look into.")] = Path(
+    bundle: Annotated[Path, typer.Option("--bundle", metavar="DIR", help="Folder of the bundle.")] = Path(
         "artifacts/cpu"
     ),
 ) -> None:
     """List the voices of a bundle with language and gender."""
     from kokoro_tvm.runtime import Voices, describe, read_bundle
+    from kokoro_tvm.runtime.files import OpenFiles
     from kokoro_tvm.runtime.verification import verify_files
 
-    opened = read_bundle(bundle)
-    verify_files([opened.voices])
-    found = Voices.open(opened).names
+    manifest = read_bundle(bundle)
+    with OpenFiles([manifest.voices]) as files:
+        verify_files(files)
+        found = Voices.open(manifest, files[manifest.voices]).names
     width = max(map(len, found))
     for info in map(describe, found):
         typer.echo(f"{info.name:<{width}}  {info.language:<20}  {info.gender}")

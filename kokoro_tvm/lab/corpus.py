@@ -12,23 +12,15 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.setting import Lab, Progress
+from kokoro_tvm.measure.artifact import LONGER
+from kokoro_tvm.measure.expectations import Expectation, expectations, write_expectations
+from kokoro_tvm.measure.fingerprint import fingerprint
 from kokoro_tvm.runtime import Speech, Synthesizer, TooLongError
 from kokoro_tvm.runtime.phonemes import encode
 from kokoro_tvm.runtime.voices import style_of
-from kokoro_tvm.validate.artifact import LONGER
-from kokoro_tvm.validate.corpus import (
-    MARGIN,
-    CorpusUtterance,
-    Expectation,
-    choose,
-    corpus,
-    expectations,
-    utterance_digest,
-    write_expectations,
-)
-from kokoro_tvm.validate.fingerprint import fingerprint
-from kokoro_tvm.validate.reference import TRUTH
-from kokoro_tvm.validate.said import SpeechReference
+from kokoro_tvm.truth.corpus import MARGIN, CorpusUtterance, choose, corpus, utterance_digest
+from kokoro_tvm.truth.reference import TRUTH
+from kokoro_tvm.truth.speech import SpeechReference
 
 __all__ = ["CorpusCheck", "check_bundle", "check_stock", "update_corpus"]
 
@@ -51,15 +43,15 @@ class CorpusCheck:
 
     def lines(self) -> list[str]:
         """What differs, what did not run, and how many are as expected."""
-        told = [f"{name}: {'; '.join(missed)}" for name, missed in self.missed.items() if missed]
-        told += [f"{name}: not run: {reason}" for name, reason in self.not_run.items()]
+        lines = [f"{name}: {'; '.join(missed)}" for name, missed in self.missed.items() if missed]
+        lines += [f"{name}: not run: {reason}" for name, reason in self.not_run.items()]
         fine = sum(not missed for missed in self.missed.values())
-        return [*told, f"{self.subject}: {fine} of {len(self.missed) + len(self.not_run)} as expected"]
+        return [*lines, f"{self.subject}: {fine} of {len(self.missed) + len(self.not_run)} as expected"]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
-        told = {"schema": 1, "subject": self.subject, "passed": self.passed}
-        return told | {"missed": {k: list(v) for k, v in self.missed.items()}, "not_run": dict(self.not_run)}
+        data = {"schema": 1, "subject": self.subject, "passed": self.passed}
+        return data | {"missed": {k: list(v) for k, v in self.missed.items()}, "not_run": dict(self.not_run)}
 
     def require(self) -> None:
         """Raise ValidationError unless `passed`."""
@@ -85,19 +77,19 @@ def check_bundle(tts: Synthesizer, names: Sequence[str], progress: Progress = la
 
 
 def check_stock(lab: Lab, names: Sequence[str]) -> CorpusCheck:
-    """Hold the stock model in float64 against what it once said."""
+    """Compare the stock model in float64 with the expectations made of it before."""
     wanted = _wanted(names)
     truth = {u.name: r for u, r in zip(wanted, _references(lab, wanted), strict=True)}
 
     def say(utterance: CorpusUtterance) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        said = truth[utterance.name].truth
-        return said.durations, said.audio
+        rendering = truth[utterance.name].truth
+        return rendering.durations, rendering.audio
 
     return _check(TRUTH, names, say, lab.progress)
 
 
 def update_corpus(lab: Lab) -> Path:
-    """Make corpus.json again from the stock model in float64; returns its path.
+    """Make expectations.json again from the stock model in float64; returns its path.
 
     Raises ValidationError when a duration sits too near to a rounding boundary: such an utterance proves
     nothing and has to be changed in corpus.yaml.
@@ -123,11 +115,11 @@ def _check(
     say: Callable[[CorpusUtterance], tuple[NDArray[np.int64], NDArray[Any]]],
     progress: Progress,
 ) -> CorpusCheck:
-    told = expectations()
+    expected_of = expectations()
     missed: dict[str, tuple[str, ...]] = {}
     not_run: dict[str, str] = {}
     for utterance in _wanted(names):
-        expected = told.get(utterance.name)
+        expected = expected_of.get(utterance.name)
         if expected is None or expected.utterance != utterance_digest(utterance):
             not_run[utterance.name] = "it has changed; kokoro-tvm validate corpus --update"
             continue

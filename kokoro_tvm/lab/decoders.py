@@ -1,4 +1,4 @@
-"""The decoder by itself: fed by other regimes than its own, and at every bucket."""
+"""The decoder alone: on inputs of other regimes, and at every bucket."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.validate.compare import measure
-from kokoro_tvm.validate.engine import Engine, run_component
-from kokoro_tvm.validate.gates import Verdict, judge, limits_of, number
-from kokoro_tvm.validate.metrics import magnitude_correlation, snr_db
-from kokoro_tvm.validate.reference import TRUTH, Reference
-from kokoro_tvm.validate.steps import Steps, Tail
+from kokoro_tvm.lab.engine import Engine, run_component
+from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
+from kokoro_tvm.measure.measurement import measure_audio
+from kokoro_tvm.truth.reference import TRUTH, Reference
+from kokoro_tvm.truth.steps import Steps, Tail
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
 
-__all__ = ["Crossed", "Decoded", "crossings", "decode", "measure_audio", "sweep"]
+__all__ = ["Crossed", "Decoded", "crossings", "decode", "sweep"]
 
 Array = NDArray[Any]
 
@@ -61,7 +60,7 @@ class Decoded:
     """None where lengths are exact."""
     judged: bool
     metrics: Mapping[str, float] | None = None
-    """Those of `measure`, magnitude_correlation, pytorch_snr_db and gain_db."""
+    """Those of `measure_audio`, beside PyTorch float32."""
     tail: Tail | None = None
     verdicts: tuple[Verdict, ...] = ()
     reason: str = ""
@@ -79,20 +78,16 @@ class Decoded:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
-        told = {k: getattr(self, k) for k in ("utterance", "frames", "regime", "policy", "bucket", "judged")}
-        return told | {
+        fields = {
+            k: getattr(self, k) for k in ("utterance", "frames", "regime", "policy", "bucket", "judged")
+        }
+        return fields | {
             "status": self.status,
             "reason": self.reason,
             "metrics": None if self.metrics is None else _plain(self.metrics),
             "tail": None if self.tail is None else self.tail.to_json(),
             "verdicts": [v.to_json() for v in self.verdicts],
         }
-
-
-def measure_audio(value: Array, reference: Array) -> dict[str, float]:
-    """`measure`, and magnitude_correlation, of two signals (samples,)."""
-    likeness = magnitude_correlation(value, reference)
-    return measure(value, reference) | {"magnitude_correlation": likeness}
 
 
 def crossings(
@@ -122,19 +117,15 @@ def decode(engine: Engine, reference: Reference, gates: Gates, bucket: int | Non
     """The decoder of an engine at one bucket; the smallest that holds the reference, unless given."""
     frames = reference.frames
     judged = engine.policy != "padded"
-    told = (reference.name, frames, engine.regime, engine.policy)
+    about = (reference.name, frames, engine.regime, engine.policy)
     if bucket is not None and frames > bucket:
-        return Decoded(*told, bucket, judged, reason="longer than the bucket")
+        return Decoded(*about, bucket, judged, reason="longer than the bucket")
     done = run_component(engine, "decoder", reference.inputs("decoder"), bucket=bucket)
     audio, truth = done.values["audio"].reshape(-1), reference.fed_truth.audio
-    metrics = measure_audio(audio, truth)
-    metrics["pytorch_snr_db"] = theirs = snr_db(reference.fed_dynamic.audio, truth)
-    metrics["gain_db"] = 0.0 if theirs == metrics["snr_db"] else metrics["snr_db"] - theirs
-    finite = metrics["finite_fraction"]
-    verdicts = [Verdict("min_finite_fraction", finite, 1.0, finite == 1.0, "audio")]
-    verdicts += judge(metrics, limits_of(gates, "decoder"), "audio")
+    metrics = measure_audio(audio, truth, reference.fed_dynamic.audio, reference.fed_exact_audio)
+    verdicts = judge_output(metrics, limits_of(gates, "decoder"), "audio")
     at = None if engine.policy == "exact" else done.bucket
-    return Decoded(*told, at, judged, metrics, done.tails.get("audio"), tuple(verdicts))
+    return Decoded(*about, at, judged, metrics, done.tails.get("audio"), tuple(verdicts))
 
 
 def sweep(

@@ -1,4 +1,4 @@
-"""Bundles against the stock model on whole utterances: which, by whose gates, and the answer."""
+"""Compares whole utterances of bundles with the stock model and judges them by their gates."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.lab.setting import Lab
+from kokoro_tvm.measure.e2e import EndToEnd, compare_bundles, render_all
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime.session import Session
 from kokoro_tvm.runtime.synthesizer import Synthesizer
 from kokoro_tvm.runtime.voices import Voices
-from kokoro_tvm.validate.corpus import choose, corpus
-from kokoro_tvm.validate.e2e import EndToEnd, compare_bundles, say_all
+from kokoro_tvm.truth.corpus import choose, corpus
 
 __all__ = ["choose_utterances", "end_to_end", "synthesizer_of"]
 
 
 def choose_utterances(lab: Lab, names: Sequence[str], whole_corpus: bool) -> list[Utterance]:
-    """The recipe's own utterances unless others are asked for: the corpus, or by name out of both.
+    """The recipe's own utterances, or the whole corpus, or those of both with these names.
 
     Raises InputError for a name there is not.
     """
@@ -41,10 +41,12 @@ def end_to_end(labs: Sequence[Lab], utterances: Sequence[Utterance]) -> EndToEnd
         raise InputError(f"Two bundles are called alike ({', '.join(by_name)}): name different folders.")
     first = labs[0]
     references = first.store.speech(utterances)
-    said = {name: say_all(synthesizer_of(lab), references, lab.progress) for name, lab in by_name.items()}
+    renderings = {
+        name: render_all(synthesizer_of(lab), references, lab.progress) for name, lab in by_name.items()
+    }
     gates = {name: lab.recipe.gates for name, lab in by_name.items()}
     own = [u.name for u in utterances if u in first.recipe.utterances]
-    return compare_bundles(references, said, gates, own)
+    return compare_bundles(references, renderings, gates, own)
 
 
 def synthesizer_of(lab: Lab) -> Synthesizer:

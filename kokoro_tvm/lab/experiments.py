@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.lab.decoders import Decoded, measure_audio, sweep
+from kokoro_tvm.lab.decoders import Decoded, sweep
+from kokoro_tvm.lab.engine import FILLS, Engine, Fill, run_component
 from kokoro_tvm.lab.setting import Lab
-from kokoro_tvm.validate.compare import measure
-from kokoro_tvm.validate.engine import FILLS, Engine, Fill, run_component
-from kokoro_tvm.validate.gates import number
-from kokoro_tvm.validate.reference import DYNAMIC, Reference
+from kokoro_tvm.measure.gates import number
+from kokoro_tvm.measure.measurement import measure, measure_audio
+from kokoro_tvm.truth.reference import DYNAMIC, Reference
 
 __all__ = ["Experiment", "Row", "bucket_sizes", "decoder_tail", "prefix_f0n"]
 
@@ -38,8 +38,8 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
-        told = {k: getattr(self, k) for k in ("utterance", "frames", "regime", "variant", "bucket")}
-        return told | {"metrics": {name: number(value) for name, value in self.metrics.items()}}
+        row = {k: getattr(self, k) for k in ("utterance", "frames", "regime", "variant", "bucket")}
+        return row | {"metrics": {name: number(value) for name, value in self.metrics.items()}}
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Experiment:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
-        told = {"schema": 1, "name": self.name, "question": self.question, "bundle": self.bundle}
-        return told | {"rows": [row.to_json() for row in self.rows]}
+        head = {"schema": 1, "name": self.name, "question": self.question, "bundle": self.bundle}
+        return head | {"rows": [row.to_json() for row in self.rows]}
 
 
 def prefix_f0n(lab: Lab, references: Sequence[Reference], frames: int) -> Experiment:
@@ -153,7 +153,7 @@ def bucket_sizes(lab: Lab, references: Sequence[Reference], buckets: Sequence[in
 
 def _decoded(done: Decoded, variant: str) -> Row:
     wanted = ("snr_db", "pytorch_snr_db", "magnitude_correlation")
-    assert done.metrics is not None  # only buckets that hold the utterance were asked for
+    assert done.metrics is not None  # only buckets that hold the utterance are run
     metrics = {k: done.metrics[k] for k in wanted}
     return Row(done.utterance, done.frames, done.regime, variant, done.bucket, metrics)
 

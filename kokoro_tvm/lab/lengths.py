@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME
 from kokoro_tvm.errors import ValidationError
-from kokoro_tvm.recipe.parts import COMPONENT_AXES
+from kokoro_tvm.lab.engine import Engine, Fill, TvmEngine, run_component
+from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
+from kokoro_tvm.measure.measurement import measure, measure_audio
 from kokoro_tvm.runtime import TooLongError
 from kokoro_tvm.runtime.session import Session
-from kokoro_tvm.validate.asked import SAMPLES_PER_FRAME
-from kokoro_tvm.validate.compare import measure
-from kokoro_tvm.validate.engine import Engine, Fill, TvmEngine, run_component
-from kokoro_tvm.validate.gates import Verdict, judge, limits_of, number
-from kokoro_tvm.validate.metrics import magnitude_correlation, snr_db
-from kokoro_tvm.validate.reference import INPUTS, OUTPUTS, Reference
+from kokoro_tvm.truth.reference import INPUTS, OUTPUTS, Reference
 
 if TYPE_CHECKING:
     from kokoro_tvm.recipe.gates import Gates
@@ -49,7 +47,7 @@ class Lengthy:
     length: int
     output: str
     metrics: Mapping[str, float]
-    """Those of `measure`, pytorch_snr_db and gain_db; of audio also magnitude_correlation."""
+    """Those of `measure`, or of `measure_audio`, beside PyTorch float32."""
     verdicts: tuple[Verdict, ...]
 
     @property
@@ -127,9 +125,9 @@ class LengthsReport:
                 failed.setdefault(f"{row.component} {row.output}", []).append(row)
         lines = []
         for output, rows in failed.items():
-            told = "; ".join(str(v) for v in rows[0].verdicts if v.status == "failed")
+            missed = "; ".join(str(v) for v in rows[0].verdicts if v.status == "failed")
             at = ", ".join(str(row.length) for row in rows)
-            lines.append(f"{output} misses a gate at {at}: at {rows[0].length}, {told}")
+            lines.append(f"{output} misses a gate at {at}: at {rows[0].length}, {missed}")
         return lines + [
             f"{e.component} of {e.length} next to bucket {e.bucket} was to "
             + ("be refused" if e.expected is None else f"run in bucket {e.expected}")
@@ -145,11 +143,11 @@ class LengthsReport:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
-        told = {"schema": 1, "bundle": self.bundle, "length": self.policy, "enforce": self.enforce}
-        return told | {
+        about = {"schema": 1, "bundle": self.bundle, "length": self.policy, "enforce": self.enforce}
+        return about | {
             "missed": self.missed,
             "lengths": [row.to_json() for row in self.lengths],
-            "edges": [_told(edge) for edge in self.edges],
+            "edges": [_row(edge) for edge in self.edges],
         }
 
 
@@ -162,7 +160,7 @@ class TailsReport:
     trials: tuple[TailTrial, ...]
 
     def require(self) -> None:
-        """Raise ValidationError, naming every trial where a tail was heard."""
+        """Raises ValidationError, naming every trial whose output a tail changed."""
         failed = [
             f"{t.component}-{t.bucket} of {t.length}: {t.tails - t.equal} of {t.tails} tails change it"
             + ("" if t.silent else ", and its outputs are not zero behind the valid part")
@@ -170,16 +168,18 @@ class TailsReport:
             if t.status == "failed"
         ]
         if failed:
-            raise ValidationError(f"{self.bundle} ({self.policy}) hears its padding: {'; '.join(failed)}.")
+            raise ValidationError(
+                f"{self.bundle} ({self.policy}) depends on its padding: {'; '.join(failed)}."
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
-        told = {"schema": 1, "bundle": self.bundle, "length": self.policy}
-        return told | {"trials": [_told(trial) for trial in self.trials]}
+        about = {"schema": 1, "bundle": self.bundle, "length": self.policy}
+        return about | {"trials": [_row(trial) for trial in self.trials]}
 
 
 def lengths_within(bucket: int) -> tuple[int, ...]:
-    """One, about a third of the bucket, and one less than it: where a tail is put behind."""
+    """Valid lengths to test tails at: 1, about a third of the bucket, and one less than it."""
     return tuple(sorted({n for n in (1, bucket // 3, bucket - 1) if 1 <= n < bucket}))
 
 
@@ -217,20 +217,19 @@ def every_length(
     lengths: Iterable[int],
     gates: Gates,
 ) -> Iterator[Lengthy]:
-    """One component at each length: `engine` and PyTorch float32 against the truth, on the same inputs."""
-    limits = limits_of(gates, component)
+    """One component at each length: `engine` and PyTorch float32 against the truth, on the same inputs.
+
+    Judged by the gates on whole outputs: of a few frames, a percentile is their minimum.
+    """
+    limits = limits_of(gates, component, without="frame")
     for length in lengths:
         inputs = inputs_at(reference, component, length)
         ours, exact, theirs = (run_component(e, component, inputs).values for e in (engine, truth, pytorch))
         for name in OUTPUTS[component]:
-            metrics = measure(ours[name], exact[name])
-            metrics["pytorch_snr_db"] = other = snr_db(theirs[name], exact[name])
-            metrics["gain_db"] = 0.0 if other == metrics["snr_db"] else metrics["snr_db"] - other
-            if name == "audio":
-                metrics["magnitude_correlation"] = magnitude_correlation(ours[name][0], exact[name][0])
-            finite = metrics["finite_fraction"]
-            verdicts = [Verdict("min_finite_fraction", finite, 1.0, finite == 1.0, name)]
-            yield Lengthy(component, length, name, metrics, (*verdicts, *judge(metrics, limits, name)))
+            values = (ours[name], exact[name], theirs[name])
+            metrics = measure_audio(*(v[0] for v in values)) if name == "audio" else measure(*values, length)
+            verdicts = judge_output(metrics, limits, name)
+            yield Lengthy(component, length, name, metrics, tuple(verdicts))
 
 
 def bucket_edges(session: Session, reference: Reference, component: str) -> Iterator[Edge]:
@@ -287,7 +286,7 @@ def random_fill(generator: np.random.Generator) -> Fill:
     return fill
 
 
-def _told(row: Edge | TailTrial) -> dict[str, Any]:
+def _row(row: Edge | TailTrial) -> dict[str, Any]:
     return asdict(row) | {"status": row.status}
 
 

@@ -1,4 +1,4 @@
-"""What every question of the lab starts from: a bundle, its recipe, the checkpoint, the references."""
+"""What every experiment needs: a bundle, its recipe, the checkpoint, the references."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError as PydanticError
 
-from kokoro_tvm.build.references import ReferenceStore
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.recipe import Recipe, Utterance, load_recipe
 from kokoro_tvm.runtime import read_bundle
@@ -20,13 +19,14 @@ from kokoro_tvm.runtime.phonemes import clean
 from kokoro_tvm.runtime.text import phonemize
 from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.runtime.voices import LANGUAGES, describe
+from kokoro_tvm.truth.store import ReferenceStore
 
 if TYPE_CHECKING:
-    from kokoro_tvm.validate.asked import Asked
-    from kokoro_tvm.validate.eager import EagerEngine
-    from kokoro_tvm.validate.engine import TvmEngine
-    from kokoro_tvm.validate.reference import Reference
-    from kokoro_tvm.validate.stock_engine import StockEngine
+    from kokoro_tvm.lab.eager import EagerEngine
+    from kokoro_tvm.lab.engine import TvmEngine
+    from kokoro_tvm.lab.stock_engine import StockEngine
+    from kokoro_tvm.truth.reference import Reference
+    from kokoro_tvm.truth.request import Request
 
 __all__ = ["Lab", "Progress", "utterance_of"]
 
@@ -35,7 +35,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Lab:
-    """One bundle and what it is measured with. Models are loaded when they are first asked for."""
+    """One bundle and what it is measured with. Models are loaded at first use."""
 
     root: Path
     bundle: Bundle
@@ -72,8 +72,8 @@ class Lab:
     @cached_property
     def tvm(self) -> TvmEngine:
         """The bundle's code. Raises BundleError."""
+        from kokoro_tvm.lab.engine import TvmEngine
         from kokoro_tvm.runtime.session import Session
-        from kokoro_tvm.validate.engine import TvmEngine
 
         return TvmEngine(Session(self.bundle, self.threads))
 
@@ -84,7 +84,7 @@ class Lab:
 
     def stock(self, regime: str) -> StockEngine:
         """The stock model as an engine, "pt.float64" or "pt.dynamic"."""
-        from kokoro_tvm.validate.stock_engine import StockEngine
+        from kokoro_tvm.lab.stock_engine import StockEngine
 
         self.progress(f"building {regime}")
         return StockEngine(*self.model, regime)
@@ -94,7 +94,7 @@ class Lab:
         self, policies: Sequence[str], buckets: Mapping[str, Sequence[int]] | None = None, inner: bool = True
     ) -> Iterator[dict[str, EagerEngine]]:
         """The patched model in eager PyTorch, an engine for each of these length policies."""
-        from kokoro_tvm.validate.eager import STATIC_BUCKETS, eager_engines
+        from kokoro_tvm.lab.eager import STATIC_BUCKETS, eager_engines
 
         patches = {name: component.patches for name, component in self.recipe.components.items()}
         with eager_engines(*self.model, patches, policies, buckets or STATIC_BUCKETS, inner) as engines:
@@ -114,11 +114,11 @@ class Lab:
                 )
         return self.store.references([known[name] for name in names])
 
-    def ask(self, utterance: Utterance) -> Asked:
+    def request_of(self, utterance: Utterance) -> Request:
         """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
-        from kokoro_tvm.validate.compute import ask
+        from kokoro_tvm.truth.compute import request_of
 
-        return ask(utterance, {"vocab": self.bundle.vocabulary}, self.store.voices())
+        return request_of(utterance, {"vocab": self.bundle.vocabulary}, self.store.voices())
 
 
 def utterance_of(

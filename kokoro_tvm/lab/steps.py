@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from kokoro_tvm.constants import STYLE_DIM
 from kokoro_tvm.errors import InputError, ValidationError
 from kokoro_tvm.lab.decoders import Crossed, Decoded, crossings, sweep
+from kokoro_tvm.lab.engine import Engine, chain
 from kokoro_tvm.lab.setting import Lab
+from kokoro_tvm.measure.compare import Pair, compare
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime import write_wav
-from kokoro_tvm.validate.compare import Pair, compare
-from kokoro_tvm.validate.engine import Engine, chain
-from kokoro_tvm.validate.reference import DYNAMIC, STYLE, TRUTH
-from kokoro_tvm.validate.steps import Steps, save_steps
+from kokoro_tvm.truth.reference import DYNAMIC, TRUTH
+from kokoro_tvm.truth.steps import Steps, save_steps
 
 __all__ = [
     "DEFAULT_PAIRS",
@@ -116,13 +117,13 @@ def regimes(
     all align by the truth's durations. Raises TooLongError, RecipeError, BundleError, BuildError.
     """
     found = dict(lab.store.steps(utterance))
-    asked = lab.ask(utterance)
+    request = lab.request_of(utterance)
     durations = found[TRUTH].values["pred_dur"] if given_durations else None
     with _engines(lab, set(wanted) - {TRUTH, DYNAMIC}) as engines:
         for regime, engine in engines.items():
             lab.progress(f"{regime}, {utterance.name}, every step")
             at = {"frames": frames} if frames and regime != TVM else None
-            found[regime] = chain(engine, asked, bucket=at, durations=durations)
+            found[regime] = chain(engine, request, bucket=at, durations=durations)
     return found
 
 
@@ -145,10 +146,10 @@ def report_steps(
     swept: list[Decoded] = []
     if crossed:
         chosen = [(d, f) for d, f in CROSSED if d in found and f in found]
-        asked = lab.ask(utterance)
+        request = lab.request_of(utterance)
         longest = max(steps.values["audio"].size for steps in found.values())
-        noise = asked.draw(longest)[None]
-        style = np.ascontiguousarray(asked.ref_s[:, :STYLE])
+        noise = request.draw(longest)[None]
+        style = np.ascontiguousarray(request.ref_s[:, :STYLE_DIM])
         with _engines(lab, {decoder for decoder, _ in chosen}, inner=False) as engines:
             lab.progress("crossed decoders")
             crosses = list(crossings(engines, found, chosen, style, noise))
@@ -183,7 +184,7 @@ def save_regimes(found: Mapping[str, Steps], folder: Path, sample_rate: int) -> 
 
 @contextmanager
 def _engines(lab: Lab, wanted: set[str], inner: bool = True) -> Iterator[dict[str, Engine]]:
-    """Engines of these regimes, in the order regimes are told of."""
+    """Engines of these regimes, in the order of the tables."""
     made: dict[str, Engine] = {}
     policies = [policy for policy in ("masked", "padded") if f"pt.{policy}" in wanted]
     with ExitStack() as scope:

@@ -1,28 +1,28 @@
-"""Fetches the checkpoint: the first source that answers, verified and stored once, whole or not at all."""
+"""Fetches the checkpoint: the first source that answers, held against the recipe's pins, and converted."""
 
 from __future__ import annotations
 
-import fcntl
+import json
 import os
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from kokoro_tvm.disk import advice
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model._digest import check_sha256
-from kokoro_tvm.model._safetensors import write_safetensors
-from kokoro_tvm.model.sources import Log, Material, SourceUnavailableError, describe, load_source
-from kokoro_tvm.model.voices import voices_sha256
-from kokoro_tvm.recipe.checkpoint import Checkpoint
+from kokoro_tvm.model.checkpoint_files import values_sha256, write_checkpoint
+from kokoro_tvm.model.construction import expected_shapes
+from kokoro_tvm.model.pins import check_sha256
+from kokoro_tvm.model.sources import Log, Material, SourceUnavailableError, describe, obtain
+from kokoro_tvm.model.state import complete_state
+from kokoro_tvm.model.voices import read_voices
+from kokoro_tvm.model.yields import yield_of
+from kokoro_tvm.recipe.checkpoint import Checkpoint, SyntheticSource
 
-__all__ = ["FILES", "fetch", "is_checkpoint"]
+__all__ = ["fetch"]
 
-# What a checkpoint folder holds, once it exists.
-FILES = ("weights.safetensors", "voices.safetensors", "config.json")
 HOW_TO_SUPPLY = (
     "To supply a file yourself, download kokoro-v1_0.pth and the folder voices/ (hexgrad/Kokoro-82M on the "
     "Hugging Face hub) on any machine, put them side by side, and add to `checkpoint: sources:` of the model "
@@ -31,127 +31,73 @@ HOW_TO_SUPPLY = (
 )
 
 
-def fetch(checkpoint: Checkpoint, folder: Path, *, root: Path | None = None, log: Log | None = None) -> Path:
-    """Tries the sources in order and stores the first one's weights, voices and configuration in `folder`.
-
-    Afterwards the folder holds `FILES`: the stock state dict (float32; metadata `sha256`, of the file it is
-    from, and `synthetic`, "true" or "false"), the voices (name to float32 (510, 256); metadata `sha256`) and
-    config.json. Everything is prepared beside it and renamed, so the folder is either the old one or the
-    whole new one. The same content always gives the same bytes, whichever source it is from.
+def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: Log | None = None) -> None:
+    """Fills the empty folder `out` from the first source that answers (files: `checkpoint_files.FILES`).
 
     root: what relative paths of a `file` source start from (the working directory). log: receives lines of
-    progress. Raises BuildError: no source answers (each is listed with its reason), or what a source gave is
-    not what was pinned (which is not passed over: a source that lies is worth knowing).
+    progress. Downloads lie in `out` meanwhile. Raises BuildError when no source answers (each is listed with
+    its reason), or when a source has anything else than what is pinned; the sources behind that one are not
+    tried.
     """
-    folder = Path(folder)
     say = log or (lambda line: None)
-    shipped = Path(__file__).with_name(checkpoint.config.file)
-    if not shipped.is_file():
+    config = _shipped(checkpoint)
+    start = time.monotonic()
+    label = _fetch_any(checkpoint, config, out, root or Path(), say)
+    say(f"checkpoint ready after {time.monotonic() - start:.0f} s, from {label}")
+
+
+def _shipped(checkpoint: Checkpoint) -> bytes:
+    path = Path(__file__).with_name(checkpoint.config.file)
+    if not path.is_file():
         raise BuildError(
             f"this package ships no configuration {checkpoint.config.file!r} (checkpoint: config: file)"
         )
-    check_sha256(shipped, checkpoint.config.sha256, f"the shipped configuration {checkpoint.config.file}")
-    start = time.monotonic()
-    try:
-        with _beside(folder) as work:
-            label, material = _first_answer(checkpoint, shipped.read_bytes(), work, root or Path(), say)
-            _store(material, work / "checkpoint")
-            _replace(work / "checkpoint", folder, work / "old")
-    except OSError as error:
-        raise BuildError(f"the checkpoint cannot be stored in {folder}: {advice(error)}.") from error
-    seconds = time.monotonic() - start
-    say(f"checkpoint ready in {folder}: {len(material.voices)} voices, {seconds:.0f} s, from {label}")
-    return folder
+    check_sha256(path, checkpoint.config.sha256, f"the shipped configuration {checkpoint.config.file}")
+    return path.read_bytes()
 
 
-def is_checkpoint(folder: Path) -> bool:
-    """Whether `fetch` has put a checkpoint there (which is only ever whole)."""
-    return all((Path(folder) / name).is_file() for name in FILES)
-
-
-def _first_answer(
-    checkpoint: Checkpoint, config: bytes, work: Path, root: Path, say: Log
-) -> tuple[str, Material]:
+def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say: Log) -> str:
+    """Stores the first source that answers; its description."""
     failures: list[str] = []
-    for number, source in enumerate(checkpoint.sources):
-        label = describe(source)
-        downloads = work / f"source{number}"
-        downloads.mkdir()
+    for source in checkpoint.sources:
+        label, yielded = describe(source), yield_of(checkpoint, source)
+        if isinstance(source, SyntheticSource):
+            from kokoro_tvm.model.synthetic import draw
+
+            say(f"drawing weights, {label}: what is built of them does not speak")
+            write_checkpoint(out, *draw(source.size, source.seed, config), yielded)
+            return label
         say(f"trying {label}")
+        work = out / "downloads"
+        work.mkdir()
         try:
-            return label, load_source(source, config, downloads, root, say)
+            material = obtain(source, checkpoint.voices.names, work, root, say)
+            _store(material, yielded, config, out, say)
+            return label
         except SourceUnavailableError as error:
             failures.append(f"{label}: {error}")
             say(f"{label} does not answer: {error}")
         except BuildError as error:
-            raise BuildError(
-                f"the checkpoint from {label} is refused: {error}".replace(f"{work}{os.sep}", "")
-            ) from error
+            message = f"the checkpoint from {label} is refused: {error}"
+            raise BuildError(message.replace(f"{work}{os.sep}", "")) from error
         finally:
-            shutil.rmtree(downloads, ignore_errors=True)
+            shutil.rmtree(work)
     reasons = "; ".join(f"({number}) {failure}" for number, failure in enumerate(failures, start=1))
     raise BuildError(f"no source of the checkpoint answers. Tried: {reasons}. {HOW_TO_SUPPLY}.")
 
 
-def _store(material: Material, target: Path) -> None:
-    target.mkdir()
-    weights, voices, config = (target / name for name in FILES)
-    synthetic = "true" if material.synthetic else "false"
-    metadata = {"sha256": material.sha256, "synthetic": synthetic}
-    write_safetensors(weights, material.state, metadata)
-    ordered = {name: material.voices[name] for name in sorted(material.voices)}
-    write_safetensors(voices, ordered, {"sha256": voices_sha256(ordered)})
-    config.write_bytes(material.config)
-
-
-def _replace(new: Path, folder: Path, old: Path) -> None:
-    """Puts the new folder in the place of the old one; the old one returns when that fails."""
-    if folder.exists():
-        folder.rename(old)
-    try:
-        new.rename(folder)
-    except OSError:
-        if old.exists():
-            old.rename(folder)
-        raise
-
-
-@contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
-    """A temporary folder beside the destination (renaming needs the same file system), gone afterwards.
-
-    It stays locked while its process lives, so that the next run can tell, and clear away, what a killed one
-    left.
-    """
-    parent = folder.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".{folder.name}.partial-"
-    for stale in parent.glob(f"{prefix}*"):
-        with _locked(stale) as free:
-            if free:
-                shutil.rmtree(stale)
-    work = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-    try:
-        with _locked(work):
-            yield work
-    finally:
-        shutil.rmtree(work)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
-    """Holds the folder's lock within the block; False when another process has it or the folder is gone."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:
-        yield False
-        return
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            free = True
-        except BlockingIOError:
-            free = False
-        yield free
-    finally:
-        os.close(handle)
+def _store(material: Material, yielded: dict[str, Any], config: bytes, out: Path, say: Log) -> None:
+    """Verifies what a source brought, and converts it."""
+    check_sha256(material.weights, yielded["weights"], str(material.weights))
+    voices = read_voices(material.voices, yielded["voices"]["names"])
+    expected, got = yielded["voices"]["sha256"], values_sha256(voices)
+    if got != expected:
+        raise BuildError(
+            f"the voices in {material.voices} are not the pinned ones: expected sha256 {expected} of their "
+            f"values, got {got}"
+        )
+    say(f"reading the weights out of {material.weights.name}")
+    shapes = expected_shapes(json.loads(config))
+    read: Callable[..., Any] = import_module(f"kokoro_tvm.model.formats.{yielded['format']}").read
+    state = complete_state(read(material.weights, shapes), shapes, str(material.weights))
+    write_checkpoint(out, state, voices, config, yielded)

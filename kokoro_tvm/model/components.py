@@ -20,12 +20,12 @@ import torch
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
+from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model.signatures import COMPONENTS, SIGNATURES, Signature, TensorSpec, signatures
-from kokoro_tvm.patches._length import keep_valid, scaled
+from kokoro_tvm.model.signatures import SIGNATURES, Signature, TensorSpec, signatures
+from kokoro_tvm.patches.base.length import keep_valid, scaled
 
 __all__ = [
-    "COMPONENTS",
     "F0N",
     "SIGNATURES",
     "Bert",

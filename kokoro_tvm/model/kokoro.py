@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.construction import construct
 
 if TYPE_CHECKING:
     from kokoro.model import KModel
 
-__all__ = ["build_model", "default_dtype", "expected_shapes", "load_config", "load_state", "shipped_config"]
+__all__ = ["build_model", "default_dtype", "load_config", "load_state", "shipped_config"]
 
 SHIPPED_CONFIG = Path(__file__).with_name("kokoro-82m.json")
 
@@ -37,7 +37,7 @@ def build_model(
         dtype, so run a float64 model inside `default_dtype(torch.float64)`.
     Neither the hub nor the global random state is touched. Raises BuildError when the state does not fit.
     """
-    model = _construct(config, torch.device(device))
+    model = construct(config, torch.device(device))
     if state is not None:
         try:
             model.load_state_dict(state, strict=True)
@@ -49,12 +49,6 @@ def build_model(
     stft = model.decoder.generator.stft
     stft.window = torch.hann_window(stft.win_length, periodic=True, dtype=dtype, device=device)
     return model
-
-
-def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The keys of the stock state dict for this configuration, each with its shape."""
-    model = _construct(config, torch.device("meta"))
-    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
 @contextmanager
@@ -89,46 +83,6 @@ def load_config(folder: Path) -> dict[str, Any]:
 def shipped_config() -> dict[str, Any]:
     """The configuration of Kokoro-82M v1.0 as published, which comes with this package."""
     return dict(json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8")))
-
-
-def _construct(config: Mapping[str, Any], device: torch.device) -> KModel:
-    """Puts the stock submodules together as KModel.__init__ does, less its downloads."""
-    with warnings.catch_warnings():
-        # weight_norm's deprecation and an LSTM dropout that does nothing: the stock classes' own business.
-        warnings.simplefilter("ignore")
-        from kokoro.istftnet import Decoder
-        from kokoro.model import KModel
-        from kokoro.modules import CustomAlbert, ProsodyPredictor, TextEncoder
-        from transformers import AlbertConfig
-
-        with torch.random.fork_rng(devices=[]), device:
-            model = KModel.__new__(KModel)
-            torch.nn.Module.__init__(model)
-            model.vocab = dict(config["vocab"])
-            model.bert = CustomAlbert(AlbertConfig(vocab_size=config["n_token"], **config["plbert"]))
-            model.bert_encoder = torch.nn.Linear(model.bert.config.hidden_size, config["hidden_dim"])
-            model.context_length = model.bert.config.max_position_embeddings
-            model.predictor = ProsodyPredictor(
-                style_dim=config["style_dim"],
-                d_hid=config["hidden_dim"],
-                nlayers=config["n_layer"],
-                max_dur=config["max_dur"],
-                dropout=config["dropout"],
-            )
-            model.text_encoder = TextEncoder(
-                channels=config["hidden_dim"],
-                kernel_size=config["text_encoder_kernel_size"],
-                depth=config["n_layer"],
-                n_symbols=config["n_token"],
-            )
-            model.decoder = Decoder(
-                dim_in=config["hidden_dim"],
-                style_dim=config["style_dim"],
-                dim_out=config["n_mels"],
-                disable_complex=False,
-                **config["istftnet"],
-            )
-    return model
 
 
 def _fold_stale_weights(model: torch.nn.Module) -> None:

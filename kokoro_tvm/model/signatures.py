@@ -10,11 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kokoro_tvm.constants import NOISE_CHANNELS, SAMPLES_PER_FRAME, STYLE_DIM
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["COMPONENTS", "LENGTH", "SIGNATURES", "Signature", "TensorSpec", "extent", "signatures"]
+__all__ = [
+    "LENGTH",
+    "SIGNATURES",
+    "Signature",
+    "TensorSpec",
+    "extent",
+    "samples_per_frame",
+    "signatures",
+]
 
-COMPONENTS = ("bert", "duration", "text_encoder", "f0n", "decoder")
 _SYMBOL = {"tokens": "T", "frames": "F"}
 
 
@@ -77,12 +85,16 @@ def extent(value: int | str, length: int) -> int:
 
 def signatures(config: Mapping[str, Any]) -> dict[str, Signature]:
     """The five signatures of a model of this configuration (the content of config.json)."""
+    return _table(config["hidden_dim"], config["style_dim"], samples_per_frame(config))
+
+
+def samples_per_frame(config: Mapping[str, Any]) -> int:
+    """Samples of audio for one frame: the decoder doubles its steps, the vocoder multiplies them further."""
     net = config["istftnet"]
-    samples = 2 * math.prod(net["upsample_rates"]) * net["gen_istft_hop_size"]
-    return _table(config["hidden_dim"], config["style_dim"], samples)
+    return 2 * math.prod(net["upsample_rates"]) * int(net["gen_istft_hop_size"])
 
 
-def _table(hidden: int, style: int, samples: int, harmonics: int = 9) -> dict[str, Signature]:
+def _table(hidden: int, style: int, samples: int) -> dict[str, Signature]:
     def f32(name: str, shape: tuple[int | str, ...], meaning: str) -> TensorSpec:
         return TensorSpec(name, "float32", (1, *shape), meaning)
 
@@ -96,7 +108,7 @@ def _table(hidden: int, style: int, samples: int, harmonics: int = 9) -> dict[st
     energy = f32("n", ("2*F",), "energy, twice a frame")
     audio = f32("audio", (f"{samples}*F",), "samples at 24 kHz, about -1 to 1")
     duration = f32("duration", ("T",), "frames of every token at speed 1, before rounding")
-    noise = f32("noise", (f"{samples}*F", harmonics), "standard normal noise of the harmonic source")
+    noise = f32("noise", (f"{samples}*F", NOISE_CHANNELS), "standard normal noise of the harmonic source")
     d = f32("d", (prosody, "T"), "prosody features")
     en = f32("en", (prosody, "F"), "prosody features, one column a frame")
     asr = f32("asr", (hidden, "F"), "text encoding, one column a frame")
@@ -110,5 +122,5 @@ def _table(hidden: int, style: int, samples: int, harmonics: int = 9) -> dict[st
     return {s.component: s for s in entries}
 
 
-SIGNATURES = _table(hidden=512, style=128, samples=600)
+SIGNATURES = _table(hidden=512, style=STYLE_DIM, samples=SAMPLES_PER_FRAME)
 """The signatures of Kokoro-82M."""

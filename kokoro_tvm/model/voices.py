@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from kokoro_tvm.constants import STYLE_DIM
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["VOICE_SHAPE", "read_voice", "read_voices", "voices_sha256"]
+__all__ = ["VOICE_SHAPE", "read_voice", "read_voices"]
 
-# A row for each phoneme count from 1 to 510; the first 128 columns go to the decoder, the others to the
+# A row for each phoneme count from 1 to 510; the first half of it goes to the decoder, the other to the
 # predictor.
-VOICE_SHAPE = (510, 256)
+VOICE_SHAPE = (510, 2 * STYLE_DIM)
 
 
-def read_voices(folder: Path) -> dict[str, torch.Tensor]:
-    """Reads every NAME.pt or NAME.bin of a folder, in the order of names; BuildError when there is none."""
-    paths = sorted(
-        (path for path in folder.glob("*") if path.suffix in {".pt", ".bin"}), key=lambda p: p.stem
-    )
-    if not paths:
-        raise BuildError(f"{folder}: expected voices (NAME.pt or NAME.bin), got no such file")
+def read_voices(folder: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
+    """Reads NAME.pt or NAME.bin of a folder for every name, in that order.
+
+    Raises BuildError for a name with no file, or with both.
+    """
     voices: dict[str, torch.Tensor] = {}
-    for path in paths:
-        if path.stem in voices:
-            raise BuildError(
-                f"{folder}: voice {path.stem!r} is there twice, as .pt and as .bin; keep one of them"
-            )
-        voices[path.stem] = read_voice(path)
+    for name in names:
+        found = [path for path in (folder / f"{name}.pt", folder / f"{name}.bin") if path.is_file()]
+        if len(found) != 1:
+            what = "is there twice, as .pt and as .bin; keep one of them" if found else "is not there"
+            raise BuildError(f"{folder}: voice {name!r} ({name}.pt or {name}.bin) {what}")
+        voices[name] = read_voice(found[0])
     return voices
 
 
@@ -59,11 +57,3 @@ def read_voice(path: Path) -> torch.Tensor:
     if not torch.isfinite(voice).all():
         raise BuildError(f"{path}: a voice should be finite, got NaN or infinity in it")
     return voice
-
-
-def voices_sha256(voices: Mapping[str, torch.Tensor]) -> str:
-    """SHA-256 of all voices as little-endian float32, joined in the order of names (the recipe's pin)."""
-    digest = hashlib.sha256()
-    for name in sorted(voices):
-        digest.update(voices[name].numpy().astype("<f4").tobytes())
-    return digest.hexdigest()

@@ -3,14 +3,17 @@ them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from tvm import te, tirx
 
-from kokoro_tvm.ops._kernel import Cast, Kernel, const, sqrt
-from kokoro_tvm.ops._math import dtype
-from kokoro_tvm.ops._semantic import Call, Shape, semantic_op
+from kokoro_tvm.ops.base.plain import choose, f32, total
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
+from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, const, sqrt
+from kokoro_tvm.ops.cpu.math import dtype
 
 __all__ = ["adain_coefficients"]
 
@@ -77,7 +80,52 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(shape=_shape, kernel=_kernel)
+def _decomposed(b: Any, moments: Any, style: Any, weight: Any, bias: Any, *, eps: float) -> Any:
+    """Blocks are combined about the first one's pivot, so that large means cost no bits."""
+
+    def coefficients(moments: Any, style: Any, weight: Any, bias: Any) -> Any:
+        slots, channels = moments.shape[0], moments.shape[2]
+        origin = te.compute((channels,), lambda c: moments[0, 0, c], "origin")
+
+        def over_blocks(name: str, term: Callable[[Any, Any], Any]) -> Any:
+            """Sums over the blocks that hold anything: the others' values may be anything."""
+
+            def counted(s: Any, c: Any) -> Any:
+                return choose(moments[s, 3, c] > f32(0.0), term(s, c), f32(0.0))
+
+            return te.compute((channels,), lambda c: total([slots], lambda s: counted(s, c)), name)
+
+        def mean(s: Any, c: Any) -> Any:
+            return moments[s, 0, c] - origin[c] + moments[s, 1, c] / moments[s, 3, c]
+
+        def squares(s: Any, c: Any) -> Any:
+            own = moments[s, 2, c] - moments[s, 1, c] * moments[s, 1, c] / moments[s, 3, c]
+            apart = mean(s, c) - offset[c]
+            return own + moments[s, 3, c] * apart * apart
+
+        steps = over_blocks("steps", lambda s, c: moments[s, 3, c])
+        sums = over_blocks("sums", lambda s, c: moments[s, 3, c] * mean(s, c))
+        offset = te.compute((channels,), lambda c: sums[c] / steps[c], "offset")
+        variance = over_blocks("variance", squares)
+        gain = te.compute((channels,), lambda c: f32(1.0) + style[0, c], "gain")
+        rounded = te.compute((channels,), lambda c: origin[c] + offset[c], "rounded")
+        lost = te.compute((channels,), lambda c: (origin[c] - rounded[c]) + offset[c], "lost")
+
+        def scaled(c: Any) -> Any:
+            return gain[c] * weight[c] / tirx.sqrt(variance[c] / steps[c] + f32(eps))
+
+        scale = te.compute((channels,), scaled, "scale")
+
+        def value(i: Any, c: Any) -> Any:
+            shift = gain[c] * bias[c] + style[0, channels + c] - lost[c] * scale[c]
+            return tirx.Select(i == 0, rounded[c], tirx.Select(i == 1, scale[c], shift))
+
+        return te.compute((3, channels), value, "coefficients")
+
+    return b.emit_te(coefficients, moments, style, weight, bias, primfunc_name_hint="adain_coefficients")
+
+
+@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
 def adain_coefficients(
     moments: Tensor, style: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5
 ) -> Tensor:

@@ -8,14 +8,17 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
+from tvm import te
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops import _conv
-from kokoro_tvm.ops._activation import Activation, activate
-from kokoro_tvm.ops._conv_plan import Plan, folded, pack
-from kokoro_tvm.ops._filtering import Filtering
-from kokoro_tvm.ops._kernel import Kernel, ceildiv
-from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.activation import activate, emit_padded
+from kokoro_tvm.ops.base.plain import f32, total
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
+from kokoro_tvm.ops.cpu import conv as _conv
+from kokoro_tvm.ops.cpu.activation import Activation
+from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack
+from kokoro_tvm.ops.cpu.filtering import Filtering
+from kokoro_tvm.ops.cpu.kernel import Kernel, ceildiv
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["conv1d", "plan_of"]
@@ -51,9 +54,8 @@ def _layer(call: Call) -> str | None:
     if not call.attributes["tolerant"] or int(call.attributes["stride"]) > 1:
         return None
     plan = plan_of(replace(call, choice=None))
-    precision = "bfloat16" if plan.bfloat16 else "float32"
     return (
-        f"conv1d {plan.channels}->{plan.outputs} k{plan.taps} d{plan.dilation} {precision} "
+        f"conv1d {plan.channels}->{plan.outputs} k{plan.taps} d{plan.dilation} {plan.operand.name} "
         f"{plan.features.lanes}x{plan.features.registers}"
     )
 
@@ -66,7 +68,7 @@ def _kernel(call: Call) -> Any:
     k = Kernel("conv1d", plan.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", plan.packed_shape, plan.packed_type)
+        weight = k.param("weight", plan.packed_shape, plan.operand.dtype)
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         length = call.optional(k, "length", "int64")
@@ -101,8 +103,53 @@ def _flops(call: Call) -> int:
     return 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _taps(call)
 
 
+def _decomposed(
+    b: Any,
+    x: Any,
+    weight: Any,
+    bias: Any | None,
+    norm: Any | None,
+    alpha: Any | None,
+    residual: Any | None,
+    length: Any | None,
+    *,
+    stride: int,
+    padding: int,
+    dilation: int,
+    slope: float,
+    gain: float,
+    tolerant: bool,
+) -> Any:
+    def convolved(x: Any, padded: Any, weight: Any, bias: Any | None, residual: Any | None) -> Any:
+        taps = weight.shape[2] if len(weight.shape) == 3 else 1
+        extents = _shape(x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation)
+
+        def product(_: Any, t: Any, o: Any) -> Any:
+            def term(i: Any, k: Any) -> Any:
+                factor = weight[o, i, k] if len(weight.shape) == 3 else weight[o, i]
+                return padded[0, t * stride + k * dilation, i] * factor
+
+            return total([weight.shape[1], taps], term)
+
+        products = te.compute(extents, product, "products")
+
+        def result(_: Any, t: Any, o: Any) -> Any:
+            value = products[0, t, o]
+            value = value if bias is None else value + bias[o]
+            value = value if residual is None else value + residual[0, t, o]
+            return value if gain == 1.0 else value * f32(gain)
+
+        return te.compute(extents, result, "convolution")
+
+    padded = emit_padded(b, x, norm, alpha, slope, length, (padding, padding))
+    return b.emit_te(convolved, x, padded, weight, bias, residual, primfunc_name_hint="conv1d")
+
+
 @semantic_op(
-    shape=_shape, kernel=_kernel, packings=_packings, flops=_flops, gives_moments=_gives_moments, layer=_layer
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel, _packings, _gives_moments, _layer)},
+    flops=_flops,
 )
 def conv1d(
     x: Tensor,

@@ -7,12 +7,15 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
+from tvm import te, tirx
 
-from kokoro_tvm.ops import _conv
-from kokoro_tvm.ops._activation import Activation, activate
-from kokoro_tvm.ops._conv_plan import Plan, pack, phases
-from kokoro_tvm.ops._kernel import Kernel, ceildiv, const, select
-from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.activation import activate, emit_padded
+from kokoro_tvm.ops.base.plain import total
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
+from kokoro_tvm.ops.cpu import conv as _conv
+from kokoro_tvm.ops.cpu.activation import Activation
+from kokoro_tvm.ops.cpu.conv_plan import Plan, pack, phases
+from kokoro_tvm.ops.cpu.kernel import Kernel, ceildiv, const, select
 
 __all__ = ["conv_transpose1d"]
 
@@ -36,7 +39,7 @@ def _kernel(call: Call) -> Any:
     k = Kernel("conv_transpose1d", plan.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", plan.packed_shape, plan.packed_type)
+        weight = k.param("weight", plan.packed_shape, plan.operand.dtype)
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
@@ -76,7 +79,52 @@ def _flops(call: Call) -> int:
     return 4 * int(call.shapes["x"][2]) * int(call.result[2])
 
 
-@semantic_op(shape=_shape, kernel=_kernel, packings=_packings, flops=_flops)
+def _decomposed(
+    b: Any,
+    x: Any,
+    weight: Any,
+    bias: Any | None,
+    residual: Any | None,
+    length: Any | None,
+    *,
+    stride: int,
+    slope: float,
+    lead: bool,
+    tolerant: bool,
+) -> Any:
+    """Every result is that of two taps, one of each of two neighbouring steps."""
+
+    def upsampled(x: Any, padded: Any, weight: Any, bias: Any | None, residual: Any | None) -> Any:
+        extents = _shape(x=x.shape, weight=weight.shape, stride=stride, lead=lead)
+
+        def product(_: Any, p: Any, o: Any) -> Any:
+            q = tirx.Select(p == 0, tirx.const(1, "int64"), p - 1) if lead else p
+            at = q + stride // 2
+
+            def term(i: Any, late: Any) -> Any:
+                return padded[0, at // stride + 1 - late, i] * weight[i, o, at % stride + late * stride]
+
+            return total([weight.shape[0], 2], term)
+
+        products = te.compute(extents, product, "products")
+
+        def result(_: Any, p: Any, o: Any) -> Any:
+            value = products[0, p, o]
+            value = value if bias is None else value + bias[o]
+            return value if residual is None else value + residual[0, p, o]
+
+        return te.compute(extents, result, "upsampled")
+
+    padded = emit_padded(b, x, None, None, slope, length, (1, 1))
+    return b.emit_te(upsampled, x, padded, weight, bias, residual, primfunc_name_hint="conv_transpose1d")
+
+
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel, _packings)},
+    flops=_flops,
+)
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
+from tvm import te, tirx
 
-from kokoro_tvm.ops._kernel import Kernel, const, maximum, minimum
-from kokoro_tvm.ops._semantic import Call, Shape, semantic_op
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
+from kokoro_tvm.ops.cpu.kernel import Kernel, const, maximum, minimum
 
 __all__ = ["embedding"]
 
@@ -33,7 +34,18 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(shape=_shape, kernel=_kernel)
+def _decomposed(b: Any, weight: Any, ids: Any) -> Any:
+    def looked_up(weight: Any, ids: Any) -> Any:
+        def value(_: Any, t: Any, c: Any) -> Any:
+            row = tirx.max(tirx.min(ids[0, t], weight.shape[0] - 1), tirx.const(0, "int64"))
+            return weight[row, c]
+
+        return te.compute((1, ids.shape[1], weight.shape[1]), value, "embedding")
+
+    return b.emit_te(looked_up, weight, ids, primfunc_name_hint="embedding")
+
+
+@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
     """weight[ids]. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1, T, C)."""
     return weight[ids.clamp(0, weight.shape[0] - 1)]

@@ -7,10 +7,11 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
+from tvm import relax
 
-from kokoro_tvm.ops._kernel import Kernel, const
-from kokoro_tvm.ops._math import dtype, tanh
-from kokoro_tvm.ops._semantic import Call, Shape, semantic_op
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
+from kokoro_tvm.ops.cpu.kernel import Kernel, const
+from kokoro_tvm.ops.cpu.math import dtype, tanh
 
 __all__ = ["gelu"]
 
@@ -37,7 +38,11 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(shape=_shape, kernel=_kernel)
+def _decomposed(b: Any, x: Any) -> Any:
+    return relax.op.nn.gelu_tanh(x)
+
+
+@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
 def gelu(x: Tensor) -> Tensor:
     """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), element by element. x (1, T, C)."""
     return F.gelu(x, approximate="tanh")

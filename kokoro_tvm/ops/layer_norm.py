@@ -7,10 +7,11 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
+from tvm import relax
 
-from kokoro_tvm.ops._kernel import Kernel, const, select, sqrt
-from kokoro_tvm.ops._math import dtype
-from kokoro_tvm.ops._semantic import Call, Shape, semantic_op, valid
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.cpu.kernel import Kernel, const, select, sqrt
+from kokoro_tvm.ops.cpu.math import dtype
 
 __all__ = ["layer_norm"]
 
@@ -69,7 +70,18 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
-@semantic_op(shape=_shape, kernel=_kernel)
+def _decomposed(
+    b: Any, x: Any, weight: Any, bias: Any, length: Any | None, *, eps: float, slope: float
+) -> Any:
+    """The variance is centred; TVM's own layer_norm takes E[x^2] - E[x]^2."""
+    apart = b.emit(x - b.emit(relax.op.mean(x, axis=-1, keepdims=True)))
+    variance = b.emit(relax.op.mean(b.emit(apart * apart), axis=-1, keepdims=True))
+    deviation = b.emit(relax.op.sqrt(b.emit(variance + relax.const(eps, "float32"))))
+    y = b.emit(b.emit(b.emit(apart / deviation) * weight) + bias)
+    return y if slope == 1.0 else relax.op.nn.leakyrelu(y, alpha=slope)
+
+
+@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
 def layer_norm(
     x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None, *, eps: float, slope: float = 1.0
 ) -> Tensor:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
+from tvm import relax
 
-from kokoro_tvm.ops._kernel import Cast, Kernel, const
-from kokoro_tvm.ops._math import dtype
-from kokoro_tvm.ops._semantic import Call, Packing, Shape, semantic_op
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op
+from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, const
+from kokoro_tvm.ops.cpu.math import dtype
 
 __all__ = ["linear"]
 
@@ -71,7 +72,11 @@ def _packings(call: Call) -> Mapping[str, Packing]:
     return {"weight": Packing(f"linear(width={width})", pack)}
 
 
-@semantic_op(shape=_shape, kernel=_kernel, packings=_packings)
+def _decomposed(b: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return b.emit(relax.op.matmul(x, b.emit(relax.op.permute_dims(weight)))) + bias
+
+
+@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel, _packings)})
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """x @ weight.T + bias. x (1, I); weight (O, I); bias (O,) -> (1, O)."""
     return F.linear(x.double(), weight.double(), bias.double()).to(x.dtype)

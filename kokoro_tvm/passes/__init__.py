@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.passes._context import LoweringContext
+from kokoro_tvm.passes.base.context import LoweringContext
 
 __all__ = ["LoweringContext", "available", "run"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from kokoro_tvm.ops._relax import as_semantic_call, described
-from kokoro_tvm.ops._semantic import registry
-from kokoro_tvm.passes._context import LoweringContext
+from kokoro_tvm.ops.base.relax import as_semantic_call, described
+from kokoro_tvm.ops.base.semantic import registry
+from kokoro_tvm.passes.base.context import LoweringContext
 
 __all__ = ["apply"]
 
@@ -54,10 +54,10 @@ class _Fuser(relax.PyExprMutator):
         found = as_semantic_call(binding.value) if isinstance(binding.value, relax.Call) else None
         if found is not None and binding.var in self._wanted:
             operation, tensors, attributes, arguments = found
-            told = json.dumps({"tensors": tensors, "attributes": attributes}, sort_keys=True)
+            description = json.dumps({"tensors": tensors, "attributes": attributes}, sort_keys=True)
             both = relax.call_dps_packed(
                 relax.ExternFunc(f"kokoro.{operation}"),
-                relax.Tuple([*map(self.visit_expr, arguments), tvm.ir.StringImm(told)]),
+                relax.Tuple([*map(self.visit_expr, arguments), tvm.ir.StringImm(description)]),
                 [binding.value.ty, self._wanted[binding.var]],
             )
             pair = self.builder_.emit(both)

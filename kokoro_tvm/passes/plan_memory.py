@@ -16,7 +16,7 @@ import tvm
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.passes._context import LoweringContext
+from kokoro_tvm.passes.base.context import LoweringContext
 
 __all__ = ["apply"]
 
@@ -69,9 +69,7 @@ def _plan(function: Any, name: str) -> list[_Slot]:
     """Which tensors share a storage. What leaves the function is not among them."""
     bindings = [binding for block in function.body.blocks for binding in block.bindings]
     if any(isinstance(binding.value, relax.If) for binding in bindings):
-        raise BuildError(
-            f"{name} branches, so what lives how long cannot be told; make it straight-line code"
-        )
+        raise BuildError(f"{name} branches, so lifetimes are unknown; make it straight-line code")
     last: dict[Any, int] = dict.fromkeys(relax.analysis.free_vars(function.body.body), len(bindings))
     for index in reversed(range(len(bindings))):
         value = bindings[index].value

@@ -15,10 +15,10 @@ import tvm
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops._packed import PackedWeight
-from kokoro_tvm.ops._relax import as_semantic_call, described
-from kokoro_tvm.ops._semantic import Call, registry
-from kokoro_tvm.passes._context import LoweringContext
+from kokoro_tvm.ops.base.packed import PackedWeight
+from kokoro_tvm.ops.base.relax import as_semantic_call, described
+from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.passes.base.context import LoweringContext
 
 __all__ = ["PACKINGS", "apply"]
 
@@ -29,8 +29,7 @@ _WORK = "kokoro.work"
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
-    """Rewrites the component's function; raises BuildError where an operation has no kernel for what is
-    asked."""
+    """Rewrites the component's function. Raises BuildError for a call that there is no kernel for."""
     name = f"{context.component}_forward"
     function = module[name]
     calls: list[Any] = []
@@ -55,8 +54,8 @@ def apply(module: Any, context: LoweringContext) -> Any:
         selector.set_var_remap(old, new)
     body = selector.visit_expr(function.body)
     attributes = dict(function.attrs or {})
-    told = {weight: packed.to_json() for weight, packed in packings.items()}
-    attributes[PACKINGS] = json.dumps(told, sort_keys=True)
+    layouts = {weight: packed.to_json() for weight, packed in packings.items()}
+    attributes[PACKINGS] = json.dumps(layouts, sort_keys=True)
     attributes = tvm.ir.make_node("ir.DictAttrs", **attributes)
     result = selector.builder_.get()
     result[name] = relax.Function(parameters, body, function.ret_ty, function.is_pure, attributes)
@@ -171,8 +170,8 @@ class _Selector(relax.PyExprMutator):
     def visit_call_(self, call: Any) -> Any:
         if as_semantic_call(call) is None:
             return super().visit_call_(call)
-        operation, told, _, arguments = described(call, self._context.features, self._context.schedule)
-        kernel = self._kernels[_key(operation, told)]
+        operation, semantic, _, arguments = described(call, self._context.features, self._context.schedule)
+        kernel = self._kernels[_key(operation, semantic)]
         added = self.builder_.add_func(kernel, str(kernel.attrs["global_symbol"]))
         results = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else call.ty
         return relax.call_tir(added, [self.visit_expr(a) for a in arguments], out_ty=results)

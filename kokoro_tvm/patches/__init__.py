@@ -1,7 +1,7 @@
 """Patches: scoped, named, versioned replacements of pieces of the stock model; one file each.
 
 A patch rewrites a stock module in terms of `kokoro_tvm.ops`, so that `torch.export` yields a small graph of
-them. Only the files that are asked for are imported. Conventions all of them share:
+them. Only the patches that a recipe lists are imported. Conventions all of them share:
 
 * tensors are channels-first, (1, C, T);
 * every forward takes `length`, int64 (1,), as its last argument: how many steps of its own axis are valid.
@@ -11,7 +11,7 @@ them. Only the files that are asked for are imported. Conventions all of them sh
 
 from __future__ import annotations
 
-from kokoro_tvm.patches._patch import Patch
-from kokoro_tvm.patches._registry import applied, available, get, source
+from kokoro_tvm.patches.base.patch import Patch
+from kokoro_tvm.patches.base.registry import applied, available, get, source
 
 __all__ = ["Patch", "applied", "available", "get", "source"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
-from kokoro_tvm.patches._adain import coefficients
-from kokoro_tvm.patches._patch import method_patch
+from kokoro_tvm.patches.base.adain import coefficients
+from kokoro_tvm.patches.base.patch import method_patch
 
 __all__ = ["PATCH"]
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.weight_norm import WeightNorm
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.patches._patch import Patch
+from kokoro_tvm.patches.base.patch import Patch
 
 __all__ = ["PATCH", "fold_weight_norm"]
 

@@ -12,6 +12,8 @@ from kokoro_tvm.recipe.checkpoint import (
     NpmSource,
     NpmVoices,
     PinnedFile,
+    PinnedVoices,
+    PinnedWeights,
     Source,
     SyntheticSource,
 )
@@ -20,14 +22,11 @@ from kokoro_tvm.recipe.gates import AudioGate, CorpusGate, Gates, Intelligibilit
 from kokoro_tvm.recipe.known import Known
 from kokoro_tvm.recipe.load import check_file, find_recipe, list_recipes, load_recipe, recipe_files
 from kokoro_tvm.recipe.parts import (
-    COMPONENT_AXES,
     MAX_FRAMES,
     MAX_TOKENS,
-    Axis,
     Buckets,
     Component,
     Length,
-    LlvmTarget,
     PassContext,
     Precision,
     Target,
@@ -38,12 +37,10 @@ from kokoro_tvm.recipe.schedule import LayerChoice, Tuned, schedule_path, write_
 from kokoro_tvm.recipe.show import to_yaml
 
 __all__ = [
-    "COMPONENT_AXES",
     "MAX_FRAMES",
     "MAX_TOKENS",
     "ArtifactSpec",
     "AudioGate",
-    "Axis",
     "Buckets",
     "Checkpoint",
     "Component",
@@ -55,7 +52,6 @@ __all__ = [
     "Known",
     "LayerChoice",
     "Length",
-    "LlvmTarget",
     "LocatedRecipeError",
     "ModelFile",
     "NpmPackage",
@@ -64,6 +60,8 @@ __all__ = [
     "NpmVoices",
     "PassContext",
     "PinnedFile",
+    "PinnedVoices",
+    "PinnedWeights",
     "Precision",
     "Recipe",
     "SignalGate",

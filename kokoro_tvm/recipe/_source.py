@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import takewhile
 
 from kokoro_tvm.errors import RecipeError
 
-__all__ = ["LocatedRecipeError", "SourceText", "Span", "either", "nearest", "shorten"]
+__all__ = ["LocatedRecipeError", "SourceText", "Span"]
 
 _WIDEST = 100  # columns of the shown line; a longer one is cut around the caret
-_NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
 
 
 class LocatedRecipeError(RecipeError):
@@ -49,51 +45,6 @@ class SourceText:
         caret = " " * (len(gutter) - 2) + "| " + " " * lead + "^" * width
         text = f"{self.path}:{span.line}:{span.column}: {message}\n{gutter}{shown}\n{caret}"
         return LocatedRecipeError(text, self.path, span.line, span.column)
-
-
-def nearest(word: str, valid: Iterable[str]) -> str | None:
-    """The valid word most like `word`, upper and lower case being alike; None when none is near.
-
-    A word one slip of the finger away comes first, then difflib's ratio decides.
-    """
-    wanted = word.lower()[:100]
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted)
-    best, best_score = None, (False, _NEAR)
-    for candidate in valid:
-        matcher.set_seq1(candidate.lower())
-        score = _one_slip(wanted, candidate.lower()), matcher.ratio()
-        if score > best_score:
-            best, best_score = candidate, score
-    return best
-
-
-def _one_slip(left: str, right: str) -> bool:
-    """Whether one letter added, dropped, replaced or swapped with its neighbour makes one word the other."""
-    start = _alike(left, right)
-    left, right = left[start:], right[start:]
-    end = _alike(left[::-1], right[::-1])
-    left, right = left[: len(left) - end], right[: len(right) - end]
-    return max(len(left), len(right)) <= 1 or (len(left) == 2 and left == right[::-1])
-
-
-def either(words: Iterable[str]) -> str:
-    """`a`, `b` or `c`."""
-    quoted = [f"`{word}`" for word in words]
-    if len(quoted) < 2:
-        return "".join(quoted) or "nothing"
-    return ", ".join(quoted[:-1]) + " or " + quoted[-1]
-
-
-def _alike(left: str, right: str) -> int:
-    """How many letters both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
-
-
-def shorten(word: str) -> str:
-    """The word on one line, at most 40 characters of it: what a message can quote."""
-    word = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in word[:41])
-    return word if len(word) <= 40 else word[:40] + "…"
 
 
 def _columns(text: str) -> int:

@@ -54,10 +54,12 @@ def not_yaml(
     if open_brackets and at_end and mark is error.problem_mark:
         return source.error(open_brackets[-1], "not valid YAML: what opens here is never closed")
     context = f" {error.context}" if error.context else ""
-    told = next((told for words, told in _WORDS.items() if problem.startswith(words)), problem + context)
+    message = next(
+        (message for words, message in _WORDS.items() if problem.startswith(words)), problem + context
+    )
     if open_brackets and mark is error.problem_mark:
-        told += f" (inside what opens at {open_brackets[-1].line}:{open_brackets[-1].column})"
-    return source.error(span, f"not valid YAML: {told}")
+        message += f" (inside what opens at {open_brackets[-1].line}:{open_brackets[-1].column})"
+    return source.error(span, f"not valid YAML: {message}")
 
 
 def _rest(text: str, span: Span) -> list[str]:

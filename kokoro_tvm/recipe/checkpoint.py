@@ -1,4 +1,4 @@
-"""Where the weights and voices come from: every source pinned, tried in the recipe's order."""
+"""What the checkpoint is, by digest, and where it comes from: sources tried in the recipe's order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.recipe._spec import NpmName, NpmVersion, RelativePath, Repository, Revision, Sha256, Spec
+from kokoro_tvm.spec import NpmName, NpmVersion, RelativePath, Repository, Revision, Sha256, Spec, VoiceName
 
 __all__ = [
     "Checkpoint",
@@ -18,45 +18,83 @@ __all__ = [
     "NpmSource",
     "NpmVoices",
     "PinnedFile",
+    "PinnedVoices",
+    "PinnedWeights",
     "Source",
     "SyntheticSource",
 ]
+
+
+def _weights_file(name: str) -> str:
+    if not name.endswith((".pth", ".safetensors", ".onnx")):
+        raise PydanticCustomError("file_suffix", "must end in .pth, .safetensors or .onnx")
+    return name
 
 
 class PinnedFile(Spec):
     """A file and the SHA-256 its bytes must have."""
 
     file: RelativePath = Field(description="Path of the file inside its source.")
-    sha256: Sha256 = Field(description="SHA-256 of the file's bytes.")
+    sha256: Sha256 = Field(description="SHA-256 of the file (`sha256sum FILE`).")
+
+
+class PinnedWeights(PinnedFile):
+    """A file of weights: .pth, .safetensors or .onnx, by its suffix."""
+
+    @field_validator("file")
+    @classmethod
+    def _has_known_suffix(cls, file: str) -> str:
+        return _weights_file(file)
+
+
+class PinnedVoices(Spec):
+    """The voices of the model, the same whichever source they are from."""
+
+    names: tuple[VoiceName, ...] = Field(
+        min_length=1,
+        max_length=1000,
+        description="Names of the voices; a source has `NAME.pt` or `NAME.bin` of each.",
+    )
+    sha256: Sha256 = Field(
+        description="SHA-256 of their values, 510 x 256 little-endian float32 each, in the order of `names` "
+        "(`cat *.bin | sha256sum`)."
+    )
+
+    @field_validator("names")
+    @classmethod
+    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise PydanticCustomError(
+                    "voice_twice", "voice {name} is listed twice", {"name": name, "index": index}
+                )
+        return names
 
 
 class HuggingFaceSource(Spec):
     """A repository of the Hugging Face hub at one commit."""
 
-    kind: Literal["huggingface"] = Field(description="Told apart by this word.")
-    repo: Repository = Field(description="Repository, owner/name.")
-    revision: Revision = Field(description="Commit the files are taken from; it pins the voices too.")
-    checkpoint: PinnedFile = Field(
-        description="The PyTorch checkpoint (.pth), loaded with weights_only=True."
-    )
-    config: PinnedFile = Field(description="Hyperparameters and vocabulary (config.json).")
-    voices: RelativePath = Field(default="voices", description="Folder of the voices, one NAME.pt each.")
+    kind: Literal["huggingface"] = Field(description="A repository of the Hugging Face hub.")
+    repo: Repository = Field(description="The repository.")
+    revision: Revision = Field(description="Commit to take the files from.")
+    weights: PinnedWeights = Field(description="The checkpoint; a .pth is loaded with weights_only=True.")
+    voices: RelativePath = Field(default="voices", description="Folder of the voices, `NAME.pt` each.")
 
 
 class NpmPackage(Spec):
     """An npm package at one version; only its files are read, its scripts never run."""
 
-    name: NpmName = Field(description="Package name.")
-    version: NpmVersion = Field(description="Exact version.")
+    name: NpmName = Field(description="Package with parts of the file.")
+    version: NpmVersion = Field(description="Its exact version.")
 
 
 class NpmShards(Spec):
     """A file cut in parts that lie in the packages; the parts in number order make the whole."""
 
-    pattern: str = Field(description="File name of a part; {} stands for its number, from 0.", max_length=200)
-    count: int = Field(ge=1, le=1000, description="How many parts there are.")
-    size: int = Field(ge=1, le=2**40, description="Bytes of the whole.")
-    sha256: Sha256 = Field(description="SHA-256 of the whole, an ONNX file.")
+    pattern: str = Field(description="File name of a part; `{}` is its number, from 0.", max_length=200)
+    count: int = Field(ge=1, le=1000, description="Number of parts.")
+    size: int = Field(ge=1, le=2**40, description="Size of the joined parts, bytes.")
+    sha256: Sha256 = Field(description="SHA-256 of the parts, joined in the order of their numbers.")
 
     @field_validator("pattern")
     @classmethod
@@ -79,30 +117,33 @@ class NpmShards(Spec):
 class NpmVoices(Spec):
     """A package with a folder of voices, each NAME.bin of 510 x 256 little-endian float32."""
 
-    package: NpmName = Field(description="Package name.")
-    version: NpmVersion = Field(description="Exact version.")
+    package: NpmName = Field(description="The package with the voices.")
+    version: NpmVersion = Field(description="Its exact version.")
     folder: RelativePath = Field(
-        default="voices", description="Folder of the NAME.bin files inside the package."
+        default="voices",
+        description="Folder of the voices, `NAME.bin` of 510 x 256 little-endian float32 each.",
     )
-    count: int = Field(ge=1, le=10_000, description="How many voices the folder holds.")
-    sha256: Sha256 = Field(description="SHA-256 of all NAME.bin files joined in the order of their names.")
 
 
 class NpmSource(Spec):
     """The weights as an ONNX export, cut in parts over npm packages."""
 
-    kind: Literal["npm"] = Field(description="Told apart by this word.")
+    kind: Literal["npm"] = Field(
+        description="An ONNX export, in parts in npm packages. Their scripts are not run."
+    )
     packages: tuple[NpmPackage, ...] = Field(min_length=1, description="Packages that hold the parts.")
     shards: NpmShards = Field(description="The parts and what they make.")
     voices: NpmVoices = Field(description="The package that holds the voices.")
 
 
 class FileSource(Spec):
-    """A file the user supplies: .pth, .safetensors or .onnx, told apart by its suffix."""
+    """A file the user supplies: .pth, .safetensors or .onnx, distinguished by its suffix."""
 
-    kind: Literal["file"] = Field(description="Told apart by this word.")
+    kind: Literal["file"] = Field(description="A file you have.")
     path: str = Field(
-        min_length=1, max_length=4096, description="The file; relative to the repository's root."
+        min_length=1,
+        max_length=4096,
+        description="`.pth`, `.safetensors` or `.onnx`; relative to the repository's root.",
     )
     sha256: Sha256 = Field(description="SHA-256 of the file's bytes.")
     voices: str | None = Field(
@@ -116,18 +157,18 @@ class FileSource(Spec):
     @field_validator("path")
     @classmethod
     def _has_known_suffix(cls, path: str) -> str:
-        if not path.endswith((".pth", ".safetensors", ".onnx")):
-            raise PydanticCustomError("file_suffix", "must end in .pth, .safetensors or .onnx")
-        return path
+        return _weights_file(path)
 
 
 class SyntheticSource(Spec):
     """Seeded random weights for tests; a bundle made from them says so whenever it speaks."""
 
-    kind: Literal["synthetic"] = Field(description="Told apart by this word.")
-    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of the weights and voices.")
+    kind: Literal["synthetic"] = Field(
+        description="Seeded random weights, for tests; no other source may stand beside it."
+    )
+    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of weights and voices.")
     size: Literal["full", "toy"] = Field(
-        default="full", description="full: the real shapes; toy: seconds to build."
+        default="full", description="The real shapes, or toy-sized ones that build in seconds."
     )
 
 
@@ -135,9 +176,10 @@ Source = Annotated[HuggingFaceSource | NpmSource | FileSource | SyntheticSource,
 
 
 class Checkpoint(Spec):
-    """The model's weights: the shipped hyperparameters they belong to, and the sources tried in order."""
+    """The model's configuration and voices, and the sources of its weights."""
 
     config: PinnedFile = Field(description="Shipped hyperparameters and vocabulary, in kokoro_tvm/model.")
+    voices: PinnedVoices = Field(description="Voices every source must have; a synthetic one draws its own.")
     sources: tuple[Source, ...] = Field(min_length=1, description="Sources, tried in this order.")
 
     @field_validator("sources")

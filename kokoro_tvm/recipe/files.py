@@ -8,7 +8,6 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.recipe._spec import Name, Spec
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.gates import Gates, GatesOverride
 from kokoro_tvm.recipe.parts import (
@@ -25,6 +24,7 @@ from kokoro_tvm.recipe.parts import (
     Target,
     Utterance,
 )
+from kokoro_tvm.spec import Name, Spec
 
 __all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "json_schema", "kind_of"]
 
@@ -44,7 +44,7 @@ def _distinct_names(utterances: tuple[Utterance, ...]) -> tuple[Utterance, ...]:
 
 
 class ModelFile(Spec):
-    """What a model is: weights, components with their patches, passes, gates and what it is tested on."""
+    """A model: weights, components with their patches, passes, gates and the utterances it is tested on."""
 
     checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
     components: Components = Field(description="The five components and their patches.")
@@ -53,30 +53,33 @@ class ModelFile(Spec):
     gates: Gates = Field(description="Numbers every artifact must meet.")
     utterances: Annotated[tuple[Utterance, ...], Field(min_length=1), AfterValidator(_distinct_names)] = (
         Field(
-            description="What artifacts are compared on.",
+            description="Utterances that artifacts are compared on.",
         )
     )
 
 
 class TargetFile(Spec):
-    """What to build of a model, for which machine; it may override what the model's recipe says."""
+    """What to build of a model, for which machine; it may override the model's recipe."""
 
-    model: Name = Field(description="Name of the model's recipe, a file beside this one.")
+    model: Name = Field(description="Name of the model recipe, a file beside this one or in `recipes/`.")
     target: Target = Field(description="Where the code runs.")
     precision: Precision = Field(
         default="float32",
-        description="float32; or bfloat16: products of operands rounded to bfloat16, summed in float32.",
+        description="Arithmetic of the compiled code. `bfloat16`: convolutions of the decoder multiply "
+        "operands rounded to bfloat16 and sum in float32; phase, statistics and recurrences stay "
+        "float32. The CPU must have `avx512bf16`.",
     )
     length: Length = Field(
         default="exact",
-        description="exact: any length up to the bucket; masked: static shape and a valid length; "
-        "padded: static shape, padding treated as data (for debugging).",
+        description="`exact`: any length up to the bucket, without padding. `masked`: static shape and a "
+        "valid length; values behind it change nothing. `padded`: static shape, padding is treated as "
+        "data; only to debug a compile.",
     )
     buckets: Buckets = Field(description="Largest lengths compiled for.")
     patches: PatchOverrides | None = Field(default=None, description="Patch lists in place of the model's.")
     passes: Annotated[PassList, Field(min_length=1)] | None = Field(
         default=None,
-        description="Compiler passes in place of the model's.",
+        description="Compiler passes in place of the model's list.",
     )
     pass_context: PassContextOverride | None = Field(
         default=None,
@@ -89,13 +92,11 @@ class TargetFile(Spec):
         default=DEFAULT_TIMEOUT_S,
         ge=1,
         le=86_400,
-        description="Longest a compile of one artifact may take, s.",
+        description="Largest time for the compile of one artifact, s.",
     )
-    resources: Resources = Field(
-        default=Resources(), description="What one compile takes of the machine that builds."
-    )
+    resources: Resources = Field(default=Resources(), description="Memory and cores that one compile takes.")
     sets: RecipeSets = Field(
-        default=("nightly",), description="Sets it is built with: `doit ci`, `doit nightly`."
+        default=("nightly",), description="Sets that build the recipe: `doit ci`, `doit nightly`."
     )
 
     @model_validator(mode="after")
@@ -104,14 +105,14 @@ class TargetFile(Spec):
         if self.length == "padded" and self.gates is not None and self.gates.enforce:
             raise PydanticCustomError(
                 "padded_enforce",
-                "the gates of length: padded report and do not stop; enforce cannot be true",
+                "with length: padded, gates only report; enforce cannot be true",
                 {"path": ("gates", "enforce")},
             )
         return self
 
 
 def kind_of(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
-    """Which kind of recipe the keys belong to; a typo in one key leaves the others to tell."""
+    """The kind of recipe that the keys belong to, also if some of them have typos."""
     model = len(set(ModelFile.model_fields) & set(data))
     target = len(set(TargetFile.model_fields) & set(data))
     if "checkpoint" in data and "target" not in data:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from kokoro_tvm.recipe._spec import Spec
+from kokoro_tvm.spec import Spec
 
 __all__ = ["AudioGate", "CorpusGate", "Gates", "GatesOverride", "IntelligibilityGate", "SignalGate"]
 
@@ -16,6 +16,10 @@ _Correlation = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 _OFF = " null: not judged."
 _SNR = "Least signal-to-noise ratio against the reference, dB." + _OFF
+_FRAME_MEDIAN = "Least median of the frames' signal-to-noise ratios, dB." + _OFF
+_FRAME_P5 = "Least 5th percentile of the frames' signal-to-noise ratios, dB." + _OFF
+_LAST_FRAME = "Least signal-to-noise ratio of the last frame, dB." + _OFF
+_EXACT_MEDIAN = "The same median against the float64 run with exact phases." + _OFF
 _GAIN = "How many dB nearer to the float64 run of the stock model than PyTorch float32 is, at least." + _OFF
 _MEDIAN = "The same gain at the median of the utterances, at least." + _OFF
 _CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model." + _OFF
@@ -23,21 +27,24 @@ _INCREASE = "How much larger the word error rate may be than stock PyTorch's, at
 
 
 class SignalGate(Spec):
-    """For a component whose output feeds another."""
+    """For a component whose output feeds another; its frames are the tokens or frames of its axis."""
 
     min_snr_db: _Decibels | None = Field(description=_SNR)
+    min_frame_snr_median_db: _Decibels | None = Field(default=None, description=_FRAME_MEDIAN)
+    min_frame_snr_p5_db: _Decibels | None = Field(default=None, description=_FRAME_P5)
 
 
-class AudioGate(Spec):
-    """For what is heard."""
+class AudioGate(SignalGate):
+    """For what is heard; its frames are of 600 samples."""
 
-    min_snr_db: _Decibels | None = Field(description=_SNR)
+    min_last_frame_snr_db: _Decibels | None = Field(default=None, description=_LAST_FRAME)
+    min_exact_frame_snr_median_db: _Decibels | None = Field(default=None, description=_EXACT_MEDIAN)
     min_gain_db: _Decibels | None = Field(description=_GAIN)
     min_magnitude_correlation: _Correlation | None = Field(description=_CORRELATION)
 
 
 class IntelligibilityGate(Spec):
-    """For what a speech recogniser understands; without the extra `asr` it is not run."""
+    """For what a speech recogniser understands; needs the extra `asr`."""
 
     max_word_error_increase: _Share | None = Field(default=None, description=_INCREASE)
 
@@ -51,13 +58,27 @@ def _without_default(schema: dict[str, Any]) -> None:
     del schema["default"]
 
 
-class CorpusGate(Spec):
-    """For `kokoro-tvm validate e2e` on anything but the recipe's own utterances; no build asks for it."""
+class SignalGateOverride(Spec):
+    """Numbers that replace a component's."""
 
     min_snr_db: _Decibels | None = _not_given(_SNR)
+    min_frame_snr_median_db: _Decibels | None = _not_given(_FRAME_MEDIAN)
+    min_frame_snr_p5_db: _Decibels | None = _not_given(_FRAME_P5)
+
+
+class AudioGateOverride(SignalGateOverride):
+    """Numbers that replace those of the decoder or of speech."""
+
+    min_last_frame_snr_db: _Decibels | None = _not_given(_LAST_FRAME)
+    min_exact_frame_snr_median_db: _Decibels | None = _not_given(_EXACT_MEDIAN)
     min_gain_db: _Decibels | None = _not_given(_GAIN)
-    min_median_gain_db: _Decibels | None = _not_given(_MEDIAN)
     min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
+
+
+class CorpusGate(AudioGateOverride):
+    """For `kokoro-tvm validate e2e` on anything but the recipe's own utterances; no build asks for it."""
+
+    min_median_gain_db: _Decibels | None = _not_given(_MEDIAN)
 
 
 _Corpus = Annotated[CorpusGate, Field(default_factory=CorpusGate)]
@@ -81,20 +102,6 @@ class Gates(Spec):
     enforce: bool = Field(
         default=True, description="A missed gate fails the build; false with length: padded."
     )
-
-
-class SignalGateOverride(Spec):
-    """Numbers that replace a component's."""
-
-    min_snr_db: _Decibels | None = _not_given(_SNR)
-
-
-class AudioGateOverride(Spec):
-    """Numbers that replace those of the decoder or of speech."""
-
-    min_snr_db: _Decibels | None = _not_given(_SNR)
-    min_gain_db: _Decibels | None = _not_given(_GAIN)
-    min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
 
 
 class IntelligibilityGateOverride(Spec):

@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.recipe._problems import check, hint, place
-from kokoro_tvm.recipe._source import shorten
 from kokoro_tvm.recipe._yaml import Node, parse, read
 from kokoro_tvm.recipe.files import ModelFile, TargetFile, kind_of
 from kokoro_tvm.recipe.known import Known
+from kokoro_tvm.recipe.problems import check, place
 from kokoro_tvm.recipe.resolved import Recipe, resolve
 from kokoro_tvm.recipe.schedule import read_schedule, schedule_path
+from kokoro_tvm.words import hint, shorten
 
 __all__ = ["ROOT", "check_file", "find_recipe", "list_recipes", "load_recipe", "recipe_files"]
 

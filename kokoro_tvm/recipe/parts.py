@@ -1,27 +1,25 @@
-"""What a recipe is put together from: components, target, buckets, gates, utterances, pass context."""
+"""The parts of a recipe: components, target, buckets, utterances, pass context."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.recipe._source import nearest
-from kokoro_tvm.recipe._spec import CpuFeature, CpuName, Name, Spec, Triple, TvmPass, VoiceName
+from kokoro_tvm.constants import COMPONENT_AXES, Axis
+from kokoro_tvm.spec import Name, Spec, TargetSpec, TvmPass, VoiceName, distinct
+from kokoro_tvm.targets import kinds, target_kind
 
 __all__ = [
-    "COMPONENT_AXES",
     "MAX_FRAMES",
     "MAX_TOKENS",
-    "Axis",
     "Buckets",
     "Component",
     "Components",
     "Length",
-    "LlvmTarget",
     "PassContext",
     "PassContextOverride",
     "PassList",
@@ -32,36 +30,14 @@ __all__ = [
     "RecipeSets",
     "Target",
     "Utterance",
-    "distinct",
 ]
 
-Axis = Literal["tokens", "frames"]
 Length = Literal["exact", "masked", "padded"]
 Precision = Literal["float32", "bfloat16"]
 RecipeSet = Literal["ci", "nightly"]
 
 MAX_TOKENS = 512
 MAX_FRAMES = 5120
-
-# The five components in the order they are built and run, each with the axis its length is counted on.
-COMPONENT_AXES: dict[str, Axis] = {
-    "bert": "tokens",
-    "duration": "tokens",
-    "text_encoder": "tokens",
-    "f0n": "frames",
-    "decoder": "frames",
-}
-
-
-def distinct(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words as they are. Raises when one is listed twice."""
-    if len(set(words)) == len(words):
-        return words
-    for index, word in enumerate(words):
-        if word in words[:index]:
-            context = {"word": word, "index": index}
-            raise PydanticCustomError("listed_twice", "`{word}` is listed twice; name it once", context)
-    return words
 
 
 def _known(what: str, folder: str) -> Callable[[str, ValidationInfo], str]:
@@ -101,42 +77,30 @@ OptLevel = Annotated[int, Field(ge=0, le=4)]
 
 
 class Resources(Spec):
-    """What one compile takes of the machine that builds: side by side run those that together fit."""
+    """What one compile takes of the machine that builds."""
 
-    memory_gb: float = Field(default=1.5, gt=0, le=4096, description="Memory, GB.")
-    cpus: int = Field(default=1, ge=1, le=1024, description="Cores.")
-
-
-class LlvmTarget(Spec):
-    """A CPU, compiled for by TVM's LLVM and linked with the C++ compiler of the machine that builds."""
-
-    kind: Literal["llvm"] = Field(description="Told apart by this word.")
-    mcpu: CpuName = Field(description="CPU as LLVM names it, or native: that of the machine that builds.")
-    mtriple: Triple | None = Field(
+    memory_gb: float = Field(
+        default=1.5,
+        gt=0,
+        le=4096,
+        description="Memory that one compile takes, GB (the decoder of Kokoro-82M for a CPU takes 0.7, and "
+        "0.1 for each kernel it generates at a time). With `-n`, as many compiles run at the same time as "
+        "fit into the machine's memory.",
+    )
+    cpus: int | None = Field(
         default=None,
-        description="LLVM target triple, x86_64-linux-gnu; null: that of the machine that builds.",
-    )
-    mattr: Annotated[tuple[CpuFeature, ...], AfterValidator(distinct)] = Field(
-        default=(),
-        description="CPU features added (+name) or taken away (-name).",
+        ge=1,
+        le=1024,
+        description="Cores that one compile takes, and kernels it generates at a time. null: all cores.",
     )
 
-    @model_validator(mode="after")
-    def _native_is_here(self) -> LlvmTarget:
-        if self.mcpu != "native" and nearest(self.mcpu, ["native"]) and abs(len(self.mcpu) - 6) < 2:
-            context = {"what": "CPU", "word": self.mcpu, "valid": ["native"], "key": "mcpu"}
-            raise PydanticCustomError("unknown_word", "unknown CPU {word}", context)
-        if self.mcpu == "native" and self.mtriple is not None:
-            raise PydanticCustomError(
-                "native_triple",
-                "native is the machine that builds: name the CPU where a triple is given",
-                {"key": "mcpu"},
-            )
-        return self
 
-
-# The kinds there are. A second one makes this a union told apart by `kind`, as checkpoint.Source is.
-Target = LlvmTarget
+if TYPE_CHECKING:
+    Target = TargetSpec
+else:
+    _specs = tuple(target_kind(name).spec for name in kinds())
+    # A union discriminated by `kind`, as checkpoint.Source is; pydantic has none of one member.
+    Target = _specs[0] if len(_specs) == 1 else Annotated[Union[_specs], Field(discriminator="kind")]  # noqa: UP007
 
 
 class Buckets(Spec):
@@ -146,40 +110,45 @@ class Buckets(Spec):
         tuple[Annotated[int, Field(ge=1, le=MAX_TOKENS)], ...],
         Field(min_length=1),
         AfterValidator(_increasing),
-    ] = Field(description="Tokens (phonemes and the two that frame them), 1 to 512, growing.")
+    ] = Field(description="Largest lengths of the text side, in tokens: phonemes and one token at each end.")
     frames: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MAX_FRAMES)], ...],
         Field(min_length=1),
         AfterValidator(_increasing),
-    ] = Field(description="Frames of audio, 40 a second, 1 to 5120, growing.")
+    ] = Field(description="Largest lengths of the audio side, in frames, 40 a second.")
 
 
 class Component(Spec):
     """A part of the model compiled on its own."""
 
-    axis: Axis = Field(description="The axis its length is counted on.")
-    patches: PatchList = Field(default=(), description="Patches applied to it, in order.")
+    axis: Axis = Field(
+        description="The axis of the component's length: `frames` for `f0n` and `decoder`, `tokens` for "
+        "`bert`, `duration` and `text_encoder`."
+    )
+    patches: PatchList = Field(default=(), description="Patches of the component, in order.")
 
 
 class PassContext(Spec):
     """Options of TVM's PassContext around the passes."""
 
-    opt_level: OptLevel = Field(default=3, description="Optimisation level.")
+    opt_level: OptLevel = Field(default=3, description="TVM's optimisation level.")
     disabled_passes: TvmPasses = Field(default=(), description="TVM passes to leave out, by TVM's names.")
     config: TvmConfig = Field(
         default_factory=dict,
-        description="TVM's PassContext config: option: true, false, a number or text.",
+        description="Options of TVM's PassContext. Each is true, false, a number or text.",
     )
 
 
 class PassContextOverride(Spec):
     """PassContext options that replace the model's, each as a whole."""
 
-    opt_level: OptLevel | None = Field(default=None, description="Optimisation level.")
+    opt_level: OptLevel | None = Field(default=None, description="TVM's optimisation level.")
     disabled_passes: TvmPasses | None = Field(
-        default=None, description="TVM passes to leave out, by TVM's names."
+        default=None, description="TVM passes to leave out, by TVM's names, in place of the model's list."
     )
-    config: TvmConfig | None = Field(default=None, description="TVM's PassContext config.")
+    config: TvmConfig | None = Field(
+        default=None, description="Options of TVM's PassContext, in place of the model's mapping."
+    )
 
     def over(self, context: PassContext) -> PassContext:
         """`context` with these options in place of its own."""
@@ -187,15 +156,17 @@ class PassContextOverride(Spec):
 
 
 class Utterance(Spec):
-    """What an artifact says when it is compared with the reference."""
+    """An utterance that artifacts are compared with the reference on."""
 
-    name: Name = Field(description="Name in reports.")
+    name: Name = Field(description="Name in reports. Names must differ.")
     phonemes: str = Field(
-        min_length=1, max_length=MAX_TOKENS - 2, description="Phonemes as misaki writes them."
+        min_length=1, max_length=MAX_TOKENS - 2, description="The phonemes to speak, in misaki's alphabet."
     )
-    voice: VoiceName = Field(description="Voice.")
+    voice: VoiceName = Field(description="The voice.")
     speed: float = Field(default=1.0, gt=0.0, le=10.0, description="Speed; 2 is twice as fast.")
-    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of the noise given to both sides.")
+    seed: int = Field(
+        default=0, ge=0, le=2**32 - 1, description="Seed of the noise, the same for both sides."
+    )
 
 
 class Components(Spec):
@@ -205,7 +176,7 @@ class Components(Spec):
 
     bert: Component = Field(description="Text to context.")
     duration: Component = Field(description="Context and style to frames a token.")
-    text_encoder: Component = Field(description="Text to what the decoder says.")
+    text_encoder: Component = Field(description="Text to the decoder's features.")
     f0n: Component = Field(description="Pitch and energy.")
     decoder: Component = Field(description="Everything to audio.")
 
@@ -231,7 +202,9 @@ class PatchOverrides(Spec):
 
     key_word: ClassVar[str] = "component"
 
-    bert: PatchList | None = Field(default=None, description="Patches of bert.")
+    bert: PatchList | None = Field(
+        default=None, description="Patches of one component, in place of the model's list."
+    )
     duration: PatchList | None = Field(default=None, description="Patches of duration.")
     text_encoder: PatchList | None = Field(default=None, description="Patches of text_encoder.")
     f0n: PatchList | None = Field(default=None, description="Patches of f0n.")

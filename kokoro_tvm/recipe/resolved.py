@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from kokoro_tvm.recipe._spec import Name, Spec
+from kokoro_tvm.constants import COMPONENT_AXES, Axis
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.parts import (
-    COMPONENT_AXES,
-    Axis,
     Buckets,
     Component,
     Length,
@@ -22,6 +20,7 @@ from kokoro_tvm.recipe.parts import (
     Utterance,
 )
 from kokoro_tvm.recipe.schedule import LayerChoice, ScheduleFile
+from kokoro_tvm.spec import Name, Spec
 
 __all__ = ["ArtifactSpec", "Recipe", "resolve"]
 

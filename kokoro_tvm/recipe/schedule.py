@@ -6,17 +6,16 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from kokoro_tvm.recipe._problems import check
-from kokoro_tvm.recipe._spec import CpuFeature, CpuName, Spec, Triple
+from kokoro_tvm.constants import ComponentName
 from kokoro_tvm.recipe._yaml import parse, read
+from kokoro_tvm.recipe.problems import check
+from kokoro_tvm.spec import CpuFeature, CpuName, Name, Spec, Triple
 
 __all__ = ["LayerChoice", "ScheduleFile", "Tuned", "read_schedule", "schedule_path", "write_schedule"]
-
-ComponentName = Literal["bert", "duration", "text_encoder", "f0n", "decoder"]
 
 
 class LayerChoice(Spec):
@@ -30,9 +29,10 @@ class LayerChoice(Spec):
 class Tuned(Spec):
     """The machine it was measured on; nothing is decided by it."""
 
+    kind: Name
     mtriple: Triple
     mcpu: CpuName
-    mattr: tuple[CpuFeature, ...]
+    mattr: Annotated[tuple[CpuFeature, ...], Field(strict=False)]
 
 
 class ScheduleFile(Spec):
@@ -61,11 +61,11 @@ def write_schedule(path: Path, target: Tuned, components: Mapping[str, Mapping[s
     if not kept:
         path.unlink(missing_ok=True)
         return
-    told = ScheduleFile.model_validate({"target": target, "components": kept}).model_dump(mode="json")
+    data = ScheduleFile.model_validate({"target": target, "components": kept}).model_dump(mode="json")
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
         try:
-            file.write(json.dumps(told, indent=1) + "\n")
+            file.write(json.dumps(data, indent=1) + "\n")
             file.close()
             Path(file.name).chmod(0o644)
             Path(file.name).replace(path)

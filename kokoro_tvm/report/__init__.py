@@ -3,7 +3,7 @@ built. The page is a single file that reads nothing else."""
 
 from __future__ import annotations
 
-from kokoro_tvm.report.facts import BuiltStage, Facts, Said
+from kokoro_tvm.report.facts import BuiltStage, Facts, SpokenUtterance
 from kokoro_tvm.report.page import write_page
 
-__all__ = ["BuiltStage", "Facts", "Said", "write_page"]
+__all__ = ["BuiltStage", "Facts", "SpokenUtterance", "write_page"]

@@ -1,4 +1,4 @@
-"""What a page tells, gathered: validation reports, what was said, how it was built (numpy only)."""
+"""What a page shows: validation reports, utterances, how the bundle was built (numpy only)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.validate.reference import Reference
+from kokoro_tvm.truth.reference import Reference
 
-__all__ = ["BuiltStage", "Cell", "Facts", "Said", "worst"]
+__all__ = ["BuiltStage", "Cell", "Facts", "SpokenUtterance", "worst"]
 
 Array = NDArray[Any]
 
@@ -28,7 +28,7 @@ class BuiltStage:
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class SpokenUtterance:
     """One utterance by the stock model and by the bundle, and what was measured of the latter."""
 
     reference: Reference
@@ -54,12 +54,12 @@ class Cell:
 @dataclass(frozen=True, eq=False)
 class Facts:
     """manifest: bundle.json; reports: the content of every validation.json; speech: that of speech.json;
-    said: the utterances that fit the bundle; longer: names of those that do not."""
+    utterances: those that fit the bundle; longer: names of those that do not."""
 
     manifest: Mapping[str, Any]
     reports: Sequence[Mapping[str, Any]]
     speech: Mapping[str, Any]
-    said: Sequence[Said]
+    utterances: Sequence[SpokenUtterance]
     longer: Sequence[str]
     stages: Sequence[BuiltStage]
     machine: Mapping[str, Any]

@@ -13,16 +13,15 @@ import soundfile
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 
-from kokoro_tvm.recipe.parts import COMPONENT_AXES
-from kokoro_tvm.report.facts import Cell, Facts, Said, worst
+from kokoro_tvm.constants import COMPONENT_AXES, FRAMES_PER_SECOND, SAMPLE_RATE
+from kokoro_tvm.measure.metrics import magnitude_spectrum
+from kokoro_tvm.report.facts import Cell, Facts, SpokenUtterance, worst
 from kokoro_tvm.report.pictures import FLOOR_DB, curve, data_uri, envelope, spectrogram
-from kokoro_tvm.validate.metrics import magnitude_spectrum
 
 __all__ = ["write_page"]
 
 Array = NDArray[Any]
 
-_RATE = 24000
 _VOICED_HZ = 10.0  # the source takes what is below for unvoiced
 _COLUMNS, _WAVE, _PITCH = 600, 120, 140  # of the drawings, in their own units
 
@@ -45,7 +44,7 @@ class _Utterance:
     """One utterance, ready to be shown."""
 
     name: str
-    told: Mapping[str, str]
+    facts: Mapping[str, str]
     status: str
     metrics: Mapping[str, str]
     players: Sequence[_Player]
@@ -66,14 +65,14 @@ def write_page(facts: Facts, path: Path) -> Path:
     )
     environment.filters |= {"number": _number, "size": _size, "gate": _gate}
     buckets = {axis: _buckets(facts, axis) for axis in ("tokens", "frames")}
-    told = {
+    data = {
         "manifest": facts.manifest,
         "verdict": _verdict(facts),
         "matrix": _matrix(facts),
         "buckets": buckets,
         "reports": [*facts.reports, facts.speech],
         "speech": worst(facts.speech),
-        "utterances": [_utterance(said, facts.speech) for said in facts.said],
+        "utterances": [_utterance(spoken, facts.speech) for spoken in facts.utterances],
         "longer": facts.longer,
         "stages": facts.stages,
         "files": _files(facts),
@@ -81,7 +80,7 @@ def write_page(facts: Facts, path: Path) -> Path:
         "drawing": {"columns": _COLUMNS, "wave": _WAVE, "pitch": _PITCH},
         "floor": f"{-FLOOR_DB:.0f}",
     }
-    text = environment.get_template("report.html.jinja").render(told)
+    text = environment.get_template("report.html.jinja").render(data)
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)
@@ -143,30 +142,30 @@ def _files(facts: Facts) -> list[tuple[str, int, str]]:
     return [(e["file"], e["size"], e["sha256"]) for e in entries]
 
 
-def _utterance(said: Said, speech: Mapping[str, Any]) -> _Utterance:
-    reference = said.reference
+def _utterance(spoken: SpokenUtterance, speech: Mapping[str, Any]) -> _Utterance:
+    reference = spoken.reference
     truth = np.ravel(reference.truth.audio)
     ours = np.zeros_like(truth)  # of another length it is shown as far as both go
-    ours[: said.audio.size] = said.audio[: truth.size]
+    ours[: spoken.audio.size] = spoken.audio[: truth.size]
     report = next(u for u in speech["utterances"] if u["name"] == reference.name)
     frames = int(reference.truth.durations.sum())
-    off = int(np.count_nonzero(said.durations != reference.truth.durations))
+    off = int(np.count_nonzero(spoken.durations != reference.truth.durations))
     return _Utterance(
         name=reference.name,
-        told={
+        facts={
             "phonemes": reference.phonemes,
             "voice": reference.voice,
             "speed": f"{reference.speed:g}",
             "seed": str(reference.seed),
-            "length": f"{frames} frames, {frames / 40:.2f} s",
+            "length": f"{frames} frames, {frames / FRAMES_PER_SECOND:.2f} s",
             "durations": "all equal" if off == 0 else f"{off} tokens differ",
         },
         status=report["status"],
         metrics={k: _number(v) for k, v in report["outputs"].get("audio", {}).items()},
-        players=[_Player("Stock model, float64", _flac(truth)), _Player("This bundle", _flac(said.audio))],
+        players=[_Player("Stock model, float64", _flac(truth)), _Player("This bundle", _flac(spoken.audio))],
         spectrograms=_spectrograms(truth, ours),
         waves=_waves(truth, ours),
-        pitch={"reference": _pitch(reference.truth.f0), "ours": _pitch(said.f0)},
+        pitch={"reference": _pitch(reference.truth.f0), "ours": _pitch(spoken.f0)},
         top_hz=_TOP_HZ,
     )
 
@@ -197,7 +196,7 @@ def _waves(truth: Array, ours: Array) -> dict[str, str]:
 
 def _spectrograms(truth: Array, ours: Array) -> list[_Picture]:
     loudest = float(magnitude_spectrum(truth).max())
-    seconds = truth.size / _RATE
+    seconds = truth.size / SAMPLE_RATE
     axes = f"{seconds:.1f} seconds to the right, 0 to 12 kHz upwards, brightness down to -{-FLOOR_DB:.0f} dB"
     signals = {
         "Stock model, float64": truth,
@@ -214,19 +213,21 @@ def _flac(audio: Array) -> str:
     """The audio as a FLAC of 16 bits; louder than full scale it is made quieter, for nothing may clip."""
     peak = max(1.0, float(np.abs(audio).max(initial=0.0)))
     stream = io.BytesIO()
-    soundfile.write(stream, np.asarray(audio, np.float64) / peak, _RATE, format="FLAC", subtype="PCM_16")
+    soundfile.write(
+        stream, np.asarray(audio, np.float64) / peak, SAMPLE_RATE, format="FLAC", subtype="PCM_16"
+    )
     return data_uri("audio/flac", stream.getvalue())
 
 
 def _gate(cell: Cell | Mapping[str, Any]) -> str:
     """`snr_db 72.1, at least 30`."""
-    told = cell if isinstance(cell, Mapping) else cell.__dict__
-    bound, _, metric = told["gate"].partition("_")
-    where = f"{told['output']}: " if told["output"] else ""
-    if told["limit"] is None:
-        return f"{where}{metric} {_number(told['value'])}, no limit"
+    data = cell if isinstance(cell, Mapping) else cell.__dict__
+    bound, _, metric = data["gate"].partition("_")
+    where = f"{data['output']}: " if data["output"] else ""
+    if data["limit"] is None:
+        return f"{where}{metric} {_number(data['value'])}, no limit"
     word = {"min": "at least", "max": "at most"}[bound]
-    return f"{where}{metric} {_number(told['value'])}, {word} {_number(told['limit'])}"
+    return f"{where}{metric} {_number(data['value'])}, {word} {_number(data['limit'])}"
 
 
 def _number(value: float | str | None) -> str:

@@ -1,4 +1,4 @@
-"""Speaks with a bundle: numpy, `tvm_ffi` and `libtvm_runtime` alone; no torch, no doit, no compiler.
+"""Synthesizes speech with a bundle; needs numpy, `tvm_ffi` and `libtvm_runtime`, no torch and no compiler.
 
 from kokoro_tvm.runtime import Synthesizer
 speech = Synthesizer("artifacts/cpu")("Hello world.")

@@ -1,21 +1,29 @@
-"""What a bundle holds, read from its `bundle.json`, and all that makes one refused before it speaks."""
+"""What a bundle holds, read from its `bundle.json`, and what makes one refused before it speaks."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime._node import Node
+from kokoro_tvm.constants import COMPONENTS
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.runtime.node import Node
 
 __all__ = ["SCHEMA", "Bundle", "Component", "FileRef", "Library", "Port", "read_bundle"]
 
 SCHEMA = 1
-COMPONENTS = ("bert", "duration", "text_encoder", "f0n", "decoder")
+"""The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it."""
+
+# Schema -> what it added. Only a change of the layout that an older runtime cannot read adds a row.
+ADDED: Mapping[int, str] = {
+    1: "components with signatures, vocabulary, voices, and every file with size and sha256",
+}
 LENGTHS = ("exact", "masked", "padded")
 
 
@@ -66,7 +74,11 @@ class Component:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`."""
+    """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
+
+    `sha256` is that of bundle.json, which has the digests of all other files. `version` is that of the
+    kokoro-tvm that wrote it, for information. Both are empty for a bundle that was not read from a file.
+    """
 
     root: Path
     recipe: str
@@ -84,24 +96,38 @@ class Bundle:
     components: dict[str, Component]
     cpu_features: tuple[str, ...]
     toolchain: dict[str, str]
+    schema: int = SCHEMA
+    version: str = ""
+    sha256: str = ""
 
     def largest(self, axis: str) -> int:
         """Longest utterance on `axis` ("tokens" or "frames") that every component on it takes."""
         return min(c.buckets[-1] for c in self.components.values() if c.axis == axis)
 
     def files(self) -> tuple[FileRef, ...]:
-        """Every file the manifest vouches for."""
-        owned = [f for c in self.components.values() for f in (c.weights, *(lib.file for lib in c.libraries))]
-        return (self.voices, *owned)
+        """Every file whose digest the manifest has."""
+        return (self.voices, *self.component_files())
+
+    def component_files(self) -> tuple[FileRef, ...]:
+        """Weights and libraries."""
+        return (*(c.weights for c in self.components.values()), *self.library_files())
+
+    def library_files(self) -> tuple[FileRef, ...]:
+        """Files with code."""
+        return tuple(library.file for c in self.components.values() for library in c.libraries)
 
 
-def read_bundle(path: str | Path) -> Bundle:
-    """Read and check `PATH/bundle.json` alone (no other file is opened).
+def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
+    """Read and check `PATH/bundle.json` alone (no other file is opened, and this one once).
+
+    `sha256` is the digest that bundle.json must have, from somewhere else than the bundle: it pins all files.
 
     Raises:
-        BundleError: no such folder or manifest, not JSON, another schema or version, or an entry that makes
-            no sense; the message names what was found and what was expected.
+        BundleError: no such folder or manifest, another digest than `sha256`, not JSON, another schema, or an
+            entry that makes no sense; the message names what was found and what was expected.
+        InputError: `sha256` is not 64 hexadecimal digits.
     """
+    pin = None if sha256 is None else _checked_pin(sha256)
     root = Path(path)
     manifest = root / "bundle.json"
     if root.is_file():
@@ -111,22 +137,58 @@ def read_bundle(path: str | Path) -> Bundle:
             f"There is no bundle at {root}: the folder does not exist. "
             "Run `doit` in the repository to build one, or name another with --bundle."
         )
-    if not manifest.is_file():
+    try:
+        content = manifest.read_bytes()
+    except FileNotFoundError as error:
         raise BundleError(
             f"{root} is not a complete bundle: bundle.json, which a build writes last, is missing. "
             "Build or copy the bundle again."
+        ) from error
+    except OSError as error:
+        raise BundleError(
+            f"{manifest} cannot be read ({error.strerror}). Make it readable, or copy the bundle again."
+        ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if pin not in (None, digest):
+        raise BundleError(
+            f"{manifest} has sha256 {digest}, but {pin} was given: this is another bundle, or it was "
+            "changed. Do not load it; get the bundle again from where the digest comes from."
         )
     try:
-        raw: Any = json.loads(manifest.read_bytes())
-    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError both
+        raw: Any = json.loads(content)
+    except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
         raise BundleError(f"{manifest} is no readable JSON ({error}). Build or copy it again.") from error
     node = Node(raw, str(manifest))
-    _require(node, "schema", node.get("schema", int), SCHEMA)
-    _require(node, "version", node.get("version", str), __version__)
-    return _bundle(root, node)
+    _check_schema(node)
+    return _bundle(root, node, digest)
 
 
-def _bundle(root: Path, node: Node) -> Bundle:
+def _checked_pin(sha256: str) -> str:
+    if not isinstance(sha256, str) or not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
+        raise InputError(
+            f"The sha256 of a bundle should be 64 hexadecimal digits, but is {sha256!r}. "
+            "`kokoro-tvm inspect BUNDLE` prints it."
+        )
+    return sha256.lower()
+
+
+def _check_schema(node: Node) -> None:
+    """Refuse a layout this version does not read; says what an older one lacks."""
+    found = node.get("schema", int)
+    if found > SCHEMA:
+        raise BundleError(
+            f"{node.place} has schema {found}; kokoro-tvm {__version__} reads schema {SCHEMA}. "
+            "Update kokoro-tvm, or build the bundle with this version."
+        )
+    if found < SCHEMA:
+        lacks = "; ".join(added for schema, added in sorted(ADDED.items()) if schema > found)
+        raise BundleError(
+            f"{node.place} has schema {found}; kokoro-tvm {__version__} reads schema {SCHEMA}. "
+            f"It lacks {lacks}. Build the bundle again."
+        )
+
+
+def _bundle(root: Path, node: Node, digest: str) -> Bundle:
     components = node.child("components")
     missing = [name for name in COMPONENTS if name not in components.names()]
     if missing:
@@ -150,6 +212,9 @@ def _bundle(root: Path, node: Node) -> Bundle:
         components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
         cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
         toolchain={name: toolchain.get(name, str) for name in toolchain.names()},
+        schema=node.get("schema", int),
+        version=node.get("version", str),
+        sha256=digest,
     )
 
 
@@ -196,11 +261,3 @@ def _one_of(node: Node, key: str, allowed: Iterable[str]) -> str:
     if value not in tuple(allowed):
         raise BundleError(f"{node.place}: '{key}' is {value!r}, not {' or '.join(allowed)}. Build it again.")
     return value
-
-
-def _require(node: Node, key: str, found: object, wanted: object) -> None:
-    if found != wanted:
-        raise BundleError(
-            f"{node.place} has {key} {found!r}, but this kokoro-tvm reads {key} {wanted!r}. "
-            "Build the bundle again with this version, or use the version that built it."
-        )

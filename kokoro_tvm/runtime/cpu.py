@@ -7,6 +7,7 @@ from pathlib import Path
 from kokoro_tvm.cpu_features import CPUINFO, PORTABLE, features_of_cpu
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.notices import warn
 
 __all__ = ["check_cpu"]
 
@@ -14,13 +15,19 @@ __all__ = ["check_cpu"]
 def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
     """Refuse a bundle whose code this processor cannot run, instead of dying of an illegal instruction.
 
-    Where the operating system does not list the processor's features there is nothing to compare.
+    Where the operating system does not list the processor's features, a warning says that nothing was
+    compared.
 
     Raises:
         BundleError: names the features that are missing, and the recipes whose bundles run here.
     """
     had = features_of_cpu(cpuinfo)
     if had is None:
+        if bundle.cpu_features:
+            warn(
+                f"This system does not list its CPU's features, so it was not checked whether {bundle.root} "
+                f"(recipe {bundle.recipe}) runs here: it needs {', '.join(bundle.cpu_features)}."
+            )
         return
     missing = sorted(set(bundle.cpu_features) - had)
     if missing:

@@ -1,4 +1,4 @@
-"""Checks of what a caller asks for, before anything is computed; each refusal says what was expected."""
+"""Checks of arguments before anything is computed; each error says what was expected."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What a library says of its kernels, for whoever measures them."""
+"""Operation and arithmetic of a library's kernels, for measurements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime._node import Node
+from kokoro_tvm.runtime.node import Node
 
 __all__ = ["Kernel", "read_kernels"]
 
@@ -14,8 +14,8 @@ class Kernel:
     """The operation a kernel computes, and its arithmetic.
 
     `flops_per_step` counts multiplications and additions for each position on the time axis of the result
-    (axis 1 of (1, T, C)); it is None where nobody counted. The last `results` tensors a kernel is called with
-    are what it writes, the first of them with that axis.
+    (axis 1 of (1, T, C)); it is None where they were not counted. The last `results` tensors a kernel is
+    called with are what it writes, the first of them with that axis.
     """
 
     operation: str
@@ -26,7 +26,7 @@ class Kernel:
 def read_kernels(table: Node) -> dict[str, Kernel]:
     """Kernels by name from a library's table, `{NAME: {"operation": "conv1d", "flops_per_step": 512}}`.
 
-    Raises BundleError where what is there makes no sense.
+    Raises BundleError where an entry has another type.
     """
     return {name: _kernel(table.child(name)) for name in table.names()}
 

@@ -1,4 +1,4 @@
-"""The excitation noise of an utterance: given by the caller, or drawn from a seed, always alike."""
+"""The excitation noise of an utterance: given by the caller, or drawn from a seed, the same every time."""
 
 from __future__ import annotations
 

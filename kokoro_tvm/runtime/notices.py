@@ -1,10 +1,13 @@
-"""What a listener should know though nothing failed: another G2P, symbols left out, synthetic weights."""
+"""What a caller should know though nothing failed: another G2P, symbols left out, synthetic weights."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 
-__all__ = ["SpeechWarning"]
+__all__ = ["SpeechWarning", "warn"]
+
+_ROOM = __name__.rpartition(".")[0]
 
 
 class SpeechWarning(UserWarning):
@@ -14,3 +17,15 @@ class SpeechWarning(UserWarning):
 # Python shows a warning once for each place; a bundle of synthetic weights has to say so every time.
 # Appended: a filter of the application's comes first.
 warnings.filterwarnings("always", category=SpeechWarning, append=True)
+
+
+def warn(message: str) -> None:
+    """Issue a SpeechWarning that names the line outside the runtime from which the runtime was called.
+
+    The number of frames in between differs: `Synthesizer.phonemize` may be called from outside or from
+    `Synthesizer.__call__`.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_ROOM):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, SpeechWarning, stacklevel=level)

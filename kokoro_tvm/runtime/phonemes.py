@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.runtime.notices import warn
 
 __all__ = ["bisect", "clean", "encode", "has_sound", "split_to_fit", "warn_of_unknown"]
 
@@ -49,8 +48,7 @@ def warn_of_unknown(phonemes: str, vocabulary: Mapping[str, int]) -> None:
     if not has_sound(phonemes, vocabulary):
         raise InputError(f"There is nothing to speak: the model knows none of the phonemes ({listed}).")
     if unknown:
-        message = f"Left out, because the model does not know them: {listed}."
-        warnings.warn(message, SpeechWarning, stacklevel=4)
+        warn(f"Left out, because the model does not know them: {listed}.")
 
 
 def encode(phonemes: str, vocabulary: Mapping[str, int]) -> list[int]:

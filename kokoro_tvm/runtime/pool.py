@@ -1,7 +1,7 @@
 """The one thread that calls compiled code, and with it the one pool of TVM threads in this process.
 
 TVM keeps a pool for every thread that calls it: a server that speaks from ten threads would hold ten pools.
-So calls are handed to one thread, where they queue up; the thread that asked waits for the answer.
+So calls are handed to one thread, where they queue up; the calling thread waits for its result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class _Pool:
-    """The computing thread, made when it is first needed and made anew when the pool has to be larger."""
+    """The computing thread; created when it is first needed, and again when the pool has to be larger."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class _Pool:
         return future.result()
 
     def _thread_for(self, threads: int) -> ThreadPoolExecutor:
-        """A pool never grows: where more threads are asked for than it has, it goes with its thread."""
+        """The computing thread. A pool cannot grow: for more threads than it has, both are replaced."""
         if self._thread is None or threads > self._size:
             if self._thread is not None:
                 self._thread.shutdown()

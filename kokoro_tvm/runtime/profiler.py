@@ -1,4 +1,4 @@
-"""What every kernel of an utterance takes: recorded call by call where the virtual machine makes the call."""
+"""Time, bytes and arithmetic of every kernel of an utterance, recorded in the virtual machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kokoro_tvm.runtime.session import Session
 
 __all__ = ["OVERHEAD", "Call", "Usage", "recorded", "summarize", "trace_events"]
 
-OVERHEAD = "vm"  # the operation of what the virtual machine does itself: shapes, allocation, tuples
+OVERHEAD = "vm"  # the operation of the virtual machine's own work: shapes, allocation, tuples
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Usage:
-    """What calls of one kernel (or of one operation, or of one component) took together.
+    """Sum over the calls of one kernel, one operation or one component.
 
-    `flops` is None where nothing is known of their arithmetic. `share` is relative to all recorded calls.
+    `flops` is None where their arithmetic is not known. `share` is relative to all recorded calls.
     """
 
     component: str
@@ -60,9 +60,9 @@ class Usage:
 
 @contextmanager
 def recorded(session: Session) -> Iterator[list[Call]]:
-    """Every call that compiled code of `session` makes within the block, in order; filled as they are made.
+    """Records every call that compiled code of `session` makes within the block, in order.
 
-    Slows down what it records; what an utterance takes without it has to be measured without it.
+    Recording takes time itself; measure the time of an utterance without it.
     """
     calls: list[Call] = []
     kernels = session.kernels
@@ -100,8 +100,8 @@ def summarize(
 ) -> list[Usage]:
     """`calls` of `runs` equal utterances by kernel, operation or component, for one of them, longest first.
 
-    `kernels` is what the libraries say of their kernels, by component and name. What the virtual machine does
-    itself counts as one kernel of each component. By operation, the component of a Usage is "".
+    `kernels` has operation and arithmetic by component and name. The virtual machine's own work counts as one
+    kernel of each component. By operation, the component of a Usage is "".
     """
     groups: dict[tuple[str, str, str], list[Call]] = {}
     total = 0.0
@@ -121,7 +121,7 @@ def summarize(
 
 
 def _operation(call: Call) -> str:
-    """Of a kernel its library says nothing of: its name without component and number."""
+    """Operation of a kernel that its library does not list: its name without component and number."""
     if _is_overhead(call.name):
         return OVERHEAD
     return re.sub(r"_?\d+$", "", call.name.removeprefix(f"{call.component}_"))

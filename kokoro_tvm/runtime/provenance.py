@@ -1,8 +1,7 @@
-"""Where a bundle comes from, as its provenance.json tells, and whether that is about the files it has."""
+"""Where a bundle comes from, according to its provenance.json, and whether that is about its files."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime._node import Node
 from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.node import Node
 
 __all__ = [
     "BUILDER",
@@ -48,14 +47,14 @@ class Provenance:
 def read_provenance(path: Path) -> Provenance:
     """The statement in a file. Raises BundleError: no file, no JSON, another type, or a part is missing."""
     try:
-        told: Any = json.loads(path.read_bytes())
+        content: Any = json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise BundleError(
-            f"{path} is missing, so nobody can tell where the bundle comes from. Build it again."
+            f"{path} is missing, so it is not known where the bundle comes from. Build it again."
         ) from error
     except (OSError, ValueError) as error:
         raise BundleError(f"{path} is no readable JSON ({error}). Build or copy the bundle again.") from error
-    node = Node(told, str(path))
+    node = Node(content, str(path))
     _require(node, "_type", STATEMENT_TYPE)
     _require(node, "predicateType", PREDICATE_TYPE)
     predicate = node.child("predicate")
@@ -77,12 +76,11 @@ def read_provenance(path: Path) -> Provenance:
 def verify_provenance(bundle: Bundle) -> Provenance:
     """The provenance of a bundle, once it is found to be about exactly the files of its manifest.
 
-    Those files are not read (verify_bundle does that), only bundle.json. Raises BundleError.
+    Those files are not read (verify_bundle does that). Raises BundleError.
     """
     path = bundle.root / FILE
     found = read_provenance(path)
-    manifest = hashlib.sha256((bundle.root / "bundle.json").read_bytes()).hexdigest()
-    wanted = {"bundle.json": manifest} | {
+    wanted = {"bundle.json": bundle.sha256} | {
         f.path.relative_to(bundle.root).as_posix(): f.sha256 for f in bundle.files()
     }
     other = sorted(n for n in found.subjects.keys() | wanted if found.subjects.get(n) != wanted.get(n))

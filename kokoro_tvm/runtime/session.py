@@ -1,9 +1,10 @@
-"""A bundle's compiled code, loaded and ready to be called component by component."""
+"""A bundle's compiled code: loads it and calls it component by component."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime._node import Node
 from kokoro_tvm.runtime.bundle import Bundle, Component, Library, Port
 from kokoro_tvm.runtime.cpu import check_cpu
+from kokoro_tvm.runtime.files import OpenFile, OpenFiles
+from kokoro_tvm.runtime.inspection import check_library
 from kokoro_tvm.runtime.kernels import Kernel, read_kernels
+from kokoro_tvm.runtime.loader import load_library
+from kokoro_tvm.runtime.node import Node
 from kokoro_tvm.runtime.pool import compute
 from kokoro_tvm.runtime.routing import fit, length_axis, smallest_bucket, valid_part
 from kokoro_tvm.runtime.tensors import aligned, map_safetensors
@@ -28,7 +32,7 @@ _LENGTH_INPUT = "length"
 
 
 class Runner(Protocol):
-    """Whatever runs the five components: a Session, or a stand-in where there is no compiled code."""
+    """Runs the five components: a Session, or a stand-in where there is no compiled code."""
 
     def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
         """Outputs of `component` for inputs of `length` tokens or frames, both without padding."""
@@ -45,25 +49,32 @@ class _Loaded:
 class Session:
     """Every library of a bundle with its weights mapped. Threads may share it; runs queue up."""
 
-    def __init__(self, bundle: Bundle, threads: int) -> None:
+    def __init__(self, bundle: Bundle, threads: int, files: OpenFiles | None = None) -> None:
         """Load all libraries; `threads` compute together.
 
+        A library is loaded only if its bytes are those the manifest names. Weights are mapped from `files`,
+        whose digests the caller has compared; without them they are opened here and only their size is
+        compared, which is meant for bundles that this process has built.
+
         Raises:
-            BundleError: a library cannot be loaded, was compiled for another component, bucket or length
-                policy than the manifest says, or weights do not fit the signature.
+            BundleError: a library cannot be loaded, is not the one the manifest names, was compiled for
+                another component, bucket or length policy, or weights do not fit the signature.
         """
         self.bundle = bundle
         self.threads = threads
         self._last_length: dict[str, int] = {}
         check_cpu(bundle)
         self._ffi = load_tvm_ffi()
-        self._loaded = {component.name: self._load(component) for component in bundle.components.values()}
+        with ExitStack() as stack:
+            if files is None:
+                files = stack.enter_context(OpenFiles(bundle.component_files()))
+            self._loaded = {c.name: self._load(c, files) for c in bundle.components.values()}
 
     def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
         """Outputs of `component` for `length` tokens or frames, from the smallest bucket that takes them.
 
-        `inputs` are the signature's without `length`, for exactly `length`; they are padded as the length
-        policy asks. The outputs may lie in the runtime's memory and are valid as long as they are held.
+        `inputs` are the signature's without `length`, for exactly `length`; they are padded where the length
+        policy needs it. The outputs may lie in the runtime's memory and are valid as long as they are held.
 
         Raises:
             TooLongError: `length` is above the largest bucket.
@@ -111,7 +122,7 @@ class Session:
 
     @property
     def kernels(self) -> dict[tuple[str, str], Kernel]:
-        """What the libraries say of their kernels, by component and name; a library need not say anything."""
+        """Operation and arithmetic of the kernels, by component and name, for libraries that list them."""
         found: dict[tuple[str, str], Kernel] = {}
         for component, loaded in self._loaded.items():
             function = f"{component}_kernels"
@@ -122,10 +133,10 @@ class Session:
         return found
 
     def instrument(self, observer: Callable[[str], Callable[..., None]] | None) -> None:
-        """Have compiled code tell of every call it makes, or (None) of none any more.
+        """Observe every call that compiled code makes; None ends it.
 
-        `observer(component)` gives what is called before and after each with (function, name, before, result,
-        *arguments), where `before` tells which it is.
+        `observer(component)` returns a function that is called before and after each call with (function,
+        name, before, result, *arguments); `before` is true before the call.
         """
         for name, loaded in self._loaded.items():
             for machine in loaded.machines.values():
@@ -167,34 +178,26 @@ class Session:
             self._ffi.get_global_func("vm.builtin.memory_manager.clear")()
         self._last_length[component] = size
 
-    def _load(self, component: Component) -> _Loaded:
-        tensors = map_safetensors(component.weights.path)
+    def _load(self, component: Component, files: OpenFiles) -> _Loaded:
+        tensors = map_safetensors(component.weights.path, files[component.weights])
         parameters = tuple(
             self._tensor(_parameter(component, port, tensors)) for port in component.parameters
         )
-        machines = {library.bucket: self._machine(component, library) for library in component.libraries}
+        machines = {lib.bucket: self._machine(component, lib, files[lib.file]) for lib in component.libraries}
         return _Loaded(component, machines, parameters)
 
-    def _machine(self, component: Component, library: Library) -> Any:
-        path = library.file.path
+    def _machine(self, component: Component, library: Library, file: OpenFile) -> Any:
+        """A virtual machine of a library, whose manifest is compared before any of its code runs."""
+        check_library(self.bundle, component, library, file)
         try:
-            machine = self._ffi.load_module(str(path.resolve()))["vm_load_executable"]()
+            machine = load_library(file)["vm_load_executable"]()
             machine["vm_initialization"](_CPU, _DEVICE_0, _POOLED)
-            manifest = json.loads(str(machine[f"{component.name}_manifest"]()))
             machine[component.function]
         except (RuntimeError, AttributeError, ValueError, OSError) as error:
             raise BundleError(
-                f"{path} cannot be loaded as a compiled {component.name} ({_first_line(error)}). "
-                "Build the bundle again on this kind of machine."
+                f"{library.file.path} cannot be loaded as a compiled {component.name} "
+                f"({_first_line(error)}). Build the bundle again on this kind of machine."
             ) from error
-        wanted = {"component": component.name, "bucket": library.bucket, "length": self.bundle.length}
-        wanted["precision"] = self.bundle.precision
-        for key, value in wanted.items():
-            if manifest.get(key) != value:
-                raise BundleError(
-                    f"{path} was compiled with {key} {manifest.get(key)!r}, but bundle.json says {value!r}. "
-                    "Build the bundle again."
-                )
         return machine
 
 

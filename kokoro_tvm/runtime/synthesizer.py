@@ -1,9 +1,8 @@
-"""Speaks: text or phonemes through the five components to audio."""
+"""Synthesis: text or phonemes through the five components to audio."""
 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +11,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import phonemes as symbols
 from kokoro_tvm.runtime.alignment import frame_durations, repeat_tokens, token_of_frame
 from kokoro_tvm.runtime.audio import join
-from kokoro_tvm.runtime.bundle import COMPONENTS, Bundle, read_bundle
+from kokoro_tvm.runtime.bundle import Bundle, read_bundle
+from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.inputs import check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.noise import Noise, check_seed, draw_noise, given_noise
-from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.routing import TooLongError
 from kokoro_tvm.runtime.session import Runner, Session
 from kokoro_tvm.runtime.text import phonemize
@@ -35,7 +36,7 @@ Outputs: TypeAlias = tuple[NDArray[Any], ...]
 
 @dataclass(frozen=True)
 class Speech:
-    """Spoken text.
+    """The result of a synthesis.
 
     `audio` is float32 (samples,) at `sample_rate` Hz and may exceed 1 in magnitude; `durations` is int64
     (tokens,) in frames of 600 samples, for every token including the marks at both ends (of a text in several
@@ -73,26 +74,36 @@ class _Clock:
 
 
 class Synthesizer:
-    """A bundle that speaks.
+    """Synthesizes speech with a bundle.
 
-    It computes with as many threads as the argument says, else TVM_NUM_THREADS, else as there are usable
-    cores (CPU affinity and control group). May be shared between Python threads.
+    The number of threads is the argument's, else that of TVM_NUM_THREADS, else that of the usable cores (CPU
+    affinity and control group). Python threads may share a synthesizer.
     """
 
-    def __init__(self, path: str | Path, threads: int | None = None, verify: bool = False) -> None:
-        """Open the bundle at `path`, checking every file of it.
+    def __init__(
+        self,
+        path: str | Path,
+        threads: int | None = None,
+        verify: bool = False,
+        sha256: str | None = None,
+    ) -> None:
+        """Open the bundle at `path` and compare its files with its manifest.
 
-        Large files that this user opened before and that have not changed since are taken as good;
-        `verify` reads them all the same.
+        A bundle is code: opening it executes its libraries. `sha256` is the digest that its bundle.json must
+        have (`kokoro-tvm inspect` prints it), which pins every file. Large weights that this user opened
+        before and that have not changed since are not read again, unless `verify` is true.
 
         Raises:
-            BundleError: missing, damaged, of another version, or not for this processor.
-            InputError: `threads` is no positive number.
+            BundleError: missing, damaged, of another schema or digest, or not for this processor.
+            InputError: `threads` is no positive number, or `sha256` no digest.
         """
         count = choose_threads(threads)
-        bundle = read_bundle(path)
-        verify_bundle(bundle, workers=count, again=verify)
-        self._assemble(bundle, Session(bundle, count), Voices.open(bundle))
+        bundle = read_bundle(path, sha256)
+        with OpenFiles(bundle.files()) as files:
+            verify_bundle(bundle, files, workers=count, again=verify)
+            session = Session(bundle, count, files)
+            voices = Voices.open(bundle, files[bundle.voices])
+        self._assemble(bundle, session, voices)
 
     @classmethod
     def from_parts(cls, bundle: Bundle, runner: Runner, voices: Voices) -> Synthesizer:
@@ -113,7 +124,7 @@ class Synthesizer:
         parts of a paragraph that exceeds the largest bucket.
 
         Raises:
-            InputError: the text, voice, speed or seed is of no use; the message says why.
+            InputError: the text, voice, speed or seed is invalid; the message says why.
         """
         check_speed(speed)
         check_seed(seed)
@@ -128,7 +139,7 @@ class Synthesizer:
         bucket is divided at sentence ends, else clause ends, else spaces; nothing is cut.
 
         Raises:
-            InputError: nothing is left to speak, or the voice, speed or seed is of no use.
+            InputError: nothing is left to speak, or the voice, speed or seed is invalid.
         """
         return self._speak([phonemes] if isinstance(phonemes, str) else list(phonemes), voice, speed, seed)
 
@@ -138,17 +149,9 @@ class Synthesizer:
         code = infos[0].code
         if code not in LANGUAGES:
             code = "a"
-            warnings.warn(
-                f"The name of the voice {infos[0].name} tells no language; American English is taken.",
-                SpeechWarning,
-                stacklevel=2,
-            )
+            warn(f"The name of the voice {infos[0].name} names no language; American English is used.")
         elif any(info.code != code for info in infos):
-            warnings.warn(
-                f"The voices of the mix '{voice}' speak different languages; {LANGUAGES[code]} is taken.",
-                SpeechWarning,
-                stacklevel=2,
-            )
+            warn(f"The voices of the mix '{voice}' speak different languages; {LANGUAGES[code]} is used.")
         return phonemize(text, code)
 
     def run(
@@ -170,7 +173,7 @@ class Synthesizer:
             seed: of numpy's PCG64, when `noise` is None.
 
         Raises:
-            InputError: an argument is of no use; TooLongError when the utterance exceeds the largest
+            InputError: an argument is invalid; TooLongError when the utterance exceeds the largest
                 bucket, because tokens cannot be divided here.
         """
         check_speed(speed)
@@ -254,8 +257,7 @@ class Synthesizer:
 
     def _announce(self) -> None:
         if self.bundle.synthetic:
-            message = f"{self.bundle.root} was built from synthetic (random) weights: this is not speech."
-            warnings.warn(message, SpeechWarning, stacklevel=4)
+            warn(f"{self.bundle.root} was built from synthetic (random) weights: this is not speech.")
 
     def _finish(self, clock: _Clock, pieces: Sequence[_Piece], spoken: Sequence[Floats]) -> Speech:
         durations = np.concatenate([piece.durations for piece in pieces])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import mmap
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -46,16 +47,22 @@ def aligned(array: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
     return copy
 
 
-def map_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+class _Open(Protocol):
+    def fileno(self) -> int: ...
+
+
+def map_safetensors(path: Path, opened: _Open | None = None) -> dict[str, NDArray[Any]]:
     """Tensors of a safetensors file as read-only arrays over the mapped file; nothing is copied.
 
-    Pages are read when they are first used and shared between processes that use the same bundle.
+    Pages are read when they are first used and shared between processes that use the same bundle. `opened` is
+    the file where it is open already; `path` then only names it in messages.
 
     Raises:
         BundleError: the file is no safetensors file, holds a dtype the runtime has no use for, or a tensor
             whose bytes do not fit its shape or the file.
     """
-    with path.open("rb") as stream:
+    with ExitStack() as stack:
+        stream = stack.enter_context(path.open("rb")) if opened is None else opened
         try:
             mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError as error:  # an empty file cannot be mapped

@@ -1,4 +1,4 @@
-"""How many threads to compute with: what the scheduler and the control group let this process use."""
+"""How many threads to compute with: what the scheduler and the control groups let this process use."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kokoro_tvm.errors import InputError
 __all__ = ["choose_threads", "usable_cores"]
 
 
-def choose_threads(asked: int | None) -> int:
-    """Threads to use: `asked`, else TVM_NUM_THREADS, else the usable cores; raises InputError below 1."""
-    if asked is not None:
-        return _positive(asked, "threads")
+def choose_threads(threads: int | None) -> int:
+    """Threads to use: `threads`, else TVM_NUM_THREADS, else the usable cores; raises InputError below 1."""
+    if threads is not None:
+        return _positive(threads, "threads")
     given = os.environ.get("TVM_NUM_THREADS")
     return usable_cores() if given is None else _positive(given, "TVM_NUM_THREADS")
 
@@ -22,6 +22,7 @@ def usable_cores(proc: Path = Path("/proc/self/cgroup"), cgroups: Path = Path("/
     """Cores this process may keep busy: the lesser of its affinity and its control groups' quota, at least 1.
 
     A quota of 1.5 cores counts as 1: kernels wait for their slowest thread, and a throttled one stalls all.
+    Where the system has neither (they are Linux's), all cores count.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([cores, *(int(quota) for quota in _quotas(proc, cgroups))]))

@@ -18,24 +18,44 @@ from kokoro_tvm.errors import BundleError
 
 __all__ = ["load_tvm_ffi", "pool_size", "use_threads"]
 
-_LIBRARY = {"darwin": "libtvm_runtime.dylib"}.get(sys.platform, "libtvm_runtime.so")
+_LIBRARY = {"darwin": "libtvm_runtime.dylib", "win32": "tvm_runtime.dll"}.get(
+    sys.platform, "libtvm_runtime.so"
+)
 # AffinityMode kSpecifyThreadShareAllCore: the default one would pin threads, the caller's among them, to the
 # first cores of the machine, where every other process that does the same would meet them.
 _SHARE_ALL_CORES = -3
 _configured = threading.local()
 
 
+class _TorchFinder:
+    """An import hook that hides torch from the threads that set `hidden.here`, and from no other."""
+
+    def __init__(self) -> None:
+        self.hidden = threading.local()
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "torch" and getattr(self.hidden, "here", False):
+            raise ModuleNotFoundError("torch is hidden while tvm_ffi is imported", name="torch")
+
+
+_finder = _TorchFinder()
+
+
 @contextmanager
-def _torch_out_of_sight() -> Iterator[None]:
-    """`tvm_ffi` imports torch when it can, which takes seconds; `None` in sys.modules prevents it."""
-    if "torch" in sys.modules:
-        yield
-        return
-    sys.modules["torch"] = None  # type: ignore[assignment]
+def without_torch() -> Iterator[None]:
+    """Hide torch from imports of this thread; other threads, and who imported it before, are not affected.
+
+    `tvm_ffi` imports torch where it is installed, which takes seconds. A None in `sys.modules` would prevent
+    that for every thread.
+    """
+    if _finder not in sys.meta_path:
+        # Never removed: a thread that iterates over the list meanwhile would skip the next finder.
+        sys.meta_path.insert(0, _finder)
+    _finder.hidden.here = True
     try:
         yield
     finally:
-        del sys.modules["torch"]
+        _finder.hidden.here = False
 
 
 @cache
@@ -46,7 +66,7 @@ def load_tvm_ffi() -> Any:
         BundleError: one of the two is not installed; the message says how to get it.
     """
     try:
-        with _torch_out_of_sight():
+        with without_torch():
             tvm_ffi = importlib.import_module("tvm_ffi")
     except ImportError as error:
         raise BundleError(f"The TVM runtime is missing ({error}). Run `pip install apache-tvm`.") from error
@@ -78,7 +98,7 @@ def _runtime_library() -> Path:
 
 
 def pool_size(count: int) -> int:
-    """Threads in a pool that is made when `count` are asked for; it never has more."""
+    """Number of threads of a pool created for `count` threads; it cannot grow later."""
     return max(count, len(_cores()))
 
 
@@ -91,7 +111,7 @@ def use_threads(count: int) -> None:
         return
     tvm_ffi = load_tvm_ffi()
     cores = _cores()
-    # The list bounds the size of the pool: cores are named twice when more threads are asked for.
+    # The list bounds the size of the pool: cores are named twice for more threads than cores.
     listed = [str(cores[i % len(cores)]) for i in range(pool_size(count))]
     tvm_ffi.get_global_func("runtime.config_threadpool")(_SHARE_ALL_CORES, count, listed)
     _configured.count = count

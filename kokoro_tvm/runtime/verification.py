@@ -1,9 +1,10 @@
 """Whether the files of a bundle are what its manifest says, byte for byte, and remembering that they were.
 
-Reading a third of a gigabyte takes longer than loading it. So a large file that was found good is not read
-again while the file system says it is the same file, unchanged: device, inode, size and, in nanoseconds, the
-times of its last change. One of these, the change time (ctime), nobody can set: writing, replacing, copying
-and restoring a file give it a new one. What is left is damage the file system knows nothing of.
+Reading a third of a gigabyte takes longer than loading it. So a large file of numbers that was found good is
+not read again while the file system says it is the same file, unchanged: device, inode, size and, in
+nanoseconds, the times of its last change. One of these, the change time (ctime), nobody can set: writing,
+replacing, copying and restoring a file give it a new one. What is left is damage the file system knows
+nothing of. Code is always read, whatever its size.
 """
 
 from __future__ import annotations
@@ -12,96 +13,73 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle, FileRef
+from kokoro_tvm.runtime.files import OpenFile, OpenFiles
 
 __all__ = ["verify_bundle", "verify_files"]
 
-_ALWAYS_READ = 1 << 22  # bytes; smaller files, code among them, take a few milliseconds together
+_ALWAYS_READ = 1 << 22  # bytes; smaller files take a few milliseconds together
+_CTIME_IS_CHANGE = os.name == "posix"
 _SETTLED = 2.0  # seconds; a file changed later may change once more without a new time on a coarse clock
 
 
-def verify_bundle(bundle: Bundle, workers: int = 1, again: bool = False) -> None:
-    """Check every file of `bundle`; large ones known to be good are read only where `again` asks for it.
+def verify_bundle(bundle: Bundle, files: OpenFiles, workers: int = 1, again: bool = False) -> None:
+    """Compare the open files of `bundle` with its manifest.
 
-    `workers` threads read side by side. What was good is remembered in the user's cache folder, where that
-    can be written to.
+    Large weights known to be good are read only where `again` says so; libraries always are, and their bytes
+    are kept for loading. `workers` threads read side by side. What was good is remembered in the user's cache
+    folder, where that can be written to.
 
     Raises:
-        BundleError: a file is missing, or its size or sha256 is not the manifest's.
+        BundleError: the sha256 of a file is not the manifest's.
     """
-    files = bundle.files()
-    _check_sizes(files)
+    code = set(bundle.library_files())
     memory = _memory_of(bundle.root)
     remembered = {} if again or memory is None else _read(memory)
-    # Taken before a file is read: what changes it afterwards makes it another.
-    identities = {ref: _identity(ref.path) for ref in files if ref.size > _ALWAYS_READ}
+    large = [file for file in files if file.ref.size > _ALWAYS_READ and file.ref not in code]
+    # Taken when a file was opened: what changes it afterwards makes it another.
+    identities = {file.ref: _identity(file.status) for file in large}
     good = {ref for ref, identity in identities.items() if remembered.get(identity) == ref.sha256}
-    _compare([ref for ref in files if ref not in good], workers)
+    _check([file for file in files if file.ref not in good], workers, code)
     if memory is not None and len(good) < len(identities):
         _write(memory, {identity: ref.sha256 for ref, identity in identities.items() if identity})
 
 
-def verify_files(files: Iterable[FileRef], workers: int = 1) -> None:
-    """Read `files` and compare them with the manifest; raises BundleError with both values.
-
-    All sizes are looked at first, so that a half-copied bundle is refused without reading what is there.
-    """
-    files = tuple(files)
-    _check_sizes(files)
-    _compare(files, workers)
+def verify_files(files: Iterable[OpenFile], workers: int = 1) -> None:
+    """Read `files` and compare them with the manifest; raises BundleError with both values."""
+    _check(files, workers, frozenset())
 
 
-def _check_sizes(files: Iterable[FileRef]) -> None:
-    for ref in files:
-        if not ref.path.is_file():
-            raise BundleError(f"{ref.path} is missing from the bundle. Copy the bundle again, all of it.")
-        size = ref.path.stat().st_size
-        if size != ref.size:
-            raise BundleError(
-                f"{ref.path} has {size} bytes, but bundle.json says {ref.size}. Copy the bundle again."
-            )
-
-
-def _compare(files: Iterable[FileRef], workers: int) -> None:
+def _check(files: Iterable[OpenFile], workers: int, keep: Container[FileRef]) -> None:
     # The largest first, or the last thread would sit over it alone. hashlib lets go of the interpreter lock.
-    ordered = sorted(files, key=lambda ref: ref.size, reverse=True)
+    ordered = sorted(files, key=lambda file: file.ref.size, reverse=True)
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        for ref, found in zip(ordered, pool.map(_sha256, ordered), strict=True):
-            if found != ref.sha256:
-                raise BundleError(
-                    f"{ref.path} has sha256 {found}, but bundle.json says {ref.sha256}: the file was changed "
-                    "or damaged. Copy or build the bundle again."
-                )
+        for _ in pool.map(lambda file: file.check(keep=file.ref in keep), ordered):
+            pass
 
 
-def _sha256(ref: FileRef) -> str:
-    with ref.path.open("rb", buffering=0) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _identity(path: Path) -> str:
-    """What the file system says of the file that changes when its content may have changed.
+def _identity(status: os.stat_result) -> str:
+    """What the file system says of a file that changes when its content may have changed.
 
     Empty where it was changed so lately that a coarse clock could give the next change the same time.
     """
-    found = path.stat()
-    if found.st_ctime > time.time() - _SETTLED:
+    if status.st_ctime > time.time() - _SETTLED:
         return ""
-    return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+    return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def _memory_of(root: Path) -> Path | None:
     """Where it is written down which files of the bundle at `root` were good.
 
-    None where there is no place for it, or the operating system's ctime is something else.
+    None where there is no place for it, and where the system's ctime is something else (Windows: the time of
+    creation): there every file is read every time.
     """
-    if os.name != "posix":
+    if not _CTIME_IS_CHANGE:
         return None
     given = os.environ.get("XDG_CACHE_HOME")
     try:
@@ -115,16 +93,16 @@ def _memory_of(root: Path) -> Path | None:
 def _read(memory: Path) -> dict[str, str]:
     """Identity -> sha256; nothing where nothing readable was written."""
     try:
-        told = json.loads(memory.read_bytes())
+        found = json.loads(memory.read_bytes())
     except (OSError, ValueError):  # not there yet, or not ours: then every file is read
         return {}
-    return told if isinstance(told, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
-def _write(memory: Path, told: dict[str, str]) -> None:
+def _write(memory: Path, known: dict[str, str]) -> None:
     partial = memory.with_suffix(f".{os.getpid()}.part")
     # Where it cannot be written (a full disk, a read-only home folder), files are read every time.
     with suppress(OSError):
         memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial.write_text(json.dumps(told))
+        partial.write_text(json.dumps(known))
         partial.replace(memory)

@@ -1,4 +1,4 @@
-"""Voices: style tables by name, mixes of them, and what a voice's name says about it."""
+"""Voices: style tables by name, mixes of them, language and gender from a voice's name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.tensors import map_safetensors
 
 __all__ = ["LANGUAGES", "VoiceInfo", "Voices", "describe", "style_of"]
@@ -30,7 +31,7 @@ _GENDERS = {"f": "female", "m": "male"}
 
 @dataclass(frozen=True)
 class VoiceInfo:
-    """A voice and what its name says: `af_heart` is American English (code a), female."""
+    """A voice with language and gender from its name: `af_heart` is American English (code a), female."""
 
     name: str
     code: str
@@ -53,11 +54,15 @@ class Voices:
         self._tables = tables
 
     @classmethod
-    def open(cls, bundle: Bundle) -> Voices:
-        """Map the bundle's voices; raises BundleError when a table is no float32 table of its width."""
+    def open(cls, bundle: Bundle, file: OpenFile | None = None) -> Voices:
+        """Map the bundle's voices from `file`, or from the manifest's path, unchecked, where there is none.
+
+        Raises:
+            BundleError: a table is not float32 or has another width than the manifest says.
+        """
         width = 2 * bundle.style_dim
         tables = {}
-        for name, array in map_safetensors(bundle.voices.path).items():
+        for name, array in map_safetensors(bundle.voices.path, file).items():
             if array.dtype != np.float32 or not array.size or array.size % width:
                 raise BundleError(
                     f"{bundle.voices.path}: the voice {name} is {array.dtype} {array.shape}, "
@@ -74,7 +79,7 @@ class Voices:
     def split(self, voice: str) -> tuple[str, ...]:
         """Names in a comma-separated mix, each known; raises InputError with the nearest names otherwise."""
         if not isinstance(voice, str):
-            raise InputError(f"A voice is a name such as 'af_heart', not {voice!r}.")
+            raise InputError(f"A voice should be a name such as 'af_heart', but is {voice!r}.")
         names = tuple(part.strip() for part in voice.split(","))
         for name in names:
             if name not in self._tables:
@@ -92,7 +97,7 @@ class Voices:
 
     def _unknown(self, name: str) -> str:
         if not name:
-            return "A voice's name is missing (an empty one was given). " + self._advice(())
+            return "The name of a voice is empty. " + self._advice(())
         return f"There is no voice {name!r} in this bundle. " + self._advice(
             difflib.get_close_matches(name.lower(), self.names, n=3, cutoff=0.6)
         )

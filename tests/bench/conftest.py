@@ -17,7 +17,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.runtime.tvm_runtime import use_threads
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 Kernel = Callable[..., None]
 

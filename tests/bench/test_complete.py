@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kokoro_tvm.ops._semantic import registry
+from kokoro_tvm.ops.base.semantic import registry
 
 
 def test_every_kernel_has_a_benchmark() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from ops.support import BFLOAT16, NATIVE, needs_bfloat16, random
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .conftest import Kernel
 from .sizes import FIRST, FRAMES, HALF_FRAMES

@@ -34,7 +34,7 @@ UNCOUNTED = {
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[Any]:
-    from kokoro_tvm.model.sources.synthetic import synthetic_state
+    from kokoro_tvm.model.synthetic import synthetic_state
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

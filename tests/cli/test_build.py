@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from doit.exceptions import TaskFailed
 
-from kokoro_tvm.build import tasks
-from kokoro_tvm.build.child import ChildError
-from kokoro_tvm.build.reporter import LineReporter
 from kokoro_tvm.cli import main
+from kokoro_tvm.engine.child import ChildError
+from kokoro_tvm.engine.reporter import LineReporter
 from kokoro_tvm.errors import BuildError, KokoroTvmError, ValidationError
+from kokoro_tvm.project import tasks
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -151,8 +151,8 @@ def test_a_recipe_that_cannot_be_read(root: Path, ran: Ran, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["cpo"], "there is nothing to build called `cpo`; did you mean `cpu`?"),
-        (["cpu.machina"], "there is nothing to build called `cpu.machina`; did you mean `cpu.machine`?"),
+        (["cpo"], "there is no task `cpo`; did you mean `cpu`?"),
+        (["cpu.machina"], "there is no task `cpu.machina`; did you mean `cpu.machine`?"),
         (["cpu/f0n-512"], "the recipe cpu has no artifact `f0n-512`; did you mean `f0n-5120`?"),
         (["cpo/f0n-5120"], "recipes: there is no recipe `cpo`; did you mean `cpu`?"),
         (["--dump-ir", "ir"], "--dump-ir takes one artifact"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from telling.facts import GOOD, made
+from diagnostics.facts import GOOD, made
 
 from kokoro_tvm.cli import main
-from kokoro_tvm.telling import machine
-from kokoro_tvm.telling.machine import Facts
+from kokoro_tvm.diagnostics import machine
+from kokoro_tvm.diagnostics.machine import Facts
 
 
 def run(monkeypatch: pytest.MonkeyPatch, facts: Facts, *words: str) -> int:
@@ -23,21 +23,21 @@ def test_all_is_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     assert run(monkeypatch, GOOD) == 0
     out, err = capsys.readouterr()
     assert out.startswith("fine  Python ")
-    assert out.endswith("\n\nAll 11 are fine for a build.\n")
+    assert out.endswith("\n\nAll 11 checks passed.\n")
     assert "\x1b" not in out
     assert err == ""
 
 
 def test_a_note_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, made(memory=None)) == 0
-    assert capsys.readouterr().out.endswith("\n\nAll 11 are fine for a build, 1 of them with a note.\n")
+    assert capsys.readouterr().out.endswith("\n\nAll 11 checks passed, 1 of them with a note.\n")
 
 
 def test_something_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, made(linker="", linker_problem="no working g++")) == 1
     out = capsys.readouterr().out
     assert "wrong  linker            no working g++" in out
-    assert out.endswith("\n\n1 of 11 is wrong: a build would fail.\n")
+    assert out.endswith("\n\n1 of 11 checks failed: a build would fail.\n")
 
 
 def test_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,6 +47,6 @@ def test_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert memory == {
         "about": "memory",
         "verdict": "wrong",
-        "told": "1 B free; a build takes up to 5.0 GB",
-        "remedy": "end other programs, or add swap",
+        "message": "1 byte free; a build takes up to 5.0 GB",
+        "remedy": "close other programs, or add swap",
     }

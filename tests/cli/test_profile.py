@@ -38,7 +38,7 @@ vm              1     1.20    0.6%         —      —
 2 others        2     0.30    0.1%
 """
 HEADING = "artifacts/cpu, 2 threads: 2.00 s of speech in 200.0 ms (real-time factor 0.100)\n"
-CLOSING = "Means of 2: 200.0 ms in compiled code. Being recorded changes an utterance's time by +2.0%.\n"
+CLOSING = "Means of 2: 200.0 ms in compiled code. Recording changes the time of an utterance by +2.0%.\n"
 
 
 @pytest.fixture
@@ -133,6 +133,6 @@ def test_options(app: typer.Typer, asked: dict[str, object], tmp_path: Path) -> 
 
 
 def test_text_and_phonemes_at_once(asked: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="give one of them"):
+    with pytest.raises(InputError, match="Give one of them"):
         profile.profile(text="a", phonemes="a")
     assert asked == {}

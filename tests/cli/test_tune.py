@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from machines import machine_of
 
-import kokoro_tvm.tuning.kernels
-import kokoro_tvm.tuning.layers
+import kokoro_tvm.lab.tuning.kernels
+import kokoro_tvm.lab.tuning.layers
 from kokoro_tvm.cli import main
-from kokoro_tvm.ops._schedule import Choice
-from kokoro_tvm.ops._semantic import Call
+from kokoro_tvm.lab.tuning.layers import Layer, representative
+from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.semantic import Call
 from kokoro_tvm.recipe import Recipe, load_recipe
-from kokoro_tvm.target import Machine, resolve
-from kokoro_tvm.tuning.layers import Layer, representative
+from kokoro_tvm.targets import Machine
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 SCHEDULE = Path("recipes/schedules/cpu.json")
@@ -53,7 +54,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
         return layers(machine) if component == "decoder" else []
 
-    monkeypatch.setattr(kokoro_tvm.tuning.layers, "layers_of", layers_of)
+    monkeypatch.setattr(kokoro_tvm.lab.tuning.layers, "layers_of", layers_of)
     times(monkeypatch, direct=0.5)
 
 
@@ -67,7 +68,7 @@ def times(monkeypatch: pytest.MonkeyPatch, direct: float, error: float = 0.0) ->
 
         return prepare
 
-    monkeypatch.setattr(kokoro_tvm.tuning.kernels, "prepared", prepared)
+    monkeypatch.setattr(kokoro_tvm.lab.tuning.kernels, "prepared", prepared)
 
 
 def run(*words: str) -> int:
@@ -78,14 +79,14 @@ def run(*words: str) -> int:
 
 def test_what_is_faster_is_shown_and_recorded(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cpu") == 0
-    machine = resolve("native", None, ())
+    machine = machine_of("native", None, ())
     name = layers(machine)[0].name
     out = capsys.readouterr().out
     assert "Together: 3.0 ms by the rules, 2.0 ms tuned (-33.3%)." in out
-    assert "`doit cpu` builds decoder anew" in out
+    assert "`doit cpu` builds decoder again" in out
     assert out.count("direct, ") == 1
     told = json.loads(SCHEDULE.read_text(encoding="utf-8"))
-    assert told["target"] == {"mtriple": machine.mtriple, "mcpu": machine.mcpu, "mattr": list(machine.mattr)}
+    assert told["target"] == machine.target
     assert list(told["components"]) == ["decoder"]
     assert list(told["components"]["decoder"]) == [name]
     choice = load_recipe("cpu", Path("recipes")).schedule["decoder"][name]
@@ -97,7 +98,7 @@ def test_a_second_time_changes_nothing(capsys: pytest.CaptureFixture[str]) -> No
     before = SCHEDULE.read_bytes()
     assert run("cpu") == 0
     assert SCHEDULE.read_bytes() == before
-    assert f"{SCHEDULE}: as it was" in capsys.readouterr().out
+    assert f"{SCHEDULE} is unchanged" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_a_target_that_this_machine_is_not(capsys: pytest.CaptureFixture[str]) -
     target = "{kind: llvm, mcpu: apple-m1, mtriple: aarch64-linux-gnu}"
     path.write_text(text.replace("{kind: llvm, mcpu: native}", target), encoding="utf-8")
     assert run("arm") == 3
-    assert re.search(r"its CPU lacks .*\bneon\b.*: tune on a machine of the", capsys.readouterr().err)
+    assert re.search(r"its CPU lacks .*\bneon\b.*\. Tune on a machine of the", capsys.readouterr().err)
 
 
 def test_an_unknown_recipe(capsys: pytest.CaptureFixture[str]) -> None:

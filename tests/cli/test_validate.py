@@ -13,11 +13,11 @@ from kokoro_tvm.cli import main
 
 
 @pytest.fixture
-def run(others: Path, toy_root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+def run(others: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NO_COLOR", "1")
 
     def call(command: str, recipe: str, *words: str) -> tuple[int, str, str]:
-        place = ["--bundle", str(others / recipe), "--root", str(toy_root)]
+        place = ["--bundle", str(others / recipe), "--root", str(others.parent)]
         with pytest.raises(SystemExit) as ended:
             main(["validate", *command.split(), *place, *words])
         told = capsys.readouterr()
@@ -71,7 +71,7 @@ def test_gates_of_a_padded_bundle_only_report(run) -> None:
             "asks for the voice 'am_nobody', which the checkpoint",
         ),
         ("steps", ["--json", "/nowhere/at/all.json"], "lies in /nowhere/at, which does not exist"),
-        ("lengths", ["--component", "vocoder"], "There is no component 'vocoder': there are bert, "),
+        ("lengths", ["--component", "vocoder"], "There is no component 'vocoder'. There are bert, "),
         ("lengths", ["--utterance", "bye"], "The recipe toy has no utterance 'bye'; it has hello"),
         ("experiment tail", ["--frames", "none"], "tail takes at least one length"),
         ("experiment prefix-f0n", ["--frames", "64,128"], "prefix-f0n takes one length"),

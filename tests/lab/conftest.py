@@ -7,11 +7,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from small_model import config, references, state, utterances, voices  # noqa: F401  (fixtures)
 
 from kokoro_tvm.lab.setting import Lab
 
 
 @pytest.fixture(scope="session")
-def lab(others: Path, toy_root: Path) -> Callable[[str], Lab]:
+def lab(others: Path) -> Callable[[str], Lab]:
     """The laboratory of a recipe of the toy's."""
-    return cache(lambda name: Lab.open(others / name, toy_root))
+    return cache(lambda name: Lab.open(others / name, others.parent))

@@ -13,10 +13,11 @@ import pytest
 
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.corpus import check_bundle, check_stock, update_corpus
+from kokoro_tvm.measure import expectations as expectations_module
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime import TooLongError
-from kokoro_tvm.validate import corpus as corpus_module
-from kokoro_tvm.validate.said import Said, SpeechReference
+from kokoro_tvm.truth import corpus as corpus_module
+from kokoro_tvm.truth.speech import Rendering, SpeechReference
 
 YAML = """
 - {name: one, kind: word, voice: af_heart, text: "One.", phonemes: "wˈʌn."}
@@ -38,13 +39,13 @@ class Stock:
     def _reference(self, u: Utterance) -> SpeechReference:
         counts = np.full(len(u.phonemes) + 2, 5)
         audio = 0.1 * np.random.default_rng(u.seed).normal(size=600 * counts.sum())
-        said = Said(self.spoil.get(u.name, lambda x: x)(audio), counts, np.zeros((1, 2)))
+        rendering = Rendering(self.spoil.get(u.name, lambda x: x)(audio), counts, np.zeros((1, 2)))
         about = {name: getattr(u, name) for name in ("name", "phonemes", "voice", "speed", "seed")}
         tokens, style = np.zeros((1, counts.size), np.int64), np.zeros((1, 256), np.float32)
         duration = np.full((1, counts.size), self.duration)
-        return SpeechReference(
-            **about, tokens=tokens, ref_s=style, duration=duration, truth=said, dynamic=said, reseeded=said
-        )
+        sides = dict.fromkeys(("truth", "dynamic", "reseeded"), rendering)
+        arrays = {"tokens": tokens, "ref_s": style, "duration": duration, "exact_audio": audio}
+        return SpeechReference(**about, **arrays, **sides)
 
 
 def lab(stock: Stock) -> Any:
@@ -56,13 +57,14 @@ def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A corpus of three in a folder of its own."""
     (tmp_path / "corpus.yaml").write_text(YAML, encoding="utf-8")
     monkeypatch.setattr(corpus_module, "_FOLDER", tmp_path)
+    monkeypatch.setattr(expectations_module, "_FILE", tmp_path / "expectations.json")
     corpus_module.corpus.cache_clear()
     yield tmp_path
     corpus_module.corpus.cache_clear()
 
 
 def test_what_the_stock_model_says_again_is_as_expected(three: Path) -> None:
-    assert update_corpus(lab(Stock())) == three / "corpus.json"
+    assert update_corpus(lab(Stock())) == three / "expectations.json"
     check = check_stock(lab(Stock()), [])
     assert check.passed
     assert check.lines() == ["pt.float64: 3 of 3 as expected"]
@@ -97,7 +99,7 @@ def test_durations_on_a_boundary_are_refused() -> None:
 
 
 def test_without_expectations_it_says_how_to_make_them() -> None:
-    with pytest.raises(ValidationError, match=r"corpus\.json cannot be read.*validate corpus --update"):
+    with pytest.raises(ValidationError, match=r"expectations\.json cannot be read.*validate corpus --update"):
         check_stock(lab(Stock()), [])
 
 
@@ -113,10 +115,10 @@ class Bundle:
     def run(self, tokens: list[int], style: np.ndarray, speed: float, seed: int) -> Any:
         if len(tokens) > 7:
             raise TooLongError("tokens", len(tokens), 7)
-        said = Stock().speech(
+        references = Stock().speech(
             [Utterance(name="x", phonemes="x" * (len(tokens) - 2), voice="af_one", seed=seed)]
         )
-        return said[0].truth
+        return references[0].truth
 
 
 def test_a_bundle_is_held_against_the_same(three: Path) -> None:

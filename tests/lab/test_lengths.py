@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kokoro_tvm.constants import COMPONENT_AXES
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.lengths import (
     LengthsReport,
@@ -20,9 +21,9 @@ from kokoro_tvm.lab.lengths import (
     tail_trials,
 )
 from kokoro_tvm.lab.setting import Lab
-from kokoro_tvm.recipe import COMPONENT_AXES, Gates
-from kokoro_tvm.validate.reference import DYNAMIC, INPUTS, TRUTH, Reference
-from kokoro_tvm.validate.stock_engine import StockEngine
+from kokoro_tvm.lab.stock_engine import StockEngine
+from kokoro_tvm.recipe import Gates
+from kokoro_tvm.truth.reference import DYNAMIC, INPUTS, TRUTH, Reference
 
 pytestmark = pytest.mark.nightly
 
@@ -51,7 +52,7 @@ def test_every_length_meets_the_gates_with_exact_lengths(
     lengths = LENGTHS[component]
     gates = lab("toy").recipe.gates.model_dump()
     # Means over one or two frames are ill-conditioned: PyTorch float32 has less than 110 dB there, too.
-    gates["f0n"]["min_snr_db"] = 100
+    gates["f0n"] = {"min_snr_db": 100}
     rows = tuple(every_length(lab("toy").tvm, *stock, hello, component, lengths, Gates.model_validate(gates)))
     assert all(row.metrics["gain_db"] > -6 for row in rows if component == "f0n" and row.length < 3)
     assert {row.length for row in rows} == set(lengths)
@@ -104,7 +105,9 @@ def test_padding_that_is_taken_for_speech_is_found_out(
         pytest.skip("random token ids would be read out of bounds where they are taken for speech")
     trial = tail_trials(engine, hello, component, bucket, bucket // 3, 2)
     assert trial.equal < 2
-    with pytest.raises(ValidationError, match=f"hears its padding: {component}-{bucket} of {bucket // 3}: "):
+    with pytest.raises(
+        ValidationError, match=f"depends on its padding: {component}-{bucket} of {bucket // 3}: "
+    ):
         TailsReport("padded", "padded", (trial,)).require()
 
 

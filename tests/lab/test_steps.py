@@ -18,7 +18,7 @@ from kokoro_tvm.lab.setting import Lab, utterance_of
 from kokoro_tvm.lab.steps import REGIMES, StepsReport, parse_pairs, regimes, report_steps, save_regimes
 from kokoro_tvm.recipe import Gates, Utterance
 from kokoro_tvm.runtime import SpeechWarning
-from kokoro_tvm.validate.steps import STEPS, Steps, load_steps
+from kokoro_tvm.truth.steps import STEPS, Steps, load_steps
 
 pytestmark = pytest.mark.nightly
 
@@ -35,7 +35,7 @@ def report(lab: Callable[[str], Lab], found: dict[str, Steps]) -> StepsReport:
     """With gates that eager PyTorch meets, too, which sums in another order on every machine."""
     toy = lab("toy")
     gates = toy.recipe.gates.model_dump()
-    gates["f0n"]["min_snr_db"] = 100
+    gates["f0n"] = {"min_snr_db": 100}
     for part in ("decoder", "speech"):
         gates[part] = {"min_snr_db": 20, "min_gain_db": 3, "min_magnitude_correlation": 0.99}
     recipe = toy.recipe.model_copy(update={"gates": Gates.model_validate(gates)})
@@ -67,6 +67,9 @@ def test_only_what_is_built_is_judged_and_only_by_the_truth(report: StepsReport)
     assert {v.gate for v in rows["audio"].verdicts} == {
         "min_finite_fraction",
         "min_snr_db",
+        "min_frame_snr_median_db",
+        "min_frame_snr_p5_db",
+        "min_last_frame_snr_db",
         "min_gain_db",
         "min_magnitude_correlation",
     }

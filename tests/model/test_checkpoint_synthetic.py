@@ -9,19 +9,18 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from kokoro_tvm.model.checkpoint import FILES, fetch
-from kokoro_tvm.model.kokoro import build_model, expected_shapes, load_config, load_state, shipped_config
-from kokoro_tvm.model.sources.synthetic import synthetic_state, synthetic_voices, toy_config
-from kokoro_tvm.recipe.checkpoint import Checkpoint
+from kokoro_tvm.model.construction import expected_shapes
+from kokoro_tvm.model.kokoro import build_model, load_config, load_state, shipped_config
+from kokoro_tvm.model.synthetic import synthetic_state, synthetic_voices, toy_config
 
 PHONEMES = "həlˈO wˈɜɹld."
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_toy_behaves_like_a_voice(tmp_path: Path, checkpoint: Callable[..., Checkpoint], seed: int) -> None:
+def test_a_toy_behaves_like_a_voice(fetched: Callable[..., Path], seed: int) -> None:
     source = {"kind": "synthetic", "seed": seed, "size": "toy"}
     lines: list[str] = []
-    folder = fetch(checkpoint(source), tmp_path / "toy", log=lines.append)
+    folder = fetched(source, log=lines.append)
     assert any("does not speak" in line for line in lines)
     with safe_open(folder / "weights.safetensors", "pt") as file:
         assert file.metadata()["synthetic"] == "true"
@@ -37,8 +36,6 @@ def test_a_toy_behaves_like_a_voice(tmp_path: Path, checkpoint: Callable[..., Ch
     voiced = (pitch[0] > 10).double().mean()
     assert 0.5 < voiced < 1.0
     assert out.audio.isfinite().all() and out.audio.std() > 0.005 and out.audio.abs().max() < 1.0
-    for name in FILES:
-        (folder / name).unlink()
 
 
 def test_the_seed_decides() -> None:

@@ -8,10 +8,10 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
+from toys import doit
 
-from kokoro_tvm.model.checkpoint import fetch, is_checkpoint
+from kokoro_tvm.model.checkpoint_files import values_sha256
 from kokoro_tvm.model.kokoro import build_model, load_config, load_state
-from kokoro_tvm.model.voices import voices_sha256
 from kokoro_tvm.recipe import load_recipe
 
 pytestmark = pytest.mark.weights
@@ -21,11 +21,9 @@ PHONEMES = "həlˈO wˈɜɹld."
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    path = ROOT / "artifacts" / "checkpoint" / "kokoro-82m"
-    if not is_checkpoint(path):
-        recipe = load_recipe("cpu", ROOT / "recipes")
-        fetch(recipe.checkpoint, path, root=ROOT, log=lambda line: print(line, flush=True))
-    return path
+    built = doit(ROOT, "kokoro-82m.checkpoint")
+    assert built.returncode == 0, built.stdout + built.stderr
+    return ROOT / "artifacts" / "checkpoint" / "kokoro-82m"
 
 
 def test_every_tensor_and_voice_is_there(folder: Path) -> None:
@@ -35,7 +33,8 @@ def test_every_tensor_and_voice_is_there(folder: Path) -> None:
     voices = load_file(folder / "voices.safetensors")
     assert len(voices) == 54
     assert {(tuple(voice.shape), voice.dtype) for voice in voices.values()} == {((510, 256), torch.float32)}
-    assert voices_sha256(voices) == "b89b16e8843463c5a16d45f3904df4c7d0d2a2fdb3997acfb1adc443ec4b4417"
+    pinned = load_recipe("cpu", ROOT / "recipes").checkpoint.voices
+    assert values_sha256({name: voices[name] for name in pinned.names}) == pinned.sha256
 
 
 def test_it_says_hello(folder: Path) -> None:

@@ -5,9 +5,10 @@ import sys
 
 import pytest
 
+from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.kokoro import shipped_config
-from kokoro_tvm.model.signatures import COMPONENTS, LENGTH, SIGNATURES, extent, signatures
+from kokoro_tvm.model.signatures import LENGTH, SIGNATURES, extent, signatures
 
 
 def test_shipped_configuration_has_the_published_signatures() -> None:
@@ -27,7 +28,7 @@ def test_shipped_configuration_has_the_published_signatures() -> None:
 
 
 def test_names_are_those_references_use() -> None:
-    from kokoro_tvm.validate.reference import INPUTS, OUTPUTS
+    from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
 
     assert {c: tuple(t.name for t in s.inputs) for c, s in SIGNATURES.items()} == dict(INPUTS)
     assert {c: tuple(t.name for t in s.outputs) for c, s in SIGNATURES.items()} == dict(OUTPUTS)

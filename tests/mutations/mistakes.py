@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MISTAKES", "Edit", "Mistake", "OutdatedError", "apply"]
+__all__ = ["MISTAKES", "NATIVE_MISTAKES", "Edit", "Mistake", "OutdatedError", "apply", "require_caught"]
 
 
 class OutdatedError(AssertionError):
@@ -30,6 +31,13 @@ class Mistake:
     edits: tuple[Edit, ...]
     component: str | None
     gates: tuple[str, ...]
+
+
+def require_caught(mistake: Mistake, outcome: Mapping[str, str]) -> None:
+    """Asserts that one of the mistake's gates was missed, and nothing else went wrong."""
+    assert "failed" not in outcome, outcome["failed"]
+    assert "missed" in outcome, f"every gate was met in spite of: {mistake.name}"
+    assert any(gate in outcome["missed"] for gate in mistake.gates), outcome["missed"]
 
 
 def apply(edits: tuple[Edit, ...], package: Path) -> None:
@@ -104,7 +112,7 @@ MISTAKES = (
             ),
         ),
         "decoder",
-        ("audio: snr_db", "gain_db", "magnitude_correlation"),
+        ("audio: exact_frame_snr_median_db",),
     ),
     Mistake(
         "no division by the sum of windows",
@@ -116,7 +124,7 @@ MISTAKES = (
             ),
         ),
         "decoder",
-        ("audio: snr_db",),
+        ("audio: exact_frame_snr_median_db",),
     ),
     Mistake(
         "noise three times too loud",
@@ -128,7 +136,7 @@ MISTAKES = (
             ),
         ),
         "decoder",
-        ("audio: snr_db",),
+        ("audio: exact_frame_snr_median_db",),
     ),
     Mistake(
         "phase of the pitch wrapped after radians, though counted in cycles",
@@ -141,13 +149,13 @@ MISTAKES = (
             ),
         ),
         "decoder",
-        ("audio: snr_db",),
+        ("audio: exact_frame_snr_median_db",),
     ),
     Mistake(
         "f0n's recurrence with the weights of duration's",
         (
             Edit(
-                "pack.py",
+                "compiler/pack.py",
                 "array = np.ascontiguousarray(state[parameter.name], np.float32)",
                 'name = parameter.name.replace("predictor.shared.", "predictor.lstm.")\n'
                 "        array = np.ascontiguousarray(state[name], np.float32)",
@@ -157,3 +165,111 @@ MISTAKES = (
         ("f0: snr_db", "n: snr_db"),
     ),
 )
+
+NATIVE_MISTAKES = (
+    Mistake(
+        "one coefficient of a filtering matrix off by 1e-4",
+        (
+            Edit(
+                "ops/cpu/filtering.py",
+                "    return output * by_output, weight, signal * by_signal[:, None]",
+                "    signal = signal * by_signal[:, None]\n"
+                "    if weight.shape[1] == 7:\n"
+                "        signal[1, 2] *= 1 + 1e-4\n"
+                "    return output * by_output, weight, signal",
+            ),
+        ),
+        "decoder",
+        ("audio: exact_frame_snr_median_db",),
+    ),
+    Mistake(
+        "one residual block of the decoder rounded to bfloat16",
+        (
+            Edit(
+                "ops/cpu/conv_plan.py",
+                "wanted = OPERANDS[self.features.precision]",
+                "block = self.channels == self.outputs == 128 and self.taps == 3\n"
+                '        wanted = OPERANDS["bfloat16" if block else self.features.precision]',
+            ),
+        ),
+        "decoder",
+        ("audio: frame_snr_median_db",),
+    ),
+    Mistake(
+        "the phase accumulated in float32",
+        (
+            Edit(
+                "ops/harmonic_source.py",
+                "following = k.let(phase[0] + total * increment)",
+                'single = [Cast("float32", x) for x in (phase[0], total, increment)]\n'
+                '                following = k.let(Cast("float64", single[0] + single[1] * single[2]))',
+            ),
+        ),
+        "decoder",
+        ("audio: snr_db",),
+    ),
+    Mistake(
+        "the last row of a block left out of the moments",
+        (
+            Edit(
+                "ops/cpu/conv.py",
+                "count = k.opaque(minimum(rows * plan.filtering.outputs, left))",
+                "count = k.opaque(maximum(minimum(rows * plan.filtering.outputs, left) - 1, 1))",
+            ),
+        ),
+        "decoder",
+        ("audio: snr_db",),
+    ),
+    Mistake(
+        "the halo of a tile one row short at dilation 5",
+        (
+            Edit(
+                "ops/cpu/conv.py",
+                "rows + (plan.halo + spare))",
+                "rows + (plan.halo + spare - int(plan.dilation == 5 and plan.halo > 0)))",
+            ),
+        ),
+        "decoder",
+        ("audio: snr_db",),
+    ),
+    Mistake(
+        "the sum of windows wrong in the last frame",
+        (
+            Edit(
+                "ops/istft.py",
+                "present = logical_and(first + m >= 0, first + m < frames)",
+                "present = logical_and(first + m >= 0, first + m <= frames)",
+            ),
+        ),
+        "decoder",
+        ("audio: last_frame_snr_db",),
+    ),
+    Mistake(
+        "two of the nine noise channels swapped",
+        (
+            Edit(
+                "ops/harmonic_source.py",
+                "draw = strided(noise, t, h, width)",
+                "draw = strided(noise, t, select(h < 2, 1 - h, h), width)",
+            ),
+        ),
+        "decoder",
+        ("audio: snr_db",),
+    ),
+    Mistake(
+        "gamma and beta of one AdaIN exchanged",
+        (
+            Edit(
+                "compiler/pack.py",
+                "array = np.ascontiguousarray(state[parameter.name], np.float32)",
+                "array = np.ascontiguousarray(state[parameter.name], np.float32)\n"
+                '        if parameter.name.startswith("decoder.generator.resblocks.5.adain1.2.fc."):\n'
+                "            array = np.roll(array, len(array) // 2, axis=0)",
+            ),
+        ),
+        "decoder",
+        ("audio: snr_db",),
+    ),
+)
+"""Made in the decoder of the native build with Kokoro's own weights. Of a float32 build no operand is in
+bfloat16, so the second chooses the precision by the block's shape: 128 channels and 3 taps are its own."""

@@ -28,24 +28,22 @@ _HEAVY = (
 
 def run(job: dict[str, Any]) -> dict[str, str]:
     sys.path.insert(0, job["package"])
-    from kokoro_tvm.build import stages
-    from kokoro_tvm.build.graph import RecipeGraph
-    from kokoro_tvm.build.stage import Stage
+    import kokoro_tvm.recipe as recipe
+    from kokoro_tvm.engine.stage import Stage
     from kokoro_tvm.errors import ValidationError
-    from kokoro_tvm.recipe import load_recipe
+    from kokoro_tvm.project.graph import RecipeGraph
 
-    if not stages.__file__.startswith(job["package"]):
-        return {"failed": f"{stages.__file__} was imported instead of the copy in {job['package']}"}
+    if not recipe.__file__.startswith(job["package"]):
+        return {"failed": f"{recipe.__file__} was imported instead of the copy in {job['package']}"}
     root = Path(job["root"])
     if job["artifacts"] is not None:
-        # Stages put whole new files in the place of old ones, so links are as good as copies.
-        shutil.copytree(job["artifacts"], root / "artifacts", copy_function=os.link)
-    graph = RecipeGraph(load_recipe(job["recipe"], root / "recipes"), root / "artifacts", root)
+        shutil.copytree(job["artifacts"], root / "artifacts", copy_function=link)
+    graph = RecipeGraph(recipe.load_recipe(job["recipe"], root / "recipes"), root / "artifacts", root)
     wanted = [s for s in graph.stages() if s.name in job["stages"]]
     if {s.name for s in wanted} != set(job["stages"]):
         return {"failed": f"{job['recipe']} has no stages {job['stages']}"}
     # In this process, which has been forked already, instead of in one of a server's.
-    Stage.call = lambda self, arguments, log, beat: called(getattr(stages, self.function), arguments)
+    Stage.call = called
     for stage in wanted:
         try:
             stage.run()
@@ -54,10 +52,25 @@ def run(job: dict[str, Any]) -> dict[str, str]:
     return {}
 
 
-def called(function: Any, arguments: dict[str, Any]) -> float:
+def link(source: str, target: str) -> None:
+    """Stages put whole new files in the place of old ones, so links are as good as copies."""
+    try:
+        os.link(source, target)
+    except OSError:  # another disk
+        shutil.copy2(source, target)
+
+
+def called(stage: Any, out: Path, log: Path, beat: Any, **extra: Any) -> float:
     """Calls a stage's function; seconds of CPU."""
+    from kokoro_tvm.engine.inputs import Inputs
+
     begun = time.process_time()
-    function(**arguments)
+    module, _, name = stage.function.partition(":")
+    files = {n: (str(s.path(file)), s.sha256(file)) for n, (s, file) in stage.inputs.items()}
+    function = getattr(importlib.import_module(module), name)
+    if stage.cache:
+        extra["cache"] = stage.cache
+    function(out, Inputs(files), **stage.parameters, **stage.settings(), **extra)
     return time.process_time() - begun
 
 

@@ -16,27 +16,28 @@ import tvm
 import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machines import machine_of
 from torch import Tensor
 
 import kokoro_tvm.ops  # noqa: F401  (registers the operations)
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops._semantic import Call, SemanticOp, registry
+from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
 from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.runtime.tvm_runtime import use_threads
-from kokoro_tvm.target import Machine, resolve, tvm_target
+from kokoro_tvm.targets import Machine, tvm_target
 
 # Every kernel is run as this machine would have it and as a CPU with 8 lanes and 16 registers would, where it
 # can be.
-NATIVE = resolve("native", None, ())
+NATIVE = machine_of("native", None, ())
 MACHINES: dict[str, Machine] = {"native": NATIVE}
 if "avx2" in NATIVE.required:
-    MACHINES["avx2"] = resolve("x86-64-v3", None, ())
-ARM = resolve("generic", "aarch64-linux-gnu", ())
+    MACHINES["avx2"] = machine_of("x86-64-v3", None, ())
+ARM = machine_of("generic", "aarch64-linux-gnu", ())
 # As the native one, with operands rounded to bfloat16; None where the CPU cannot multiply them.
 BFLOAT16: Machine | None
 try:
-    BFLOAT16 = resolve("native", None, (), "bfloat16")
+    BFLOAT16 = machine_of("native", None, (), "bfloat16")
     _LACKS = ""
 except BuildError as error:
     BFLOAT16, _LACKS = None, str(error)
@@ -65,7 +66,7 @@ AXES: dict[str, dict[str, int]] = {
     "upsample_pool": {"x": 1, "y": 1},
 }
 # Inputs that are as long as the result, not as the operation's first input.
-_LIKE_RESULT = {"residual", "noise"}
+LIKE_RESULT = {"residual", "noise"}
 
 Tensors = Mapping[str, Tensor | None]
 Attributes = Mapping[str, Any]
@@ -121,14 +122,14 @@ def prepared(
 ) -> tuple[Any, list[np.ndarray], list[np.ndarray]]:
     """The compiled kernel, the arrays it takes (weights packed) and those it writes, full of NaN."""
     given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    full = _complete(operation, attributes or {})
+    full = complete(operation, attributes or {})
     extents = [result_shape(operation, tensors, full)]
-    shapes, told, result = _described(operation, given, full, extents[0], dynamic)
+    shapes, items, result = _described(operation, given, full, extents[0], dynamic)
     left = None
     if moments:
         extents.append((slots(extents[0][1]), 4, extents[0][2]))
         left = ("moments_0" if dynamic else extents[1][0], *extents[1][1:])
-    function, packings = _kernel(operation, shapes, told, result, machine, left)
+    function, packings = _kernel(operation, shapes, items, result, machine, left)
     arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in given.items()]
     return function, arrays, [np.full(shape, np.nan, np.float32) for shape in extents]
 
@@ -143,7 +144,7 @@ def result_shape(operation: str, tensors: Tensors, attributes: Attributes) -> tu
     """The extents of the result."""
     names = registry()[operation].tensors
     shapes = {n: tuple(tensors[n].shape) if tensors.get(n) is not None else None for n in names}
-    return tuple(registry()[operation].shape(**shapes, **_complete(operation, attributes)))
+    return tuple(registry()[operation].shape(**shapes, **complete(operation, attributes)))
 
 
 def assert_near(got: np.ndarray, want: np.ndarray, tolerance: float = 2e-6) -> None:
@@ -183,7 +184,7 @@ def check_masked(
 ) -> None:
     """With a length the valid part of the result is, to the last bit, what the valid inputs alone give,
     whatever stands in their tails (NaN, infinities, huge numbers, zeros)."""
-    full = _complete(operation, attributes or {})
+    full = complete(operation, attributes or {})
     alone = sliced(operation, tensors, full, length)
     want = run(operation, alone, full, machine=machine)
     axis = AXES[operation].get("y")
@@ -209,10 +210,10 @@ def sliced(operation: str, tensors: Tensors, attributes: Attributes, length: int
     parts = {
         name: t.narrow(axes[name], 0, length).contiguous() if t is not None and name in axes else t
         for name, t in tensors.items()
-        if name not in _LIKE_RESULT and name != "length"
+        if name not in LIKE_RESULT and name != "length"
     }
     extents = result_shape(operation, parts, attributes)
-    for name in _LIKE_RESULT & set(tensors):
+    for name in LIKE_RESULT & set(tensors):
         whole = tensors[name]
         if whole is not None:
             whole = whole.narrow(axes[name], 0, extents[axes["y"]]).contiguous()
@@ -230,7 +231,7 @@ def kernel_for(
 ) -> Any:
     """The kernel for these tensors as TIR, for any machine."""
     given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    full = _complete(operation, attributes or {})
+    full = complete(operation, attributes or {})
     extents = result_shape(operation, tensors, full)
     return prim_func(operation, *_described(operation, given, full, extents, dynamic), machine)
 
@@ -266,7 +267,7 @@ def _kernel(
     return library[function.attrs["global_symbol"]], registry()[operation].packings(call)
 
 
-def _complete(operation: str, attributes: Attributes) -> dict[str, Any]:
+def complete(operation: str, attributes: Attributes) -> dict[str, Any]:
     """The attributes with the defaults of those that are not given."""
     known = _op(operation).torch._opoverload._schema.arguments
     defaults = {a.name: a.default_value for a in known if a.name in _op(operation).attributes}
@@ -280,7 +281,7 @@ def _op(operation: str) -> SemanticOp:
 def _described(
     operation: str, given: Mapping[str, Tensor], attributes: Attributes, extents: Sequence[int], dynamic: bool
 ) -> tuple[Any, Any, Any]:
-    """Shapes, attributes and result extents as a kernel is told them, hashable."""
+    """Shapes, attributes and result extents as a kernel takes them, hashable."""
 
     def named(name: str, shape: Sequence[int]) -> tuple[int | str, ...]:
         axis = AXES[operation].get(name) if dynamic else None

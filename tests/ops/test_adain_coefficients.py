@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from kokoro_tvm import ops
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .support import assert_near, check, machines, random, random_lengths, reference, run
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .support import check, check_masked, machines, random, random_lengths
 

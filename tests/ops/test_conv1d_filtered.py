@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .support import (
     MACHINES,

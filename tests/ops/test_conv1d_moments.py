@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops._semantic import Call, registry
-from kokoro_tvm.target import Machine
+from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.targets import Machine
 
 from .samples import assert_moments, combined
 from .support import every_length, machines, random, random_lengths, results, run
@@ -136,7 +137,7 @@ def test_who_can(machine: Machine) -> None:
 
 
 def test_only_convolutions_can() -> None:
+    call = Call({}, {}, (), Features(lanes=8, registers=16, kernels="cpu"))
     for name, operation in registry().items():
         if name != "conv1d":
-            call = Call({}, {}, (), None)  # type: ignore[arg-type]
             assert not operation.gives_moments(call)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops._activation import activate
+from kokoro_tvm.ops.base.activation import activate
 
 from .samples import Use, assert_moments, conv1d, conv_transpose1d
 from .support import (

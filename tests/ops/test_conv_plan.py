@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.ops._conv_plan import Plan, folded, pack, phases
-from kokoro_tvm.ops._features import Features
-from kokoro_tvm.ops._filtering import DIRECT, Filtering, transforms
-from kokoro_tvm.ops._schedule import Choice
+from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack, phases
+from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms
 
 FEATURES = {"avx512": Features(16, 32), "avx2": Features(8, 16), "neon": Features(4, 32)}
 FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(6, 3), Filtering(5, 7), Filtering(6, 6)]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .support import (
     MACHINES,

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .support import machines, random, run
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .support import check, machines, random, random_lengths, run
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .support import check, machines, random
 

@@ -13,9 +13,9 @@ import pytest
 import tvm
 import tvm_ffi
 
-from kokoro_tvm.ops import _math
-from kokoro_tvm.ops._kernel import Kernel
-from kokoro_tvm.target import Machine, tvm_target
+from kokoro_tvm.ops.cpu import math as _math
+from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.targets import Machine, tvm_target
 
 from .support import machines
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm import ops
 from kokoro_tvm.ops.moments import FEWEST_STEPS, slots
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .samples import assert_moments, combined
 from .support import check_masked, every_length, machines, random, random_lengths, reference, run

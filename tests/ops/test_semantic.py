@@ -9,9 +9,9 @@ import pytest
 import torch
 import tvm
 
-from kokoro_tvm.ops._packed import PackedWeight
-from kokoro_tvm.ops._semantic import Call, registry
-from kokoro_tvm.target import Machine, tvm_target
+from kokoro_tvm.ops.base.packed import PackedWeight
+from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.targets import Machine, tvm_target
 
 from .samples import SAMPLES, STEPS, STRATEGIES, USES
 from .support import ARM, AXES, compiled_for, kernel_for, machines, reference, result_shape, run

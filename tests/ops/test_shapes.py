@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .samples import STRATEGIES, USES, Use
 from .support import MACHINES, reference, run

@@ -7,7 +7,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.target import Machine
+from kokoro_tvm.targets import Machine
 
 from .support import check_masked, machines, random, random_lengths, reference, run
 

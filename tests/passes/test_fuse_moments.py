@@ -9,7 +9,7 @@ from lowering import MACHINE, lowered, lowered_program, small_program
 from tvm import relax
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops._relax import as_semantic_call, described
+from kokoro_tvm.ops.base.relax import as_semantic_call, described
 
 from .support import calls
 

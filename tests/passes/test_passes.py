@@ -8,7 +8,7 @@ from lowering import MACHINE, PASSES
 import kokoro_tvm.passes
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.passes import LoweringContext, available, run
-from kokoro_tvm.target import tvm_target
+from kokoro_tvm.targets import tvm_target
 
 CONTEXT = LoweringContext("bert", tvm_target(MACHINE), MACHINE.features, frozenset())
 

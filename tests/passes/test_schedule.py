@@ -9,9 +9,9 @@ import torch
 from lowering import MACHINE, PASSES, lowered_program, small_program
 
 import kokoro_tvm.ops  # noqa: F401  (registers torch.ops.kokoro)
+from kokoro_tvm.compiler.lower import Lowered, Parameter
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.lower import Lowered, Parameter
-from kokoro_tvm.ops._schedule import Choice
+from kokoro_tvm.ops.base.schedule import Choice
 
 FEATURES = f"float32 {MACHINE.features.lanes}x{MACHINE.features.registers}"
 LAYER = f"conv1d 4->32 k3 d1 {FEATURES}"

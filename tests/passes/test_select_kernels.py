@@ -29,12 +29,12 @@ def test_equal_calls_share_a_kernel() -> None:
     assert len(set(numbered)) == len(kernels)
 
 
-def test_packings_are_told() -> None:
+def test_packings_are_in_the_module() -> None:
     function = lowered("duration")[1]["select_kernels"]["duration_forward"]
-    told = json.loads(function.attrs[PACKINGS])
-    assert {p["operation"] for p in told.values()} >= {"conv1d", "linear", "lstm"}
-    shapes = {p.name: tuple(int(e) for e in p.ty.shape) for p in function.params if p.name in told}
-    assert set(shapes) == set(told)
+    packings = json.loads(function.attrs[PACKINGS])
+    assert {p["operation"] for p in packings.values()} >= {"conv1d", "linear", "lstm"}
+    shapes = {p.name: tuple(int(e) for e in p.ty.shape) for p in function.params if p.name in packings}
+    assert set(shapes) == set(packings)
 
 
 def lower_small(forward: Any, weights: dict[str, tuple[int, ...]]) -> Any:

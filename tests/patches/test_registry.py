@@ -21,7 +21,7 @@ def make() -> nn.Module:
 
 
 def test_every_file_is_a_patch_of_its_own_name_that_replaces_something_stock() -> None:
-    from kokoro_tvm.patches._patch import stock_attribute
+    from kokoro_tvm.patches.base.patch import stock_attribute
 
     assert "lstm" in available()
     for name in available():
@@ -46,7 +46,7 @@ def test_documentation_names_every_patch_and_what_it_replaces() -> None:
 def test_only_patches_asked_for_are_imported() -> None:
     code = (
         "import sys; import kokoro_tvm.patches as p; p.available(); p.get('lstm');"
-        "print(*sorted(m for m in sys.modules if m.startswith('kokoro_tvm.patches.') and '._' not in m))"
+        "print(*sorted(m for m in sys.modules if m.startswith('kokoro_tvm.patches.') and '.base' not in m))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["kokoro_tvm.patches.lstm"]

@@ -77,6 +77,7 @@ SPOILED = {
         "{kind: synthetic, size: toy} # sha256",
     ),
     "version-is-a-number": ("toy", "version: 1.0.0", "version: 1.0"),
+    "voice-listed-twice": ("toy", "[af_heart, ff_siwis]", "[af_heart, af_heart]"),
     "sha256-cut": ("toy", "sha256: 8fbea51e", "sha256: 8FBEA51E"),
     "wrong-axis": ("toy", "bert: {axis: tokens", "bert: {axis: frames"),
     "combining-mark": ("toy", "voice: ff_siwis", "voice: siwis"),

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import Known, ModelFile, TargetFile, to_yaml
-from kokoro_tvm.recipe._problems import check
 from kokoro_tvm.recipe._source import SourceText
 from kokoro_tvm.recipe._yaml import parse
+from kokoro_tvm.recipe.problems import check
 from kokoro_tvm.recipe.resolved import resolve
 from kokoro_tvm.recipe.show import to_yaml as show
 

@@ -45,7 +45,7 @@ def test_overrides_replace_only_what_they_name(root: Path, known: Known) -> None
     assert recipe.passes == ("fuse", "lower_vm")
     assert recipe.pass_context.opt_level == 2
     assert recipe.pass_context.config == {"a.number": 2, "relax.name": "no", "tir.vectorize": True}
-    assert recipe.gates.decoder.model_dump() == {
+    assert recipe.gates.decoder.model_dump(exclude_none=True) == {
         "min_snr_db": 30.0,
         "min_gain_db": 5.0,
         "min_magnitude_correlation": 0.9999,
@@ -60,9 +60,9 @@ def test_null_switches_a_gate_off(root: Path, known: Known) -> None:
     path = root / "full.yaml"
     path.write_text(path.read_text().replace("{min_gain_db: 5}", "{min_gain_db: null}"))
     gates = load_recipe("full", root, known).gates
-    assert gates.decoder.model_dump() == {
+    assert gates.decoder.min_gain_db is None
+    assert gates.decoder.model_dump(exclude_none=True) == {
         "min_snr_db": 30.0,
-        "min_gain_db": None,
         "min_magnitude_correlation": 0.9999,
     }
     shown = to_yaml(load_recipe("full", root, known))

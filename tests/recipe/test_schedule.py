@@ -10,7 +10,7 @@ import pytest
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import Known, LayerChoice, Tuned, load_recipe, schedule_path, to_yaml, write_schedule
 
-TARGET = Tuned(mtriple="x86_64-linux-gnu", mcpu="znver5", mattr=("-sse4a",))
+TARGET = Tuned(kind="llvm", mtriple="x86_64-linux-gnu", mcpu="znver5", mattr=("-sse4a",))
 CHOICES = {"decoder": {"conv1d 8->8 k3 d1 float32 8x16": LayerChoice(outputs=4, taps=3, tiles=8)}}
 
 

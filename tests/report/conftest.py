@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_tvm.recipe import COMPONENT_AXES
-from kokoro_tvm.report import BuiltStage, Facts, Said, write_page
-from kokoro_tvm.validate import Outputs, Reference, Trace
+from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.measure import Outputs, Reference, Trace
+from kokoro_tvm.report import BuiltStage, Facts, SpokenUtterance, write_page
 
 FRAMES = 40
 
@@ -27,7 +27,8 @@ def reference(name: str, frames: int = FRAMES) -> Reference:
     trace = Trace(**values | {"audio": audio, "f0": f0, "durations": durations})
     fed = Outputs(**{f.name: empty for f in fields(Outputs)})
     tokens, ref_s = np.zeros((1, 2), np.int64), np.zeros((1, 256), np.float32)
-    return Reference(name, f"<b>{name}</b> & ˈ", "af_one", 1.0, 3, tokens, ref_s, trace, trace, fed, fed)
+    columns = (trace, trace, fed, fed, trace.audio, trace.audio)
+    return Reference(name, f"<b>{name}</b> & ˈ", "af_one", 1.0, 3, tokens, ref_s, *columns)
 
 
 def verdict(gate: str, value: float | str, limit: float | None, status: str) -> dict[str, Any]:
@@ -58,11 +59,13 @@ def report(component: str, bucket: int | None, *verdicts: dict[str, Any]) -> dic
 @pytest.fixture(scope="session")
 def facts() -> Facts:
     draw = np.random.default_rng(0)
-    said = []
+    utterances = []
     for name in ("one", "two"):
-        told = reference(name)
-        audio = told.truth.audio + 0.002 * draw.standard_normal(told.truth.audio.size)
-        said.append(Said(told, audio.astype(np.float32), told.truth.f0 * 1.01, told.truth.durations))
+        stock = reference(name)
+        audio = stock.truth.audio + 0.002 * draw.standard_normal(stock.truth.audio.size)
+        utterances.append(
+            SpokenUtterance(stock, audio.astype(np.float32), stock.truth.f0 * 1.01, stock.truth.durations)
+        )
     good = verdict("min_snr_db", 112.5, 90.0, "passed")
     reports = [report(c, 512 if axis == "tokens" else 64, good) for c, axis in COMPONENT_AXES.items()]
     reports[-1] = report("decoder", 64, good, verdict("min_gain_db", 3.0, 10.0, "failed"))
@@ -78,7 +81,7 @@ def facts() -> Facts:
         "precision": "float32",
         "length": "exact",
         "synthetic": True,
-        "target": {"mcpu": "znver5", "mtriple": "x86_64-linux-gnu"},
+        "target": {"kind": "llvm", "mcpu": "znver5", "mtriple": "x86_64-linux-gnu"},
         "voices": file,
         "components": {"decoder": part},
         "toolchain": {"torch": "2.0"},
@@ -87,7 +90,8 @@ def facts() -> Facts:
     stages = [
         BuiltStage("toy.compile.decoder-64", 31.5, 60.25, "decoder.log", (("x.so", 1_234_567, "ab" * 32),))
     ]
-    return Facts(manifest, reports, report("speech", None, good), said, ["three"], stages, {"CPU": "znver5"})
+    speech = report("speech", None, good)
+    return Facts(manifest, reports, speech, utterances, ["three"], stages, {"CPU": "znver5"})
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,7 @@ def test_it_can_be_read_aloud(page: Path) -> None:
 
 def test_every_utterance_can_be_seen_and_heard(page: Path, facts: Facts) -> None:
     elements = Elements(page)
-    count = len(facts.said)
+    count = len(facts.utterances)
     assert (len(elements.of("img")), len(elements.of("audio")), len(elements.of("svg"))) == (
         3 * count,
         2 * count,
@@ -69,7 +69,7 @@ def test_every_utterance_can_be_seen_and_heard(page: Path, facts: Facts) -> None
     assert kind == "data:audio/flac"
     heard, rate = soundfile.read(io.BytesIO(base64.b64decode(content)))
     assert rate == 24000
-    assert np.abs(heard - facts.said[0].audio).max() <= 2**-15
+    assert np.abs(heard - facts.utterances[0].audio).max() <= 2**-15
 
 
 def test_what_is_told_is_text(page: Path) -> None:
@@ -99,22 +99,23 @@ def test_a_bundle_that_passed_says_so(facts: Facts, tmp_path: Path) -> None:
 
 def test_audio_of_another_length_is_shown(facts: Facts, tmp_path: Path) -> None:
     """A bundle whose durations are wrong is what one wants to look at most."""
-    one = facts.said[0]
+    one = facts.utterances[0]
     for samples in (one.audio.size - 600, one.audio.size + 600):
         cut = replace(one, audio=np.resize(one.audio, samples), durations=one.durations + np.array([1, 0]))
-        text = Elements(write_page(replace(facts, said=[cut]), tmp_path / "report.html")).text
+        text = Elements(write_page(replace(facts, utterances=[cut]), tmp_path / "report.html")).text
         assert "1 tokens differ" in text
 
 
 def test_silence_and_equal_audio_are_shown(facts: Facts, tmp_path: Path) -> None:
-    one = facts.said[0]
+    one = facts.utterances[0]
     truth = one.reference.truth
     silent = replace(one.reference, truth=replace(truth, audio=0 * truth.audio, f0=0 * truth.f0))
-    for said in (
+    for spoken in (
         replace(one, audio=truth.audio.astype(np.float32)),
         replace(one, reference=silent, audio=0 * one.audio, f0=0 * one.f0),
     ):
-        text = write_page(replace(facts, said=[said]), tmp_path / "report.html").read_text(encoding="utf-8")
+        page = write_page(replace(facts, utterances=[spoken]), tmp_path / "report.html")
+        text = page.read_text(encoding="utf-8")
         assert "nan" not in text.lower().replace("nano", "")
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kokoro_tvm.measure.metrics import magnitude_spectrum
 from kokoro_tvm.report.pictures import curve, envelope, palette_png, spectrogram
-from kokoro_tvm.validate.metrics import magnitude_spectrum
 
 
 def pixels(png: bytes) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +12,22 @@ from typing import Any
 import pytest
 from toy_bundle import edit_manifest
 
-from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime.bundle import COMPONENTS, read_bundle
+from kokoro_tvm.constants import COMPONENTS
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.runtime import bundle as module
+from kokoro_tvm.runtime.bundle import Bundle, read_bundle
+from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.verification import verify_files
+
+
+def verify(bundle: Bundle) -> None:
+    with OpenFiles(bundle.files()) as files:
+        verify_files(files, workers=2)
 
 
 def test_reads_what_was_written(plain_bundle: Path) -> None:
     bundle = read_bundle(plain_bundle)
-    verify_files(bundle.files())
+    verify(bundle)
     assert tuple(bundle.components) == COMPONENTS
     assert bundle.components["bert"].buckets == (16, 64)  # written in falling order
     assert (bundle.largest("tokens"), bundle.largest("frames")) == (64, 128)
@@ -28,7 +38,7 @@ def test_reads_what_was_written(plain_bundle: Path) -> None:
 def test_can_be_copied_elsewhere(plain_bundle: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(plain_bundle, tmp_path / "another place"))
     shutil.rmtree(plain_bundle)
-    verify_files(read_bundle(copy).files())
+    verify(read_bundle(copy))
 
 
 def test_missing_folder(tmp_path: Path) -> None:
@@ -58,8 +68,9 @@ def test_half_a_manifest(plain_bundle: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m.update(schema=2), r"schema 2, .*schema 1"),
-        (lambda m: m.update(version="9.9"), r"version '9\.9', .*version '\d"),
+        (lambda m: m.update(schema=2), r"schema 2; kokoro-tvm \S+ reads schema 1\. Update kokoro-tvm"),
+        (lambda m: m.update(schema=0), r"schema 0; .* reads schema 1\. It lacks components .*Build the"),
+        (lambda m: m.update(schema="1"), r"'schema' should be int but is str"),
         (lambda m: m.pop("vocabulary"), "lacks 'vocabulary'"),
         (lambda m: m.update(sample_rate="24000"), r"'sample_rate' should be int but is str"),
         (lambda m: m.update(sample_rate=True), r"'sample_rate' should be int but is bool"),
@@ -89,7 +100,7 @@ def test_manifest_that_is_a_list(plain_bundle: Path) -> None:
 def test_missing_file(plain_bundle: Path) -> None:
     (plain_bundle / "decoder-128.so").unlink()
     with pytest.raises(BundleError, match=r"decoder-128\.so is missing"):
-        verify_files(read_bundle(plain_bundle).files())
+        verify(read_bundle(plain_bundle))
 
 
 def test_truncated_file(plain_bundle: Path) -> None:
@@ -97,7 +108,7 @@ def test_truncated_file(plain_bundle: Path) -> None:
     whole = path.stat().st_size
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(BundleError, match=f"has {whole - 5} bytes, but .* {whole}"):
-        verify_files(read_bundle(plain_bundle).files())
+        verify(read_bundle(plain_bundle))
 
 
 @pytest.mark.parametrize("name", ["bert.safetensors", "voices.safetensors", "f0n-32.so"])
@@ -107,4 +118,58 @@ def test_one_changed_byte(plain_bundle: Path, name: str) -> None:
     data[-1] ^= 1
     path.write_bytes(data)
     with pytest.raises(BundleError, match=rf"{name} has sha256 [0-9a-f]{{64}}, but .* [0-9a-f]{{64}}"):
-        verify_files(read_bundle(plain_bundle).files(), workers=2)
+        verify(read_bundle(plain_bundle))
+
+
+def test_the_version_is_information(plain_bundle: Path) -> None:
+    """A bundle is accepted by its schema, whichever version wrote it."""
+    edit_manifest(plain_bundle, lambda m: m.update(version="9.9"))
+    bundle = read_bundle(plain_bundle)
+    assert (bundle.schema, bundle.version) == (module.SCHEMA, "9.9")
+
+
+def test_everything_an_older_schema_lacks_is_named(
+    plain_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SCHEMA", 3)
+    monkeypatch.setattr(module, "ADDED", {1: "one", 2: "two", 3: "three"})
+    with pytest.raises(BundleError, match=r"has schema 1; .* reads schema 3\. It lacks two; three\. Build"):
+        read_bundle(plain_bundle)
+
+
+def test_every_schema_says_what_it_added() -> None:
+    assert sorted(module.ADDED) == list(range(1, module.SCHEMA + 1))
+
+
+def test_a_pin_is_the_digest_of_the_manifest(plain_bundle: Path) -> None:
+    digest = hashlib.sha256((plain_bundle / "bundle.json").read_bytes()).hexdigest()
+    assert read_bundle(plain_bundle).sha256 == digest
+    for given in (digest, digest.upper()):
+        assert read_bundle(plain_bundle, given).sha256 == digest
+
+
+def test_another_bundle_than_the_pinned_one(plain_bundle: Path) -> None:
+    digest = read_bundle(plain_bundle).sha256
+    edit_manifest(plain_bundle, lambda m: m.update(recipe="other"))
+    with pytest.raises(BundleError, match=rf"has sha256 [0-9a-f]{{64}}, but {digest} was given"):
+        read_bundle(plain_bundle, digest)
+
+
+@pytest.mark.parametrize("pin", ["", "abc", "g" * 64, "0" * 65, 5])
+def test_a_pin_that_is_no_digest(plain_bundle: Path, pin: Any) -> None:
+    with pytest.raises(InputError, match="should be 64 hexadecimal digits"):
+        read_bundle(plain_bundle, pin)
+
+
+def test_what_is_no_file_is_refused(plain_bundle: Path) -> None:
+    """A named pipe would block whoever opens it; a folder cannot be read."""
+    bundle = read_bundle(plain_bundle)
+    (plain_bundle / "bert-16.so").unlink()
+    (plain_bundle / "bert-16.so").mkdir()
+    with pytest.raises(BundleError, match=r"bert-16\.so (is not a regular file|cannot be read)"):
+        verify(bundle)
+    if hasattr(os, "mkfifo"):
+        (plain_bundle / "bert-16.so").rmdir()
+        os.mkfifo(plain_bundle / "bert-16.so")
+        with pytest.raises(BundleError, match=r"bert-16\.so is not a regular file"):
+            verify(bundle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from toy_bundle import edit_manifest
 
 from kokoro_tvm.cpu_features import PORTABLE, X86, features_of_cpu
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime import Bundle, Synthesizer, read_bundle
+from kokoro_tvm.runtime import Bundle, SpeechWarning, Synthesizer, read_bundle
 from kokoro_tvm.runtime.cpu import check_cpu
 
 ARM_FEATURES = "Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics cpuid\n"
@@ -42,16 +43,24 @@ def refusal(bundle: Bundle, cpuinfo: str, tmp_path: Path) -> str:
         (("avx2", "fma", "bmi"), flags("sse2", "avx2", "fma", "bmi")),
         (NATIVE, flags(*NATIVE)),
         (("fp-armv8", "neon", "crc"), ARM_FEATURES),
-        (NATIVE, "processor : 0\n"),  # nothing is said of features
     ],
 )
 def test_runs_here(bundle: Bundle, tmp_path: Path, features: tuple[str, ...], cpuinfo: str) -> None:
     (tmp_path / "cpuinfo").write_text(cpuinfo)
-    check_cpu(dataclasses.replace(bundle, cpu_features=features), tmp_path / "cpuinfo")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_cpu(dataclasses.replace(bundle, cpu_features=features), tmp_path / "cpuinfo")
 
 
-def test_no_list_of_features_nothing_to_compare(bundle: Bundle, tmp_path: Path) -> None:
-    check_cpu(dataclasses.replace(bundle, cpu_features=NATIVE), tmp_path / "cpuinfo")
+@pytest.mark.parametrize("cpuinfo", [None, "processor : 0\n"], ids=["no list", "a list without features"])
+def test_what_cannot_be_compared_is_reported(bundle: Bundle, tmp_path: Path, cpuinfo: str | None) -> None:
+    if cpuinfo is not None:
+        (tmp_path / "cpuinfo").write_text(cpuinfo)
+    with pytest.warns(SpeechWarning, match=r"not checked whether .* runs here: it needs avx2, fma\."):
+        check_cpu(dataclasses.replace(bundle, cpu_features=("avx2", "fma")), tmp_path / "cpuinfo")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_cpu(dataclasses.replace(bundle, cpu_features=()), tmp_path / "cpuinfo")
 
 
 @pytest.mark.parametrize(
@@ -83,9 +92,9 @@ def test_names_what_is_missing_and_what_to_use(
     instead: str,
 ) -> None:
     built = dataclasses.replace(bundle, recipe=recipe, precision=precision, cpu_features=tuple(needs))
-    told = refusal(built, flags(*here), tmp_path)
-    assert f"(recipe {recipe}) was built for a processor with {missing}, which this one lacks. " in told
-    assert told.endswith(instead)
+    message = refusal(built, flags(*here), tmp_path)
+    assert f"(recipe {recipe}) was built for a processor with {missing}, which this one lacks. " in message
+    assert message.endswith(instead)
 
 
 @pytest.mark.skipif(features_of_cpu() is None, reason="the system does not list the CPU's features")

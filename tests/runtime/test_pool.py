@@ -1,4 +1,4 @@
-"""One thread calls compiled code, whoever asks: one pool of TVM threads in a process."""
+"""One thread calls compiled code for all others: one pool of TVM threads in a process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_everything_runs_on_one_thread() -> None:
 
 
 def test_each_call_has_the_threads_it_asks_for() -> None:
-    """Also more than there are cores, and more than any call before asked for."""
+    """Also more than there are cores, and more than any call before used."""
     many = (os.cpu_count() or 1) + 3
     assert [compute(count, in_use) for count in (1, 2, many, 1, many + 1)] == [1, 2, many, 1, many + 1]
 

@@ -12,11 +12,11 @@ import pytest
 from toy_bundle import CHANNELS, compile_library, refresh
 
 from kokoro_tvm.cli.profile import _measure
+from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.runtime._node import Node
-from kokoro_tvm.runtime.bundle import COMPONENTS
 from kokoro_tvm.runtime.kernels import Kernel, read_kernels
+from kokoro_tvm.runtime.node import Node
 from kokoro_tvm.runtime.profiler import Call, _observer, recorded, summarize, trace_events
 from kokoro_tvm.runtime.session import Session
 
@@ -78,21 +78,21 @@ def test_rates_and_shares() -> None:
 
 
 def test_trace() -> None:
-    told = trace_events(CALLS[1:])
-    first, second = told["traceEvents"][:2]
+    table = trace_events(CALLS[1:])
+    first, second = table["traceEvents"][:2]
     assert (first["name"], first["cat"], first["ph"]) == ("bert_linear_1", "bert", "X")
     assert (first["ts"], first["dur"], second["ts"]) == (0.0, 1e6, 1e6)
-    assert json.loads(json.dumps(told)) == told
+    assert json.loads(json.dumps(table)) == table
     assert trace_events([])["traceEvents"] == []
 
 
 def test_table_of_a_library() -> None:
-    told = {
+    table = {
         "a": {"operation": "conv1d", "flops_per_step": 12, "results": 2},
         "b": {"operation": "linear", "flops_per_step": 1.5},
         "c": {"operation": "take", "flops_per_step": None},
     }
-    kernels = read_kernels(Node(told, "table"))
+    kernels = read_kernels(Node(table, "table"))
     assert kernels == {"a": Kernel("conv1d", 12.0, 2), "b": Kernel("linear", 1.5), "c": Kernel("take")}
 
 

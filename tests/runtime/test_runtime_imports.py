@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.runtime.tvm_runtime import _torch_out_of_sight
+from kokoro_tvm.runtime.tvm_runtime import without_torch
 
 _REPORT = """
 import sys
@@ -67,18 +67,70 @@ def test_works_beside_tvm_and_torch(compiled: Callable[[str], Path]) -> None:
         _python(code, str(compiled("exact")))
 
 
-def test_torch_is_hidden_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "torch", raising=False)
-    with pytest.raises(KeyError), _torch_out_of_sight():
-        assert sys.modules["torch"] is None
-        raise KeyError
+_TWO_THREADS = """
+import sys, threading
+from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi
+begin = threading.Barrier(2)
+failed = []
+def user():
+    begin.wait()
+    try:
+        import torch
+        torch.ones(1)
+    except BaseException as error:
+        failed.append(error)
+thread = threading.Thread(target=user)
+thread.start()
+begin.wait()
+load_tvm_ffi()
+thread.join()
+assert not failed, failed
+assert sys.modules["torch"].ones(1).item() == 1
+"""
+
+
+def test_another_thread_imports_torch_meanwhile() -> None:
+    _python(_TWO_THREADS)
+
+
+_HIDDEN = """
+import sys, threading
+from pathlib import Path
+from kokoro_tvm.runtime.tvm_runtime import without_torch
+folder = Path(sys.argv[1])
+(folder / "torch.py").write_text("loaded = True")
+sys.path.insert(0, str(folder))
+found = []
+def user():
+    import torch
+    found.append(torch)
+with without_torch():
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        assert error.name == "torch"
+    else:
+        raise SystemExit("torch is not hidden from the thread that hides it")
     assert "torch" not in sys.modules
+    thread = threading.Thread(target=user)
+    thread.start()
+    thread.join()
+    assert found[0].loaded
+assert sys.modules["torch"] is found[0]
+del sys.modules["torch"]
+import torch
+assert torch.loaded
+"""
+
+
+def test_torch_is_hidden_from_the_importing_thread_alone(tmp_path: Path) -> None:
+    _python(_HIDDEN, str(tmp_path))
 
 
 @pytest.mark.parametrize("present", [object(), None])
 def test_a_torch_that_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch, present: object) -> None:
     monkeypatch.setitem(sys.modules, "torch", present)
-    with _torch_out_of_sight():
+    with without_torch():
         assert sys.modules["torch"] is present
     assert sys.modules["torch"] is present
 

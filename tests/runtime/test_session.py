@@ -155,7 +155,7 @@ def test_changed_library_is_refused_before_it_is_loaded(copied: Path) -> None:
 def test_library_without_code(copied: Path) -> None:
     (copied / "bert-16.so").write_bytes(b"not a library")
     refresh(copied)
-    with pytest.raises(BundleError, match=r"bert-16\.so cannot be loaded as a compiled bert"):
+    with pytest.raises(BundleError, match=r"bert-16\.so is not a library that kokoro-tvm compiled"):
         Synthesizer(copied)
 
 

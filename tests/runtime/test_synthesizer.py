@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from toy_bundle import NOISE, SAMPLES, VOCABULARY
 
+from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.runtime import SpeechWarning, Synthesizer, TooLongError
-from kokoro_tvm.runtime import text as text_module
-from kokoro_tvm.runtime.bundle import COMPONENTS
+from kokoro_tvm.runtime import SpeechWarning, Synthesizer, TooLongError, g2p
 
 REF_S = np.array([0.5, -1.0, 0.25, 2.0], np.float32)
 
@@ -61,10 +60,10 @@ def test_noise_array_callable_and_seed_agree(fake: tuple[Synthesizer, Any]) -> N
     seeded = tts.run([0, 4, 0], REF_S, seed=11)
     given = _draw(11, seeded.audio.size)
     assert np.array_equal(tts.run([0, 4, 0], REF_S, noise=given, seed=99).audio, seeded.audio)
-    asked: list[int] = []
-    called = tts.run([0, 4, 0], REF_S, noise=lambda samples: asked.append(samples) or given)
+    requested: list[int] = []
+    called = tts.run([0, 4, 0], REF_S, noise=lambda samples: requested.append(samples) or given)
     assert np.array_equal(called.audio, seeded.audio)
-    assert asked == [seeded.audio.size]
+    assert requested == [seeded.audio.size]
     assert not np.array_equal(tts.run([0, 4, 0], REF_S, seed=12).audio, seeded.audio)
 
 
@@ -200,24 +199,24 @@ def test_several_utterances(fake: tuple[Synthesizer, Any]) -> None:
 
 
 def test_text(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str]] = []
+    requested: list[tuple[str, str]] = []
 
     def phonemize(text: str, code: str) -> list[str]:
-        asked.append((text, code))
+        requested.append((text, code))
         return ["ab", "cd"]
 
     monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.phonemize", phonemize)
     tts, _ = fake
     spoken = tts("Hi.", voice="bf_emma", seed=1)
-    assert asked == [("Hi.", "b")]
+    assert requested == [("Hi.", "b")]
     assert np.array_equal(spoken.audio, tts.from_phonemes(["ab", "cd"], voice="bf_emma", seed=1).audio)
-    with pytest.warns(SpeechWarning, match="American English is taken"):
+    with pytest.warns(SpeechWarning, match="American English is used"):
         tts("Hi.", voice="af_heart,bf_emma")
 
 
 def test_text_through_the_real_g2p(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_module, "_installed", lambda name: False)
-    text_module._g2p.cache_clear()
+    monkeypatch.setattr(g2p, "_installed", lambda name: False)
+    monkeypatch.setattr(g2p, "_converters", {})
     with pytest.warns(SpeechWarning):
         assert fake[0]("A big bad dog.").audio.size > 0
 

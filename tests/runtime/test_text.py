@@ -5,27 +5,24 @@ from __future__ import annotations
 import sys
 import types
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime import text as module
+from kokoro_tvm.runtime import g2p
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.text import check_text, paragraphs, phonemize
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    module._g2p.cache_clear()
-    yield
-    module._g2p.cache_clear()
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(g2p, "_converters", {})
 
 
 @pytest.fixture
 def no_spacy_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_installed", lambda name: False)
+    monkeypatch.setattr(g2p, "_installed", lambda name: False)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +108,7 @@ def misaki_english(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     stand_in = types.ModuleType("misaki.en")
     stand_in.G2P = G2P  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "misaki.en", stand_in)
-    monkeypatch.setattr(module, "_installed", lambda name: name == "en_core_web_sm")
+    monkeypatch.setattr(g2p, "_installed", lambda name: name == "en_core_web_sm")
     return made
 
 
@@ -141,5 +138,31 @@ def test_nothing_came_of_it() -> None:
 
 def test_installed_asks_without_importing_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
-    assert module._installed("numpy")
-    assert not module._installed("no-such-distribution")
+    assert g2p._installed("numpy")
+    assert not g2p._installed("no-such-distribution")
+
+
+def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """fugashi's error is a page of text; its last line names the file."""
+
+    def broken() -> None:
+        raise RuntimeError(
+            "Failed initializing MeCab.\n\n--- ERROR DETAILS ---\nno such file: mecabrc\n-----\n"
+        )
+
+    stand_in = types.ModuleType("misaki.ja")
+    stand_in.JAG2P = broken  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "misaki.ja", stand_in)
+    with pytest.raises(InputError, match=r"misaki\.ja cannot start: no such file: mecabrc\. .*unidic"):
+        phonemize("こんにちは", "j")
+
+
+@pytest.mark.usefixtures("misaki_english")
+@pytest.mark.parametrize("entry", ["phonemize", "__call__"])
+def test_warnings_name_the_line_that_called_the_runtime(fake: Any, entry: str) -> None:
+    """However many frames of the runtime lie between."""
+    tts, _ = fake
+    with pytest.warns(SpeechWarning) as caught:
+        getattr(tts, entry)("one xyzzy !", voice="af_heart,bf_emma")
+    assert len(caught) >= 2
+    assert {warning.filename for warning in caught} == {__file__}

@@ -13,13 +13,14 @@ from toy_bundle import refresh
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import read_bundle, verification
+from kokoro_tvm.runtime.files import OpenFile, OpenFiles
 from kokoro_tvm.runtime.verification import verify_bundle
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(verification, "_ALWAYS_READ", 100)  # bytes: the toy's libraries, but not its weights
+    monkeypatch.setattr(verification, "_ALWAYS_READ", 1)  # bytes: every file of the toy is a large one
     monkeypatch.setattr(verification, "_SETTLED", -60.0)  # the toy was written a moment ago
     return tmp_path / "cache"
 
@@ -28,18 +29,20 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the files that were read, as they are."""
     names: list[str] = []
-    original = verification._sha256
+    original = OpenFile.check
 
-    def sha256(ref: verification.FileRef) -> str:
-        names.append(ref.path.name)
-        return original(ref)
+    def check(file: OpenFile, keep: bool = False) -> None:
+        names.append(file.ref.path.name)
+        original(file, keep)
 
-    monkeypatch.setattr(verification, "_sha256", sha256)
+    monkeypatch.setattr(OpenFile, "check", check)
     return names
 
 
 def verify(bundle: Path, again: bool = False) -> None:
-    verify_bundle(read_bundle(bundle), workers=2, again=again)
+    opened = read_bundle(bundle)
+    with OpenFiles(opened.files()) as files:
+        verify_bundle(opened, files, workers=2, again=again)
 
 
 def flip(path: Path) -> None:
@@ -99,9 +102,9 @@ def test_a_file_changed_a_moment_ago_is_not_remembered(
 def test_another_manifest_is_not_met_by_what_was_good_before(cache: Path, plain_bundle: Path) -> None:
     verify(plain_bundle)
     manifest = plain_bundle / "bundle.json"
-    told = json.loads(manifest.read_text())
-    told["components"]["bert"]["weights"]["sha256"] = "0" * 64
-    manifest.write_text(json.dumps(told))
+    manifest_content = json.loads(manifest.read_text())
+    manifest_content["components"]["bert"]["weights"]["sha256"] = "0" * 64
+    manifest.write_text(json.dumps(manifest_content))
     with pytest.raises(BundleError, match=r"bert\.safetensors has sha256 .* 0{64}"):
         verify(plain_bundle)
 
@@ -155,7 +158,7 @@ def test_nowhere_to_remember(
     verify(plain_bundle)
 
 
-def test_missing_files_are_told_before_anything_is_read(
+def test_missing_files_are_reported_before_anything_is_read(
     cache: Path, plain_bundle: Path, read: list[str]
 ) -> None:
     verify(plain_bundle)

@@ -254,9 +254,15 @@ def compile_library(
         if channels_last:
             out = builder.emit(relax.op.permute_dims(out, [0, 2, 1]))
         builder.emit_func_output(out)
-    told = {"component": name, "bucket": bucket, "length": length, "precision": "float32", "project": "test"}
+    manifest = {
+        "component": name,
+        "bucket": bucket,
+        "length": length,
+        "precision": "float32",
+        "project": "test",
+    }
     with builder.function(f"{name}_manifest", []):
-        builder.emit_func_output(tvm.ir.StringImm(json.dumps(told | (claims or {}))))
+        builder.emit_func_output(tvm.ir.StringImm(json.dumps(manifest | (claims or {}))))
     if kernels is not None:
         with builder.function(f"{name}_kernels", []):
             builder.emit_func_output(tvm.ir.StringImm(json.dumps(kernels)))

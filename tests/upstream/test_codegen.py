@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 import torch
 import tvm
+from tvm import te
 
-from upstream.support import broken, computed, imported, in_child
+from upstream.support import TVM_ISSUES, UNKNOWN, computed, imported, in_child, mended
+
+pytestmark = pytest.mark.upstream
 
 
 def normalised(x: np.ndarray) -> np.ndarray:
@@ -15,11 +20,13 @@ def normalised(x: np.ndarray) -> np.ndarray:
     return computed(module, x)
 
 
-@broken("instance_norm is E[x^2] - E[x]^2 in one pass, which is lost to rounding where the mean is large")
 def test_instance_norm_of_a_large_mean_and_a_small_spread() -> None:
+    """It takes the variance as E[x^2] - E[x]^2, which is lost to rounding: of two rows, one is NaN."""
     x = (1000.0 + 0.1 * np.random.default_rng(0).standard_normal((1, 2, 64))).astype("float32")
     expected = (x - x.mean(-1, keepdims=True, dtype="float64")) / x.std(-1, keepdims=True, dtype="float64")
-    np.testing.assert_allclose(normalised(x), expected, rtol=0.02, atol=0.02)
+    found, issue = normalised(x), f"{TVM_ISSUES}/19592 (the same of layer_norm, which was mended)"
+    assert np.isnan(found).any(), mended("instance_norm loses the variance of a large mean", issue)
+    assert np.nanmax(np.abs(found - expected)) > 1, mended("instance_norm is wrong by more than 1", issue)
 
 
 def test_fused_instance_norm_passes_the_verification_of_llvm() -> None:
@@ -47,6 +54,7 @@ def test_the_option_for_debugging() -> None:
 NESTED = """
 import signal
 import tvm
+from tvm import te
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
@@ -66,20 +74,22 @@ def zeroed(depth):
     return tvm.IRModule({"zeroed": builder.get()})
 
 tvm.compile(zeroed(1), target="llvm")
+print("one level compiles", flush=True)
 signal.alarm(8)
 tvm.compile(zeroed(2), target="llvm")
 """
 
 
-@broken("the simplifier follows bounds made of bounds, and does not come back for minutes")
 def test_bounds_made_of_bounds() -> None:
-    """One level takes a tenth of a second."""
-    assert in_child(NESTED).returncode == 0
+    """One level takes a tenth of a second; with two, the simplifier does not come back for minutes."""
+    done = in_child(NESTED)
+    assert done.stdout == "one level compiles\n", done.stderr
+    assert done.returncode == -signal.SIGALRM, mended("the simplifier follows bounds made of bounds")
 
 
 METAL = """
-import signal
 import tvm
+from tvm import te
 from tvm import relax
 from tvm.s_tir import dlight
 
@@ -92,12 +102,36 @@ with builder.function("main", [x, w]):
     builder.emit_func_output(y)
 with tvm.target.Target({"kind": "metal", "host": {"kind": "llvm", "mtriple": "arm64-apple-macos"}}):
     module = relax.transform.LegalizeOps()(builder.get())
-    signal.alarm(8)
+    print("scheduling", flush=True)
     dlight.ApplyDefaultSchedule(dlight.gpu.Matmul())(module)
 """
 
 
-@broken("the schedule of matrix products for Metal crashes in Tensorize")
+@pytest.mark.nightly
 def test_matrix_products_for_metal() -> None:
-    """The crash comes after some twenty seconds; a product that works takes a fraction of one."""
-    assert in_child(METAL).returncode == 0
+    """The schedule crashes in Tensorize after half a minute; one that works takes a fraction of that."""
+    done = in_child(METAL, timeout=600.0)
+    assert done.stdout == "scheduling\n", done.stderr
+    assert done.returncode == -signal.SIGSEGV, mended("the schedule of matrix products for Metal crashes")
+
+
+def test_noalias_is_a_function_s_own() -> None:
+    """The last function of a module decides for all whether their arguments may overlap."""
+
+    def copy(name: str, noalias: bool) -> tvm.tirx.PrimFunc:
+        a = te.placeholder((16,), name="a")
+        kernel = te.create_prim_func([a, te.compute((16,), lambda i: a[i] + 1.0, name="b")])
+        return kernel.with_attr("global_symbol", name).with_attr("tirx.noalias", noalias)
+
+    def marked(*kernels: tvm.tirx.PrimFunc) -> bool:
+        module = tvm.IRModule({str(kernel.attrs["global_symbol"]): kernel for kernel in kernels})
+        text = str(tvm.tirx.build(module, tvm.target.Target({"kind": "llvm"})).inspect_source("ll"))
+        (line,) = (
+            line for line in text.splitlines() if line.startswith("define") and "__tvm_ffi_first(" in line
+        )
+        return "noalias" in line
+
+    assert marked(copy("first", True))
+    assert not marked(copy("first", False))
+    found = marked(copy("first", True), copy("last", False))
+    assert not found, mended("a module's last function decides about noalias of all", UNKNOWN)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import tvm
 from tvm import relax, te, topi
 
 from upstream.support import computed
+
+pytestmark = pytest.mark.upstream
 
 
 def module(build: Any) -> Any:

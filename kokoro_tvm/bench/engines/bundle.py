@@ -1,4 +1,4 @@
-"""A bundle of ours: numpy and the TVM runtime, neither torch nor the compiler."""
+"""A bundle: numpy and the TVM runtime, neither torch nor the compiler."""
 
 from __future__ import annotations
 

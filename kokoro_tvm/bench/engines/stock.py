@@ -1,4 +1,4 @@
-"""The stock model of the package `kokoro`, in PyTorch float32, as it comes (`disable_complex=False`)."""
+"""The stock model of the package `kokoro`, in PyTorch float32 with its defaults (`disable_complex=False`)."""
 
 from __future__ import annotations
 

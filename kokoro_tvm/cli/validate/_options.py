@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from kokoro_tvm.validate.gates import Verdict
+    from kokoro_tvm.measure.gates import Verdict
 
 __all__ = [
     "HELLO",
@@ -36,21 +36,34 @@ __all__ = [
 ]
 
 RootOption: TypeAlias = Annotated[
-    Path, typer.Option("--root", metavar="DIR", help="Folder that holds recipes/ and artifacts/.")
+    Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
 ]
 JsonOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write all that was found there.")
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the whole result to this JSON file.",
+    ),
 ]
-SpeedOption: TypeAlias = Annotated[float, typer.Option("--speed", help="Above 1 is faster.")]
-SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Of the noise, the same for all regimes.")]
+SpeedOption: TypeAlias = Annotated[
+    float, typer.Option("--speed", help="Speed of `--text` and `--phonemes`; above 1 is faster.")
+]
+SeedOption: TypeAlias = Annotated[
+    int, typer.Option("--seed", help="Seed of the noise of `--text` and `--phonemes`.")
+]
 
 ComponentOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--component", metavar="NAMES", help="Which, with commas between.", show_default="all"),
+    typer.Option("--component", metavar="NAMES", help="Components, separated by commas.", show_default="all"),
 ]
 UtteranceOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--utterance", help="Whose values are what goes in.", show_default="the recipe's first"),
+    typer.Option(
+        "--utterance",
+        help="Utterance of the recipe whose reference is the input.",
+        show_default="the recipe's first",
+    ),
 ]
 
 HELLO = "həlˈO wˈɜɹld."
@@ -58,7 +71,7 @@ _WIDTH = 132  # where output goes to a file
 
 
 def console() -> Console:
-    """Colour and the terminal's width at a terminal; plain and wide enough elsewhere."""
+    """A console with colour on a terminal; plain and wider elsewhere."""
     from rich.console import Console
 
     made = Console()
@@ -80,7 +93,7 @@ def grid(title: str, first: str, headings: Sequence[str], last: str | None = "ve
 
 
 def verdict(verdicts: Sequence[Verdict], judged: bool) -> str:
-    """In words; colours only repeat them."""
+    """The verdicts in words; colours only repeat them."""
     failed = ", ".join(f"{v.gate} {v.limit:g}" for v in verdicts if v.status == "failed")
     if not failed:
         return "[green]passed[/]" if judged else "would pass"
@@ -89,23 +102,23 @@ def verdict(verdicts: Sequence[Verdict], judged: bool) -> str:
 
 def chosen_components(text: str | None) -> list[str]:
     """The components named, or all. Raises InputError."""
+    from kokoro_tvm.constants import COMPONENT_AXES
     from kokoro_tvm.errors import InputError
-    from kokoro_tvm.recipe import COMPONENT_AXES
 
     names = list(COMPONENT_AXES) if text is None else words(text)
     for name in names:
         if name not in COMPONENT_AXES:
-            raise InputError(f"There is no component {name!r}: there are {', '.join(COMPONENT_AXES)}.")
+            raise InputError(f"There is no component {name!r}. There are {', '.join(COMPONENT_AXES)}.")
     return names
 
 
 def words(text: str) -> list[str]:
-    """What stands between commas."""
+    """The words between commas."""
     return [word for part in text.split(",") if (word := part.strip())]
 
 
 def span(text: str, option: str) -> tuple[int, ...]:
-    """Whole numbers above 0 from `1-64,127`, rising and each once; none of them for the word `none`."""
+    """Whole numbers above 0 from `1-64,127`, sorted and distinct; none for `none`. Raises InputError."""
     from kokoro_tvm.errors import InputError
 
     if text.strip() == "none":
@@ -121,25 +134,25 @@ def span(text: str, option: str) -> tuple[int, ...]:
 
 
 def tell(line: str) -> None:
-    """What is being done, on standard error."""
+    """Prints progress on standard error."""
     typer.secho(line, err=True)
 
 
 def check_file(path: Path | None) -> None:
-    """Raise InputError, before anything takes time, where a file could not be written."""
+    """Raises InputError if a file could not be written. Call it before anything that takes time."""
     from kokoro_tvm.errors import InputError
 
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         what = "is a folder" if path.is_dir() else f"lies in {path.parent}, which does not exist"
-        raise InputError(f"{path} {what}. Name a file in a folder that is there.")
+        raise InputError(f"{path} {what}. Name a file in an existing folder.")
 
 
-def write_json(path: Path | None, told: dict[str, Any]) -> None:
-    """Writes a JSON file, whole or not at all, and says so; nothing where there is no path."""
+def write_json(path: Path | None, data: dict[str, Any]) -> None:
+    """Writes a JSON file, completely or not at all, and prints its path. Does nothing without a path."""
     if path is None:
         return
     partial = path.with_name(f".{path.name}.partial")
-    text = json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
     partial.write_text(text + "\n", encoding="utf-8")
     partial.replace(path)
     typer.echo(f"{path}")

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate corpus: the regression corpus against what the stock model once made of it."""
+"""kokoro-tvm validate corpus: compares a bundle with the expectations of the regression corpus."""
 
 from __future__ import annotations
 
@@ -23,22 +23,34 @@ def corpus(
     utterance: Annotated[
         list[str] | None,
         typer.Option(
-            "--utterance", metavar="NAME", help="Only this one; may be repeated.", show_default="all 60"
+            "--utterance",
+            metavar="NAME",
+            help="Check only this utterance. May be repeated.",
+            show_default="all 60",
         ),
     ] = None,
     stock: Annotated[
-        bool, typer.Option("--stock", help="Check the stock model in float64 in place of the bundle.")
+        bool,
+        typer.Option(
+            "--stock",
+            help="Check the stock model in float64 instead of the bundle.",
+        ),
     ] = False,
     update: Annotated[
-        bool, typer.Option("--update", help="Make corpus.json again from the stock model in float64.")
+        bool,
+        typer.Option(
+            "--update",
+            help="Write `kokoro_tvm/measure/expectations.json` from the stock model in float64, after a "
+            "change of `corpus.yaml`.",
+        ),
     ] = False,
     json_file: JsonOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Hold a bundle, or the stock model, against the frame counts and spectral fingerprints of the corpus.
+    """Compare a bundle with the frame counts and spectral fingerprints of the corpus.
 
-    A bundle needs nothing but itself for that: no checkpoint, no PyTorch run.
+    This needs the bundle only: no checkpoint, no PyTorch run.
     """
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.lab.corpus import check_bundle, check_stock, update_corpus
@@ -48,7 +60,7 @@ def corpus(
     check_file(json_file)
     if update and (utterance or json_file):
         raise InputError(
-            "--update makes the expectations of all 60 utterances: leave --utterance and --json out."
+            "--update writes the expectations of all 60 utterances. Leave out --utterance and --json."
         )
     if update:
         typer.echo(f"{update_corpus(Lab.open(bundle, root, threads, tell))}")

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate e2e: whole utterances, bundles beside PyTorch, against the stock model in float64."""
+"""kokoro-tvm validate e2e: compares whole utterances of bundles with the stock model in float64."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def e2e(
     bundle: Annotated[
         list[Path] | None,
         typer.Option(
-            "--bundle", metavar="DIR", help="Bundle to measure; may be repeated.", show_default=str(BUNDLE)
+            "--bundle",
+            metavar="DIR",
+            help="Folder of a bundle. May be repeated. The tables show its last part.",
+            show_default=str(BUNDLE),
         ),
     ] = None,
     utterance: Annotated[
@@ -39,26 +42,31 @@ def e2e(
         typer.Option(
             "--utterance",
             metavar="NAME",
-            help="One of the recipe's or the corpus'; may be repeated.",
+            help="Utterance of the recipe or of the corpus. May be repeated.",
             show_default="the recipe's",
         ),
     ] = None,
-    corpus: Annotated[bool, typer.Option("--corpus", help="All 60 utterances of the corpus.")] = False,
-    text: Annotated[str | None, typer.Option("--text", help="Something else, one paragraph.")] = None,
-    phonemes: Annotated[str | None, typer.Option("--phonemes", help="The same as phonemes.")] = None,
-    voice: Annotated[str, typer.Option("--voice", help="A voice, for --text and --phonemes.")] = "af_heart",
+    corpus: Annotated[bool, typer.Option("--corpus", help="Use all 60 utterances of the corpus.")] = False,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", help="Text to speak instead, one paragraph, in the language of the voice."),
+    ] = None,
+    phonemes: Annotated[str | None, typer.Option("--phonemes", help="Phonemes to speak instead.")] = None,
+    voice: Annotated[str, typer.Option("--voice", help="Voice of `--text` and `--phonemes`.")] = "af_heart",
     speed: SpeedOption = 1.0,
     seed: SeedOption = 0,
     json_file: JsonOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Compare whole utterances with the stock model in float64, beside PyTorch float32 and other noise."""
+    """Compare whole utterances with the stock model in float64.
+
+    PyTorch float32, and the float64 run with other noise, are compared likewise."""
     from kokoro_tvm.lab.e2e import choose_utterances, end_to_end
     from kokoro_tvm.lab.setting import Lab, utterance_of
-    from kokoro_tvm.validate.e2e_table import print_end_to_end
+    from kokoro_tvm.measure.e2e_table import print_end_to_end
 
-    # Before anything takes time: what was asked for in vain.
+    # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
     given = []
     if text is not None or phonemes is not None:

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate experiment: the three experiments on padding."""
+"""kokoro-tvm validate experiment: three experiments on padding."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def register(group: typer.Typer) -> None:
 
 def experiment(
     name: Annotated[
-        Literal["prefix-f0n", "tail", "buckets"], typer.Argument(metavar="NAME", help="Which of the three.")
+        Literal["prefix-f0n", "tail", "buckets"],
+        typer.Argument(metavar="NAME", help="`prefix-f0n`, `tail` or `buckets`."),
     ],
     bundle: BundleOption = BUNDLE,
     utterance: Annotated[
@@ -45,21 +46,26 @@ def experiment(
         typer.Option(
             "--utterance",
             metavar="NAMES",
-            help="Of the recipe, with commas between.",
+            help="Utterances of the recipe, separated by commas.",
             show_default="its first two",
         ),
     ] = None,
     frames: Annotated[
         str | None,
-        typer.Option("--frames", metavar="BUCKETS", help="Static lengths.", show_default="the usual ones"),
+        typer.Option(
+            "--frames",
+            metavar="BUCKETS",
+            help="Static lengths. Those that are shorter than an utterance are skipped.",
+            show_default="the usual ones",
+        ),
     ] = None,
     json_file: JsonOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Find out what padding does.
+    """Measure what padding changes.
 
-    To F0N (prefix-f0n), to the decoder (tail), and bucket by bucket (buckets).
+    In F0N (prefix-f0n), in the decoder (tail), and bucket by bucket (buckets).
     """
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.lab.experiments import bucket_sizes, decoder_tail, prefix_f0n

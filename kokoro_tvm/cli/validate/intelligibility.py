@@ -1,4 +1,4 @@
-"""kokoro-tvm validate intelligibility: is the bundle understood as well as stock PyTorch."""
+"""kokoro-tvm validate intelligibility: compares how well a recogniser understands a bundle and PyTorch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def intelligibility(
             "--max-increase",
             min=0.0,
             max=1.0,
-            help="How much larger the word error rate may be, at most.",
+            help="Largest increase of the word error rate over stock PyTorch's; 0.01 is 1 %.",
             show_default=f"the recipe's gate, or {_MOST}",
         ),
     ] = None,
@@ -41,18 +41,17 @@ def intelligibility(
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Compare how a speech recogniser understands the bundle and stock PyTorch: 24 sentences in 4 voices."""
+    """Compare how well a speech recogniser understands the bundle and stock PyTorch.
+
+    Both speak the same 24 sentences in 4 voices."""
     from dataclasses import asdict
 
-    from kokoro_tvm.errors import ValidationError
     from kokoro_tvm.lab.setting import Lab
-    from kokoro_tvm.validate import listening, recogniser
-    from kokoro_tvm.validate.intelligibility import validate_intelligibility
+    from kokoro_tvm.measure import listening, recogniser
+    from kokoro_tvm.measure.intelligibility import validate_intelligibility
 
     check_file(json_file)
     ears = recogniser.open_recogniser()
-    if ears is None:
-        raise ValidationError(f"intelligibility was not run: {recogniser.MISSING}")
     lab = Lab.open(bundle, root, threads, tell)
     if most is None:
         most = lab.recipe.gates.intelligibility.max_word_error_increase

@@ -41,28 +41,33 @@ def lengths(
     bundle: BundleOption = BUNDLE,
     component: ComponentOption = None,
     tokens: Annotated[
-        str, typer.Option("--tokens", metavar="LENGTHS", help="Such as 1-64, or none.")
+        str,
+        typer.Option(
+            "--tokens",
+            metavar="LENGTHS",
+            help="Lengths of `bert`, `duration` and `text_encoder`: `1-64,127`, or `none`.",
+        ),
     ] = "1-64",
     frames: Annotated[
-        str, typer.Option("--frames", metavar="LENGTHS", help="Such as 1-130, or none.")
+        str, typer.Option("--frames", metavar="LENGTHS", help="Lengths of `f0n` and `decoder`.")
     ] = "1-130",
-    edges: Annotated[bool, typer.Option(help="Try the lengths about every bucket.")] = True,
+    edges: Annotated[bool, typer.Option(help="Also try the lengths at the edges of every bucket.")] = True,
     utterance: UtteranceOption = None,
     json_file: JsonOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Hold every length of every component against its gates.
+    """Check every component against its gates at every length.
 
-    And the edges of its buckets.
+    Also checks the edges of its buckets.
     """
+    from kokoro_tvm.constants import COMPONENT_AXES
     from kokoro_tvm.lab.lengths import LengthsReport, bucket_edges, every_length
     from kokoro_tvm.lab.setting import Lab
-    from kokoro_tvm.recipe import COMPONENT_AXES
-    from kokoro_tvm.validate.reference import DYNAMIC, TRUTH
+    from kokoro_tvm.truth.reference import DYNAMIC, TRUTH
 
     check_file(json_file)
-    asked = {"tokens": span(tokens, "--tokens"), "frames": span(frames, "--frames")}
+    spans = {"tokens": span(tokens, "--tokens"), "frames": span(frames, "--frames")}
     names = chosen_components(component)
     lab = Lab.open(bundle, root, threads, tell)
     (reference,) = lab.references([utterance] if utterance else None)
@@ -71,7 +76,7 @@ def lengths(
     met: list[Edge] = []
     for name in names:
         axis = COMPONENT_AXES[name]
-        fitting = [n for n in asked[axis] if n <= lab.tvm.buckets(name)[-1]]
+        fitting = [n for n in spans[axis] if n <= lab.tvm.buckets(name)[-1]]
         tell(f"{name}: {len(fitting)} lengths in {axis}")
         rows += every_length(lab.tvm, truth, pytorch, reference, name, fitting, lab.recipe.gates)
         if edges:
@@ -98,7 +103,9 @@ def _table(rows: Sequence[Lengthy], judged: bool) -> Table:
         worst = min(of, key=lambda row: row.metrics["snr_db"])
         least = min(of, key=lambda row: row.metrics["gain_db"])
         failed = [row.length for row in of if row.status == "failed"]
-        told = f"[bold red]FAILED[/] at {len(failed)} lengths" if judged else f"would fail at {len(failed)}"
+        verdict = (
+            f"[bold red]FAILED[/] at {len(failed)} lengths" if judged else f"would fail at {len(failed)}"
+        )
         made.add_row(
             key[0],
             key[1],
@@ -108,7 +115,7 @@ def _table(rows: Sequence[Lengthy], judged: bool) -> Table:
             f"{worst.metrics['pytorch_snr_db']:.1f}",
             f"{least.metrics['gain_db']:.1f}",
             f"{least.length}",
-            told if failed else "[green]passed[/]",
+            verdict if failed else "[green]passed[/]",
         )
     return made
 
@@ -118,6 +125,6 @@ def _edges_table(edges: Sequence[Edge]) -> Table:
     for edge in edges:
         came = "refused" if edge.refused else "as that bucket" if edge.equal else "something else"
         belongs = "none, refused" if edge.expected is None else str(edge.expected)
-        told = "[green]passed[/]" if edge.status == "passed" else "[bold red]FAILED[/]"
-        made.add_row(edge.component, str(edge.bucket), str(edge.length), belongs, came, told)
+        verdict = "[green]passed[/]" if edge.status == "passed" else "[bold red]FAILED[/]"
+        made.add_row(edge.component, str(edge.bucket), str(edge.length), belongs, came, verdict)
     return made

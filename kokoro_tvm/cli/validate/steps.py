@@ -1,4 +1,4 @@
-"""kokoro-tvm validate steps: one utterance in every regime, step by step."""
+"""kokoro-tvm validate steps: compares regimes step by step on one utterance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from kokoro_tvm.lab.decoders import Crossed, Decoded
-    from kokoro_tvm.validate.compare import Pair, StepRow
+    from kokoro_tvm.measure.compare import Pair, StepRow
 
 __all__ = ["register", "sweep_table"]
 
@@ -42,9 +42,9 @@ def register(group: typer.Typer) -> None:
 
 
 def steps(
-    text: Annotated[str | None, typer.Option("--text", help="What to say, one paragraph.")] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Text to speak, one paragraph.")] = None,
     phonemes: Annotated[
-        str | None, typer.Option("--phonemes", help="The same as phonemes.", show_default='"Hello world."')
+        str | None, typer.Option("--phonemes", help="Phonemes to speak.", show_default='"Hello world."')
     ] = None,
     voice: Annotated[str, typer.Option("--voice", help="A voice.")] = "af_heart",
     speed: SpeedOption = 1.0,
@@ -52,23 +52,50 @@ def steps(
     bundle: BundleOption = BUNDLE,
     pairs: Annotated[
         str | None,
-        typer.Option("--pairs", metavar="PAIRS", help="REFERENCE:VALUE,... of regimes.", show_default="five"),
+        typer.Option(
+            "--pairs",
+            metavar="PAIRS",
+            help="Regimes to compare: `REFERENCE:VALUE`, separated by commas.",
+            show_default="see below",
+        ),
     ] = None,
     frames: Annotated[
         int | None,
         typer.Option(
-            "--frames", min=1, help="Static length of pt.masked, pt.padded.", show_default="fitting"
+            "--frames",
+            min=1,
+            help="Static length of `pt.masked` and `pt.padded`.",
+            show_default="the smallest that fits",
         ),
     ] = None,
     given_durations: Annotated[
-        bool, typer.Option("--given-durations", help="All regimes align by pt.float64's durations.")
+        bool,
+        typer.Option(
+            "--given-durations",
+            help="Align all regimes by the durations of `pt.float64`, so that later steps can be compared "
+            "even if their own durations differ.",
+        ),
     ] = False,
-    crossed: Annotated[bool, typer.Option(help="Cross the decoders of tvm and PyTorch.")] = True,
+    crossed: Annotated[
+        bool,
+        typer.Option(help="Also run the decoders of `tvm` and PyTorch on each other's inputs."),
+    ] = True,
     sweep: Annotated[
-        str, typer.Option("--sweep", metavar="BUCKETS", help="Lengths to run decoders at, or none.")
+        str,
+        typer.Option(
+            "--sweep",
+            metavar="BUCKETS",
+            help="Also run the decoder on the inputs of `pt.float64`: that of `pt.masked` and `pt.padded` at "
+            "these lengths, that of the bundle at its own. `none` skips this.",
+        ),
     ] = _SWEEP,
     save_dir: Annotated[
-        Path | None, typer.Option("--save-dir", metavar="DIR", help="Keep tensors and WAVs there.")
+        Path | None,
+        typer.Option(
+            "--save-dir",
+            metavar="DIR",
+            help="Write every regime's steps (safetensors) and audio (32-bit float WAV) to this folder.",
+        ),
     ] = None,
     json_file: JsonOption = None,
     threads: ThreadsOption = None,
@@ -76,12 +103,12 @@ def steps(
 ) -> None:
     """Compare regimes at every step of one utterance.
 
-    Names the first step that misses its gate.
+    Prints the first step that misses its gate.
     """
     from kokoro_tvm.lab.setting import Lab, utterance_of
     from kokoro_tvm.lab.steps import DEFAULT_PAIRS, parse_pairs, regimes, report_steps, save_regimes
 
-    # Before anything takes time: what was asked for in vain.
+    # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
     wanted = DEFAULT_PAIRS if pairs is None else parse_pairs(pairs)
     buckets = span(sweep, "--sweep")

@@ -1,4 +1,4 @@
-"""kokoro-tvm validate tails: what a bundle makes of whatever stands behind the valid part."""
+"""kokoro-tvm validate tails: checks that values behind the valid part change no output."""
 
 from __future__ import annotations
 
@@ -34,17 +34,28 @@ def tails(
     bundle: BundleOption = Path("artifacts/cpu-masked"),
     component: ComponentOption = None,
     buckets: Annotated[
-        str | None, typer.Option("--buckets", metavar="LENGTHS", help="Which.", show_default="all")
+        str | None,
+        typer.Option(
+            "--buckets",
+            metavar="LENGTHS",
+            help="Buckets, separated by commas: `128,512`.",
+            show_default="all",
+        ),
     ] = None,
-    count: Annotated[int, typer.Option("--count", min=1, help="Random tails for each length.")] = 50,
+    count: Annotated[
+        int,
+        typer.Option(
+            "--count", min=1, help="Number of random tails for each of three valid lengths of each bucket."
+        ),
+    ] = 50,
     utterance: UtteranceOption = None,
     json_file: JsonOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
-    """Put random things behind the valid part of inputs.
+    """Check that values behind the valid part of inputs change no output.
 
-    Of a bundle with masked lengths, where not a bit of the outputs may change.
+    The bundle must have masked lengths. Not a bit of the outputs may change.
     """
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.lab.lengths import TailsReport, lengths_within, tail_trials
@@ -56,8 +67,8 @@ def tails(
     lab = Lab.open(bundle, root, threads, tell)
     if lab.bundle.length != "masked":
         raise InputError(
-            f"{bundle} has {lab.bundle.length} lengths: that nothing behind the valid part is heard is what "
-            "masked lengths promise. Name a bundle that has them, such as artifacts/cpu-masked."
+            f"{bundle} has {lab.bundle.length} lengths, but only masked lengths ignore values behind the "
+            "valid part. Name a bundle that has them, such as artifacts/cpu-masked."
         )
     (reference,) = lab.references([utterance] if utterance else None)
     trials = []
@@ -73,10 +84,10 @@ def tails(
     report = TailsReport(str(bundle), lab.tvm.policy, tuple(trials))
     made = grid("tails", "component", ("bucket", "length", "tails", "bit for bit equal", "outputs behind it"))
     for trial in trials:
-        told = "[green]passed[/]" if trial.status == "passed" else "[bold red]FAILED[/]"
+        verdict = "[green]passed[/]" if trial.status == "passed" else "[bold red]FAILED[/]"
         behind = "zeros" if trial.silent else "not zeros"
         cells = (trial.bucket, trial.length, trial.tails, trial.equal)
-        made.add_row(trial.component, *map(str, cells), behind, told)
+        made.add_row(trial.component, *map(str, cells), behind, verdict)
     out = console()
     out.print(made, "")
     write_json(json_file, report.to_json())

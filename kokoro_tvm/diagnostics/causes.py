@@ -1,0 +1,103 @@
+"""Names the changed parts of a derivation: a file, a package, a field of a recipe."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.state import Change
+
+__all__ = ["Cause", "cause"]
+
+_DIGITS = 12  # of a sha256: as many as anybody compares
+_SHA256 = re.compile(r'"([0-9a-f]{64})"')
+_VERSIONS = {"project": "kokoro-tvm", "linker": "linker", "runner": "runner", "llvm": "llvm"}
+# Where a parameter of a stage stands in a recipe, if it is not called the same there.
+_FIELDS = (
+    ("patches", "components.{component}.patches"),
+    ("schedule", "schedules/{recipe}.json: {component}"),
+    ("recipe", ""),
+    ("provenance", ""),
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What changed: a `source` file, the `version` of a package, a recipe's `field`, an `input` that another
+    stage wrote, the `machine`, or something else of the `build`; with both values, "" where there is none."""
+
+    kind: str
+    what: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        if not self.before or not self.now:
+            return f"{self.what}: {'new' if self.now else 'gone'}, {self.now or self.before}"
+        return f"{self.what}: {self.before} → {self.now}"
+
+
+def cause(stage: Stage, change: Change) -> Cause:
+    """What a change of one part of the stage's derivation is, and both values, shortened."""
+    kind, what = _named(stage, change.name)
+    if change.name == "cpu.flags":
+        return Cause(kind, what, *_differing_words(change))
+    return Cause(kind, what, _shown(change.old), _shown(change.new))
+
+
+def _named(stage: Stage, name: str) -> tuple[str, str]:
+    head, _, rest = name.partition(".")
+    if head == "code":
+        return "source", f"{stage.function.partition(':')[0].replace('.', '/')}.py"
+    if head in ("sources", "conversion") and rest:
+        return "source", f"{rest.replace('.', '/')}.py"
+    if head == "versions":
+        return "version", rest
+    if head in _VERSIONS:
+        return "version", _VERSIONS[head]
+    if head == "cpu":
+        return "machine", f"this machine's CPU, {rest}" if rest else "this machine's CPU"
+    if head == "inputs" and rest in stage.inputs:
+        before, file = stage.inputs[rest]
+        return "input", f"{file} of {before.name}"
+    if head == "yields":
+        return "field", _indexed(f"checkpoint.{rest}")
+    if head == "gates":
+        return "field", _indexed(name)
+    if head == "parameters" and rest:
+        return "field", _indexed(_field(stage, rest))
+    return "build", name
+
+
+def _field(stage: Stage, parameter: str) -> str:
+    """Where a parameter of a stage stands in its recipe."""
+    recipe, _, *artifact = stage.name.split(".")
+    component = artifact[0].partition("-")[0] if artifact else ""
+    for prefix, field in _FIELDS:
+        if parameter == prefix or parameter.startswith(f"{prefix}."):
+            place = field.format(component=component, recipe=recipe) + parameter.removeprefix(prefix)
+            return place.lstrip(".")
+    return parameter
+
+
+def _indexed(name: str) -> str:
+    """gates.x.0.y as gates.x[0].y"""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", name)
+
+
+def _shown(value: str | None) -> str:
+    if value is None:
+        return ""
+    if found := _SHA256.fullmatch(value):
+        return found[1][:_DIGITS]
+    text = json.loads(value)
+    return text if isinstance(text, str) and text else value
+
+
+def _differing_words(change: Change) -> tuple[str, str]:
+    """What is only in the one, and only in the other: flags are many, and most stay."""
+    old, new = (set(json.loads(value or '""').split()) for value in (change.old, change.new))
+    less, more = " ".join(sorted(old - new)), " ".join(sorted(new - old))
+    return (f"-{less}" if less else "…"), (f"+{more}" if more else "…")

@@ -1,0 +1,242 @@
+"""Facts about this machine that a build depends on; doctor.py judges them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from packaging.requirements import Requirement
+
+from kokoro_tvm.bench.machine import describe_machine
+from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.diagnostics.sources import Reach, reach
+from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.errors import BuildError, InputError, RecipeError
+from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.targets import target_kind
+
+__all__ = ["Facts", "Pin", "RecipeNeeds", "gather"]
+
+_PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+_PATIENCE = 120.0  # seconds the compiler may take to load
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A package and the versions the project takes; `extra`: the optional part that wants it, "" for all."""
+
+    requirement: str
+    installed: str | None
+    extra: str = ""
+
+    @property
+    def name(self) -> str:
+        return Requirement(self.requirement).name
+
+    @property
+    def is_met(self) -> bool:
+        wanted = Requirement(self.requirement).specifier
+        return self.installed is not None and wanted.contains(self.installed, prereleases=True)
+
+
+@dataclass(frozen=True)
+class RecipeNeeds:
+    """The CPU features that what a recipe builds needs to run; `problem`: why it cannot be built here."""
+
+    name: str
+    features: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One machine. Sizes in bytes, None where the system does not say; a problem is None where there is none.
+
+    cache: the shared one and what may be done with it, "" for none; checkpoints: model -> None where its
+    weights were fetched, else its sources (see `kokoro_tvm.diagnostics.sources`).
+    """
+
+    python: str
+    wanted_python: str
+    pins: tuple[Pin, ...]
+    compiler: str
+    compiler_problem: str | None
+    linker: str
+    linker_problem: str | None
+    machine: str
+    cores: int
+    features: frozenset[str] | None
+    recipes: tuple[RecipeNeeds, ...]
+    memory: int | None
+    artifacts: Path
+    artifacts_problem: str | None
+    disk: int
+    cache: str
+    cache_problem: str | None
+    checkpoints: Mapping[str, Sequence[Reach] | None]
+
+
+def gather(root: Path) -> Facts:
+    """Looks at everything; `root` holds recipes/ and artifacts/. Raises RecipeError without any recipe."""
+    recipes, broken = _recipes(root / "recipes")
+    wanted_python, pins = _pins()
+    compiler, compiler_problem, needs = _compiler(recipes)
+    linker, linker_problem = _linkers(recipes)
+    artifacts = root / "artifacts"
+    cache, cache_problem = _cache()
+    machine = describe_machine()
+    return Facts(
+        python=platform.python_version(),
+        wanted_python=wanted_python,
+        pins=pins,
+        compiler=compiler,
+        compiler_problem=compiler_problem,
+        linker=linker,
+        linker_problem=linker_problem,
+        machine=machine.cpu,
+        cores=machine.cores,
+        features=features_of_cpu(),
+        recipes=tuple(sorted((*needs, *broken), key=lambda r: r.name)),
+        memory=_available_memory(),
+        artifacts=artifacts,
+        artifacts_problem=_write_problem(artifacts),
+        disk=shutil.disk_usage(_existing(artifacts)).free,
+        cache=cache,
+        cache_problem=cache_problem,
+        checkpoints={
+            model: _checkpoint(model, r, root) for model, r in {r.model: r for r in recipes}.items()
+        },
+    )
+
+
+def _recipes(folder: Path) -> tuple[list[Recipe], list[RecipeNeeds]]:
+    good, broken = [], []
+    for name in list_recipes(folder):
+        try:
+            good.append(load_recipe(name, folder))
+        except RecipeError as error:
+            broken.append(RecipeNeeds(name, problem=str(error)))
+    return good, broken
+
+
+def _pins() -> tuple[str, tuple[Pin, ...]]:
+    """The Python and the packages of pyproject.toml; without it, those the installed package names."""
+    if _PYPROJECT.is_file():
+        project = tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]
+        found = [(r, "") for r in project["dependencies"]]
+        found += [(r, extra) for extra, rs in project["optional-dependencies"].items() for r in rs]
+        return project["requires-python"], tuple(_pin(*each) for each in found)
+    metadata = importlib.metadata.metadata("kokoro-tvm")
+    found = []
+    for line in metadata.get_all("Requires-Dist") or []:
+        requirement, _, marker = line.partition(";")
+        found.append((requirement.strip(), marker.partition("extra == ")[2].strip("\"' ")))
+    return str(metadata["Requires-Python"]), tuple(_pin(*each) for each in found)
+
+
+def _pin(requirement: str, extra: str) -> Pin:
+    try:
+        installed = importlib.metadata.version(Requirement(requirement).name)
+    except importlib.metadata.PackageNotFoundError:
+        installed = None
+    return Pin(requirement, installed, extra)
+
+
+def _compiler(recipes: Sequence[Recipe]) -> tuple[str, str | None, list[RecipeNeeds]]:
+    """TVM's version, why it does not load, and what each recipe needs."""
+    request = {
+        r.name: {"target": r.target.model_dump(mode="json"), "precision": r.precision} for r in recipes
+    }
+    command = [sys.executable, "-m", "kokoro_tvm.diagnostics.probe"]
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(request), capture_output=True, text=True, timeout=_PATIENCE, check=True
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"did not load within {_PATIENCE:g} s", []
+    except subprocess.CalledProcessError as error:
+        return "", f"does not load: {_why(error.returncode, error.stderr)}", []
+    result: dict[str, Any] = json.loads(done.stdout)
+    needs = [
+        RecipeNeeds(r.name, tuple(result["needs"].get(r.name, ())), result["problems"].get(r.name))
+        for r in recipes
+    ]
+    return result["compiler"], None, needs
+
+
+def _linkers(recipes: Sequence[Recipe]) -> tuple[str, str | None]:
+    """The linkers that the recipes need, and why one of them cannot link."""
+    needed = {
+        toolchain.command: toolchain
+        for recipe in recipes
+        for toolchain in [target_kind(recipe.target.kind).toolchain(recipe.target)]
+    }
+    try:
+        versions = [toolchain.version() for toolchain in needed.values()]
+    except BuildError as error:
+        return "", str(error)
+    problems = [problem for toolchain in needed.values() if (problem := toolchain.check())]
+    return ", ".join(versions), "; ".join(problems) or None
+
+
+def _why(status: int, stderr: str) -> str:
+    """The last words of a program that failed, or how it ended."""
+    if status < 0:
+        return f"it was ended by signal {signal.Signals(-status).name}"
+    return next(reversed(stderr.strip().splitlines()), f"exit status {status}")
+
+
+def _available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    if not meminfo.is_file():
+        return None
+    sizes = dict(line.split(":") for line in meminfo.read_text(encoding="utf-8").splitlines())
+    return int(sizes["MemAvailable"].split()[0]) * 1024
+
+
+def _write_problem(folder: Path) -> str | None:
+    """Why files cannot be written and locked, as the store does it, in a folder that is or would be there."""
+    try:
+        with tempfile.TemporaryDirectory(dir=_existing(folder), prefix=".doctor-") as place:
+            FileLock(Path(place, "lock")).acquire(blocking=False).lock.release()
+    except (OSError, Timeout) as error:
+        return str(error)
+    return None
+
+
+def _checkpoint(model: str, recipe: Recipe, root: Path) -> list[Reach] | None:
+    """None where the weights of a recipe's model were fetched; else how each of their sources can be had."""
+    if (root / "artifacts" / "checkpoint" / model / "weights.safetensors").is_file():
+        return None
+    return reach(recipe.checkpoint, root)
+
+
+def _cache() -> tuple[str, str | None]:
+    """The shared cache that the environment names, and why it is of no use."""
+    warnings: list[str] = []
+    try:
+        cache = Cache.from_environment(warnings.append)
+    except InputError as error:
+        return "", str(error)
+    if cache is None:
+        return "", None
+    cache.try_out()
+    problem = next(iter(warnings), None)
+    signed = ", signed" if cache.is_signed else ""
+    return f"{cache.url}, {cache.mode}{signed}", problem.removeprefix("note: ") if problem else None
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or what is above it and there."""
+    return next(p for p in (folder.absolute(), *folder.absolute().parents) if p.is_dir())

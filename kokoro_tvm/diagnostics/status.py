@@ -1,0 +1,98 @@
+"""State, size and gates of everything that a recipe builds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.diagnostics.plan import Step, look_ahead
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.project.graph import RecipeGraph
+
+__all__ = ["Row", "status"]
+
+_GRAVITY = ("failed", "damaged", "missing", "stale", "current")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that is built, by the name that commands take.
+
+    state: the gravest of its stages; stages: those that are in it, unless all is current; size: bytes of what
+    a build leaves of it, as it was built last, None where it never was; gates: their verdict in words, ""
+    where it has none.
+    """
+
+    name: str
+    state: str
+    stages: tuple[str, ...]
+    size: int | None
+    gates: str
+
+
+def status(graph: RecipeGraph) -> list[Row]:
+    """The model's checkpoint and references, every artifact, the gate on intelligibility, the bundle."""
+    steps = {step.stage.name: step for step in look_ahead(graph.stages())}
+    name = graph.recipe.name
+    rows = [_row(stage.name, [stage], stage, steps) for stage in (graph.checkpoint, graph.reference)]
+    for spec in graph.recipe.artifacts():
+        made, judged = graph.compile(spec), graph.validate(spec)
+        chain = [graph.machine, graph.export(spec), graph.lower(spec), made]
+        chain += [graph.pack(spec.component), judged]
+        rows.append(_row(f"{name}/{spec.id}", chain, made, steps, judged))
+    if listened := steps.get(f"{name}.intelligibility"):  # only where the recipe has a gate for it
+        rows.append(_row(listened.stage.name, [listened.stage], listened.stage, steps, listened.stage))
+    whole = [stage for stage in (graph.bundle, graph.speech, graph.speak) if stage.name in steps]
+    rows.append(_row(name, whole, graph.bundle, steps, graph.speech))
+    return rows
+
+
+def _row(
+    name: str, chain: Sequence[Stage], made: Stage, steps: Mapping[str, Step], judged: Stage | None = None
+) -> Row:
+    kinds = {stage.name: steps[stage.name].state.kind for stage in chain}
+    state = min(kinds.values(), key=_GRAVITY.index)
+    record = made.previous()
+    return Row(
+        name,
+        state,
+        () if state == "current" else tuple(n for n, kind in kinds.items() if kind == state),
+        record.size if record else None,
+        _gates(judged, steps[judged.name].state.kind) if judged else "",
+    )
+
+
+def _gates(judged: Stage, kind: str) -> str:
+    """The verdict of its report, or of the last failed one."""
+    (file,) = judged.outputs
+    try:
+        failed, report = _report(judged.failed_path / file), _report(judged.path(file))
+    except ValueError:
+        return f"{file} is damaged"
+    if failed is not None and kind == "failed":
+        return f"missed {_first(failed['missed'])}"
+    if report is None:
+        return "not run"
+    verdict = "passed" if report["passed"] else f"missed {_first(report['missed'])}"
+    if not report["enforce"]:
+        verdict += " (reported only)"
+    return verdict if kind == "current" else f"{verdict}, before"
+
+
+def _first(missed: Sequence[str]) -> str:
+    more = f" and {len(missed) - 1} more" if len(missed) > 1 else ""
+    return f"{missed[0]}{more}"
+
+
+def _report(path: Path) -> dict[str, Any] | None:
+    """A report; None if there is none. Raises ValueError if it is not a report."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    if not isinstance(found, dict) or not {"passed", "enforce", "missed"} <= found.keys():
+        raise ValueError(f"{path} is not a report")
+    return found

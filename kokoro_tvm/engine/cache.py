@@ -1,0 +1,297 @@
+"""A shared cache: what one machine has built, others need not build.
+
+    URL/objects/aa/SHA256      a file
+    URL/records/aa/KEY.json    what a stage of this derivation wrote
+
+It lies anywhere that fsspec reaches: a folder, a web server, a bucket. A record counts only if its digest and
+key fit, a file only if its size and SHA-256 are those of its record; both go into the store before anything
+reads them. That finds damage, not fraud. With a key, records are written with an HMAC, and a record that
+has none, or another, is refused. A cache that fails, stalls, cuts short or holds something else causes one
+warning and is not used for the rest of the run; what it lacks is built.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from uuid import uuid4
+
+from kokoro_tvm.engine.digest import file_sha256
+from kokoro_tvm.engine.record import Output, Record
+from kokoro_tvm.errors import BuildError, InputError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+__all__ = ["Cache", "Mode", "Pruned"]
+
+Mode = Literal["read-only", "read-write", "off"]
+
+_READ_ONLY = ("http", "https")  # protocols that cannot be written to
+_OPEN = ("http", "ftp")  # protocols that anyone on the way can change
+_SHORTEST = 16  # characters of a key: records tell whether a guess is right
+_PATIENCE = 20.0  # seconds until it has to answer
+_SLOWEST = 500_000  # bytes a second it has to come to
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What `prune` removed: how many records and objects, and their bytes."""
+
+    records: int
+    objects: int
+    bytes: int
+
+
+class Cache:
+    """The cache at `url`. Threads may share it.
+
+    warn: called once, with the reason, when the cache is no longer used. secret: key of the records' HMACs;
+    None: they are neither written nor checked.
+    """
+
+    def __init__(
+        self, url: str, mode: Mode, warn: Callable[[str], None], secret: bytes | None = None
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.mode = mode
+        self._warn = warn
+        self._secret = secret
+        self._opened: tuple[AbstractFileSystem, str] | None = None
+        self._lock = threading.Lock()
+        self._left = False
+
+    @classmethod
+    def from_environment(
+        cls, warn: Callable[[str], None], environ: Mapping[str, str] = os.environ
+    ) -> Cache | None:
+        """The cache that KOKORO_TVM_CACHE names, or None.
+
+        KOKORO_TVM_CACHE_MODE says how it is used; by default it is read and written, but a web server is only
+        read. KOKORO_TVM_CACHE_KEY is the key of its records' HMACs. Raises InputError for an unknown mode or
+        protocol, a short key, and plain http without a key.
+        """
+        url = environ.get("KOKORO_TVM_CACHE", "")
+        wanted = environ.get("KOKORO_TVM_CACHE_MODE", "")
+        secret = environ.get("KOKORO_TVM_CACHE_KEY", "")
+        if wanted and wanted not in get_args(Mode):
+            raise InputError(f"KOKORO_TVM_CACHE_MODE is {wanted!r}; it can be {', '.join(get_args(Mode))}.")
+        if not url or wanted == "off":
+            return None
+        if secret and len(secret) < _SHORTEST:
+            raise InputError(
+                f"KOKORO_TVM_CACHE_KEY has {len(secret)} characters; it needs at least {_SHORTEST}. "
+                "`openssl rand -hex 32` makes one."
+            )
+        if not secret and _has_protocol(url, _OPEN):
+            raise InputError(
+                f"KOKORO_TVM_CACHE, {url}, is not encrypted: anyone on the way could hand over code that "
+                "this machine then runs. Use https, or set KOKORO_TVM_CACHE_KEY to the key that its records "
+                "were written with."
+            )
+        web = _has_protocol(url, _READ_ONLY)
+        if web and wanted == "read-write":
+            raise InputError(
+                f"KOKORO_TVM_CACHE, {url}, is a web server and cannot be written to; set "
+                "KOKORO_TVM_CACHE_MODE=read-only, or name a folder or bucket."
+            )
+        mode: Mode = "read-only" if web or wanted == "read-only" else "read-write"
+        cache = cls(url, mode, warn, secret.encode() or None)
+        cache._check()
+        return cache
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether its records have to carry an HMAC."""
+        return self._secret is not None
+
+    def record(self, key: str, files: Sequence[str]) -> Record | None:
+        """The record with this key, if it is of just these files; None if there is none."""
+
+        def read() -> bytes | None:
+            system, root = self._open()
+            try:
+                return bytes(system.cat_file(_record_path(root, key)))
+            except FileNotFoundError:
+                return None
+
+        stored = self._try(read, "read")
+        if stored is None:
+            return None
+        try:
+            found = Record.from_bytes(stored, self._secret)
+        except ValueError as error:
+            self._leave(f"the record {key} is refused: {error}")
+            return None
+        if found.key != key or tuple(o.file for o in found.outputs) != tuple(files):
+            self._leave(f"the record {key} is of something else")
+            return None
+        return found
+
+    def try_out(self) -> None:
+        """Reads from it, and writes a small file if it may be written to; warns if either fails."""
+        self.record("0" * 64, ())  # which it cannot have: it only has to answer
+        if self.mode != "read-write":
+            return
+
+        def write() -> bool:
+            system, root = self._open()
+            path = f"{root}/.try-{uuid4().hex}"
+            system.makedirs(root, exist_ok=True)
+            system.pipe_file(path, b"kokoro-tvm")
+            system.rm_file(path)
+            return True
+
+        self._try(write, "written")
+
+    def get(self, output: Output, path: Path) -> bool:
+        """Writes an output to `path`; False if the cache does not have it as its record says."""
+
+        def read() -> bool:
+            system, root = self._open()
+            system.get_file(_object_path(root, output.sha256), str(path))
+            return True
+
+        if not self._try(read, "read", output.size):
+            return False
+        if path.stat().st_size != output.size or file_sha256(path) != output.sha256:
+            path.unlink()
+            self._leave(f"{output.sha256} does not hold what its name says")
+            return False
+        return True
+
+    def offer(self, record: Record, source: Callable[[Output], Path]) -> None:
+        """Writes a record, after its outputs, if the cache may be written to; source: where an output is."""
+        if self.mode != "read-write":
+            return
+
+        def write() -> bool:
+            system, root = self._open()
+            for output in record.outputs:
+                path = _object_path(root, output.sha256)
+                if not (system.exists(path) and system.info(path)["size"] == output.size):
+                    with _whole(system, path) as partial:
+                        system.put_file(str(source(output)), partial)
+            with _whole(system, _record_path(root, record.key)) as partial:
+                system.pipe_file(partial, record.to_bytes(self._secret))
+            return True
+
+        self._try(write, "written", record.size)
+
+    def prune(self, keep: Collection[str], dry_run: bool = False) -> Pruned:
+        """Removes every record whose key is not in `keep`, and every file that no kept record names.
+
+        For a cache that nobody else writes to meanwhile: a file is there before its record. Raises InputError
+        if the cache is only read, BuildError if it cannot be read or written.
+        """
+        if self.mode != "read-write":
+            raise InputError(f"the cache {self.url} is only read; whoever writes to it can prune it.")
+        system, root = self._open()
+        try:
+            records = system.find(f"{root}/records", detail=True) if system.exists(f"{root}/records") else {}
+            objects = system.find(f"{root}/objects", detail=True) if system.exists(f"{root}/objects") else {}
+            used: set[str] = set()
+            for path in list(records):
+                kept = self._kept(system.cat_file(path), keep)
+                if kept is not None and path.endswith(f"/{kept.key}.json"):
+                    used |= {output.sha256 for output in kept.outputs}
+                    del records[path]
+            unused = {path: found for path, found in objects.items() if path.rpartition("/")[2] not in used}
+            for path in [] if dry_run else [*records, *unused]:
+                system.rm_file(path)
+        except Exception as error:  # whatever a library for some protocol raises
+            raise BuildError(
+                f"the cache {self.url} cannot be pruned ({type(error).__name__}: {error}); try again, or "
+                "delete it"
+            ) from error
+        freed = sum(int(found["size"]) for found in (*records.values(), *unused.values()))
+        return Pruned(len(records), len(unused), freed)
+
+    def _kept(self, stored: bytes, keep: Collection[str]) -> Record | None:
+        """The record, if it is whole and to be kept."""
+        try:
+            found = Record.from_bytes(stored, self._secret)
+        except ValueError:
+            return None
+        return found if found.key in keep else None
+
+    def _check(self) -> None:
+        """Raises InputError for a URL that no installed library can read."""
+        from fsspec import get_filesystem_class
+        from fsspec.utils import get_protocol
+
+        try:
+            get_filesystem_class(get_protocol(self.url))
+        except (ValueError, ImportError) as error:
+            raise InputError(f"KOKORO_TVM_CACHE, {self.url}, cannot be reached: {error}.") from error
+
+    def _open(self) -> tuple[AbstractFileSystem, str]:
+        from fsspec.core import url_to_fs
+
+        with self._lock:
+            if self._opened is None:
+                # Listings that are kept would hide what others have written since.
+                self._opened = url_to_fs(self.url, use_listings_cache=False, skip_instance_cache=True)
+            return self._opened
+
+    def _try(self, action: Callable[[], T], done: str, size: int = 0) -> T | None:
+        """The result of `action`; None, with a warning, if it fails or takes too long for `size` bytes."""
+        if self._left:
+            return None
+        results: list[T] = []
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                results.append(action())
+            except Exception as error:  # whatever a library for some protocol raises: see below
+                errors.append(error)
+
+        patience = _PATIENCE + size / _SLOWEST
+        thread = threading.Thread(target=run, daemon=True)  # one that stalls must not keep the build
+        thread.start()
+        thread.join(patience)
+        if results:
+            return results[0]
+        for error in errors:
+            self._leave(f"it cannot be {done} ({type(error).__name__}: {error})")
+        if not errors:
+            self._leave(f"it did not answer within {patience:.0f} s")
+        return None
+
+    def _leave(self, reason: str) -> None:
+        """Stops using the cache; warns the first time."""
+        with self._lock:
+            already, self._left = self._left, True
+        if not already:
+            self._warn(f"note: the cache {self.url} is not used for the rest of this run: {reason}.")
+
+
+def _has_protocol(url: str, protocols: tuple[str, ...]) -> bool:
+    """Whether any part of a URL (fsspec chains them with ::) has one of these protocols."""
+    return any(part.lower().startswith(tuple(f"{p}:" for p in protocols)) for part in url.split("::"))
+
+
+def _object_path(root: str, sha256: str) -> str:
+    return f"{root}/objects/{sha256[:2]}/{sha256}"
+
+
+def _record_path(root: str, key: str) -> str:
+    return f"{root}/records/{key[:2]}/{key}.json"
+
+
+@contextmanager
+def _whole(system: AbstractFileSystem, path: str) -> Iterator[str]:
+    """The name under which to write a file: it gets its own name afterwards, so nobody sees half of it."""
+    folder, _, name = path.rpartition("/")
+    partial = f"{folder}/.{name}.{uuid4().hex}"
+    system.makedirs(folder, exist_ok=True)
+    yield partial
+    system.mv(partial, path)

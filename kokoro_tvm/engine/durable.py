@@ -1,0 +1,85 @@
+"""Writing so that a crash leaves the old file or the new one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kokoro_tvm.engine.disk import advice
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["link", "make_folder", "storing", "sync", "sync_folder", "write"]
+
+_NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """What is written within the block: an OSError becomes a BuildError naming the path and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename2 or error.filename or path
+        raise BuildError(f"{os.fsdecode(where)} cannot be written: {advice(error)}.") from error
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder and those above it. Raises BuildError."""
+    with storing(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all; it is on the disk when this returns. Raises BuildError."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with partial.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            partial.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file's content is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(path: Path) -> None:
+    """Waits until a folder's entries are on the disk, where its file system can do that."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def link(source: Path, path: Path) -> None:
+    """Makes `path`, where there is nothing yet, another name of `source`; a copy where that cannot be."""
+    try:
+        os.link(source, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copyfile(source, path)
+        shutil.copymode(source, path)
+        sync(path)

@@ -1,0 +1,33 @@
+"""The failure of a stage, kept until it is built or made of something else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kokoro_tvm.engine import durable
+
+__all__ = ["Failure", "read_failure"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """key: the stage's key when it failed; error: the name of the exception."""
+
+    key: str
+    error: str
+    message: str
+
+    def write(self, path: Path) -> None:
+        """Raises BuildError where it cannot be written."""
+        durable.write(path, json.dumps(asdict(self), indent=1, ensure_ascii=False).encode())
+
+
+def read_failure(path: Path) -> Failure | None:
+    """The failure at `path`; None if there is none, or it is damaged: the stage then counts as not built."""
+    try:
+        fields = json.loads(path.read_bytes())
+        return Failure(**{name: str(fields[name]) for name in ("key", "error", "message")})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,155 @@
+"""The process that stages are forked from: what is slow to import is imported once, for all of them.
+
+It imports, then waits for orders and forks, and does nothing else, so every child starts from the same state,
+whatever ran before or runs beside it: no thread and a fixed hash seed. So even watching over a child is left
+to another child.
+
+Standard input takes orders of ORDER bytes, a number and the path of a job, which only the child reads: JSON
+of {"function", "arguments", "log", "outcome"}. Standard output tells {"id", "pid", "watcher"} when it was
+started and {"id", "status", "cpu_seconds"} when it ended (the status as subprocess's returncode). The end of
+the input is the end of the server and of every child that still runs: a build that dies leaves nobody behind.
+
+multiprocessing has a fork server, too. Its children outlive a build that is killed, import its main module
+anew, and their CPU time is not known; and there is one for a process, so that no two can have imported
+different modules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kokoro_tvm.engine.disk import advice
+from kokoro_tvm.engine.processes import end_with_parent
+from kokoro_tvm.errors import KokoroTvmError
+
+__all__ = ["ORDER", "main", "order"]
+
+ORDER = 4096  # bytes: what a pipe takes and gives as a whole
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+_POLL = 0.02  # seconds between a watcher's looks at its child
+
+
+def order(number: int, job: Path) -> bytes:
+    """The order for a job; raises ValueError where the path is too long."""
+    content = f"{number} {job}".encode()
+    if len(content) > ORDER:
+        raise ValueError(f"the path {job} is too long")
+    return content.ljust(ORDER, b"\0")
+
+
+def main() -> None:
+    """Serves until the end of standard input; its only argument is a JSON list of modules to import first."""
+    reports, server = os.dup(1), os.getpid()
+    os.dup2(2, 1)  # what imports print is no report
+    for module in json.loads(sys.argv[1]):
+        # A module that cannot be imported fails again in the child that needs it, and its log shows why.
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # collections in children need not look at what was imported
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for watchers
+    while received := os.read(0, ORDER):
+        if os.fork() == 0:
+            try:
+                _watch(received, reports, server)
+            finally:
+                os._exit(0)
+
+
+def _watch(received: bytes, reports: int, server: int) -> None:
+    """Runs the job in a child and reports on it; ends it if the server is gone."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    watcher, child = os.getpid(), os.fork()
+    if child == 0:
+        _work(received, reports, watcher)
+    with contextlib.suppress(OSError):  # whichever of the two comes first; its group is what is killed
+        os.setpgid(child, child)
+    number = int(received[: received.index(b" ")])
+    _report(reports, {"id": number, "pid": child, "watcher": os.getpid()})
+    while True:
+        done, status, usage = os.wait4(child, os.WNOHANG)
+        if done:
+            code, cpu = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+            _report(reports, {"id": number, "status": code, "cpu_seconds": cpu})
+            return
+        if os.getppid() != server:
+            os.killpg(child, signal.SIGKILL)
+            return
+        time.sleep(_POLL)
+
+
+def _report(reports: int, message: dict[str, Any]) -> None:
+    os.write(reports, json.dumps(message).encode() + b"\n")  # short enough to come whole
+
+
+def _work(received: bytes, reports: int, watcher: int) -> NoReturn:
+    status = 70
+    try:
+        os.setpgid(0, 0)
+        end_with_parent(watcher)  # one that is killed takes its child along
+        os.close(reports)
+        path = Path(received.rstrip(b"\0").decode().partition(" ")[2])
+        job = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        sys.stdout, sys.stderr = (os.fdopen(fd, "w", buffering=1, closefd=False) for fd in (1, 2))
+        status = _call(job)
+        sys.stdout.flush()
+    finally:
+        os._exit(status)
+
+
+def _call(job: dict[str, Any]) -> int:
+    """Calls the job's function and returns its exit status. Errors go to the outcome file."""
+    module, _, name = job["function"].partition(":")
+    try:
+        getattr(importlib.import_module(module), name)(**job["arguments"])
+    except KokoroTvmError as error:
+        traceback.print_exc()
+        return _leave(job, type(error).__name__, str(error), error.exit_code)
+    except MemoryError:
+        traceback.print_exc()
+        return _leave(job, "OutOfMemoryError", "ran out of memory.", 1)
+    except OSError as error:
+        traceback.print_exc()
+        if error.errno not in _NO_ROOM:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            return 1
+        return _leave(
+            job, "BuildError", f"{error.filename or 'a file'} cannot be written: {advice(error)}.", 1
+        )
+    except SystemExit as error:
+        traceback.print_exc()
+        return error.code if isinstance(error.code, int) else 1
+    except BaseException as error:
+        # The whole trace is in the log; the message is what a reader needs first, and it comes last there.
+        traceback.print_exc()
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _leave(job: dict[str, Any], error: str, message: str, status: int) -> int:
+    """Writes the job's outcome file; if even that cannot be written, the log has the message."""
+    with contextlib.suppress(OSError):
+        Path(job["outcome"]).write_text(json.dumps({"error": error, "message": message}), encoding="utf-8")
+    return status
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,299 @@
+"""Prints a build: one line per event, with the time since it began; on a terminal, a live view."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TextIO
+
+from rich.console import Console
+from rich.filesize import decimal
+from rich.live import Live
+from rich.text import Text
+
+from kokoro_tvm.engine.events import Event, EventLog
+from kokoro_tvm.engine.live import LiveView
+from kokoro_tvm.engine.log import last_lines, phase
+from kokoro_tvm.engine.units import shown_seconds
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["LineReporter", "LiveReporter", "make_reporter"]
+
+_SHOWN = 8  # lines of the log of a stage that failed
+_COLORS = {"done": "green", "restored": "green", "FAILED": "bold red", "still": "dim"}
+
+
+class LineReporter:
+    """doit's reporter: prints when stages start, end and fail, and totals; current stages are only counted.
+
+    failures: the error of every task that failed, by name; conclusion: lines printed after a good build;
+    notes: lines printed after every build; events: the log of events. Threads may share it.
+    """
+
+    desc = "one line per event, with elapsed time"
+
+    def __init__(
+        self, stream: TextIO | None = None, errors: TextIO | None = None, events: EventLog | None = None
+    ) -> None:
+        self._out = _console(stream or sys.stdout)
+        self._err = _console(errors or sys.stderr)
+        self._events = events
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self._begun: dict[str, float] = {}
+        self._wanted = 0
+        self._count = self._done = self._current = self._unmet = 0
+        self._restored: set[str] = set()
+        self.failures: dict[str, Exception | str] = {}
+        self.conclusion: list[str] = []
+        self.notes: list[str] = []
+
+    def failed(self, task: str, error: Exception) -> None:
+        """Keeps the exception of a stage, because doit does not."""
+        self.failures[task] = error
+
+    def restored(self, task: str) -> None:
+        """The outputs of a running stage were restored, not built."""
+        self._restored.add(task)
+
+    def elsewhere(self, task: str, event: str) -> None:
+        """Prints an event of a stage on another machine."""
+        with self._lock:
+            self._out.print(f"{time.monotonic() - self._started:7.1f} s  {task:<32} {event}")
+
+    def beat(self, task: str, log: Path | None = None) -> None:
+        """Reports a task that still runs, with the last line of its log."""
+        seconds = self._seconds(task)
+        self._event(Event("phase", task, seconds=seconds, message=phase(log) if log else None))
+        self._show_beat(task, seconds)
+
+    def initialize(self, tasks: Any, selected_tasks: Any) -> None:
+        """Counts the selected stages and those they depend on."""
+        needed: set[str] = set()
+        queue = list(selected_tasks)
+        while queue:
+            name = queue.pop()
+            if name not in needed:
+                needed.add(name)
+                queue += tasks[name].task_dep
+        self._wanted = sum(_is_stage(name) for name in needed)
+        self._event(Event("begin", stages=self._wanted, message=" ".join(selected_tasks)))
+
+    def get_status(self, task: Any) -> None:
+        pass
+
+    def execute_task(self, task: Any) -> None:
+        if _is_stage(task.name):
+            self._begun[task.name] = time.monotonic()
+            self._count += 1
+            log = _log(task)
+            self._event(Event("start", task.name, message=task.doc, log=str(log) if log else None))
+            self._show_start(task)
+
+    def add_success(self, task: Any) -> None:
+        if _is_stage(task.name):
+            manner: Literal["restored", "done"] = "restored" if task.name in self._restored else "done"
+            self._done += manner == "done"
+            seconds = self._seconds(task.name)
+            self._event(Event(manner, task.name, seconds=seconds, bytes=_size(task)))
+            self._show_done(task, manner, seconds)
+
+    def skip_uptodate(self, task: Any) -> None:
+        self._count += 1
+        self._current += 1
+        self._event(Event("current", task.name, bytes=_size(task)))
+        self._show_current(task)
+
+    def skip_ignore(self, task: Any) -> None:
+        self._say(task.name, "ignored")
+
+    def add_failure(self, task: Any, fail: Any) -> None:
+        if type(fail).__name__ == "UnmetDependency":
+            self._unmet += _is_stage(task.name)
+            self._event(Event("blocked", task.name))
+            return
+        error = self.failures.setdefault(task.name, fail.get_msg().strip())
+        log = _log(task)
+        self._event(
+            Event(
+                "failed",
+                task.name,
+                seconds=self._seconds(task.name) if task.name in self._begun else None,
+                message=str(error),
+                error=type(error).__name__ if isinstance(error, Exception) else None,
+                log=str(log) if log else None,
+            )
+        )
+        self._show_failure(task)
+
+    def cleanup_error(self, exception: Any) -> None:
+        self.failures["cleaning up"] = exception.get_msg()
+
+    def runtime_error(self, msg: str) -> None:
+        self.failures["the build"] = msg
+
+    def teardown_task(self, task: Any) -> None:
+        pass
+
+    def complete_run(self) -> None:
+        self._event(
+            Event(
+                "end",
+                seconds=round(time.monotonic() - self._started, 3),
+                built=self._done,
+                restored=len(self._restored),
+                current=self._current,
+                failed=len(self.failures),
+                blocked=self._unmet,
+            )
+        )
+        for name, error in self.failures.items():
+            # Exceptions name their stage or file; doit's own messages do not.
+            self._err.print(
+                Text(f"\n{error}" if isinstance(error, Exception) else f"\n{name}: {error}", "red")
+            )
+        restored = f"{len(self._restored)} restored, " if self._restored else ""
+        built = f"{self._done} stages built, {restored}{self._current} were current"
+        if sys.exc_info()[0] is not None:  # doit calls this for an interrupt, too
+            sys.excepthook = _without_interrupts
+            self._out.print(Text(f"\nInterrupted: {built}. What was built stays. Run it again to continue."))
+        elif self.failures:
+            failed = f"{len(self.failures)} failed, {self._unmet} not built because of that"
+            self._out.print(Text(f"\n{built}, {failed}."))
+        else:
+            worked = self._done or self._restored
+            done = f"\n{built}." if worked else f"Nothing to do: all {self._current} stages are current."
+            for line in (done, *self.conclusion):
+                self._out.print(Text(line))
+        for note in self.notes:
+            self._out.print(Text(note))
+
+    def _show_start(self, task: Any) -> None:
+        self._say(task.name, task.doc)
+
+    def _show_beat(self, task: str, seconds: float) -> None:
+        self._say(task, f"still running, {seconds:.0f} s")
+
+    def _show_done(self, task: Any, manner: str, seconds: float) -> None:
+        self._say(task.name, f"{manner} in {seconds:.1f} s")
+
+    def _show_current(self, task: Any) -> None:
+        pass
+
+    def _show_failure(self, task: Any) -> None:
+        self._say(task.name, "FAILED")
+
+    def _seconds(self, task: str) -> float:
+        return round(time.monotonic() - self._begun[task], 3)
+
+    def _event(self, event: Event) -> None:
+        """Writes an event. If the file cannot be written, warns once and writes no more."""
+        if self._events is None:
+            return
+        try:
+            self._events.write(event)
+        except BuildError as error:
+            self._events = None
+            self._err.print(Text(f"note: {error}"))
+
+    def _say(self, task: str, event: str) -> None:
+        place = f"[{self._count:>{len(str(self._wanted))}}/{self._wanted}]"
+        elapsed = f"{time.monotonic() - self._started:7.1f} s"
+        style = _COLORS.get(event.split()[0], "")
+        line = Text.assemble((f"{elapsed}  {place}", "dim"), f"  {task:<32} ", (event, style))
+        with self._lock:
+            self._out.print(line)
+
+
+class LiveReporter(LineReporter):
+    """On a terminal: a line for every stage that ended; below, the running ones, redrawn continually."""
+
+    desc = "a live view of the running stages"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._view = LiveView()
+        self._live: Live | None = None
+
+    def initialize(self, tasks: Any, selected_tasks: Any) -> None:
+        super().initialize(tasks, selected_tasks)
+        self._view.wanted = self._wanted
+
+    def complete_run(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+        super().complete_run()
+
+    def _show_start(self, task: Any) -> None:
+        self._view.start(task.name, task.doc, _log(task))
+        with self._lock:
+            if self._live is None:  # not before: a build with nothing to do shows no view
+                self._live = Live(self._view, console=self._out, refresh_per_second=8, transient=True)
+                self._live.start()
+
+    def _show_beat(self, task: str, seconds: float) -> None:
+        pass
+
+    def _show_current(self, task: Any) -> None:
+        self._view.finished += 1
+
+    def _show_done(self, task: Any, manner: str, seconds: float) -> None:
+        self._view.stop(task.name)
+        self._view.finished += 1
+        self._say(task.name, f"{manner} in {shown_seconds(seconds)}, {decimal(_size(task))}")
+
+    def _show_failure(self, task: Any) -> None:
+        self._view.stop(task.name)
+        self._view.failed += 1
+        self._say(task.name, "FAILED")
+        log = _log(task)
+        tail = last_lines(log, _SHOWN) if log else []
+        if tail:
+            indented = "\n".join(f"{'':12}{line}" for line in tail)
+            with self._lock:
+                self._out.print(Text.from_ansi(indented), style="dim")
+
+
+def make_reporter(events: EventLog | None = None) -> LineReporter:
+    """The reporter for standard output: a live view on a terminal, otherwise lines.
+
+    Without `events`, KOKORO_TVM_EVENTS may name a file for them.
+    """
+    named = os.environ.get("KOKORO_TVM_EVENTS")
+    if events is None and named:
+        try:
+            events = EventLog(Path(named))
+        except BuildError as error:
+            _console(sys.stderr).print(Text(f"note: {error}"))
+    kind = LiveReporter if _console(sys.stdout).is_interactive else LineReporter
+    return kind(events=events)
+
+
+def _without_interrupts(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A sys.excepthook that prints no traceback for KeyboardInterrupt."""
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+
+
+def _log(task: Any) -> Path | None:
+    """The log of a stage."""
+    return Path(task.meta["log"]) if task.meta else None
+
+
+def _size(task: Any) -> int:
+    """Bytes of all its outputs."""
+    return sum(path.stat().st_size for path in map(Path, task.targets) if path.is_file())
+
+
+def _is_stage(task: str) -> bool:
+    """Whether a task is a stage; recipes and sets are tasks that only group stages."""
+    return "." in task
+
+
+def _console(stream: TextIO) -> Console:
+    """A console without wrapping and markup; plain text if the stream is not a terminal."""
+    return Console(file=stream, soft_wrap=True, highlight=False, markup=False, emoji=False)

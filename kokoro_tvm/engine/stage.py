@@ -1,0 +1,292 @@
+"""One stage of a build: what it reads, what it writes, how it is run and whether it is current."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from kokoro_tvm.engine.child import run_child
+from kokoro_tvm.engine.code import function_code
+from kokoro_tvm.engine.digest import digest
+from kokoro_tvm.engine.durable import make_folder
+from kokoro_tvm.engine.failure import Failure, read_failure
+from kokoro_tvm.engine.record import Record
+from kokoro_tvm.engine.resources import Needs
+from kokoro_tvm.engine.state import State, changes
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.errors import BuildError, KokoroTvmError
+
+__all__ = ["SCHEMA", "Stage"]
+
+SCHEMA = 2  # of keys and records; another one means that everything is built again
+
+_ATTEMPTS = 10
+
+
+def _nothing() -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """name: of the task, RECIPE.KIND or RECIPE.KIND.ARTIFACT; doc: one line; store: what it is kept in;
+    folder: where its outputs are seen; work: where its log goes.
+
+    function: "module:name", called in a child process with (out, inputs, **parameters, **settings()); `out`
+    is the empty folder it writes `outputs` into, the last of them being the manifest of the others.
+
+    Its key is the digest of its derivation: kind, outputs, digests of `inputs` (name -> stage and which of
+    its outputs), `parameters` (JSON), the code of the function and `sources()`, and `facts()`: versions of
+    tools and whatever else decides about the outputs but is not passed. No path is in it: equal derivations
+    have equal keys everywhere. settings: arguments that decide about no output, such as a number of threads.
+
+    yields: of a stage that fetches, what it may come to yield, best first; the key is then made of what it
+    yielded, of the function's code and of `conversion` of that yield, and its last output holds which that
+    was, as JSON. cache: a folder of its
+    own for what it can verify. after: stages it waits for without reading of them. needs: what running it
+    takes of the machine; preload: modules that its process finds imported.
+    """
+
+    name: str
+    doc: str
+    store: Store
+    folder: Path
+    work: Path
+    function: str
+    outputs: tuple[str, ...]
+    inputs: Mapping[str, tuple[Stage, str]] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    settings: Callable[[], Mapping[str, Any]] = _nothing
+    sources: Callable[[], Mapping[str, Any]] = _nothing
+    facts: Callable[[], Mapping[str, Any]] = _nothing
+    yields: tuple[Mapping[str, Any], ...] = ()
+    conversion: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda one: {}
+    cache: Path | None = None
+    waits: tuple[Stage, ...] = ()
+    timeout_s: float = 3600.0
+    needs: Needs = Needs()  # noqa: RUF009  (frozen)
+    preload: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """export, lower, compile, ..."""
+        return self.name.split(".")[1]
+
+    @property
+    def after(self) -> tuple[Stage, ...]:
+        """The stages that have to be done before it."""
+        return tuple(
+            {stage.name: stage for stage in (*(s for s, _ in self.inputs.values()), *self.waits)}.values()
+        )
+
+    @property
+    def log_path(self) -> Path:
+        return self.work / f"{self.kind}.log"
+
+    @property
+    def failed_path(self) -> Path:
+        """What it wrote before it failed, when it did so last time."""
+        return self.work / f"{self.kind}.failed"
+
+    @property
+    def failure_path(self) -> Path:
+        """Where it stands what went wrong last time."""
+        return self.work / f"{self.kind}.failure.json"
+
+    def path(self, output: str) -> Path:
+        return self.folder / output
+
+    def previous(self) -> Record | None:
+        """The record of its visible outputs, current or not; None where it was never built."""
+        return self.store.current(self.name)
+
+    def record(self) -> Record:
+        """The same. Raises BuildError where there is none."""
+        found = self.previous()
+        if found is None:
+            raise BuildError(f"{self.name}: not built yet, or its record is damaged; run doit")
+        return found
+
+    def sha256(self, output: str) -> str:
+        """Digest of one of its outputs, as its record gives it."""
+        return self.record().sha256(output)
+
+    def read_json(self, output: str) -> Any:
+        """Content of one of its outputs. Raises BuildError where it is not there or damaged."""
+        try:
+            return json.loads(self.path(output).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise BuildError(f"{self.name}: {output} cannot be read, run doit again: {error}") from error
+
+    def derivations(self) -> list[dict[str, Any]]:
+        """Everything its outputs depend on; several, best first, where it may yield one of several.
+
+        Raises BuildError while a stage it reads from is not built.
+        """
+        common = {
+            "schema": SCHEMA,
+            "stage": self.kind,
+            "outputs": list(self.outputs),
+            "code": function_code(*self.function.split(":"))[0],
+            "sources": dict(self.sources()),
+            **self.facts(),
+        }
+        if self.yields:
+            return [
+                {**common, "yields": dict(each), "conversion": dict(self.conversion(each))}
+                for each in self.yields
+            ]
+        inputs = {name: stage.sha256(file) for name, (stage, file) in self.inputs.items()}
+        return [{**common, "inputs": inputs, "parameters": dict(self.parameters)}]
+
+    def derivation(self) -> dict[str, Any]:
+        """The one its record has, else the best. Raises as `derivations` does."""
+        found, previous = self.derivations(), self.previous()
+        return next((d for d in found if previous is not None and digest(d) == previous.key), found[0])
+
+    def key(self) -> str:
+        """Digest of its derivation. Raises as `derivations` does."""
+        return digest(self.derivation())
+
+    def state(self) -> State:
+        """How it stands; the stages it reads from are taken as they are now, current or not."""
+        previous = self.previous()
+        try:
+            derivation = self.derivation()
+        except BuildError:  # that stage's own state says more
+            unbuilt = tuple(s.name for s in self.after if s.previous() is None)
+            return State("stale" if previous else "missing", waiting=unbuilt)
+        found = self._compared(previous, digest(derivation), derivation)
+        failure = read_failure(self.failure_path) if found.kind != "current" else None
+        if failure is None or failure.key != digest(self.derivations()[0]):
+            return found
+        return replace(found, kind="failed", failure=failure)
+
+    def _compared(self, previous: Record | None, key: str, derivation: Mapping[str, Any]) -> State:
+        if previous is None or previous.key != key:
+            stored = any(self.store.record(digest(each)) is not None for each in self.derivations())
+            if previous is None:
+                return State("missing", stored=stored)
+            return State("stale", changes(previous.derivation, derivation), stored=stored)
+        damage = self.store.verify(previous, self.folder)
+        if not damage:
+            return State("current", stored=True)
+        kind: Literal["missing", "damaged"] = "missing" if all(d.missing for d in damage) else "damaged"
+        return State(kind, damage=damage, stored=all(self.store.holds(d.output) for d in damage))
+
+    def is_current(self) -> bool:
+        """Whether its outputs are there, intact, and made of what there is now."""
+        return self.state().kind == "current"
+
+    def run(self, beat: Callable[[float], None] = lambda elapsed: None) -> Literal["built", "restored"]:
+        """Restores it from the store, or else builds it. Raises the child's error, or BuildError; nothing is
+        published then, and what was there before stays."""
+        for _ in range(_ATTEMPTS):
+            found = self.derivations()
+            with self.store.lock(digest(found[0]), beat):
+                changed = _changed(found, self.derivations())
+                if not changed:  # while another build had the lock
+                    return self._run(found, beat)
+        raise BuildError(f"{self.name}: {changed[0]} keeps changing; build when it is at rest")
+
+    def _run(
+        self, derivations: Sequence[Mapping[str, Any]], beat: Callable[[float], None]
+    ) -> Literal["built", "restored"]:
+        keys = [digest(each) for each in derivations]
+        for find in (self.store.record, lambda key: self.store.fetch(key, self.outputs)):
+            for key in keys:
+                found = find(key)
+                if found is not None and self.store.restore(found, self.folder, self.name):
+                    return "restored"
+        try:
+            built = self._build(keys[0], derivations, beat)
+        except KokoroTvmError as error:
+            with suppress(BuildError):  # the first error is the one to report
+                Failure(keys[0], type(error).__name__, str(error)).write(self.failure_path)
+            raise
+        self.failure_path.unlink(missing_ok=True)
+        if not self.store.restore(built, self.folder, self.name):
+            raise BuildError(
+                f"{self.name}: what it wrote was damaged right away; check the disk {self.folder}"
+            )
+        return "built"
+
+    def call(self, out: Path, log: Path, beat: Callable[[float], None], **extra: Any) -> float:
+        """Calls its function in a child process, with `extra` arguments; seconds of CPU. Raises as `run`
+        does."""
+        arguments = {
+            "function": self.function,
+            "inputs": {n: (str(s.path(file)), s.sha256(file)) for n, (s, file) in self.inputs.items()},
+            "out": str(out),
+            "root": str(self.store.root.parent),
+            "cache": str(self.cache) if self.cache else None,
+            "arguments": {**self.parameters, **self.settings(), **extra},
+        }
+        return run_child(
+            "kokoro_tvm.engine.work:work", arguments, log, self.timeout_s, self.name, beat, self.preload
+        )
+
+    def _build(
+        self, key: str, derivations: Sequence[Mapping[str, Any]], beat: Callable[[float], None]
+    ) -> Record:
+        make_folder(self.work)
+        with self.store.workspace(key) as out:
+            started = time.monotonic()
+            try:
+                cpu = self.call(out, self.log_path, beat)
+            except BaseException:
+                self._keep(out)
+                raise
+            elapsed = time.monotonic() - started
+            missing = [o for o in self.outputs if not (out / o).is_file()]
+            if missing:
+                raise BuildError(
+                    f"{self.name}: ended well but wrote no {', '.join(missing)}; its log is {self.log_path}"
+                )
+            changed = self._changed_since(derivations)
+            if changed:
+                raise BuildError(
+                    f"{self.name}: {changed} changed while it ran, so what it wrote was not kept; "
+                    "run doit again"
+                )
+            derivation = self._yielded(derivations, out)
+            record = self.store.publish(self.name, derivation, out, self.outputs, elapsed, cpu)
+        shutil.rmtree(self.failed_path, ignore_errors=True)
+        return record
+
+    def _yielded(self, derivations: Sequence[Mapping[str, Any]], out: Path) -> Mapping[str, Any]:
+        """The derivation of what it came to yield."""
+        if not self.yields:
+            return derivations[0]
+        named = json.loads((out / self.outputs[-1]).read_text(encoding="utf-8"))
+        for derivation in derivations:
+            if derivation["yields"] == named:
+                return derivation
+        raise BuildError(f"{self.name}: yielded {named}, which it was not declared to; it is not kept")
+
+    def _changed_since(self, derivations: Sequence[Mapping[str, Any]]) -> str:
+        """Which parts of its derivation, or files it read, are no longer what they were; "" for none."""
+        changed = _changed(derivations, self.derivations())
+        files = [str(d.path) for s in self.after for d in self.store.verify(s.record(), s.folder)]
+        return ", ".join([*changed, *files])
+
+    def _keep(self, out: Path) -> None:
+        """What a failed run wrote may show why it failed."""
+        shutil.rmtree(self.failed_path, ignore_errors=True)
+        if any(out.iterdir()):
+            with suppress(OSError):
+                out.rename(self.failed_path)
+
+
+def _changed(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The parts of a stage's derivations that differ, by name."""
+    if len(before) != len(now):
+        return ["yields"]
+    found = (change.name for old, new in zip(before, now, strict=True) for change in changes(old, new))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,61 @@
+"""The state of a stage: current, or not and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kokoro_tvm.engine.failure import Failure
+from kokoro_tvm.engine.store import Damage
+
+__all__ = ["Change", "State", "changes"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One part of a derivation that differs: its name, with dots, and both values as JSON (None: not
+    there)."""
+
+    name: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True)
+class State:
+    """kind: "current"; "stale" (made of something else than there is now); "missing" (never built, or an
+    output is not there); "damaged" (an output holds something else than was written); "failed" (one of
+    these, and building it from what there is now went wrong).
+
+    changes: the parts of its derivation that make it stale; damage: the outputs that are missing or damaged;
+    waiting: the stages it comes after that have to be built before anyone can tell; stored: whether the
+    store has what it would be built to, so that building it only restores it; failure: how it failed.
+    """
+
+    kind: Literal["current", "stale", "missing", "damaged", "failed"]
+    changes: tuple[Change, ...] = ()
+    damage: tuple[Damage, ...] = ()
+    waiting: tuple[str, ...] = ()
+    stored: bool = False
+    failure: Failure | None = None
+
+
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
+    """The parts of two derivations that differ, by name."""
+    before, after = dict(_flat(old)), dict(_flat(new))
+    names = sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
+    return tuple(Change(n, before.get(n), after.get(n)) for n in names)
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        entries = value.items()
+    elif isinstance(value, list | tuple) and value:
+        entries = enumerate(value)  # type: ignore[assignment]
+    else:
+        yield name, json.dumps(value, sort_keys=True, ensure_ascii=False)
+        return
+    for key, inner in entries:
+        yield from _flat(inner, f"{name}.{key}" if name else str(key))

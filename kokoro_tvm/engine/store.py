@@ -1,0 +1,388 @@
+"""The store: every output of every stage by what it holds, every finished stage by what it was made of.
+
+    objects/aa/SHA256      a file, read-only, never written to again
+    records/aa/KEY.json    what a stage of this derivation wrote (KEY: digest of the derivation)
+    stages/NAME            keys of a stage's records, one a line, the last one being current
+    work/                  temporary folders of stages that run
+    locks/                 who works on a key
+    verified.json          which files were read and what they held; learned.json: the same of code and tools
+
+An object is complete when it has its name, a stage is finished when it has its record: both get there by
+renaming, after all they consist of is on the disk. What a stage wrote is seen in folders outside the store as
+further names (hard links) of the objects; where a file system has no links, as copies. Only digests decide.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from kokoro_tvm.engine import durable
+from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.durable import storing
+from kokoro_tvm.engine.memory import Memory
+from kokoro_tvm.engine.record import Output, Record
+
+__all__ = ["Collected", "Damage", "Store"]
+
+_HISTORY = 32  # keys a stage's list keeps
+_BEAT = 10.0  # seconds between signs of life of one that waits
+_READ_ONLY = 0o444
+
+
+@dataclass(frozen=True)
+class Damage:
+    """An output that is not what its record says: it is `missing`, or it holds something else."""
+
+    path: Path
+    output: Output
+    missing: bool
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What `gc` removed: how many records, objects and left-over temporaries, and their bytes."""
+
+    records: int
+    objects: int
+    temporaries: int
+    bytes: int
+
+    def __add__(self, other: Collected) -> Collected:
+        return Collected(
+            self.records + other.records,
+            self.objects + other.objects,
+            self.temporaries + other.temporaries,
+            self.bytes + other.bytes,
+        )
+
+
+class Store:
+    """A store in the folder `root`, which need not exist. Threads and processes may share it.
+
+    paranoid: whether files are read again even if they look unchanged. cache: where what is not here is
+    looked for, and what is published is offered. Whatever writes raises BuildError with the path and what to
+    do about it; nothing is published then.
+    """
+
+    def __init__(self, root: Path, paranoid: bool = False, cache: Cache | None = None) -> None:
+        self.root = root
+        self.cache = cache
+        self.verified = Memory(root / "verified.json", trust=not paranoid)
+        self._read: dict[str, tuple[tuple[int, ...], Record]] = {}
+
+    # Reading
+
+    def record(self, key: str) -> Record | None:
+        """The record of this derivation; None where there is none that is whole."""
+        path = self._record_path(key)
+        try:
+            found = path.stat()
+        except OSError:  # not there
+            return None
+        identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        known = self._read.get(key)
+        if known is None or known[0] != identity:
+            record = _read(path, key)
+            if record is None:
+                return None
+            known = self._read[key] = (identity, record)
+        return known[1]
+
+    def records(self) -> Iterator[Record]:
+        """All records that are whole."""
+        for path in sorted((self.root / "records").glob("*/*.json")):
+            found = _read(path, path.stem)
+            if found is not None:
+                yield found
+
+    def stages(self) -> list[str]:
+        """Names of all stages that were ever built or restored here."""
+        return sorted(path.name for path in (self.root / "stages").glob("[!.]*"))
+
+    def history(self, stage: str) -> list[Record]:
+        """Records that were current for a stage, the latest last; those that are gone are left out."""
+        return [r for r in map(self.record, self._keys(stage)) if r is not None]
+
+    def current(self, stage: str) -> Record | None:
+        """The record a stage's visible outputs are of; None where it was never built, or that is unknown."""
+        keys = self._keys(stage)
+        return self.record(keys[-1]) if keys else None
+
+    def object(self, sha256: str) -> Path:
+        """Where the object with this digest is, or would be."""
+        return self.root / "objects" / sha256[:2] / sha256
+
+    def holds(self, output: Output) -> bool:
+        """Whether the object of an output is there, and intact."""
+        return self.verified.is_intact(self.object(output.sha256), output.size, output.sha256)
+
+    def verify(self, record: Record, folder: Path) -> tuple[Damage, ...]:
+        """Which of a record's outputs are not in `folder` as they were written."""
+        bad = [
+            Damage(folder / o.file, o, missing=not (folder / o.file).exists())
+            for o in record.outputs
+            if not self.verified.is_intact(folder / o.file, o.size, o.sha256)
+        ]
+        self.verified.save()
+        return tuple(bad)
+
+    def audit(self) -> Iterator[tuple[Path, str]]:
+        """Every record and every object, and what is wrong with it ("" for nothing)."""
+        for path in sorted((self.root / "records").glob("*/*.json")):
+            yield path, "" if _read(path, path.stem) else "is no record, or was changed"
+        for path in sorted((self.root / "objects").glob("*/*")):
+            intact = self.verified.is_intact(path, path.stat().st_size, path.name)
+            yield path, "" if intact else "holds something else than was written"
+        self.verified.save()
+
+    # Writing
+
+    @contextmanager
+    def lock(self, key: str, beat: Callable[[float], None] = lambda elapsed: None) -> Iterator[None]:
+        """Holds the lock of a key against all threads and processes; beat: called with the seconds waited."""
+        path = self.root / "locks" / key
+        durable.make_folder(path.parent)
+        lock, began = FileLock(path, thread_local=False), time.monotonic()
+        while True:
+            try:
+                with storing(path):
+                    lock.acquire(timeout=_BEAT)
+                break
+            except Timeout:
+                beat(time.monotonic() - began)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def workspace(self, key: str) -> Iterator[Path]:
+        """An empty folder for who holds the key's lock, gone afterwards; what killed ones left goes, too."""
+        work = self.root / "work"
+        durable.make_folder(work)
+        for stale in [*work.glob(f"{key}-*"), *work.glob(f".{key}-*")]:
+            shutil.rmtree(stale, ignore_errors=True)
+        self._sweep()
+        with storing(work):
+            folder = Path(tempfile.mkdtemp(prefix=f"{key}-", dir=work))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def fetch(self, key: str, files: Sequence[str]) -> Record | None:
+        """Takes the record of `files` with this key over from the cache, for who holds the key's
+        lock; None where the cache does not have all of it, or there is no cache."""
+        if self.cache is None:
+            return None
+        record = self.cache.record(key, files)
+        if record is None:
+            return None
+        with self.workspace(key) as folder:
+            for output in record.outputs:
+                path = folder / output.file
+                if self.holds(output):
+                    continue
+                if not self.cache.get(output, path):
+                    return None
+                with storing(path):
+                    path.chmod(_READ_ONLY)
+                    durable.sync(path)
+            return self.add(record, lambda output: folder / output.file)
+
+    def publish(
+        self,
+        stage: str,
+        derivation: Mapping[str, Any],
+        folder: Path,
+        files: Sequence[str],
+        seconds: float,
+        cpu_seconds: float,
+    ) -> Record:
+        """Takes the files a stage wrote out of `folder` into the store and writes the record, last."""
+        outputs = []
+        for file in files:
+            path = folder / file
+            with storing(path):
+                if path.stat().st_mode & 0o777 != _READ_ONLY:
+                    path.chmod(_READ_ONLY)
+                durable.sync(path)
+                outputs.append(Output(file, path.stat().st_size, self.verified.sha256(path)))
+        record = Record(
+            stage, derivation, tuple(outputs), round(seconds, 3), round(cpu_seconds, 3), time.time()
+        )
+        self.add(record, lambda output: folder / output.file)
+        self.offer(record)
+        return record
+
+    def offer(self, record: Record) -> None:
+        """Puts a record of this store, and its outputs, into the cache, if there is one to be written to."""
+        if self.cache is not None:
+            self.cache.offer(record, lambda output: self.object(output.sha256))
+
+    def add(self, record: Record, source: Callable[[Output], Path]) -> Record:
+        """Takes a record in, whose outputs are where `source` says, verified and on the store's file system.
+
+        The files are moved.
+        """
+        with self._alone():
+            for output in record.outputs:
+                if self.holds(output):
+                    continue
+                path = self.object(output.sha256)
+                with storing(path):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    source(output).replace(path)
+                    durable.sync_folder(path.parent)
+                    self.verified.note({path: output.sha256}, settle=False)
+            durable.write(self._record_path(record.key), record.to_bytes())
+        return record
+
+    def restore(self, record: Record, folder: Path, stage: str = "") -> bool:
+        """Brings `folder` to hold a record's outputs; False where the store does not hold all it takes.
+
+        stage: whose folder it is; files of its earlier records go, and this one becomes its current one. The
+        last output counts as the manifest of the others: while one of them is replaced, it is not there.
+        """
+        damaged = self.verify(record, folder)
+        lost = [d.output for d in damaged if not self.holds(d.output)]
+        if lost:
+            return False
+        former = {o.file for r in self.history(stage) for o in r.outputs} if stage else set()
+        try:
+            with self._alone():
+                if damaged:
+                    self._place(damaged, record, folder)
+                for file in former - {o.file for o in record.outputs}:
+                    with storing(folder / file):
+                        (folder / file).unlink(missing_ok=True)
+                if stage:
+                    self._refer(stage, record.key)
+        except _GoneError:
+            return False
+        if damaged:
+            with storing(folder):
+                self.verified.note({folder / o.file: o.sha256 for o in record.outputs})
+            self.verified.save()
+        return True
+
+    def gc(self, keep: Collection[str], dry_run: bool = False) -> Collected:
+        """Removes every record whose key is not in `keep`, every object that no kept record names, and what
+        killed builds left behind. Builds may go on meanwhile. dry_run: only tells what it would remove."""
+        remove = _freed if dry_run else _remove
+        temporaries, freed = self._sweep(dry_run)
+        records = objects = 0
+        with self._alone():
+            used: set[str] = set()
+            for path in sorted((self.root / "records").glob("*/*")):
+                found = _read(path, path.stem)
+                if found is not None and found.key in keep:
+                    used |= {o.sha256 for o in found.outputs}
+                else:
+                    freed += remove(path)
+                    records += 1
+            for path in sorted((self.root / "objects").glob("*/*")):
+                if path.name not in used:
+                    freed += remove(path)
+                    objects += 1
+            with storing(self.root):
+                self.verified.keep((self.root / "objects").glob("*/*"))
+        self.verified.save()
+        return Collected(records, objects, temporaries, freed)
+
+    def _place(self, damaged: Sequence[Damage], record: Record, folder: Path) -> None:
+        partial = self.root / "work" / "link"
+        durable.make_folder(partial.parent)
+        manifest = record.outputs[-1]
+        with storing(folder / manifest.file):
+            (folder / manifest.file).unlink(missing_ok=True)
+        for output in [*(d.output for d in damaged if d.output != manifest), manifest]:
+            source, path = self.object(output.sha256), folder / output.file
+            with storing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                partial.unlink(missing_ok=True)
+                try:
+                    durable.link(source, partial)
+                except FileNotFoundError as error:
+                    raise _GoneError(source) from error
+                partial.replace(path)
+
+    def _refer(self, stage: str, key: str) -> None:
+        keys = self._keys(stage)
+        if keys[-1:] != [key]:
+            kept = [*(k for k in keys if k != key), key][-_HISTORY:]
+            durable.write(self.root / "stages" / stage, "".join(f"{k}\n" for k in kept).encode())
+
+    def _keys(self, stage: str) -> list[str]:
+        try:
+            lines = (self.root / "stages" / stage).read_text(encoding="ascii").splitlines()
+        except (OSError, ValueError):  # not there, or damaged: its stage finds its record by its key
+            return []
+        return [line for line in lines if len(line) == 64 and line.isalnum()]
+
+    def _record_path(self, key: str) -> Path:
+        return self.root / "records" / key[:2] / f"{key}.json"
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """What is published or restored is not collected at the same time."""
+        path = self.root / "locks" / "store"
+        durable.make_folder(path.parent)
+        lock = FileLock(path, thread_local=False)
+        with storing(path):
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _sweep(self, dry_run: bool = False) -> tuple[int, int]:
+        """Removes temporary folders that nobody works in any more; how many, and their bytes."""
+        count = freed = 0
+        for folder in (self.root / "work").glob("*-*"):
+            key = folder.name.lstrip(".").partition("-")[
+                0
+            ]  # what a stage puts beside its folder begins with a dot
+            lock = FileLock(self.root / "locks" / key, thread_local=False)
+            with suppress(Timeout, OSError), lock.acquire(blocking=False):
+                freed += sum(p.lstat().st_size for p in folder.rglob("*") if p.is_file())
+                if not dry_run:
+                    shutil.rmtree(folder)
+                count += 1
+        return count, freed
+
+
+class _GoneError(Exception):
+    """An object was there a moment ago."""
+
+
+def _read(path: Path, key: str) -> Record | None:
+    """The record at `path`; None where there is none that is whole and has this key."""
+    try:
+        found = Record.from_bytes(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if found.key == key else None
+
+
+def _remove(path: Path) -> int:
+    """Removes a file; the bytes that this frees."""
+    freed = _freed(path)
+    with storing(path):
+        path.unlink()
+    return freed
+
+
+def _freed(path: Path) -> int:
+    """The bytes that removing a file frees: none while it has another name."""
+    found = path.stat()
+    return found.st_size if found.st_nlink == 1 else 0

@@ -1,0 +1,33 @@
+"""What the child process of a stage does: it calls the stage's function with its inputs, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs, only
+
+__all__ = ["work"]
+
+
+def work(
+    function: str,
+    inputs: Mapping[str, tuple[str, str]],
+    out: str,
+    root: str,
+    cache: str | None,
+    arguments: Mapping[str, Any],
+) -> None:
+    """Calls `function` ("module:name") with the folder to write to, the inputs and the arguments.
+
+    root: the folder of which it may open its inputs alone; cache: a folder below it that the stage may use
+    as it likes, passed on as `cache` where there is one.
+    """
+    module, _, name = function.partition(":")
+    call = getattr(import_module(module), name)
+    given = Inputs(inputs)
+    folders = [Path(out), *([Path(cache)] if cache else [])]
+    with only(Path(root), given, *folders):
+        call(Path(out), given, **arguments, **({"cache": Path(cache)} if cache else {}))

@@ -1,0 +1,124 @@
+"""Kernels of a layer by any choice, compiled, run and compared with the definition."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+import tvm
+import tvm_ffi
+
+from kokoro_tvm.lab.tuning.layers import Layer
+from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.moments import slots
+from kokoro_tvm.targets import Machine, tvm_target
+
+__all__ = ["CompiledTrial", "prepared"]
+
+_COMPARED = 700  # time steps the error is taken over
+_SWEPT = 128 << 20  # bytes
+
+
+class CompiledTrial:
+    """A layer by a choice."""
+
+    def __init__(self, layer: Layer, choice: Choice, machine: Machine) -> None:
+        call = replace(layer.call, choice=choice)
+        operation = registry()["conv1d"]
+        function = operation.kernel(call)
+        compiled = tvm.compile(tvm.IRModule({"conv1d": function}), target=tvm_target(machine))
+        self._kernel = compiled[function.attrs["global_symbol"]]
+        self._pack = operation.packings(call)["weight"].pack
+        self._layer = layer
+        self._arrays = self._given(layer.steps)
+
+    def _given(self, steps: int) -> list[Any]:
+        """Arguments and results, weights packed, as the kernel takes them."""
+        tensors = _tensors(_Frozen(self._layer.call), steps)
+        arrays = [self._pack(t.numpy()) if name == "weight" else t.numpy() for name, t in tensors.items()]
+        made = _result_steps(self._layer.call, steps)
+        arrays.append(np.full((1, made, int(self._layer.call.result[2])), np.nan, np.float32))
+        if self._layer.call.moments is not None:
+            arrays.append(np.zeros((slots(made), *map(int, self._layer.call.moments[1:])), np.float32))
+        return [tvm_ffi.from_dlpack(array) for array in arrays]
+
+    @property
+    def error(self) -> float:
+        """See `search.ALLOWED_ERROR`; NaN where the kernel leaves results out."""
+        call, steps = self._layer.call, min(self._layer.steps, _COMPARED)
+        given = self._given(steps)
+        self._kernel(*given)
+        got = np.from_dlpack(given[len(call.shapes)]).astype(np.float64)
+        want = _reference(_Frozen(call), steps)
+        return float(np.sqrt(np.mean((got - want) ** 2) / np.mean(want**2)))
+
+    def seconds(self) -> float:
+        """Of one call, as it is in speech: weights have left the caches since they were last read,
+        activations have just been written."""
+        _swept().sum()
+        for name in ("x", "residual"):
+            if name in self._layer.call.shapes:
+                _tensors(_Frozen(self._layer.call), self._layer.steps)[name].numpy().sum()
+        start = time.perf_counter()
+        self._kernel(*self._arrays)
+        return time.perf_counter() - start
+
+
+def prepared(machine: Machine) -> Any:
+    """`prepare` of `search.search` for this machine."""
+    return lambda layer, choice: CompiledTrial(layer, choice, machine)
+
+
+@cache
+def _swept() -> np.ndarray:
+    """More than the caches of a processor hold."""
+    return np.ones(_SWEPT // 4, np.float32)
+
+
+class _Frozen:
+    """A Call as a key: those with equal content are equal."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self._key = (tuple(call.shapes.items()), tuple(sorted(call.attributes.items())))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Frozen) and self._key == other._key
+
+
+def _result_steps(call: Call, steps: int) -> int:
+    """Of a convolution that reads `steps` time steps."""
+    weight = call.shapes["weight"]
+    taps = int(weight[2]) if len(weight) == 3 else 1
+    return steps + 2 * int(call.attributes["padding"]) - int(call.attributes["dilation"]) * (taps - 1)
+
+
+@cache
+def _tensors(frozen: _Frozen, steps: int) -> dict[str, torch.Tensor]:
+    """Normal values, weights so that results are about as large as what they are made of."""
+    call, generator = frozen.call, torch.Generator().manual_seed(1)
+    made: dict[str, torch.Tensor] = {}
+    for name, shape in call.shapes.items():
+        length = _result_steps(call, steps) if name == "residual" else steps
+        value = torch.randn([length if isinstance(e, str) else e for e in shape], generator=generator)
+        if name == "weight":
+            value /= (value.numel() / value.shape[0]) ** 0.5
+        made[name] = value.abs() + 0.1 if name == "alpha" else value
+    return made
+
+
+@cache
+def _reference(frozen: _Frozen, steps: int) -> np.ndarray:
+    """float64."""
+    operation, tensors = registry()["conv1d"], _tensors(frozen, steps)
+    given = [tensors[name].double() if name in tensors else None for name in operation.tensors]
+    result: np.ndarray = operation.torch(*given, **frozen.call.attributes).numpy()
+    return result

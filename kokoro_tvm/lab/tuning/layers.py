@@ -1,0 +1,122 @@
+"""The layers of a component that a schedule may have entries for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from kokoro_tvm import model
+from kokoro_tvm.compiler.export import export_component
+from kokoro_tvm.compiler.lower import lower
+from kokoro_tvm.model.synthetic import toy_config
+from kokoro_tvm.ops.base.relax import as_semantic_call, described
+from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.recipe import Recipe, SyntheticSource
+from kokoro_tvm.targets import Machine
+
+__all__ = ["Layer", "layers_of", "representative"]
+
+# Time steps by channels: about two and a half seconds of speech at the rates the decoder's layers run at.
+_STEPS = ((512, 200), (256, 2000), (0, 12000))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """name: what a schedule calls it; call: one of its calls, of any length; count: how many there are;
+    steps: time steps of the input it is measured with."""
+
+    name: str
+    call: Call
+    count: int
+    steps: int
+
+    @property
+    def flops(self) -> int:
+        """Of all its calls at this length, the convolution done directly."""
+        counted = registry()["conv1d"].flops
+        assert counted is not None
+        return counted(self.call) * self.steps * self.count
+
+
+def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
+    """The layers of a component, those that take longest first. Raises BuildError as lowering does."""
+    spec = next(s for s in reversed(recipe.artifacts()) if s.component == component)
+    patches = recipe.components[component].patches
+    program = export_component(component, _config(recipe), spec.length, spec.bucket, patches)
+    seen: list[Any] = []
+    selected = False
+
+    def keep(name: str, module: Any) -> None:
+        nonlocal selected
+        selected = selected or name == "select_kernels"
+        if not selected:
+            seen.append(module)
+
+    lower(
+        program,
+        component=component,
+        machine=machine,
+        passes=recipe.passes,
+        pass_context=recipe.pass_context.model_dump(),
+        manifest={},
+        dump=keep,
+    )
+    return representative(_calls(seen[-1], component, machine))
+
+
+def representative(calls: Sequence[tuple[str, Call]]) -> list[Layer]:
+    """Equal layers of (operation, Call) together, with the call that does most besides."""
+    found: dict[str, list[Call]] = {}
+    for operation, call in calls:
+        if (name := registry()[operation].layer(call)) is not None:
+            found.setdefault(name, []).append(_of_any_length(call))
+    layers = [
+        Layer(name, max(same, key=_extent_of_work), len(same), _steps(same[0]))
+        for name, same in found.items()
+    ]
+    return sorted(layers, key=lambda layer: -layer.flops)
+
+
+def _extent_of_work(call: Call) -> tuple[bool, int]:
+    return call.moments is not None, len(call.shapes)
+
+
+def _calls(module: Any, component: str, machine: Machine) -> list[tuple[str, Call]]:
+    nodes: list[Any] = []
+    relax.analysis.post_order_visit(
+        module[f"{component}_forward"], lambda n: nodes.append(n) if isinstance(n, relax.Call) else None
+    )
+    return [
+        described(node, machine.features, {})[:2]
+        for node in nodes
+        if isinstance(node.op, tvm.ir.Op) and as_semantic_call(node) is not None
+    ]
+
+
+def _of_any_length(call: Call) -> Call:
+    """The call as recipes of length `exact` have it."""
+    shapes = {
+        name: (1, f"{name}_1", shape[2]) if name in ("x", "residual") else shape
+        for name, shape in call.shapes.items()
+        if name != "length"
+    }
+    moments = ("moments_0", *call.moments[1:]) if call.moments is not None else None
+    return replace(call, shapes=shapes, result=(1, "y_1", call.result[2]), moments=moments)
+
+
+def _steps(call: Call) -> int:
+    channels = max(int(call.shapes["x"][2]), int(call.result[2]))
+    return next(steps for least, steps in _STEPS if channels >= least)
+
+
+def _config(recipe: Recipe) -> dict[str, Any]:
+    shipped = Path(model.__file__).with_name(recipe.checkpoint.config.file)
+    config: dict[str, Any] = json.loads(shipped.read_text(encoding="utf-8"))
+    first = recipe.checkpoint.sources[0]
+    return toy_config(config) if isinstance(first, SyntheticSource) and first.size == "toy" else config

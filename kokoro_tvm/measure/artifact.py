@@ -1,0 +1,172 @@
+"""Compares compiled code with the stored references: one component, or a bundle that speaks (no torch).
+
+The code under test is a callable; how it pads, slices and calls is its own affair. Every value it returns is
+compared on the valid part, which is all it may return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.measure.gates import Report, UtteranceReport, Verdict, judge_output, limits_of
+from kokoro_tvm.measure.measurement import measure, measure_audio
+from kokoro_tvm.truth.reference import OUTPUTS, Reference, frame_counts
+
+if TYPE_CHECKING:
+    from kokoro_tvm.recipe.gates import Gates
+
+__all__ = ["LONGER", "Spoken", "durations_off", "unrun", "validate_component", "validate_speech"]
+
+LONGER = "longer than the bucket"
+
+Array = NDArray[Any]
+Run = Callable[[dict[str, Array]], Mapping[str, Array]]
+
+
+class Spoken(Protocol):
+    """What a synthesizer returns: kokoro_tvm.runtime's Speech, or anything with these two."""
+
+    @property
+    def audio(self) -> NDArray[np.float32]:
+        """(samples,) at 24 kHz."""
+
+    @property
+    def durations(self) -> NDArray[np.int64]:
+        """(T,) frames of every token."""
+
+
+def validate_component(
+    component: str, run: Run, references: Sequence[Reference], gates: Gates, *, bucket: int | None = None
+) -> Report:
+    """Run one component on every reference that fits and judge its outputs by the recipe's gates.
+
+    `run(inputs)` takes arrays by the names and shapes of the component's exact signature (no length
+    input; T or F is the utterance's own) and returns its outputs by name, cut to the valid part.
+    References longer than `bucket` on the component's axis are reported as not run; when none fits, the
+    report has not passed.
+
+    Every output is measured (`measure`, audio by `measure_audio`) against float64 and beside PyTorch float32
+    on the same inputs, its frames being tokens or frames of the component's axis. Beside the recipe's gates,
+    values must be finite and the frames every token is given equal. Raises ValidationError for an output that
+    is missing or of the wrong shape.
+    """
+    axis = COMPONENT_AXES[component]
+    limits = limits_of(gates, component)
+    reports = []
+    for reference in references:
+        length = reference.length(axis)
+        if bucket is not None and length > bucket:
+            reports.append(UtteranceReport(reference.name, length, reason=LONGER))
+            continue
+        returned = run(reference.inputs(component))
+        outputs: dict[str, dict[str, float]] = {}
+        verdicts: list[Verdict] = []
+        for name in OUTPUTS[component]:
+            truth, torch = _expected(reference, name)
+            value = _returned(component, reference, name, returned, truth.shape)
+            if name == "audio":
+                measured = measure_audio(value[0], truth[0], torch[0], reference.fed_exact_audio)
+            else:
+                measured = measure(value, truth, torch, length)
+            outputs[name] = measured
+            verdicts += judge_output(measured, limits, name)
+            if name == "duration":
+                verdicts.append(_equal_durations(_counts(value, reference), reference.truth.durations))
+        reports.append(UtteranceReport(reference.name, length, outputs=outputs, verdicts=tuple(verdicts)))
+    return Report(component, bucket, gates.enforce, tuple(reports))
+
+
+def validate_speech(
+    synthesize: Callable[[Reference], Spoken], references: Sequence[Reference], gates: Gates
+) -> Report:
+    """Let a bundle speak every reference from its tokens and judge durations, length and waveform end to end.
+
+    `synthesize(reference)` speaks `reference.tokens[0]` with `ref_s`, `speed` and `seed` (or
+    `noise()`). The yardstick is the float64 run of the whole stock model; the gain is over its float32
+    run. When PyTorch float32 itself comes to other durations than float64, its waveform cannot be
+    compared, the gain is NaN and a gate on it is missed: such an utterance sits on a rounding boundary
+    and belongs in no recipe.
+    """
+    limits = limits_of(gates, "speech")
+    reports = []
+    for reference in references:
+        spoken = synthesize(reference)
+        truth, torch = reference.truth.audio, reference.dynamic.audio
+        audio, durations = np.asarray(spoken.audio), np.asarray(spoken.durations)
+        verdicts = [
+            _equal_durations(durations, reference.truth.durations),
+            _equal_length(audio, truth),
+        ]
+        outputs: dict[str, dict[str, float]] = {}
+        if audio.shape == truth.shape:
+            outputs["audio"] = measured = measure_audio(audio, truth, torch, reference.exact_audio)
+            verdicts += judge_output(measured, limits, "audio")
+        reports.append(
+            UtteranceReport(reference.name, reference.frames, outputs=outputs, verdicts=tuple(verdicts))
+        )
+    return Report("speech", None, gates.enforce, tuple(reports))
+
+
+def unrun(
+    component: str,
+    references: Sequence[Reference],
+    gates: Gates,
+    reason: str,
+    *,
+    bucket: int | None = None,
+    axis: str = "frames",
+) -> Report:
+    """The report of what nothing here can run: every utterance "not run", which passes no gate."""
+    reports = [UtteranceReport(r.name, r.length(axis), reason=reason) for r in references]
+    return Report(component, bucket, gates.enforce, tuple(reports))
+
+
+def _expected(reference: Reference, name: str) -> tuple[Array, Array]:
+    """Truth and PyTorch float32 for an artifact's inputs, in the shape of the component's signature."""
+    truth, torch = getattr(reference.fed_truth, name), getattr(reference.fed_dynamic, name)
+    return (truth[None], torch[None]) if name == "audio" else (truth, torch)
+
+
+def _returned(
+    component: str, reference: Reference, name: str, returned: Mapping[str, Array], shape: tuple[int, ...]
+) -> Array:
+    if name not in returned:
+        raise ValidationError(
+            f"{component} returned no {name} for the utterance {reference.name}, only "
+            f"{', '.join(returned) or 'nothing'}. The artifact does not have the signature of {component}."
+        )
+    value = np.asarray(returned[name])
+    if value.shape != shape:
+        raise ValidationError(
+            f"{component} returned {name} of shape {value.shape} for the utterance {reference.name}, where "
+            f"{shape} is due. The artifact does not have the signature of {component}, or miscounts."
+        )
+    return value
+
+
+def _counts(duration: Array, reference: Reference) -> NDArray[np.int64]:
+    """Frames of every token; zeros, which no token ever has, where they are unknown."""
+    if np.isfinite(duration).all():
+        return frame_counts(duration, reference.speed)
+    return np.zeros(duration.size, dtype=np.int64)
+
+
+def _equal_length(audio: Array, truth: Array) -> Verdict:
+    off = float(abs(audio.size - truth.size))
+    return Verdict("max_samples_off", off, 0.0, audio.shape == truth.shape, "audio")
+
+
+def durations_off(counts: Array, expected: NDArray[np.int64]) -> float:
+    """How many tokens have another number of frames, integer for integer; all of them where shapes differ."""
+    return float(np.count_nonzero(counts != expected) if counts.shape == expected.shape else expected.size)
+
+
+def _equal_durations(counts: Array, expected: NDArray[np.int64]) -> Verdict:
+    off = durations_off(counts, expected)
+    return Verdict("max_durations_off", off, 0.0, off == 0, "durations")

@@ -1,0 +1,53 @@
+"""The files of a checkpoint folder, and how they are written: equal content gives equal bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kokoro_tvm.model.safetensors_file import write_safetensors
+
+__all__ = ["FILES", "is_checkpoint", "values_sha256", "write_checkpoint"]
+
+FILES = ("weights.safetensors", "voices.safetensors", "config.json", "checkpoint.json")
+
+
+def write_checkpoint(
+    folder: Path,
+    state: Mapping[str, torch.Tensor],
+    voices: Mapping[str, torch.Tensor],
+    config: bytes,
+    yielded: Mapping[str, Any],
+) -> None:
+    """Writes `FILES`, checkpoint.json (`yielded`, one of `kokoro_tvm.model.yields`) last.
+
+    state: the complete stock state dict, float32. voices: name to float32 (510, 256). The metadata of
+    weights.safetensors are `sha256`, of the file they are from (of the values, where they are synthetic), and
+    `synthetic`, "true" or "false"; of voices.safetensors, `sha256` of the values.
+    """
+    synthetic = yielded["format"] == "synthetic"
+    sha256 = values_sha256(state) if synthetic else yielded["weights"]
+    metadata = {"sha256": sha256, "synthetic": "true" if synthetic else "false"}
+    write_safetensors(folder / "weights.safetensors", state, metadata)
+    write_safetensors(folder / "voices.safetensors", voices, {"sha256": values_sha256(voices)})
+    (folder / "config.json").write_bytes(config)
+    text = json.dumps(yielded, indent=2, sort_keys=True) + "\n"
+    (folder / "checkpoint.json").write_text(text, encoding="utf-8")
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether all files of a checkpoint are in the folder."""
+    return all((Path(folder) / name).is_file() for name in FILES)
+
+
+def values_sha256(tensors: Mapping[str, torch.Tensor]) -> str:
+    """SHA-256 of all values as little-endian float32, joined in the order of the mapping."""
+    digest = hashlib.sha256()
+    for tensor in tensors.values():
+        digest.update(tensor.numpy().astype("<f4", copy=False).tobytes())
+    return digest.hexdigest()

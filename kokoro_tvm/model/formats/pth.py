@@ -1,0 +1,39 @@
+"""Weights from a PyTorch checkpoint, loaded without running any code in it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["read"]
+
+
+def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
+    """Reads Kokoro's own layout (submodule to state dict, each key behind `module.`) or one flat state dict.
+
+    Raises BuildError when it is neither, or holds anything but tensors.
+    """
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
+        first_line = str(error).partition("\n")[0]
+        raise BuildError(
+            f"{path} cannot be loaded as a PyTorch checkpoint (weights only): {first_line}"
+        ) from error
+    if not isinstance(content, dict):
+        raise BuildError(f"{path}: expected a dictionary of tensors, got {type(content).__name__}")
+    flat: dict[str, torch.Tensor] = {}
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            flat.update({f"{name}.{key.removeprefix('module.')}": tensor for key, tensor in value.items()})
+        else:
+            flat[name] = value
+    for name, value in flat.items():
+        if not isinstance(value, torch.Tensor):
+            raise BuildError(f"{path}: expected a tensor for {name!r}, got {type(value).__name__}")
+    return flat

@@ -1,0 +1,23 @@
+"""Weights from a safetensors file with the keys of the stock state dict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["read"]
+
+
+def read(path: Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
+    """Reads every tensor of the file. Raises BuildError when it cannot be read."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise BuildError(f"{path} cannot be loaded as safetensors: {error}") from error

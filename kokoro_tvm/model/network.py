@@ -1,0 +1,35 @@
+"""Whether a server can be reached at all, within seconds."""
+
+from __future__ import annotations
+
+import threading
+import urllib.error
+import urllib.request
+
+__all__ = ["PROBE_TIMEOUT_S", "unreachable"]
+
+PROBE_TIMEOUT_S = 5.0
+
+
+def unreachable(url: str) -> str | None:
+    """Why no answer comes from a server within a few seconds; None where one does, be it unfriendly.
+
+    Asked in a thread of its own, because looking up a name has no timeout.
+    """
+    outcome: list[Exception | None] = []
+
+    def ask() -> None:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=PROBE_TIMEOUT_S):
+                outcome.append(None)
+        except urllib.error.HTTPError:
+            outcome.append(None)
+        except (OSError, ValueError) as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(PROBE_TIMEOUT_S + 1.0)
+    if not outcome:
+        return f"{url} does not answer within {PROBE_TIMEOUT_S:.0f} s"
+    return None if outcome[0] is None else f"{url} cannot be reached: {outcome[0]}"

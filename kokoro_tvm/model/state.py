@@ -1,0 +1,61 @@
+"""A state dict as a file holds it, brought to exactly the keys and shapes of the stock model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import torch
+
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["complete_state"]
+
+# What inference never reads, or reads as a constant, and checkpoints therefore leave out, all or none of it:
+# the affine part of AdaIN's instance norm (added to the stock classes after training) and ALBERT's pooler.
+OPTIONAL = (
+    re.compile(r"(\.|^)(norm\d?|adain\d\.\d+)\.norm\.(weight|bias)$"),
+    re.compile(r"^bert\.pooler\.(weight|bias)$"),
+)
+# Buffers that older versions of transformers saved along with the weights.
+SAVED_BUFFERS = {"bert.embeddings.position_ids", "bert.embeddings.token_type_ids"}
+
+
+def complete_state(
+    state: Mapping[str, torch.Tensor], expected: Mapping[str, tuple[int, ...]], where: str
+) -> dict[str, torch.Tensor]:
+    """The same state with the expected keys in the expected order, float32, contiguous.
+
+    Fills in what checkpoints leave out by convention (AdaIN's affine part 1/0, the unused pooler 0) and
+    nothing else. Raises BuildError naming every missing and extra tensor, a wrong shape, or a value that is
+    not finite.
+    """
+    state = {key: value for key, value in state.items() if key not in SAVED_BUFFERS}
+    for pattern in OPTIONAL:
+        group = [key for key in expected if pattern.search(key)]
+        if not any(key in state for key in group):
+            for key in group:
+                fill = 1.0 if pattern is OPTIONAL[0] and key.endswith("weight") else 0.0
+                state[key] = torch.full(expected[key], fill)
+    missing = [key for key in expected if key not in state]
+    extra = [key for key in state if key not in expected]
+    if missing or extra:
+        raise BuildError(
+            f"{where}: expected the {len(expected)} tensors of the stock model, got "
+            f"{len(state) - len(extra)} of them{_names('; missing', missing)}{_names('; not known', extra)}"
+        )
+    for key, shape in expected.items():
+        if tuple(state[key].shape) != shape:
+            raise BuildError(
+                f"{where}: tensor {key!r} should have shape {shape}, got {tuple(state[key].shape)}"
+            )
+        if not torch.isfinite(state[key]).all():
+            raise BuildError(f"{where}: tensor {key!r} should be finite, got NaN or infinity in it")
+    return {key: state[key].detach().to(torch.float32).contiguous() for key in expected}
+
+
+def _names(what: str, names: list[str]) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{what}: {shown}"

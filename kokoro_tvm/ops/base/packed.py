@@ -1,0 +1,56 @@
+"""A weight's packing as data, so that weights can be packed long after, and far from, the lowering that chose
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.semantic import Call, registry
+
+__all__ = ["PackedWeight"]
+
+
+@dataclass(frozen=True)
+class PackedWeight:
+    """The packing that `operation` wants for its `argument` when called as `call`; `name` tells packings
+    apart."""
+
+    operation: str
+    argument: str
+    call: Call
+    name: str
+
+    def pack(self, array: np.ndarray) -> np.ndarray:
+        """float32 array in the kernel's layout and dtype."""
+        packing = registry()[self.operation].packings(self.call)[self.argument]
+        return packing.pack(array)
+
+    def layout(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
+        """The packed shape and dtype of an array of this shape."""
+        packed = self.pack(np.zeros(shape, np.float32))
+        return packed.shape, str(packed.dtype)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "operation": self.operation,
+            "argument": self.argument,
+            "name": self.name,
+            "call": asdict(self.call),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PackedWeight:
+        call = data["call"]
+        shapes = {name: tuple(shape) for name, shape in call["shapes"].items()}
+        moments = tuple(call["moments"]) if call["moments"] is not None else None
+        choice = Choice(**call["choice"]) if call["choice"] is not None else None
+        described = Call(
+            shapes, call["attributes"], tuple(call["result"]), Features(**call["features"]), moments, choice
+        )
+        return cls(data["operation"], data["argument"], described, data["name"])

@@ -1,0 +1,175 @@
+"""What a semantic operation is: a torch reference, the shape of its result, a decomposition, and kernels.
+
+In PyTorch an operation is `torch.ops.kokoro.<name>`, so `torch.export` keeps it as one node. In Relax it is a
+`call_dps_packed("kokoro.<name>", ...)` until `passes/select_kernels.py` puts a kernel in its place, or
+`passes/decompose.py` plain Relax where the machine has no kernel for it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import torch
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.ops.base.schedule import Choice
+
+__all__ = ["Call", "Extent", "HandKernel", "Packing", "SemanticOp", "registry", "semantic_op", "valid"]
+
+Extent = Any  # an int, or a symbolic expression (torch.SymInt, TIR)
+Shape = tuple[Extent, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One use of an operation, as its kernel sees it.
+
+    shapes: tensor argument -> its extents, with a name in place of each extent known only at run time;
+    absent optional arguments are left out. result: the extents of the result, likewise; moments: those of
+    the result's moments (see `ops.moments`) where the kernel is to write them too, as a second result.
+    choice: what the recipe's schedule has for this layer, if anything.
+    """
+
+    shapes: Mapping[str, tuple[int | str, ...]]
+    attributes: Mapping[str, Any]
+    result: tuple[int | str, ...]
+    features: Features
+    moments: tuple[int | str, ...] | None = None
+    choice: Choice | None = None
+
+    def has(self, name: str) -> bool:
+        return name in self.shapes
+
+    def optional(self, kernel: Any, name: str, dtype: str = "float32") -> Any | None:
+        """The parameter of `kernel` (a `Kernel`) for an argument that may be absent."""
+        return kernel.param(name, self.shapes[name], dtype) if self.has(name) else None
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a weight is laid out for a kernel at build time: `pack(array) -> array`, and the name that says
+    so."""
+
+    name: str
+    pack: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class HandKernel:
+    """A kernel written for one kind of machine.
+
+    build: Call -> PrimFunc taking the present tensor arguments in order and the result last;
+    packings: Call -> {weight argument: Packing}; gives_moments: whether the kernel for a Call can write the
+    moments of its result besides; layer: Call -> what a schedule calls it, None where there is nothing to
+    choose."""
+
+    build: Callable[[Call], Any]
+    packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {}
+    gives_moments: Callable[[Call], bool] = lambda call: False
+    layer: Callable[[Call], str | None] = lambda call: None
+
+
+@dataclass(frozen=True)
+class SemanticOp:
+    """name; torch: the callable that patches use; shape: (tensor shapes and attributes) -> result extents;
+    decomposition: the same in plain Relax, see `semantic_op`; kernels: by the kind of machine that they are
+    for, see `Features.kernels`; flops: Call -> multiplications and additions for each step of the result, as
+    the definition has them, None where they are not what takes the time."""
+
+    name: str
+    torch: Callable[..., torch.Tensor]
+    shape: Callable[..., Shape]
+    decomposition: Callable[..., Any]
+    kernels: Mapping[str, HandKernel]
+    flops: Callable[[Call], int] | None
+    tensors: tuple[str, ...] = field(default=())
+    attributes: tuple[str, ...] = field(default=())
+
+    def kernel_for(self, features: Features) -> HandKernel | None:
+        """The kernel for a machine; None where it has none, so that the operation is decomposed."""
+        return self.kernels.get(features.kernels) if features.kernels is not None else None
+
+    def kernel(self, call: Call) -> Any:
+        """The PrimFunc for a call. Raises BuildError where its machine has no kernel."""
+        found = self.kernel_for(call.features)
+        if found is None:
+            raise BuildError(
+                f"{self.name} has no kernel for this machine (there are: {', '.join(sorted(self.kernels))}): "
+                "list the pass decompose before all others"
+            )
+        return found.build(call)
+
+    def packings(self, call: Call) -> Mapping[str, Packing]:
+        """How the kernel for a call wants its weights packed; nothing where there is no kernel."""
+        found = self.kernel_for(call.features)
+        return found.packings(call) if found is not None else {}
+
+    def gives_moments(self, call: Call) -> bool:
+        """Whether there is a kernel for the call that can write the moments of its result."""
+        found = self.kernel_for(call.features)
+        return found is not None and found.gives_moments(call)
+
+    def layer(self, call: Call) -> str | None:
+        """What a schedule calls it; None where there is nothing to choose."""
+        found = self.kernel_for(call.features)
+        return found.layer(call) if found is not None else None
+
+
+_REGISTRY: dict[str, SemanticOp] = {}
+
+
+def registry() -> Mapping[str, SemanticOp]:
+    """Every operation that has been imported, by name."""
+    return dict(_REGISTRY)
+
+
+def semantic_op(
+    *,
+    shape: Callable[..., Shape],
+    decomposition: Callable[..., Any],
+    kernels: Mapping[str, HandKernel] = MappingProxyType({}),
+    flops: Callable[[Call], int] | None = None,
+) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
+    """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
+
+    Tensor parameters come first, attributes (int, float, bool) are keyword-only. `shape` is called with a
+    shape (or None) per tensor parameter and every attribute by name. `decomposition` is called with a
+    BlockBuilder, a Relax expression (or None) per tensor parameter, weights as the checkpoint has them, and
+    every attribute by name; it returns an expression of the result's shape, made with what `ops.base.plain`
+    has and Relax's own operators. Results are float32 unless the inputs are float64.
+    """
+
+    def register(reference: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        name = reference.__name__
+        signature = inspect.signature(reference)
+        tensors = tuple(p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY)
+        attributes = tuple(p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY)
+        operator = torch.library.custom_op(f"kokoro::{name}", reference, mutates_args=())
+
+        def fake(*args: Any, **attrs: Any) -> torch.Tensor:
+            bound = signature.bind(*args, **attrs)
+            bound.apply_defaults()
+            shapes = {
+                t: None if bound.arguments[t] is None else tuple(bound.arguments[t].shape) for t in tensors
+            }
+            extents = shape(**shapes, **{a: bound.arguments[a] for a in attributes})
+            return torch.empty(extents, dtype=args[0].dtype, device=args[0].device)
+
+        operator.register_fake(fake)
+        _REGISTRY[name] = SemanticOp(
+            name, operator, shape, decomposition, kernels, flops, tensors, attributes
+        )
+        return operator
+
+    return register
+
+
+def valid(x: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
+    """The valid part of `x` along time, its second axis: everything where there is no length."""
+    return x if length is None else x[:, : int(length)]

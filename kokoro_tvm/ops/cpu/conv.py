@@ -1,0 +1,326 @@
+"""The convolution kernels: register tiles of products over a block of transformed input.
+
+Activations are channels-last. Time is cut into blocks. For each block the rows it needs are activated and
+transformed once, zeros where they lie outside the valid part, so that edges, short lengths and lengths known
+only at run time need no special case. A tile of rows x output channels then stays in registers over all input
+channels and taps, point by point, and is transformed back. Plain convolution is the case of one point. A
+stride becomes more input channels, a transposed convolution more output channels, so that one inner loop
+serves all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kokoro_tvm.ops.cpu.activation import Activation
+from kokoro_tvm.ops.cpu.conv_plan import Plan
+from kokoro_tvm.ops.cpu.filtering import transforms
+from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, ceildiv, const, logical_and, maximum, minimum, select
+from kokoro_tvm.ops.cpu.math import dtype
+from kokoro_tvm.ops.moments import clear_slots, gather
+
+__all__ = ["Input", "Output", "emit"]
+
+_TASKS = (
+    8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share evenly
+)
+_AHEAD = 4  # rows that are fetched before their turn: one channel's steps lie too far apart for the hardware
+
+Expr = Any
+
+
+class Input:
+    """What a convolution reads: x (1, T, C), valid up to `given` steps, behind an activation."""
+
+    def __init__(self, x: Any, given: Expr, activation: Activation, stride: int = 1) -> None:
+        self.x, self.given, self.activation, self.stride = x, given, activation, stride
+        self.channels = int(x.shape[2])
+
+
+class Output:
+    """Where results go: gain * (value + bias + residual) into y (1, T, C)."""
+
+    def __init__(self, k: Kernel, y: Any, bias: Any | None, residual: Any | None, gain: float = 1.0) -> None:
+        self._k, self._y, self._bias, self._residual, self._gain = k, y, bias, residual, gain
+        self.channels = int(y.shape[2])
+
+    def put(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:
+        """Writes `lanes` channels from `c` on, of one step."""
+        k = self._k
+        if self._bias is not None:
+            value = value + k.load(self._bias, c, lanes=lanes)
+        if self._residual is not None:
+            value = value + k.load(self._residual, 0, step, c, lanes=lanes)
+        if self._gain != 1.0:
+            value = value * const(self._gain, dtype(lanes))
+        k.store(self._y, value, 0, step, c, lanes=lanes)
+
+    def put_some(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:
+        """The same where fewer than `lanes` channels may be left."""
+        k = self._k
+        if self.channels % lanes == 0:
+            with k.when(c < self.channels):
+                self.put(step, c, value, lanes)
+            return
+
+        def single() -> None:
+            spread = k.registers(lanes)
+            k.store(spread, value, 0, lanes=lanes)
+            for lane in range(lanes):
+                with k.when(c + lane < self.channels):
+                    self.put(step, c + lane, spread[lane], 1)
+
+        k.choose(c + lanes <= self.channels, lambda: self.put(step, c, value, lanes), single)
+
+
+def emit(
+    k: Kernel,
+    plan: Plan,
+    weight: Any,
+    source: Input,
+    origin: int,
+    steps: Expr,
+    write: Callable[[Expr, Expr, Expr, int], None],
+    shift: Callable[[Expr], Expr] | None = None,
+    moments: tuple[Any, Any] | None = None,
+) -> None:
+    """The loops of all convolutions.
+
+    weight: as `pack` leaves it; steps: how many results a stride-1 convolution yields, in time; origin: input
+    step (before folding) that the first tap of the first result sees; write(step, column, value, lanes);
+    shift(column block): rows a column block starts later, for transposed convolution; moments: what `write`
+    fills, and where its moments go, block by block, see `ops.moments`.
+    """
+    spare = 1 if shift is not None else 0
+    pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
+    tiles = k.opaque(ceildiv(steps, plan.tile_steps))
+    needed = k.opaque(ceildiv(tiles, plan.tiles))
+    # Wide layers and those of one tap have columns enough to share out, and read their weights once for all
+    # rows of a block.
+    even = ceildiv(needed, _TASKS) * _TASKS
+    blocks = needed if plan.taps == 1 or plan.wide else k.opaque(select(tiles >= _TASKS, even, tiles))
+    # Where time alone gives too few tasks, tasks share out the column blocks besides.
+    parts = minimum(_TASKS // maximum(blocks, const(1, "int64")) + 1, const(plan.column_blocks, "int64"))
+    split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))
+    with plan.operand.instructions(), k.parallel(blocks * split) as task:
+        block = k.opaque(task // split)
+        part = k.opaque(task - block * split)
+        first_tile = k.opaque(block * tiles // blocks)
+        own_tiles = k.opaque((block + 1) * tiles // blocks - first_tile)
+        start = k.opaque(first_tile * plan.tile_steps)
+        rows = k.opaque(own_tiles * plan.rows)
+        signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.operand.dtype)
+        products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns, plan.total_type)
+        _fill(k, plan, source, signal, pitch, start * source.stride + origin, rows + (plan.halo + spare))
+        first_column = k.opaque(part * plan.column_blocks // split)
+        last_column = k.opaque((part + 1) * plan.column_blocks // split)
+        with k.loop(last_column - first_column) as offset:
+            column_block = k.let(first_column + offset, "column_block")
+            base = shift(column_block) if shift is not None else const(0, "int64")
+            with k.loop(plan.filtering.points) as point, k.loop(own_tiles) as tile:
+                first_row = k.let(point * pitch + tile * plan.rows + base)
+                target = k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns)
+                _multiply(k, plan, (weight, column_block, point), (signal, first_row), (products, target))
+            left = k.opaque(steps - start)
+            _interpolate(k, plan, products, column_block, rows, start, left, write)
+            if moments is not None:
+                results, gathered = moments
+                count = k.opaque(minimum(rows * plan.filtering.outputs, left))
+                column = k.let(column_block * plan.columns)
+                gather(k, results, start, count, column, (gathered, block), plan.columns)
+        if moments is not None:
+            with k.when(task == 0):
+                clear_slots(k, moments[1], blocks)
+
+
+def _interpolate(
+    k: Kernel,
+    plan: Plan,
+    products: Any,
+    column_block: Expr,
+    rows: Expr,
+    start: Expr,
+    left: Expr,
+    write: Callable[[Expr, Expr, Expr, int], None],
+) -> None:
+    """Turns the products of a block back into results, of which `left` are left from `start` on, and writes
+    them."""
+    lanes, outputs, dilation = plan.features.lanes, plan.filtering.outputs, plan.dilation
+    matrices = transforms(plan.filtering)
+    combinations = matrices.halves(matrices.output.T).T
+    # Results of a row are a dilation apart, rows of one dilation a step.
+    with k.loop(rows) as row:
+        at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
+        with k.when(at < left):
+            for v in range(plan.vectors):
+                column = k.let(column_block * plan.columns + v * lanes)
+                points = []
+                for p in range(plan.filtering.points):
+                    place = (p * plan.tiles * plan.rows + row) * plan.columns + v * lanes
+                    value = k.load(products, place, lanes=lanes)
+                    points.append(k.let(Cast(dtype(lanes), value) if plan.total_type != "float32" else value))
+                for pair in matrices.opposites:
+                    for p, value in zip(pair, _both(k, [points[p] for p in pair]), strict=True):
+                        points[p] = value
+                for j, combination in enumerate(combinations):
+                    value = k.let(_combined(combination, points, lanes))
+                    with k.when(at + j * dilation < left) if j else nullcontext():
+                        write(k.let(start + at + j * dilation), column, value, lanes)
+
+
+def _multiply(
+    k: Kernel,
+    plan: Plan,
+    factors: tuple[Any, Expr, Expr],
+    signals: tuple[Any, Expr],
+    sums: tuple[Any, Expr],
+) -> None:
+    """One register tile: sums over groups and channels of rows of the signal times columns of weights.
+
+    factors: weights, column block, point; signals: the scratch and the tile's first row in it; sums: where
+    the tile goes, and from which element on.
+    """
+    (weight, column_block, point), (signal, first_row), (products, target) = factors, signals, sums
+    lanes = plan.features.lanes
+    places = [(row, v) for row in range(plan.rows) for v in range(plan.vectors)]
+    acc = {place: k.registers(lanes) for place in places}
+    pieces = ceildiv(plan.terms, plan.part)
+
+    def total(place: tuple[int, int]) -> Expr:
+        return target + (place[0] * plan.columns + place[1] * lanes)
+
+    def widened(register: Any) -> Expr:
+        loaded = k.load(register, 0, lanes=lanes)
+        return Cast(dtype(lanes, "float64"), loaded) if plan.total_type == "float64" else loaded
+
+    with k.loop(pieces) as piece:
+        first = k.let(piece * plan.part)
+        terms = minimum(const(plan.part, "int64"), plan.terms - first)
+        for register in acc.values():
+            k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
+        with k.loop(plan.groups) as g, k.loop(terms) as offset:
+            c = k.let(first + offset)
+            vectors = [
+                k.let(k.load(weight, column_block, point, g, c, v * lanes, lanes=lanes))
+                for v in range(plan.vectors)
+            ]
+            origin = k.let((first_row + g * plan.dilation) * plan.row_floats + c)
+            for row in range(plan.rows):
+                factor = k.let(k.splat(signal[origin + row * plan.row_floats], lanes))
+                for v, vector in enumerate(vectors):
+                    register = acc[row, v]
+                    summed = k.load(register, 0, lanes=lanes)
+                    k.store(register, plan.operand.multiply_add(summed, factor, vector), 0, lanes=lanes)
+
+        def begin() -> None:
+            for place, register in acc.items():
+                k.store(products, widened(register), total(place), lanes=lanes)
+
+        def add() -> None:
+            for place, register in acc.items():
+                summed = k.load(products, total(place), lanes=lanes) + widened(register)
+                k.store(products, summed, total(place), lanes=lanes)
+
+        if pieces == 1:
+            begin()
+        else:
+            k.choose(piece == 0, begin, add)
+
+
+def _combined(coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
+    """Linear combination of vectors; zeros and ones cost nothing."""
+    result = None
+    for coefficient, value in zip(np.asarray(coefficients, np.float64), values, strict=True):
+        if coefficient == 0.0:
+            continue
+        if result is None:
+            result = value if coefficient == 1.0 else value * const(float(coefficient), dtype(lanes))
+        elif coefficient in (1.0, -1.0):
+            result = result + value if coefficient > 0 else result - value
+        else:
+            result = result + value * const(float(coefficient), dtype(lanes))
+    return result
+
+
+def _both(k: Kernel, values: Sequence[Expr]) -> list[Expr]:
+    """Sum and difference of two; one alone as it is."""
+    if len(values) == 1:
+        return list(values)
+    first, second = values
+    return [k.let(first + second), k.let(first - second)]
+
+
+def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr) -> None:
+    """signal[point][row][channel]: the activated input of every row, transformed; zeros outside what is
+    given."""
+    matrices = transforms(plan.filtering)
+    halves = matrices.halves(matrices.signal)
+    terms = plan.operand.terms
+    fresh, points = plan.filtering.outputs, plan.filtering.points
+    kept = points - fresh
+
+    def channels(residue: int, c: Expr, width: int) -> None:
+        """All rows of as many neighbouring vectors of `width` channels as go into one of packed lanes."""
+        starts = [c, *(c + i * width for i in range(1, terms))]
+        applies = [source.activation.channels(k, start, width) for start in starts]
+        zero = const(0.0, dtype(width))
+
+        def nearest(time: Expr) -> Expr:
+            """The step itself, or the nearest there is."""
+            return k.let(maximum(minimum(time, source.given - 1), const(0, "int64")))
+
+        def fetch(time: Expr) -> None:
+            within = nearest(time)
+            for start in starts:
+                k.prefetch(source.x, 0, within, start)
+
+        def activated(time: Expr) -> list[Expr]:
+            """One step's vectors, zero where there is no such step."""
+            inside = k.let(logical_and(time >= 0, time < source.given))
+            within = nearest(time)
+            return [
+                k.let(select(inside, apply(k.load(source.x, 0, within, start, lanes=width)), zero))
+                for start, apply in zip(starts, applies, strict=True)
+            ]
+
+        def put(point: int, row: Expr, values: Sequence[Expr]) -> None:
+            at = (point * pitch + row) * plan.row_floats + residue * source.channels // terms + c // terms
+            k.store(signal, plan.operand.round(tuple(values)), at, lanes=width)
+
+        if points == 1:
+            with k.loop(rows) as row:
+                put(0, row, activated(k.let(origin + row * source.stride + residue)))
+            return
+        # Neighbouring rows of a residue of the dilation share all but `fresh` of their steps.
+        with k.loop(plan.dilation) as step:
+            window = [[k.registers(width) for _ in starts] for _ in range(points)]
+
+            def keep(i: int, values: Sequence[Expr]) -> None:
+                for register, value in zip(window[i], values, strict=True):
+                    k.store(register, value, 0, lanes=width)
+
+            for i in range(kept):
+                keep(i, activated(k.let(origin + step + i * plan.dilation)))
+            with k.loop(rows // plan.dilation) as q:
+                begin = k.opaque(origin + step + (q * fresh + kept) * plan.dilation)
+                for i in range(fresh):
+                    keep(kept + i, activated(k.let(begin + i * plan.dilation)))
+                    fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
+                values = [[k.let(k.load(register, 0, lanes=width)) for register in each] for each in window]
+                for pair in matrices.opposites:
+                    combined = [
+                        _both(k, [k.let(_combined(halves[p], each, width)) for p in pair])
+                        for each in zip(*values, strict=True)
+                    ]
+                    for point, vectors in zip(pair, zip(*combined, strict=True), strict=True):
+                        put(point, q * plan.dilation + step, vectors)
+                for i in range(kept):
+                    keep(i, values[fresh + i])
+
+    for residue in range(source.stride):
+        plan.operand.each_lane(k, source.channels, partial(channels, residue))

@@ -1,0 +1,191 @@
+"""Sizes and weight layouts of the convolution kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.cpu.filtering import DIRECT, MOST_POINTS, Filtering, transforms
+from kokoro_tvm.ops.cpu.kernel import ceildiv
+from kokoro_tvm.ops.cpu.operand import FLOAT32, OPERANDS, Operand
+
+__all__ = ["Plan", "folded", "pack", "phases"]
+
+# Layers this wide are bound by reading weights, and transformed ones are two to three times as many.
+_WIDE = 512 * 512
+_LARGEST_DILATION = 6  # a register tile holds whole dilations
+
+_BLOCK_FLOATS = 96 * 1024  # what the transformed input of a block may take of the second-level cache
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One convolution in the form that all share: stride 1, taps `dilation` steps apart.
+
+    A row is `filtering.outputs` results, `dilation` steps apart; rows beside one another are a step apart
+    within a dilation. A tile of `rows` rows x `columns` output channels is held in registers.
+    """
+
+    channels: int  # of the input, times the stride
+    outputs: int  # output channels, times the phases
+    taps: int
+    dilation: int
+    features: Features
+    tolerant: bool = False  # whether rounding may cost a few bits
+    stride: int = 1  # how many of the channels are one channel of the input
+    phases: int = 1  # how many of the outputs are one channel of the result
+    choice: Choice | None = None  # what to take in place of the rules
+
+    @cached_property
+    def operand(self) -> Operand:
+        """That of the features' precision where a few bits may be lost and the channels fill its lanes."""
+        wanted = OPERANDS[self.features.precision]
+        whole = self.channels // self.stride % (wanted.terms * self.features.lanes) == 0
+        return wanted if self.tolerant and whole else FLOAT32
+
+    @cached_property
+    def filtering(self) -> Filtering:
+        """Minimal filtering where a few bits may be lost and it saves products."""
+        if self.choice is not None:
+            return Filtering(self.choice.outputs, self.choice.taps)
+        if not self._filters or self.wide:
+            return DIRECT
+        table = self.operand.filterings
+        return next((f for most, f in table if self.taps <= most), table[-1][1])
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are so many weights that reading them takes longer than multiplying."""
+        return self.channels * self.outputs >= _WIDE
+
+    @property
+    def _filters(self) -> bool:
+        """Whether minimal filtering is possible and of use at all."""
+        folded = self.stride > 1 or self.phases > 1
+        return self.tolerant and not folded and self.taps > 1 and self.dilation <= _LARGEST_DILATION
+
+    def allows(self, filtering: Filtering) -> bool:
+        """Whether there is a kernel with this filtering: a further group of taps sees whole rows later."""
+        if filtering == DIRECT:
+            return True
+        whole = filtering.taps >= self.taps or filtering.taps == filtering.outputs
+        return self._filters and whole and filtering.points <= MOST_POINTS
+
+    @property
+    def terms(self) -> int:
+        """Lanes a result sums per tap and point."""
+        return self.channels // self.operand.terms
+
+    @property
+    def groups(self) -> int:
+        """Groups of taps; each sees the rows a dilation later than the one before."""
+        return ceildiv(self.taps, self.filtering.taps)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a register tile: whole dilations, so that a block starts where a dilation starts."""
+        most = 12 if self.features.registers >= 32 else 6  # two accumulators each, and room for operands
+        return most if self.filtering == DIRECT else most // self.dilation * self.dilation
+
+    @property
+    def vectors(self) -> int:
+        return 2
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.features.lanes
+
+    @property
+    def column_blocks(self) -> int:
+        return ceildiv(self.outputs, self.columns)
+
+    @property
+    def row_floats(self) -> int:
+        """From row to row of the transformed input: not a power of two, so that the rows of a tile do not
+        fall on the same cache sets."""
+        return self.terms + self.features.lanes
+
+    @property
+    def halo(self) -> int:
+        """Rows a block reads beyond its own."""
+        return (self.groups - 1) * self.dilation
+
+    @property
+    def tiles(self) -> int:
+        """Register tiles one above the other in the largest block."""
+        if self.choice is not None and self.choice.tiles is not None:
+            return self.choice.tiles
+        rows = _BLOCK_FLOATS // (self.terms * self.filtering.points) - self.halo
+        return max(min(rows, 192) // self.rows, 1)
+
+    @property
+    def tile_steps(self) -> int:
+        """Time steps a register tile yields."""
+        return self.rows * self.filtering.outputs
+
+    @property
+    def part(self) -> int:
+        """Input channels summed in one go: the rounding error of a sum grows with its parts, not with its
+        terms.
+
+        Layers of one or few taps make up the text side and the pitch, where errors add up over the utterance.
+        """
+        if self.tolerant:
+            return self.terms
+        terms = 64 if self.taps == 1 else 48 if self.taps <= 5 else 128
+        return max(terms // self.taps, 1)
+
+    @property
+    def packed_shape(self) -> tuple[int, ...]:
+        """Extents of the weights as `pack` lays them out."""
+        return (self.column_blocks, self.filtering.points, self.groups, self.terms, self.columns)
+
+    @property
+    def layout(self) -> str:
+        """What tells layouts of weights apart."""
+        filtering = f"F({self.filtering.outputs}, {self.filtering.taps})"
+        return f"{self.operand.name}, {filtering}, columns={self.columns}"
+
+    @property
+    def total_type(self) -> str:
+        """What the parts are added up in: the many layers of BERT are of one tap, and each adds its error."""
+        return "float64" if self.taps == 1 and not self.tolerant else "float32"
+
+
+def pack(weight: np.ndarray, plan: Plan) -> np.ndarray:
+    """(outputs, channels, taps) -> `Plan.packed_shape`, transformed in float64; zero columns where outputs do
+    not fill a block. Of the operand's dtype."""
+    outputs, channels, taps = weight.shape
+    group = plan.filtering.taps
+    padded = np.zeros((plan.column_blocks * plan.columns, channels, plan.groups * group))
+    padded[:outputs, :, :taps] = weight
+    split = padded.reshape(plan.column_blocks, plan.columns, channels, plan.groups, group)
+    points = np.einsum("pk,bocgk->bpgco", transforms(plan.filtering).weight, split, optimize=True)
+    return plan.operand.pack(np.ascontiguousarray(points, np.float32))
+
+
+def folded(weight: np.ndarray, stride: int) -> np.ndarray:
+    """A strided convolution (O, I, K) as one of stride 1 over `stride` times the channels (residue-major)."""
+    outputs, channels, taps = weight.shape
+    kept = ceildiv(taps, stride)
+    padded = np.zeros((outputs, channels, kept * stride), weight.dtype)
+    padded[:, :, :taps] = weight
+    split = padded.reshape(outputs, channels, kept, stride)
+    return split.transpose(0, 3, 1, 2).reshape(outputs, stride * channels, kept)
+
+
+def phases(weight: np.ndarray, stride: int, columns: int) -> np.ndarray:
+    """A transposed convolution (I, O, 2*stride) as `stride` convolutions of two taps, one after another, each
+    filled up to whole blocks of `columns`."""
+    inputs, outputs, _ = weight.shape
+    width = ceildiv(outputs, columns) * columns
+    rows = np.zeros((stride * width, inputs, 2), weight.dtype)
+    for phase in range(stride):
+        near = (phase + stride // 2) % stride
+        for tap, source in enumerate((near + stride, near)):  # the earlier input step takes the later weight
+            rows[phase * width : phase * width + outputs, :, tap] = weight[:, :, source].T
+    return rows

@@ -1,0 +1,204 @@
+"""Elementary functions as polynomials on whole vectors, so that none of them reaches libm one lane at a time.
+
+Coefficients are near-minimax fits (iteratively reweighted least squares in double precision); the stated
+errors are of the polynomial alone, float32 rounding comes on top and dominates. tests/ops/test_math.py
+measures the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+
+from kokoro_tvm.ops.cpu.kernel import Kernel, const, lanes_of, select
+
+__all__ = [
+    "atan2",
+    "cos_unit",
+    "dtype",
+    "exp",
+    "reduce_cycles",
+    "sigmoid",
+    "sin",
+    "sin_cycles",
+    "sin_squared",
+    "tanh",
+]
+
+Expr = Any
+
+_SIN = (
+    -0.16666666631808508,
+    0.008333331326720511,
+    -0.00019840894510248235,
+    2.752663906354768e-06,
+    -2.3909593414514485e-08,
+)  # |error| < 2e-11 on [-pi/2, pi/2]
+_SIN_CYCLES = (
+    6.283185307072903,
+    -41.34170211725044,
+    81.60522623868967,
+    -76.7042827689153,
+    42.00983215273413,
+    -14.394304289150051,
+)  # < 2e-11 on [-1/4, 1/4]
+_COS = (
+    0.04166666636572929,
+    -0.0013888867133353576,
+    2.4796181470766688e-05,
+    -2.699675086118621e-07,
+)  # < 2e-12, |x| <= 1
+_EXP = (
+    0.5000000095134008,
+    0.1666651888388718,
+    0.04166620597519413,
+    0.00836888397175023,
+    0.0013950479393593541,
+)  # relative < 4e-9 on [-ln2/2, ln2/2]
+_ATAN = (
+    -0.3333316695175138,
+    0.19994136847099586,
+    -0.14214206047119368,
+    0.10678927567492423,
+    -0.07580550029876026,
+    0.0435531975816974,
+    -0.016580968453430864,
+    0.00297453532928689,
+)  # < 2e-8 on [0, 1]
+_TANH = (
+    -0.33333283923207574,
+    0.1333149123729034,
+    -0.05374349426276493,
+    0.02065057556250486,
+    -0.005717032528405469,
+)  # relative < 5e-9 for |x| <= 0.625
+
+
+def dtype(lanes: int, base: str = "float32") -> str:
+    return base if lanes == 1 else f"{base}x{lanes}"
+
+
+def _c(value: float, like: Expr) -> Expr:
+    return const(value, dtype(lanes_of(like)))
+
+
+def _horner(x: Expr, coefficients: Sequence[float]) -> Expr:
+    result = _c(coefficients[-1], x)
+    for c in reversed(coefficients[:-1]):
+        result = result * x + _c(c, x)
+    return result
+
+
+def _split(value: float, parts: int) -> list[float]:
+    """A constant as float32 pieces whose leading ones have few bits, so that small multiples of them are
+    exact."""
+    pieces = []
+    for _ in range(parts - 1):
+        piece = np.float32(value)
+        piece = (piece.view(np.uint32) & np.uint32(0xFFFFF000)).view(np.float32)
+        pieces.append(float(piece))
+        value -= float(piece)
+    return [*pieces, float(np.float32(value))]
+
+
+_PI = _split(math.pi, 3)
+_LN2 = _split(math.log(2), 2)
+
+
+def _reduce(k: Kernel, x: Expr, inverse: float, pieces: Sequence[float]) -> tuple[Expr, Expr]:
+    """(n, x - n*period) with n the nearest integer to x/period (Cody and Waite)."""
+    n = k.let(tvm.tirx.nearbyint(x * _c(inverse, x)))
+    r = x
+    for piece in pieces:
+        r = r - n * _c(piece, x)
+    return n, k.let(r)
+
+
+def _sin_reduced(k: Kernel, r: Expr) -> Expr:
+    u = k.let(r * r)
+    return r + r * u * _horner(u, _SIN)
+
+
+def _odd(n: Expr) -> Expr:
+    """0 where the integral float is even, 1/2 where it is odd."""
+    half = n * _c(0.5, n)
+    return half - tvm.tirx.floor(half)
+
+
+def sin(k: Kernel, x: Expr) -> Expr:
+    """Sine of radians, |x| up to some thousands."""
+    n, r = _reduce(k, x, 1 / math.pi, _PI)
+    return _sin_reduced(k, r) * (_c(1.0, x) - _c(4.0, x) * _odd(n))
+
+
+def sin_squared(k: Kernel, x: Expr) -> Expr:
+    """sin(x)**2; the sign of the half period does not matter, which saves the parity."""
+    _, r = _reduce(k, k.let(x), 1 / math.pi, _PI)
+    s = k.let(_sin_reduced(k, r))
+    return s * s
+
+
+def reduce_cycles(k: Kernel, cycles: Expr) -> Expr:
+    """A phase in cycles, in [0, 1), folded to [-1/4, 1/4] with the same sine."""
+    x = k.let(cycles)
+    folded = select(x > _c(0.75, x), x - _c(1.0, x), select(x > _c(0.25, x), _c(0.5, x) - x, x))
+    return k.let(folded)
+
+
+def sin_cycles(k: Kernel, folded: Expr) -> Expr:
+    """Sine of 2*pi*x for x in [-1/4, 1/4]."""
+    return folded * _horner(k.let(folded * folded), _SIN_CYCLES)
+
+
+def sin_unit(k: Kernel, x: Expr) -> Expr:
+    """Sine of radians, |x| <= pi/2."""
+    return _sin_reduced(k, x)
+
+
+def cos_unit(k: Kernel, x: Expr) -> Expr:
+    """Cosine of radians, |x| <= 1."""
+    u = k.let(x * x)
+    return _c(1.0, x) - _c(0.5, x) * u + u * u * _horner(u, _COS)
+
+
+def exp(k: Kernel, x: Expr) -> Expr:
+    """e**x, saturating at |x| = 87."""
+    x = k.let(tvm.tirx.max(tvm.tirx.min(x, _c(87.0, x)), _c(-87.0, x)))
+    lanes = lanes_of(x)
+    n, r = _reduce(k, x, 1 / math.log(2), _LN2)
+    y = _c(1.0, x) + r + r * r * _horner(r, _EXP)
+    exponent = tvm.tirx.Cast(dtype(lanes, "int32"), n) + const(127, dtype(lanes, "int32"))
+    power = tvm.tirx.reinterpret(
+        dtype(lanes), tvm.tirx.shift_left(exponent, const(23, dtype(lanes, "int32")))
+    )
+    return k.let(y) * power
+
+
+def sigmoid(k: Kernel, x: Expr) -> Expr:
+    return _c(1.0, x) / (_c(1.0, x) + exp(k, x * _c(-1.0, x)))
+
+
+def tanh(k: Kernel, x: Expr) -> Expr:
+    """Polynomial near zero, where the exponential form would lose relative precision."""
+    x = k.let(x)
+    u = k.let(x * x)
+    near = x + x * u * _horner(u, _TANH)
+    far = _c(1.0, x) - _c(2.0, x) / (exp(k, x * _c(2.0, x)) + _c(1.0, x))
+    return select(u < _c(0.625**2, x), near, far)
+
+
+def atan2(k: Kernel, y: Expr, x: Expr) -> Expr:
+    """Angle of (x, y) in (-pi, pi]; a y of zero counts as +0."""
+    zero = _c(0.0, x)
+    ax, ay = k.let(tvm.tirx.max(x, zero - x)), k.let(tvm.tirx.max(y, zero - y))
+    larger = tvm.tirx.max(tvm.tirx.max(ax, ay), _c(1e-37, x))
+    t = k.let(tvm.tirx.min(ax, ay) / larger)
+    u = k.let(t * t)
+    angle = k.let(t + t * u * _horner(u, _ATAN))
+    angle = k.let(select(ay > ax, _c(math.pi / 2, x) - angle, angle))
+    angle = k.let(select(x < zero, _c(math.pi, x) - angle, angle))
+    return select(y < zero, zero - angle, angle)

@@ -1,0 +1,205 @@
+"""From a recipe to its stages: which there are, and how the outputs of one are the inputs of another.
+
+    checkpoint -> export -> lower -> compile -> speak
+               \\-> pack (one a component) --/ \
+               \\-> reference ------------------> validate -> bundle -> speech -> (intelligibility)
+
+and `report`, which no other stage needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.stages import (
+    bundle,
+    checkpoint,
+    compile,
+    export,
+    intelligibility,
+    lower,
+    machine,
+    pack,
+    reference,
+    report,
+    speak,
+    speech,
+    validate,
+)
+from kokoro_tvm.stages.base import Place
+from kokoro_tvm.targets import target_kind
+
+__all__ = ["RecipeGraph"]
+
+_Files = dict[str, tuple[Stage, str]]
+
+
+@dataclass(frozen=True)
+class RecipeGraph:
+    """The stages of one recipe; artifacts: the folder everything is written under; root: what relative paths
+    in the model's recipe start from; shared: the store (one in `artifacts` where it is not given)."""
+
+    recipe: Recipe
+    artifacts: Path
+    root: Path
+    shared: Store | None = None
+    _made: dict[tuple[str, str], Stage] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def store(self) -> Store:
+        """What keeps the outputs of its stages."""
+        return self.shared or Store(self.artifacts / ".store")
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the recipe's own stages are kept."""
+        return Place(self.recipe.name, self.artifacts, self.store, self.recipe.timeout_s)
+
+    @cached_property
+    def _model(self) -> Place:
+        """Where the stages are kept that all recipes of the model share."""
+        return Place(self.recipe.model, self.artifacts, self.store)
+
+    @property
+    def bundle_folder(self) -> Path:
+        return self.place.bundle
+
+    def specs(self, component: str) -> list[ArtifactSpec]:
+        """The artifacts of a component, by growing bucket."""
+        return [spec for spec in self.recipe.artifacts() if spec.component == component]
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Every stage but `report`, each after those it depends on; the decoder first, which takes longest
+        by far."""
+        specs = self.recipe.artifacts()[::-1]
+        return (
+            self.checkpoint,
+            self.machine,
+            *(self.export(spec) for spec in specs),
+            *(self.lower(spec) for spec in specs),
+            *(self.compile(spec) for spec in specs),
+            *(self.pack(component) for component in self.recipe.components),
+            *([self.speak] if self._runs_here else []),
+            self.reference,
+            *(self.validate(spec) for spec in specs),
+            self.bundle,
+            self.speech,
+            *([self.intelligibility] if self._is_listened_to else []),
+        )
+
+    @property
+    def _is_listened_to(self) -> bool:
+        """Whether a speech recogniser is needed: only where the recipe has a gate for it."""
+        return self.recipe.gates.intelligibility.max_word_error_increase is not None
+
+    @property
+    def _runs_here(self) -> bool:
+        return target_kind(self.recipe.target.kind).runner(self.recipe.target) is not None
+
+    @cached_property
+    def checkpoint(self) -> Stage:
+        return checkpoint.declare(self._model, self.recipe.checkpoint, self.root)
+
+    @cached_property
+    def reference(self) -> Stage:
+        return reference.declare(self._model, self.recipe.utterances, self.checkpoint)
+
+    @cached_property
+    def machine(self) -> Stage:
+        return machine.declare(self.place, self.recipe)
+
+    def export(self, spec: ArtifactSpec) -> Stage:
+        return self._once(
+            "export", spec.id, lambda: export.declare(self.place, self.recipe, spec, self.checkpoint)
+        )
+
+    def lower(self, spec: ArtifactSpec) -> Stage:
+        return self._once(
+            "lower",
+            spec.id,
+            lambda: lower.declare(self.place, self.recipe, spec, self.export(spec), self.machine),
+        )
+
+    def compile(self, spec: ArtifactSpec) -> Stage:
+        return self._once(
+            "compile", spec.id, lambda: compile.declare(self.place, self.recipe, spec, self.lower(spec))
+        )
+
+    def pack(self, component: str) -> Stage:
+        return self._once(
+            "pack",
+            component,
+            lambda: pack.declare(
+                self.place, component, [self.lower(spec) for spec in self.specs(component)], self.checkpoint
+            ),
+        )
+
+    def validate(self, spec: ArtifactSpec) -> Stage:
+        return self._once(
+            "validate",
+            spec.id,
+            lambda: validate.declare(self.place, self.recipe, spec, self._parts(spec), self.reference),
+        )
+
+    @cached_property
+    def speak(self) -> Stage:
+        return speak.declare(self.place, self.recipe, self._all_parts)
+
+    @cached_property
+    def bundle(self) -> Stage:
+        return bundle.declare(self.place, self.recipe, self._all_parts, self._validations, self.checkpoint)
+
+    @cached_property
+    def speech(self) -> Stage:
+        return speech.declare(self.place, self.recipe, self.bundle, self.reference)
+
+    @cached_property
+    def intelligibility(self) -> Stage:
+        return intelligibility.declare(self.place, self.recipe, self.bundle, self.checkpoint)
+
+    @cached_property
+    def report(self) -> Stage:
+        """The page about the bundle; not among `stages`, because nothing needs it."""
+        return report.declare(
+            self.place,
+            self.recipe,
+            self.bundle,
+            self.reference,
+            self.speech,
+            self.machine,
+            self._validations,
+            self.stages(),
+        )
+
+    def _once(self, kind: str, artifact: str, declare: Callable[[], Stage]) -> Stage:
+        """The stage of this kind and artifact, declared when it is first needed."""
+        if (kind, artifact) not in self._made:
+            self._made[kind, artifact] = declare()
+        return self._made[kind, artifact]
+
+    def _parts(self, *specs: ArtifactSpec) -> _Files:
+        """The parts of a bundle of these artifacts, as inputs: see `kokoro_tvm.stages.manifest`."""
+        parts: _Files = {
+            "config": (self.checkpoint, "config.json"),
+            "machine": (self.machine, "machine.json"),
+        }
+        for spec in specs:
+            lowered, packed, compiled = self.lower(spec), self.pack(spec.component), self.compile(spec)
+            parts.setdefault(f"parameters/{spec.component}", (lowered, "parameters.json"))
+            parts.setdefault(f"weights/{spec.component}", (packed, packed.outputs[0]))
+            parts[f"libraries/{spec.id}"] = (compiled, compiled.outputs[0])
+        return parts
+
+    @cached_property
+    def _all_parts(self) -> _Files:
+        return {"voices": (self.checkpoint, "voices.safetensors"), **self._parts(*self.recipe.artifacts())}
+
+    @cached_property
+    def _validations(self) -> _Files:
+        return {spec.id: (self.validate(spec), "validation.json") for spec in self.recipe.artifacts()}

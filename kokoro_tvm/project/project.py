@@ -1,0 +1,135 @@
+"""A folder of recipes and what is built of them: what people type becomes graphs and stages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.memory import Memory, keep_learned
+from kokoro_tvm.engine.parts import parts_of, parts_store
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.store import Collected, Store
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.project.graph import RecipeGraph
+from kokoro_tvm.project.sets import SETS
+from kokoro_tvm.recipe import ArtifactSpec, list_recipes, load_recipe, recipe_files
+from kokoro_tvm.words import hint
+
+__all__ = ["REPORT", "Found", "Project", "open_graph"]
+
+REPORT = "report"  # the task that makes all pages
+# Folders of the models', beside those of the recipes' bundles, and names of tasks.
+_TAKEN = ("checkpoint", "reference", *SETS, REPORT)
+
+
+def open_graph(recipe: str, recipes: Path, artifacts: Path, store: Store) -> RecipeGraph:
+    """The stages of a recipe in the folder. Raises RecipeError where it cannot be read."""
+    if recipe in _TAKEN:
+        raise RecipeError(f"{recipes / recipe}.yaml: the name {recipe} is taken; give the recipe another one")
+    return RecipeGraph(load_recipe(recipe, recipes), artifacts.resolve(), recipes.resolve().parent, store)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was meant: stages of a graph, with all that comes before them."""
+
+    graph: RecipeGraph
+    stages: Sequence[Stage]
+
+
+@dataclass(frozen=True)
+class Project:
+    """root: the folder that holds recipes/ and artifacts/; paranoid: whether every file is read again; cache:
+    where what is not there is looked for."""
+
+    root: Path
+    paranoid: bool = False
+    cache: Cache | None = None
+
+    @classmethod
+    def open(cls, root: Path, paranoid: bool = False) -> Project:
+        """The project, with what builds have learned of code and tools, so that it need not be read again."""
+        project = cls(root, paranoid)
+        path = project.store.root / "learned.json"
+        if path.is_file():  # otherwise there was no build, and looking is to leave nothing behind
+            keep_learned(Memory(path, trust=not paranoid))
+        return project
+
+    @cached_property
+    def store(self) -> Store:
+        """What was built."""
+        return Store((self.root / "artifacts").resolve() / ".store", self.paranoid, self.cache)
+
+    def recipes(self) -> list[str]:
+        """Names of the recipes with a target. Raises RecipeError where there are none."""
+        return list_recipes(self.root / "recipes")
+
+    def graph(self, recipe: str) -> RecipeGraph:
+        """The stages of a recipe. Raises RecipeError where it cannot be read."""
+        return open_graph(recipe, self.root / "recipes", self.root / "artifacts", self.store)
+
+    def artifact(self, word: str, recipe: str = "cpu") -> tuple[RecipeGraph, ArtifactSpec]:
+        """The artifact called `cpu/decoder-5120`, or `decoder-5120` of the recipe given.
+
+        Raises RecipeError; LookupError where the recipe, not named by the word, has no such artifact.
+        """
+        owner, slash, artifact = word.rpartition("/")
+        graph = self.graph(owner or recipe)
+        specs = {spec.id: spec for spec in graph.recipe.artifacts()}
+        if artifact not in specs and slash:
+            advice = hint(artifact, list(specs))
+            raise RecipeError(f"the recipe {graph.recipe.name} has no artifact `{artifact}`{advice}")
+        return graph, specs[artifact]
+
+    def find(self, word: str) -> Found:
+        """`cpu`: a recipe; `cpu/decoder-5120`, or `decoder-5120`: an artifact; anything else: a stage.
+
+        Raises RecipeError saying what is there instead.
+        """
+        names = self.recipes()
+        if word in names:
+            graph = self.graph(word)
+            stages = graph.stages()
+            needed = {before.name for stage in stages for before in stage.after}
+            return Found(graph, tuple(stage for stage in stages if stage.name not in needed))
+        owner, dot, _ = word.partition(".")
+        if dot and "/" not in word:
+            return self._stage(word, [owner] if owner in names else names)
+        try:
+            graph, spec = self.artifact(word)
+        except LookupError:
+            raise RecipeError(f"there is nothing called `{word}`{hint(word, names)}") from None
+        return Found(graph, (graph.validate(spec),))
+
+    def worth_keeping(self, newest: int) -> set[str]:
+        """Keys of the records that are current, of the `newest` of every stage there ever was, and of the
+        parts that these used."""
+        alive = {path.stem for path in recipe_files(self.root / "recipes")}
+        keep: set[str] = set()
+        for stage in self.store.stages():
+            count = max(newest, 1) if stage.partition(".")[0] in alive else newest
+            for record in self.store.history(stage)[::-1][:count]:
+                keep |= {record.key, *parts_of(self.store, record)}
+        return keep
+
+    def gc(self, keep: Collection[str], dry_run: bool = False) -> Collected:
+        """Removes all records of stages and parts whose keys are not in `keep`, and what only they hold."""
+        return self.store.gc(keep, dry_run) + parts_store(self.store).gc(keep, dry_run)
+
+    def _stage(self, name: str, recipes: Sequence[str]) -> Found:
+        there: list[str] = []
+        for recipe in recipes:
+            try:
+                graph = self.graph(recipe)
+            except RecipeError:
+                if len(recipes) == 1:
+                    raise
+                continue  # a stage that recipes share is found in another one
+            stages = {stage.name: stage for stage in graph.stages()}
+            if name in stages:
+                return Found(graph, (stages[name],))
+            there += stages
+        raise RecipeError(f"there is no stage called `{name}`{hint(name, there)}")

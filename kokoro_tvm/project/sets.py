@@ -1,0 +1,24 @@
+"""Sets of recipes: one doit task for each, which builds those of its recipes that this machine can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import get_args
+
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.recipe.parts import RecipeSet
+from kokoro_tvm.targets import target_kind
+
+__all__ = ["SETS", "lacking", "members"]
+
+SETS: tuple[RecipeSet, ...] = get_args(RecipeSet)
+
+
+def members(name: RecipeSet, recipes: Iterable[Recipe]) -> tuple[Recipe, ...]:
+    """The recipes of a set, in the order given."""
+    return tuple(recipe for recipe in recipes if name in recipe.sets)
+
+
+def lacking(recipe: Recipe) -> tuple[str, ...]:
+    """Features that the recipe's code is certain to need and this machine lacks."""
+    return target_kind(recipe.target.kind).lacking(recipe.target, recipe.precision)

@@ -1,0 +1,211 @@
+"""The stages as doit tasks: one for every stage, one for each recipe and one for each set of recipes; and one
+for the pages about all bundles."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import doit.control
+from doit.action import BaseAction
+from doit.exceptions import TaskFailed
+
+from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.memory import Memory, keep_learned
+from kokoro_tvm.engine.reporter import LineReporter, make_reporter
+from kokoro_tvm.engine.resources import Budget, usable_processes
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.errors import KokoroTvmError, RecipeError
+from kokoro_tvm.project.graph import RecipeGraph
+from kokoro_tvm.project.project import REPORT, open_graph
+from kokoro_tvm.project.sets import SETS, lacking, members
+from kokoro_tvm.recipe import Recipe, list_recipes
+
+__all__ = ["doit_config", "recipe_tasks"]
+
+
+def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
+    """Settings of doit: what is current is decided by our records, so its own database is kept nowhere."""
+    doit.control.ExecNode = _OrderedNode
+    return {
+        "default_tasks": ["cpu"],
+        "continue": True,
+        "reporter": reporter or make_reporter(),
+        "backend": "sqlite3",
+        "dep_file": ":memory:",
+        "par_type": "thread",
+        "num_process": usable_processes(),
+        "verbosity": 2,
+    }
+
+
+def recipe_tasks(
+    recipes: Path, artifacts: Path, reporter: LineReporter, paranoid: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Every task of every target recipe in the folder, and the sets; a recipe that cannot be read is a task
+    that says so, and in every set.
+
+    paranoid (or KOKORO_TVM_PARANOID=1): whether files are read again even if they look unchanged. Raises
+    RecipeError where there is no folder or no recipe in it, InputError for a cache that cannot be.
+    """
+    seen: set[str] = set()
+    graphs: list[RecipeGraph] = []
+    broken: list[str] = []
+    paranoid = paranoid or os.environ.get("KOKORO_TVM_PARANOID") == "1"
+    budget, cache = Budget.of_machine(), Cache.from_environment(reporter.notes.append)
+    store = Store(artifacts.resolve() / ".store", paranoid, cache)
+    keep_learned(Memory(store.root / "learned.json", trust=not paranoid))
+    for name in list_recipes(recipes):
+        try:
+            graph = open_graph(name, recipes, artifacts, store)
+        except RecipeError as error:
+            task = _broken(name, error, reporter)
+            broken.append(task["basename"])
+            yield task
+            continue
+        graphs.append(graph)
+        stages = graph.stages()
+        for stage in (*stages, graph.report):
+            if stage.name not in seen:  # recipes share their model's checkpoint and references
+                seen.add(stage.name)
+                yield _task(stage, reporter, budget)
+        yield {
+            "basename": name,
+            "doc": f"build, validate and bundle the recipe {name}",
+            "actions": [_Action(partial(_conclude, reporter, graph.bundle_folder))],
+            "task_dep": [stage.name for stage in stages],
+            # Always run, never counted as work.
+            "uptodate": [False],
+        }
+    yield from _sets([graph.recipe for graph in graphs], broken, reporter)
+    if REPORT not in broken:  # a recipe of that name says that it is taken
+        yield _pages(graphs, reporter)
+
+
+def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
+    """The pages of all bundles that have been built, or, before there is any, of the first recipe's."""
+    built = [g for g in graphs if (g.bundle_folder / "bundle.json").is_file()] or graphs[:1]
+
+    def tell() -> None:
+        pages = [_shortest(g.report.path("report.html")) for g in built]
+        reporter.conclusion.extend(f"The report is {page}; open it in a browser." for page in pages)
+
+    return {
+        "basename": REPORT,
+        "doc": "write a page about every bundle that is built",
+        "actions": [_Action(tell)],
+        "task_dep": [g.report.name for g in built],
+        "uptodate": [False],
+    }
+
+
+def _sets(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:
+    """A task for every set, and for every recipe that this machine leaves out of them one that says so."""
+    left_out = {recipe.name: missing for recipe in recipes if (missing := lacking(recipe))}
+    for name, missing in left_out.items():
+        note = f"{name}: not run, because this CPU lacks {', '.join(missing)}."
+        yield {
+            "basename": _not_here(name),
+            "doc": f"say that {name} was left out",
+            "actions": [_Action(partial(reporter.notes.append, note))],
+            "uptodate": [False],
+        }
+    for word in (word for word in SETS if word not in broken):  # a recipe of that name says that it is taken
+        names = [recipe.name for recipe in members(word, recipes)]
+        yield {
+            "basename": word,
+            "doc": f"build every recipe of the set {word} that this machine can run",
+            "actions": None,
+            "task_dep": [*(_not_here(name) if name in left_out else name for name in names), *broken],
+        }
+
+
+def _not_here(recipe: str) -> str:
+    return f"{recipe}-not-here"
+
+
+def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any]:
+    def build() -> Any:
+        try:
+            with budget.take(stage.needs):
+                manner = stage.run(lambda elapsed: reporter.beat(stage.name, stage.log_path))
+            if manner == "restored":
+                reporter.restored(stage.name)
+        except KokoroTvmError as error:
+            reporter.failed(stage.name, error)
+            return TaskFailed(str(error))
+        return None
+
+    return {
+        "basename": stage.name,
+        "doc": stage.doc,
+        "actions": [_Action(build)],
+        "task_dep": [s.name for s in stage.after],
+        "targets": [str(stage.path(o)) for o in stage.outputs],
+        "uptodate": [stage.is_current],
+        "meta": {"log": str(stage.log_path)},
+    }
+
+
+def _broken(name: str, error: RecipeError, reporter: LineReporter) -> dict[str, Any]:
+    task = re.sub(r"[^a-z0-9_-]", "_", name)  # what is wrong may be the name
+
+    def tell() -> Any:
+        reporter.failed(task, error)
+        return TaskFailed(str(error))
+
+    doc = "cannot be read: run it, or `kokoro-tvm recipe check`, to see why"
+    return {"basename": task, "doc": doc, "actions": [_Action(tell)]}
+
+
+class _OrderedNode(doit.control.ExecNode):
+    """A task in doit's queue; those that waited for it go on in the graph's order, not in that of a set.
+
+    Side by side, the longest compile then starts first, and is not what all wait for at the end.
+    """
+
+    def __init__(self, task: Any, parent: Any) -> None:
+        super().__init__(task, parent)
+        self.waiting_me = _OrderedSet()
+
+
+class _OrderedSet(dict[Any, None]):
+    def add(self, item: Any) -> None:
+        self.setdefault(item)
+
+
+class _Action(BaseAction):
+    """Calls a function and leaves sys.stdout alone: doit's own action swaps it, under all threads."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+        self.task = self.out = self.err = self.result = None
+        self.values: dict[str, Any] = {}
+
+    def execute(self, out: Any = None, err: Any = None) -> Any:
+        result = self.function()
+        return result if isinstance(result, TaskFailed) else None
+
+    def __str__(self) -> str:
+        return repr(self.function)
+
+
+def _conclude(reporter: LineReporter, folder: Path) -> None:
+    command = _shortest(Path(sys.executable).with_name("kokoro-tvm"))
+    bundle = _shortest(folder)
+    reporter.conclusion.append(
+        f"The bundle is {bundle}, and it says hello in {bundle / 'hello.wav'}.\n"
+        f'Next: {command} say --bundle {bundle} -o speech.wav "Anything you like."'
+    )
+
+
+def _shortest(path: Path) -> Path:
+    """As one would type it from here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,28 @@
+"""Runs code in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kokoro_tvm.runners.base import Runner
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime.bundle import Bundle
+    from kokoro_tvm.runtime.session import Session
+
+__all__ = ["LOCAL"]
+
+
+class Local(Runner):
+    """This process."""
+
+    def version(self) -> str:
+        return "local"
+
+    def session(self, bundle: Bundle, threads: int) -> Session:
+        from kokoro_tvm.runtime.session import Session
+
+        return Session(bundle, threads)
+
+
+LOCAL = Local()

@@ -1,0 +1,118 @@
+"""What a compiled library says of itself, read from its bytes as data: nothing of it is executed.
+
+A library carries the executable of TVM's virtual machine as one block of bytes, whatever the object format
+(ELF, Mach-O, PE). The manifest is a string among that block's constants, the one `<component>_manifest()`
+returns. Format: apache/tvm, src/runtime/vm/executable.cc, SaveToBytes.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["read_manifest"]
+
+_KIND = b"relax.VMExecutable"
+_MARK = struct.pack("<Q", len(_KIND)) + _KIND  # followed by the block's size and the block
+_MAGIC, _MAGIC_WITH_SCOPES = 0xD225DE2F4214151D, 0xD225DE2F4214151E
+_TENSOR_MAGIC = 0xDD5E40F096B4A13F
+# TVMFFITypeIndex of the constants there may be.
+_INT, _FLOAT, _DTYPE, _STRING, _SHAPE, _TENSOR = 1, 3, 5, 65, 69, 70
+
+
+def read_manifest(library: bytes) -> dict[str, Any]:
+    """The manifest in a library's bytes: component, bucket, length, precision and what it was compiled from.
+
+    Raises:
+        ValueError: the bytes are no library with one executable of a component; the message says why.
+    """
+    found = [value for text in _strings(_block(library)) if (value := _manifest(text)) is not None]
+    if len(found) != 1:
+        raise ValueError(f"its executable holds {len(found)} manifests, not one")
+    return found[0]
+
+
+def _block(library: bytes) -> bytes:
+    """The bytes of the one executable in a library."""
+    blocks = []
+    at = library.find(_MARK)
+    while at >= 0:
+        start = at + len(_MARK) + 8
+        size = int.from_bytes(library[start - 8 : start], "little")
+        magic = int.from_bytes(library[start : start + 8], "little")
+        if magic in (_MAGIC, _MAGIC_WITH_SCOPES) and size <= len(library) - start:
+            blocks.append(library[start : start + size])
+        at = library.find(_MARK, at + 1)
+    if len(blocks) != 1:
+        raise ValueError(f"it holds {len(blocks)} executables of TVM's virtual machine, not one")
+    return blocks[0]
+
+
+def _manifest(text: str) -> dict[str, Any] | None:
+    """`text` as a manifest, or None where it is something else, such as a table of kernels."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and isinstance(value.get("component"), str) else None
+
+
+def _strings(block: bytes) -> Iterator[str]:
+    """The string constants of an executable."""
+    reader = _Reader(block)
+    magic = reader.number("<Q")
+    reader.text()  # the version of the virtual machine, which the runtime compares when it loads
+    for _ in range(reader.number("<Q")):  # functions
+        reader.skip(4)  # kind
+        reader.text()
+        reader.skip(4 * 8)  # first and last instruction, arguments, registers
+        for _ in range(reader.number("<Q")):  # names of parameters
+            reader.text()
+    if magic == _MAGIC_WITH_SCOPES:
+        for _ in range(reader.number("<Q")):
+            reader.skip(8)
+            reader.text()
+    for _ in range(reader.number("<Q")):  # constants
+        kind = reader.number("<i")
+        if kind == _STRING:
+            yield reader.text()
+        elif kind in (_INT, _FLOAT):
+            reader.skip(8)
+        elif kind == _DTYPE:
+            reader.skip(4)
+        elif kind == _SHAPE:
+            reader.skip(8 * reader.number("<Q"))
+        elif kind == _TENSOR:
+            if reader.number("<Q") != _TENSOR_MAGIC:
+                raise ValueError("a tensor among its constants is damaged")
+            reader.skip(8 + 8)  # reserved; device
+            dimensions = reader.number("<i")
+            reader.skip(4 + 8 * dimensions)  # dtype; shape
+            reader.skip(reader.number("<q"))
+        else:
+            raise ValueError(f"it has a constant of an unknown type ({kind})")
+
+
+class _Reader:
+    """Little-endian numbers and strings one after the other; raises ValueError at the end of the bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def number(self, layout: str) -> int:
+        return int(struct.unpack(layout, self._take(struct.calcsize(layout)))[0])
+
+    def text(self) -> str:
+        return self._take(self.number("<Q")).decode()
+
+    def skip(self, count: int) -> None:
+        self._take(count)
+
+    def _take(self, count: int) -> bytes:
+        if not 0 <= count <= len(self._data) - self._at:
+            raise ValueError("its executable is cut short")
+        self._at += count
+        return self._data[self._at - count : self._at]

@@ -1,0 +1,106 @@
+"""What every part of a recipe is made of: a frozen record that knows its keys, and words of a given form."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+__all__ = [
+    "PATTERNS",
+    "CpuFeature",
+    "CpuName",
+    "Name",
+    "NpmName",
+    "NpmVersion",
+    "RelativePath",
+    "Repository",
+    "Revision",
+    "Sha256",
+    "Spec",
+    "TargetSpec",
+    "Triple",
+    "TvmPass",
+    "VoiceName",
+    "distinct",
+]
+
+_NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+_SHA256 = r"^[0-9a-f]{64}$"
+_REVISION = r"^[0-9a-f]{40}$"
+_REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$"
+_NPM_NAME = r"^(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$"
+_NPM_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$"
+_RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9_-]*([./][A-Za-z0-9_-]+)*$"
+_VOICE = r"^[a-z]{2}_[a-z0-9]+$"
+_TRIPLE = r"^[a-z0-9_]+(-[A-Za-z0-9_.]+){1,3}$"
+_CPU_FEATURE = r"^[+-][A-Za-z0-9._-]+$"
+_TVM_PASS = r"^[A-Za-z][A-Za-z0-9_.]*$"
+_CPU = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+
+# What a pattern asks for, in words: an error says these instead of showing a regular expression.
+PATTERNS: dict[str, str] = {
+    _NAME: "a name of lower-case letters, digits, - and _ (at most 64)",
+    _SHA256: "a SHA-256 of 64 lower-case hexadecimal digits",
+    _REVISION: "a full commit id of 40 lower-case hexadecimal digits",
+    _REPOSITORY: "a hub repository written owner/name",
+    _NPM_NAME: "an npm package name",
+    _NPM_VERSION: "an exact version such as 1.0.0",
+    _RELATIVE: "a relative path inside the source, with / between folders",
+    _VOICE: "a voice name such as af_heart",
+    _TRIPLE: "an LLVM target triple such as x86_64-linux-gnu",
+    _CPU_FEATURE: "a CPU feature with + or - before it, such as +avx512f",
+    _TVM_PASS: "the name of a TVM pass such as FuseOps",
+    _CPU: "the name of a CPU as LLVM spells it, or native",
+}
+
+Name = Annotated[str, Field(pattern=_NAME)]
+Sha256 = Annotated[str, Field(pattern=_SHA256)]
+Revision = Annotated[str, Field(pattern=_REVISION)]
+Repository = Annotated[str, Field(pattern=_REPOSITORY)]
+NpmName = Annotated[str, Field(pattern=_NPM_NAME)]
+NpmVersion = Annotated[str, Field(pattern=_NPM_VERSION)]
+RelativePath = Annotated[str, Field(pattern=_RELATIVE)]
+VoiceName = Annotated[str, Field(pattern=_VOICE)]
+CpuName = Annotated[str, Field(pattern=_CPU)]
+CpuFeature = Annotated[str, Field(pattern=_CPU_FEATURE)]
+Triple = Annotated[str, Field(pattern=_TRIPLE)]
+TvmPass = Annotated[str, Field(pattern=_TVM_PASS)]
+
+
+class Spec(BaseModel):
+    """A frozen record: unknown keys are refused, text is never taken for a number, sequences are tuples."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    key_word: ClassVar[str] = "key"  # what an error calls the keys of this record
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_every_key(cls, data: Any) -> Any:
+        """Refuse an unknown key first: of a key with a typo, "missing" would be the wrong thing to say."""
+        if isinstance(data, dict):
+            valid = tuple(cls.model_fields)
+            for key in data:
+                if key not in valid:
+                    context = {"key": str(key), "what": cls.key_word, "valid": valid}
+                    raise PydanticCustomError("unknown_key", "unknown key {key}", context)
+        return data
+
+
+class TargetSpec(Spec):
+    """A recipe's `target`, whatever its kind: `kokoro_tvm.targets` has one class a kind."""
+
+    kind: str
+
+
+def distinct(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words as they are. Raises when one is listed twice."""
+    if len(set(words)) == len(words):
+        return words
+    for index, word in enumerate(words):
+        if word in words[:index]:
+            context = {"word": word, "index": index}
+            raise PydanticCustomError("listed_twice", "`{word}` is listed twice; name it once", context)
+    return words

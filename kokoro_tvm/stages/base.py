@@ -1,0 +1,114 @@
+"""What declarations of stages share: where things are kept, and what processes find imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.targets import target_kind
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runners import Runner
+
+__all__ = [
+    "COMPILER",
+    "OPS",
+    "Place",
+    "files_of",
+    "runner_facts",
+    "runner_modules",
+    "threads",
+]
+
+OPS = "kokoro_tvm.ops"
+# What takes seconds to import, for the stages that need it; those that speak start as bare as a user's own
+# process.
+COMPILER = (
+    "kokoro_tvm.compiler.export",
+    "kokoro_tvm.compiler.lower",
+    "kokoro_tvm.compiler.library",
+    "kokoro_tvm.compiler.pack",
+    "kokoro_tvm.model.checkpoint",
+    "kokoro_tvm.truth.compute",
+    "kokoro.model",
+    "transformers.models.albert.modeling_albert",
+    "torch._dynamo",
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the stages of a recipe, or of a model, are kept: name of either, the folder of all artifacts,
+    the store.
+
+    timeout_s: how long one of them may take.
+    """
+
+    name: str
+    artifacts: Path
+    store: Store
+    timeout_s: float = 3600.0
+
+    @property
+    def bundle(self) -> Path:
+        """The folder of the recipe's bundle."""
+        return self.artifacts / self.name
+
+    @property
+    def work(self) -> Path:
+        """The folder of everything else."""
+        return self.artifacts / ".build" / self.name
+
+    def stage(
+        self,
+        kind: str,
+        artifact: str = "",
+        *,
+        folder: Path | None = None,
+        work: Path | None = None,
+        **fields: Any,
+    ) -> Stage:
+        """A stage of this kind, of an artifact if one is named; its outputs lie in `folder`, else in its
+        `work`."""
+        own = work or self.work / (artifact or kind)
+        return Stage(
+            name=".".join(filter(None, (self.name, kind, artifact))),
+            store=self.store,
+            folder=folder or own,
+            work=own,
+            function=f"kokoro_tvm.stages.{kind}:run",
+            timeout_s=self.timeout_s,
+            **fields,
+        )
+
+
+def files_of(group: str, stage: Stage, *, without: str = "") -> dict[str, tuple[Stage, str]]:
+    """All outputs of a stage but one as a group of inputs."""
+    return {f"{group}/{output}": (stage, output) for output in stage.outputs if output != without}
+
+
+def runner_modules(recipe: Recipe) -> list[str]:
+    """The module of what runs a recipe's code here; none where nothing does."""
+    runner = _runner(recipe)
+    return [type(runner).__module__] if runner else []
+
+
+def runner_facts(recipe: Recipe) -> str | None:
+    """The version of what runs a recipe's code here; None where nothing does."""
+    runner = _runner(recipe)
+    return runner.version() if runner else None
+
+
+def _runner(recipe: Recipe) -> Runner | None:
+    return target_kind(recipe.target.kind).runner(recipe.target)
+
+
+def threads() -> int:
+    """How many threads stages that speak compute with; decides about no output."""
+    from kokoro_tvm.runtime.threads import usable_cores  # numpy comes with it
+
+    return usable_cores()

@@ -1,0 +1,116 @@
+"""The bundle: everything that speaks, in one folder, with its manifest and where it comes from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm import __version__
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TORCH, TVM, llvm_version, versions
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.stages.base import Place, files_of
+from kokoro_tvm.stages.provenance import parameters
+from kokoro_tvm.targets import target_kind
+
+__all__ = ["declare", "run"]
+
+
+def declare(
+    place: Place,
+    recipe: Recipe,
+    parts: dict[str, tuple[Stage, str]],
+    validations: dict[str, tuple[Stage, str]],
+    checkpoint: Stage,
+) -> Stage:
+    """parts: see `kokoro_tvm.stages.manifest`; validations: artifact -> its report, without which nothing is
+    bundled."""
+    names = [file for name, (_, file) in parts.items() if name.startswith(("libraries/", "weights/"))]
+    toolchain = target_kind(recipe.target.kind).toolchain(recipe.target)
+    return place.stage(
+        "bundle",
+        folder=place.bundle,
+        work=place.work,
+        doc=f"put the bundle artifacts/{recipe.name} together",
+        outputs=(*names, "voices.safetensors", "provenance.json", "bundle.json"),
+        inputs={
+            **parts,
+            **files_of("checkpoint", checkpoint),
+            **{f"validations/{artifact}": made for artifact, made in validations.items()},
+        },
+        parameters={
+            "recipe": {key: getattr(recipe, key) for key in ("name", "model", "length", "precision")},
+            "provenance": parameters(recipe),
+        },
+        settings=lambda: {
+            "toolchain": versions(*TVM, *TORCH),
+            "compiler": {"linker": toolchain.version(), "llvm": llvm_version()},
+        },
+        sources=lambda: function_sources("kokoro_tvm.stages.bundle:run"),
+        facts=lambda: {
+            "linker": toolchain.version(),
+            "llvm": llvm_version(),
+            "versions": versions(*TVM, *TORCH),
+            "project": __version__,
+        },
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    recipe: dict[str, str],
+    provenance: dict[str, Any],
+    toolchain: dict[str, str],
+    compiler: dict[str, str],
+) -> None:
+    """Links the parts into the folder, writes provenance.json, and bundle.json last.
+
+    Hard links where the file system has them: objects of the store are replaced, never written to.
+    """
+    from safetensors import safe_open
+
+    from kokoro_tvm.engine.durable import link
+    from kokoro_tvm.runtime.provenance import FILE
+    from kokoro_tvm.stages.manifest import component_files, describe
+    from kokoro_tvm.stages.provenance import statement
+
+    with safe_open(str(inputs["checkpoint/weights.safetensors"]), framework="numpy") as weights:
+        metadata = weights.metadata()
+    manifest = describe(inputs, recipe, metadata["synthetic"] == "true", toolchain)
+    files = {"voices.safetensors": inputs["voices"]}
+    for component in component_files(inputs):
+        entry = manifest["components"][component.name]
+        files[entry["weights"]["file"]] = component.weights.path
+        for library in entry["libraries"]:
+            files[library["file"]] = component.libraries[library["bucket"]].path
+    for name, path in files.items():
+        link(path, out / name)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False)
+    origin = statement(
+        files={name: _sha256(manifest, name) for name in files}
+        | {"bundle.json": hashlib.sha256(text.encode()).hexdigest()},
+        recipe=provenance,
+        checkpoint={name: inputs.sha256(f"checkpoint/{name}") for name in inputs.group("checkpoint")},
+        weights=metadata["sha256"],
+        reports={
+            f"{name}/validation.json": inputs.sha256(f"validations/{name}")
+            for name in inputs.group("validations")
+        },
+        toolchain=toolchain,
+        compiler=compiler,
+    )
+    (out / FILE).write_text(json.dumps(origin, indent=1, ensure_ascii=False), encoding="utf-8")
+    (out / "bundle.json").write_text(text, encoding="utf-8")
+
+
+def _sha256(manifest: dict[str, Any], name: str) -> str:
+    entries = [manifest["voices"]]
+    for component in manifest["components"].values():
+        entries += [component["weights"], *component["libraries"]]
+    return next(str(entry["sha256"]) for entry in entries if entry["file"] == name)

@@ -1,0 +1,42 @@
+"""Weights, voices and configuration, from the first source that answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TORCH, versions
+from kokoro_tvm.model.yields import converters, yields
+from kokoro_tvm.recipe import Checkpoint
+from kokoro_tvm.stages.base import COMPILER, Place
+from kokoro_tvm.stages.files import log
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, checkpoint: Checkpoint, root: Path) -> Stage:
+    """root: the folder that paths of `file` sources start from.
+
+    Its key is what was obtained and the code that converts it: another way to the same bytes is the same key.
+    """
+    return place.stage(
+        "checkpoint",
+        folder=place.artifacts / "checkpoint" / place.name,
+        work=place.work,
+        doc="fetch weights, voices and configuration",
+        outputs=("weights.safetensors", "voices.safetensors", "config.json", "checkpoint.json"),
+        settings=lambda: {"checkpoint": checkpoint.model_dump(mode="json"), "root": str(root)},
+        yields=yields(checkpoint),
+        conversion=lambda one: sources(converters(one)),
+        facts=lambda: {"versions": versions(*TORCH)},
+        preload=COMPILER,
+    )
+
+
+def run(out: Path, inputs: Inputs, *, checkpoint: dict[str, Any], root: str) -> None:
+    from kokoro_tvm.model.checkpoint import fetch
+
+    fetch(Checkpoint.model_validate(checkpoint, strict=False), out, root=Path(root), log=log)

@@ -1,0 +1,120 @@
+"""A module of kernels as a library that the runtime loads, linked from an object per kernel.
+
+Objects are kept in the store, as parts that all artifacts and recipes share, so that a kernel whose object is
+there is not generated again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.parts import PARTS, Parts, parts_store
+from kokoro_tvm.engine.resources import Needs
+from kokoro_tvm.engine.sources import function_sources, sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.engine.versions import tvm_versions, versions
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.recipe.parts import Resources
+from kokoro_tvm.stages.base import COMPILER, OPS, Place, threads
+from kokoro_tvm.stages.files import log, read_json
+from kokoro_tvm.stages.lower import lowered, lowering
+from kokoro_tvm.targets import target_kind
+
+__all__ = ["declare", "processes", "run"]
+
+# Lowering once more gives what module.py holds, or an error; and keeping objects changes none.
+_CHECKED = (
+    *(OPS, "kokoro_tvm.compiler.lower", "kokoro_tvm.compiler.export", "kokoro_tvm.stages.lower"),
+    *(f"kokoro_tvm.engine.{module}" for module in ("cache", "parts", "processes", "store")),
+)
+
+
+_LOWERED_GB = 0.7
+"""What the process that has lowered the decoder takes."""
+_KERNEL_GB = 0.1
+"""What each process forked from it takes besides, to generate a kernel."""
+
+
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> Stage:
+    kind = target_kind(recipe.target.kind)
+    toolchain = kind.toolchain(recipe.target)
+    modules = [type(kind).__module__, type(toolchain).__module__]
+    library = f"{spec.id}{toolchain.suffix}"
+    cpus = recipe.resources.cpus
+    return place.stage(
+        "compile",
+        spec.id,
+        doc=f"generate machine code for {spec.component} and link it",
+        outputs=(library, PARTS),
+        inputs={"module": (lower, "module.py"), **lower.inputs},
+        parameters={
+            "pass_context": recipe.pass_context.model_dump(mode="json"),
+            "library": library,
+        },
+        settings=lambda: {
+            "target": recipe.target.model_dump(mode="json"),
+            "lowering": lowering(recipe, spec) | {"versions": tvm_versions() | versions("torch")},
+            "generator": {"sources": _generator(recipe.target.kind), "versions": tvm_versions()},
+            "processes": processes(recipe.resources, threads()),
+        },
+        sources=lambda: function_sources("kokoro_tvm.stages.compile:run", modules, apart=_CHECKED),
+        facts=lambda: {"linker": toolchain.version(), "versions": tvm_versions()},
+        cache=parts_store(place.store).root,
+        needs=Needs(recipe.resources.memory_gb, cpus or math.inf),
+        preload=COMPILER,
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    target: dict[str, Any],
+    pass_context: Mapping[str, Any],
+    library: str,
+    lowering: Mapping[str, Any],
+    generator: Mapping[str, Any],
+    processes: int,
+    cache: Path,
+) -> None:
+    """Generates code and links it. generator: what an object is made of besides its kernel.
+
+    TVM takes ten times as long to read a module's script as we take to lower the program again, so it is
+    lowered again, and the script only compared.
+    """
+    from kokoro_tvm.compiler.library import compile_module
+    from kokoro_tvm.targets import Machine
+
+    if generator["sources"] != _generator(target["kind"]):
+        raise BuildError("the code generator was edited while the build started, run doit again")
+    module = lowered(inputs, **lowering).module
+    if module.script(show_meta=True) != inputs["module"].read_text(encoding="utf-8"):
+        raise BuildError(
+            f"lowering once more gave another module than {inputs['module']}: a pass is not deterministic"
+        )
+    kind = target_kind(target["kind"])
+    toolchain = kind.toolchain(kind.spec.model_validate(target, strict=False))
+    machine = Machine.from_json(read_json(inputs["machine"]))
+    objects = Parts(Store(cache, cache=Cache.from_environment(log)), "kernel", generator)
+    compile_module(module, machine, toolchain, out / library, pass_context, objects, processes, log)
+    (out / PARTS).write_text(json.dumps(sorted(objects.keys), indent=1), encoding="utf-8")
+
+
+def processes(resources: Resources, cores: int) -> int:
+    """How many kernels are generated at the same time on so many cores."""
+    fitting = round((resources.memory_gb - _LOWERED_GB) / _KERNEL_GB)
+    return max(1, min(resources.cpus or cores, cores, fitting))
+
+
+def _generator(kind: str) -> dict[str, str]:
+    """Digests of the code that decides about a kernel's object, for a kind of target."""
+    linking = ("kokoro_tvm.toolchains", "kokoro_tvm.runners")
+    return sources(["kokoro_tvm.compiler.codegen", type(target_kind(kind)).__module__], [OPS, *linking])

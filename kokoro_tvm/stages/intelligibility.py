@@ -1,0 +1,60 @@
+"""What a speech recogniser understands of the bundle and of the stock model; only where a recipe has a gate
+for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.digest import file_sha256
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TORCH, installed, versions
+from kokoro_tvm.recipe import Gates, Recipe
+from kokoro_tvm.stages.base import Place, files_of, threads
+from kokoro_tvm.stages.files import log
+
+__all__ = ["declare", "run"]
+
+_SENTENCES = Path(__file__).parents[1] / "measure" / "harvard.json"
+_RECOGNISER = "moonshine-voice"
+
+
+def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> Stage:
+    gates = recipe.gates.model_dump(mode="json")
+
+    return place.stage(
+        "intelligibility",
+        doc="compare what a speech recogniser understands of the bundle and of the stock model",
+        outputs=("intelligibility.json",),
+        inputs={
+            **files_of("bundle", bundle, without="provenance.json"),
+            **files_of("checkpoint", checkpoint),
+        },
+        settings=lambda: {"gates": gates, "threads": threads()},
+        sources=lambda: function_sources("kokoro_tvm.stages.intelligibility:run"),
+        facts=lambda: {
+            "gates": {"intelligibility": gates["intelligibility"], "enforce": gates["enforce"]},
+            "sentences": file_sha256(_SENTENCES),
+            "recogniser": {_RECOGNISER: installed(_RECOGNISER)},
+            "versions": versions(*TORCH),
+        },
+    )
+
+
+def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], threads: int) -> None:
+    """Writes the report. Raises ValidationError where the gate is missed, or no recogniser is installed."""
+    from kokoro_tvm.measure.gates import limits_of, write_report
+    from kokoro_tvm.measure.intelligibility import validate_intelligibility
+    from kokoro_tvm.measure.listening import listen
+    from kokoro_tvm.measure.recogniser import open_recogniser
+    from kokoro_tvm.model.kokoro import load_config, load_state
+
+    judged, recogniser = Gates.model_validate(gates, strict=False), open_recogniser()
+    checkpoint = inputs.folder("checkpoint")
+    model = load_config(checkpoint), load_state(checkpoint)
+    heard = listen(inputs.folder("bundle"), *model, recogniser, threads=threads, progress=log)
+    report = validate_intelligibility(heard, limits_of(judged, "intelligibility"), judged.enforce)
+    write_report(report, out / "intelligibility.json")
+    report.require()

@@ -1,0 +1,136 @@
+"""A program as a module of kernels, which only code generation is missing from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_tvm import __version__
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import tvm_versions, versions
+from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.stages.base import COMPILER, OPS, Place
+from kokoro_tvm.stages.files import log, read_json, write, write_json
+from kokoro_tvm.targets import target_kind
+
+if TYPE_CHECKING:
+    from kokoro_tvm.compiler.lower import Lowered
+
+__all__ = ["declare", "lowered", "lowering", "run"]
+
+# What only exporting needs has had its effect on the program.
+_EXPORTED = (OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches")
+
+
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, machine: Stage) -> Stage:
+    def modules() -> list[str]:
+        passes = [f"kokoro_tvm.passes.{name}" for name in recipe.passes]
+        used = [f"{OPS}.{operation}" for operation in export.read_json("operations.json")]
+        return [*passes, *used, type(target_kind(recipe.target.kind)).__module__]
+
+    return place.stage(
+        "lower",
+        spec.id,
+        doc=f"lower {spec.component} to kernels",
+        outputs=("module.py", "parameters.json"),
+        inputs={"program": (export, "program.pt2"), "machine": (machine, "machine.json")},
+        parameters=lowering(recipe, spec),
+        settings=lambda: {"versions": tvm_versions() | versions("torch")},
+        sources=lambda: function_sources("kokoro_tvm.stages.lower:run", modules(), apart=_EXPORTED),
+        facts=lambda: {"project": __version__, "versions": tvm_versions() | versions("torch", "numpy")},
+        preload=COMPILER,
+    )
+
+
+def lowering(recipe: Recipe, spec: ArtifactSpec) -> dict[str, Any]:
+    """The part of a recipe that decides how a program is lowered."""
+    schedule = recipe.schedule.get(spec.component, {})
+    return {
+        "component": spec.component,
+        "bucket": spec.bucket,
+        "length": spec.length,
+        "precision": recipe.precision,
+        "passes": list(recipe.passes),
+        "pass_context": recipe.pass_context.model_dump(mode="json"),
+        "schedule": {layer: choice.model_dump() for layer, choice in schedule.items()},
+    }
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    schedule: Mapping[str, Any],
+    dump_ir: str | None = None,
+    **recipe: Any,
+) -> None:
+    """Writes the module as TVMScript and the parameters it takes; with `dump_ir` also the module after every
+    pass.
+
+    recipe: the rest of `lowering`, and versions.
+    """
+    count = 0
+
+    def dump(name: str, module: Any) -> None:
+        nonlocal count
+        if dump_ir is not None:
+            write(Path(dump_ir, f"{count:02d}-{name}.py"), module.script(show_meta=True))
+            count += 1
+        log(f"{name}: {len(module.functions)} functions")
+
+    result = lowered(inputs, schedule=schedule, dump=dump, **recipe)
+    if schedule:
+        chosen = sum(p.packing is not None and p.packing.call.choice is not None for p in result.parameters)
+        log(f"schedule: {len(schedule)} layers, {chosen} weights are packed for them")
+    write(out / "module.py", result.module.script(show_meta=True))
+    write_json(out / "parameters.json", [p.to_json() for p in result.parameters])
+
+
+def lowered(
+    inputs: Inputs,
+    *,
+    component: str,
+    bucket: int,
+    length: str,
+    precision: str,
+    passes: Sequence[str],
+    pass_context: Mapping[str, Any],
+    schedule: Mapping[str, Any],
+    versions: Mapping[str, str],
+    dump: Callable[[str, Any], None] = lambda name, module: None,
+) -> Lowered:
+    """The program among the inputs, lowered for the machine among them.
+
+    versions: of the tools, which the module's manifest holds.
+    """
+    from kokoro_tvm.compiler.export import load_program
+    from kokoro_tvm.compiler.lower import lower
+    from kokoro_tvm.engine.digest import digest
+    from kokoro_tvm.targets import Machine
+
+    machine = Machine.from_json(read_json(inputs["machine"]))
+    manifest = {
+        "component": component,
+        "bucket": bucket,
+        "length": length,
+        "precision": precision,
+        "project": f"kokoro-tvm {__version__}",
+        "toolchain": {name: version for name, version in versions.items() if name != "python"},
+        "target": machine.target,
+        "cpu_features": list(machine.required),
+        "program": inputs.sha256("program"),
+        "schedule": digest(schedule) if schedule else None,
+    }
+    return lower(
+        load_program(inputs["program"]),
+        component=component,
+        machine=machine,
+        passes=passes,
+        pass_context=pass_context,
+        manifest=manifest,
+        schedule=schedule,
+        dump=dump,
+    )

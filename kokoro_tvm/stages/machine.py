@@ -1,0 +1,38 @@
+"""A recipe's target, resolved: everything that code generation needs to know of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import tvm_versions
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.stages.base import COMPILER, OPS, Place
+from kokoro_tvm.stages.files import write_json
+from kokoro_tvm.targets import target_kind
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, recipe: Recipe) -> Stage:
+    spec, kind = recipe.target, target_kind(recipe.target.kind)
+    return place.stage(
+        "machine",
+        doc=f"resolve the target {kind.describe(spec)}",
+        outputs=("machine.json",),
+        parameters={"target": spec.model_dump(mode="json"), "precision": recipe.precision},
+        sources=lambda: function_sources(
+            "kokoro_tvm.stages.machine:run", [type(kind).__module__], apart=[OPS]
+        ),
+        facts=lambda: {**kind.facts(spec), "versions": tvm_versions()},
+        preload=COMPILER,
+    )
+
+
+def run(out: Path, inputs: Inputs, *, target: dict[str, Any], precision: str) -> None:
+    kind = target_kind(target["kind"])
+    machine = kind.resolve(kind.spec.model_validate(target, strict=False), precision)
+    write_json(out / "machine.json", machine.to_json())

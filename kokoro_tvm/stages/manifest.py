@@ -1,0 +1,155 @@
+"""A bundle's manifest, and bundles that are not in a folder of their own yet.
+
+Their parts are inputs of a stage: config, machine, voices (if needed), parameters/COMPONENT,
+weights/COMPONENT and libraries/COMPONENT-BUCKET.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kokoro_tvm import __version__
+from kokoro_tvm.constants import NOISE_CHANNELS, SAMPLE_RATE
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.model.signatures import LENGTH, TensorSpec, samples_per_frame, signatures
+from kokoro_tvm.runtime.bundle import SCHEMA, Bundle, Component, FileRef, Library, Port
+from kokoro_tvm.stages.files import read_json
+
+__all__ = ["ComponentFiles", "component_files", "describe", "loose_bundle"]
+
+
+@dataclass(frozen=True)
+class ComponentFiles:
+    """Where the files of one component are: packed weights, a library a bucket, and the parameters they
+    take."""
+
+    name: str
+    parameters: Sequence[Mapping[str, Any]]
+    weights: FileRef
+    libraries: Mapping[int, FileRef]
+
+
+def component_files(inputs: Inputs) -> list[ComponentFiles]:
+    """The components among a stage's inputs."""
+    libraries: dict[str, dict[int, FileRef]] = {}
+    for name in inputs.group("libraries"):
+        component, _, bucket = name.rpartition("-")
+        libraries.setdefault(component, {})[int(bucket)] = _file(inputs, f"libraries/{name}")
+    return [
+        ComponentFiles(
+            component,
+            read_json(path),
+            _file(inputs, f"weights/{component}"),
+            dict(sorted(libraries[component].items())),
+        )
+        for component, path in inputs.group("parameters").items()
+    ]
+
+
+def describe(
+    inputs: Inputs, recipe: Mapping[str, str], synthetic: bool, toolchain: Mapping[str, str]
+) -> dict[str, Any]:
+    """The content of bundle.json. recipe: name, model, length, precision."""
+    config, machine = read_json(inputs["config"]), read_json(inputs["machine"])
+    table = signatures(config)
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        **{key: recipe[key] for key in ("model", "length", "precision")},
+        "recipe": recipe["name"],
+        "synthetic": synthetic,
+        "target": {"kind": machine["kind"], **machine["options"]},
+        "cpu_features": list(machine["required"]),
+        **_constants(config),
+        "voices": _entry("voices.safetensors", _file(inputs, "voices")),
+        "components": {
+            files.name: _component(files, table[files.name], recipe["length"])
+            for files in component_files(inputs)
+        },
+        "toolchain": dict(toolchain),
+    }
+
+
+def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
+    """The components among the inputs, and the voices if they are there, as a bundle that can be run.
+
+    recipe: name, model, length, precision.
+    """
+    config, machine = read_json(inputs["config"]), read_json(inputs["machine"])
+    components: dict[str, Component] = {}
+    for files in component_files(inputs):
+        entry = _component(files, signatures(config)[files.name], recipe["length"])
+        components[files.name] = Component(
+            name=files.name,
+            axis=entry["axis"],
+            function=entry["function"],
+            inputs=_ports(entry["inputs"]),
+            outputs=_ports(entry["outputs"]),
+            parameters=_ports(entry["parameters"]),
+            weights=files.weights,
+            libraries=tuple(Library(bucket, file) for bucket, file in files.libraries.items()),
+        )
+    return Bundle(
+        root=inputs["machine"].parent,
+        recipe=recipe["name"],
+        model=recipe["model"],
+        length=recipe["length"],
+        precision=recipe["precision"],
+        synthetic=False,
+        **_constants(config),
+        voices=_file(inputs, "voices") if "voices" in inputs else FileRef(inputs["config"], 0, ""),
+        components=components,
+        cpu_features=tuple(machine["required"]),
+        toolchain={},
+    )
+
+
+def _constants(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a model's configuration the runtime needs, by its names in a manifest."""
+    return {
+        "sample_rate": SAMPLE_RATE,
+        "samples_per_frame": samples_per_frame(config),
+        "noise_channels": NOISE_CHANNELS,
+        "style_dim": config["style_dim"],
+        "context_length": config["plbert"]["max_position_embeddings"],
+        "vocabulary": dict(config["vocab"]),
+    }
+
+
+def _component(files: ComponentFiles, signature: Any, length: str) -> dict[str, Any]:
+    inputs = (*signature.inputs, LENGTH) if length == "masked" else signature.inputs
+    return {
+        "axis": signature.axis,
+        "function": signature.function,
+        "inputs": [_port(t) for t in inputs],
+        "outputs": [_port(t) for t in signature.outputs],
+        "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in files.parameters],
+        "weights": _entry(f"{files.name}.safetensors", files.weights),
+        "libraries": [
+            {"bucket": bucket} | _entry(f"{files.name}-{bucket}{file.path.suffix}", file)
+            for bucket, file in files.libraries.items()
+        ],
+    }
+
+
+def _port(tensor: TensorSpec) -> dict[str, Any]:
+    return {
+        "name": tensor.name,
+        "dtype": tensor.dtype,
+        "shape": list(tensor.shape),
+        "meaning": tensor.meaning,
+    }
+
+
+def _ports(entries: Sequence[Mapping[str, Any]]) -> tuple[Port, ...]:
+    return tuple(Port(e["name"], e["dtype"], tuple(e["shape"])) for e in entries)
+
+
+def _file(inputs: Inputs, name: str) -> FileRef:
+    return FileRef(inputs[name], inputs[name].stat().st_size, inputs.sha256(name))
+
+
+def _entry(name: str, file: FileRef) -> dict[str, Any]:
+    return {"file": name, "size": file.size, "sha256": file.sha256}

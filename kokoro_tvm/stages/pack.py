@@ -1,0 +1,66 @@
+"""A component's weights, laid out as its kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import versions
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.stages.base import COMPILER, OPS, Place
+from kokoro_tvm.stages.files import read_json
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, component: str, lowered: Sequence[Stage], checkpoint: Stage) -> Stage:
+    """lowered: the stages `lower` of all buckets of the component, which share its weights."""
+
+    def operations() -> list[str]:
+        parameters = lowered[0].read_json("parameters.json")
+        return sorted({f"{OPS}.{p['packing']['operation']}" for p in parameters if p["packing"]})
+
+    unused = [OPS, "kokoro_tvm.passes", "kokoro_tvm.patches"]
+    return place.stage(
+        "pack",
+        component,
+        doc=f"lay out the weights of {component} as its kernels read them",
+        outputs=(f"{component}.safetensors",),
+        inputs={
+            **{f"parameters/{stage.name}": (stage, "parameters.json") for stage in lowered},
+            "weights": (checkpoint, "weights.safetensors"),
+        },
+        parameters={"component": component},
+        sources=lambda: function_sources("kokoro_tvm.stages.pack:run", operations(), apart=unused),
+        facts=lambda: {"versions": versions("numpy", "torch")},
+        preload=COMPILER,
+    )
+
+
+def run(out: Path, inputs: Inputs, *, component: str) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    import kokoro_tvm.ops  # noqa: F401  (packings are looked up among the registered operations)
+    from kokoro_tvm.compiler.lower import Parameter
+    from kokoro_tvm.compiler.pack import pack_weights
+    from kokoro_tvm.patches.weight_norm import fold_weight_norm
+
+    lists = [read_json(path) for path in inputs.group("parameters").values()]
+    layouts = [_layout(parameters) for parameters in lists]
+    if any(layout != layouts[0] for layout in layouts):
+        buckets = ", ".join(inputs.group("parameters"))
+        raise BuildError(f"the buckets pack weights differently and could not share them: {buckets}")
+    with torch.no_grad():
+        state = {
+            name: tensor.numpy() for name, tensor in fold_weight_norm(load_file(inputs["weights"])).items()
+        }
+    pack_weights([Parameter.from_json(p) for p in lists[0]], state, out / f"{component}.safetensors")
+
+
+def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(p["name"], p["dtype"], p["shape"], (p["packing"] or {}).get("name")) for p in parameters]

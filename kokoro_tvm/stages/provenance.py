@@ -1,0 +1,77 @@
+"""Where a bundle comes from, as an in-toto statement with SLSA provenance, in the bundle's provenance.json.
+
+Statement: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md; predicate:
+https://slsa.dev/spec/v1.0/provenance. It holds no time, no path and no name of a machine: the same inputs
+give the same bytes. It is not signed; whoever signs it vouches for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from kokoro_tvm import __version__
+from kokoro_tvm.recipe import Recipe
+
+__all__ = ["parameters", "statement"]
+
+# What of a recipe decides about a bundle's files; its gates and how long a stage may take do not.
+_PARAMETERS = (
+    "name", "model", "target", "precision", "length", "buckets", "components", "passes", "pass_context",
+    "schedule",
+)  # fmt: skip
+
+
+def parameters(recipe: Recipe) -> dict[str, Any]:
+    """The part of a recipe that a bundle is made of, resolved, as JSON."""
+    data = recipe.model_dump(mode="json")
+    return {name: data[name] for name in _PARAMETERS}
+
+
+def statement(
+    *,
+    files: Mapping[str, str],
+    recipe: Mapping[str, Any],
+    checkpoint: Mapping[str, str],
+    weights: str,
+    reports: Mapping[str, str],
+    toolchain: Mapping[str, str],
+    compiler: Mapping[str, str],
+) -> dict[str, Any]:
+    """The statement about a bundle.
+
+    files: name in the bundle -> sha256, bundle.json among them; recipe: its `parameters`; checkpoint: file ->
+    sha256; weights: sha256 of the file the weights came from, as the recipe pins it; reports: what was
+    measured before it was bundled -> sha256; toolchain: distribution -> version, and Python's; compiler: what
+    else made the code, such as LLVM and the linker -> version.
+    """
+    # The runtime imports numpy, and a build that has nothing to do does not.
+    from kokoro_tvm.runtime.provenance import BUILD_TYPE, BUILDER, PREDICATE_TYPE, STATEMENT_TYPE
+
+    packages = {name: version for name, version in sorted(toolchain.items()) if name != "python"}
+    return {
+        "_type": STATEMENT_TYPE,
+        "subject": [_resource(name, sha256) for name, sha256 in sorted(files.items())],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": {
+            "buildDefinition": {
+                "buildType": BUILD_TYPE,
+                "externalParameters": {"recipe": dict(recipe)},
+                "internalParameters": {"python": toolchain["python"], **compiler},
+                "resolvedDependencies": [
+                    _resource("checkpoint", weights),
+                    *(_resource(name, sha256) for name, sha256 in sorted(checkpoint.items())),
+                    *({"name": n, "uri": f"pkg:pypi/{n}@{quote(v, safe='')}"} for n, v in packages.items()),
+                ],
+            },
+            "runDetails": {
+                "builder": {"id": BUILDER, "version": {"kokoro-tvm": __version__}},
+                "byproducts": [_resource(name, sha256) for name, sha256 in sorted(reports.items())],
+            },
+        },
+    }
+
+
+def _resource(name: str, sha256: str) -> dict[str, Any]:
+    return {"name": name, "digest": {"sha256": sha256}}

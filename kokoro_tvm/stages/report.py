@@ -1,0 +1,144 @@
+"""report.html: a page about the bundle, how it was built and what it says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_tvm.engine.digest import file_sha256
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TVM, versions
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.stages.base import Place, files_of, runner_modules, threads
+from kokoro_tvm.stages.files import log, read_json
+from kokoro_tvm.targets import find_runner, target_kind
+
+if TYPE_CHECKING:
+    from kokoro_tvm.report import SpokenUtterance
+    from kokoro_tvm.runners import Runner
+
+__all__ = ["declare", "run"]
+
+_TEMPLATE = Path(__file__).parents[1] / "report" / "templates" / "report.html.jinja"
+
+
+def declare(
+    place: Place,
+    recipe: Recipe,
+    bundle: Stage,
+    reference: Stage,
+    speech: Stage,
+    machine: Stage,
+    validations: dict[str, tuple[Stage, str]],
+    stages: Sequence[Stage],
+) -> Stage:
+    """stages: all that the page tells of, which is every other stage of the recipe."""
+
+    def built() -> list[dict[str, Any]]:
+        records = {stage.name: stage.record() for stage in stages}
+        return [
+            {
+                "name": name,
+                "seconds": record.seconds,
+                "cpu_seconds": record.cpu_seconds,
+                "outputs": [[o.file, o.size, o.sha256] for o in record.outputs],
+            }
+            for name, record in records.items()
+        ]
+
+    return place.stage(
+        "report",
+        folder=place.bundle,
+        work=place.work,
+        doc=f"write artifacts/{recipe.name}/report.html",
+        outputs=("report.html",),
+        inputs={
+            **files_of("bundle", bundle),
+            **files_of("references", reference),
+            **{f"validations/{artifact}": made for artifact, made in validations.items()},
+            "speech": (speech, "speech.json"),
+            "machine": (machine, "machine.json"),
+        },
+        parameters={"target": recipe.target.model_dump(mode="json")},
+        settings=lambda: {
+            "stages": built(),
+            "logs": [os.path.relpath(stage.log_path, place.bundle) for stage in stages],
+            "threads": threads(),
+        },
+        sources=lambda: function_sources("kokoro_tvm.stages.report:run", runner_modules(recipe)),
+        facts=lambda: {
+            "stages": built(),
+            "template": file_sha256(_TEMPLATE),
+            "versions": versions("numpy", *TVM, "jinja2", "soundfile"),
+        },
+        waits=tuple(stages),
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    target: dict[str, Any],
+    stages: list[dict[str, Any]],
+    logs: list[str],
+    threads: int,
+) -> None:
+    """Synthesizes every utterance once more, for the page."""
+    from kokoro_tvm.report import BuiltStage, Facts, write_page
+    from kokoro_tvm.targets import Machine
+
+    runner, reason = find_runner(target)
+    spoken: list[SpokenUtterance] = []
+    longer: list[str] = []
+    if runner is None:
+        log(f"nothing is synthesized: {reason}")
+    else:
+        spoken, longer = _speak(runner, inputs, threads)
+    built = [
+        BuiltStage(
+            name=stage["name"],
+            seconds=stage["seconds"],
+            cpu_seconds=stage["cpu_seconds"],
+            log=log_file if (inputs.folder("bundle") / log_file).is_file() else "",
+            outputs=tuple((file, size, sha256) for file, size, sha256 in stage["outputs"]),
+        )
+        for stage, log_file in zip(stages, logs, strict=True)
+    ]
+    facts = Facts(
+        manifest=read_json(inputs["bundle/bundle.json"]),
+        reports=[read_json(path) for path in inputs.group("validations").values()],
+        speech=read_json(inputs["speech"]),
+        utterances=spoken,
+        longer=longer,
+        stages=built,
+        machine=target_kind(target["kind"]).show(Machine.from_json(read_json(inputs["machine"]))),
+    )
+    log(f"{write_page(facts, out / 'report.html').stat().st_size:,} bytes")
+
+
+def _speak(runner: Runner, inputs: Inputs, threads: int) -> tuple[list[SpokenUtterance], list[str]]:
+    """What the bundle says of the utterances that fit it, and the names of the others."""
+    from kokoro_tvm.lab.engine import TvmEngine, chain
+    from kokoro_tvm.report import SpokenUtterance
+    from kokoro_tvm.runtime import TooLongError, read_bundle
+    from kokoro_tvm.truth.reference import load_reference
+
+    engine = TvmEngine(runner.session(read_bundle(inputs.folder("bundle")), threads))
+    spoken: list[SpokenUtterance] = []
+    longer: list[str] = []
+    for path in inputs.group("references").values():
+        reference = load_reference(path)
+        log(f"saying {reference.name}")
+        try:
+            found = chain(engine, reference).values
+        except TooLongError as error:
+            log(f"{reference.name}: {error}")
+            longer.append(reference.name)
+            continue
+        spoken.append(SpokenUtterance(reference, found["audio"], found["f0"], found["pred_dur"]))
+    return spoken, longer

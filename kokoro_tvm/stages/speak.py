@@ -1,0 +1,65 @@
+"""hello.wav: the compiled components speak as soon as they are there, before any gate has been judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TVM, versions
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.stages.base import Place, runner_facts, runner_modules, threads
+from kokoro_tvm.targets import find_runner
+
+__all__ = ["HELLO", "declare", "run"]
+
+HELLO = {"phonemes": "həlˈO wˈɜɹld.", "voice": "af_heart"}
+
+
+def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -> Stage:
+    """parts: see `kokoro_tvm.stages.manifest`."""
+    names = {key: getattr(recipe, key) for key in ("name", "model")}
+    return place.stage(
+        "speak",
+        folder=place.bundle,
+        work=place.work,
+        doc=f"synthesize a test phrase to artifacts/{recipe.name}/hello.wav",
+        outputs=("hello.wav",),
+        inputs=parts,
+        parameters={**HELLO, "length": recipe.length, "precision": recipe.precision},
+        settings=lambda: {
+            "target": recipe.target.model_dump(mode="json"),
+            "names": names,
+            "threads": threads(),
+        },
+        sources=lambda: function_sources("kokoro_tvm.stages.speak:run", runner_modules(recipe)),
+        facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    phonemes: str,
+    voice: str,
+    length: str,
+    precision: str,
+    target: dict[str, Any],
+    names: dict[str, str],
+    threads: int,
+) -> None:
+    from kokoro_tvm.runtime import Synthesizer, write_wav
+    from kokoro_tvm.runtime.voices import Voices
+    from kokoro_tvm.stages.manifest import loose_bundle
+
+    runner, reason = find_runner(target)
+    if runner is None:
+        raise BuildError(f"no hello.wav: {reason}")
+    bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
+    tts = Synthesizer.from_parts(bundle, runner.session(bundle, threads), Voices.open(bundle))
+    speech = tts.from_phonemes(phonemes, voice=voice)
+    write_wav(out / "hello.wav", speech.audio, speech.sample_rate)

@@ -1,0 +1,84 @@
+"""Whole utterances: what the bundle says, compared with what the stock model says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TVM, versions
+from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.recipe import Gates, Recipe
+from kokoro_tvm.runners import open_synthesizer
+from kokoro_tvm.stages.base import Place, files_of, runner_facts, runner_modules, threads
+from kokoro_tvm.stages.files import log
+from kokoro_tvm.targets import find_runner
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage) -> Stage:
+    gates = recipe.gates.model_dump(mode="json")
+    return place.stage(
+        "speech",
+        doc="compare what the bundle says with what the stock model says",
+        outputs=("speech.json",),
+        inputs={**files_of("bundle", bundle, without="provenance.json"), **files_of("references", reference)},
+        settings=lambda: {
+            "target": recipe.target.model_dump(mode="json"),
+            "gates": gates,
+            "threads": threads(),
+        },
+        sources=lambda: function_sources("kokoro_tvm.stages.speech:run", runner_modules(recipe)),
+        facts=lambda: {
+            "gates": {"speech": gates["speech"], "enforce": gates["enforce"]},
+            "runner": runner_facts(recipe),
+            "versions": versions("numpy", *TVM),
+        },
+    )
+
+
+def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, Any], threads: int) -> None:
+    """Writes the report, on the utterances that the bundle's buckets can hold. Raises ValidationError."""
+    from dataclasses import replace
+
+    from kokoro_tvm.measure.artifact import LONGER, unrun, validate_speech
+    from kokoro_tvm.measure.gates import UtteranceReport, write_report
+    from kokoro_tvm.runtime import Speech, TooLongError
+    from kokoro_tvm.truth.reference import load_reference
+
+    judged = Gates.model_validate(gates, strict=False)
+    references = [load_reference(path) for path in inputs.group("references").values()]
+    runner, reason = find_runner(target)
+    if runner is None:
+        report = unrun("speech", references, judged, reason)
+        write_report(report, out / "speech.json")
+        report.require()
+        return
+    tts = open_synthesizer(runner, inputs.folder("bundle"), threads)
+    spoken: dict[str, Speech] = {}
+    fitting, longer = [], []
+    for reference in references:
+        fits = all(reference.length(axis) <= tts.bundle.largest(axis) for axis in ("tokens", "frames"))
+        try:
+            if fits:
+                log(f"saying {reference.name}")
+                spoken[reference.name] = tts.run(
+                    reference.tokens[0], reference.ref_s, speed=reference.speed, seed=reference.seed
+                )
+        except TooLongError as error:
+            if judged.enforce:
+                raise ValidationError(
+                    f"{reference.name} is spoken longer than by the stock model: {error}"
+                ) from error
+            fits = False
+        if fits:
+            fitting.append(reference)
+        else:
+            longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
+    report = validate_speech(lambda r: spoken[r.name], fitting, judged)
+    report = replace(report, utterances=(*report.utterances, *longer))
+    write_report(report, out / "speech.json")
+    report.require()

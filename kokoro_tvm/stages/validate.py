@@ -1,0 +1,83 @@
+"""One artifact, compared with the stock model and judged by the recipe's gates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TVM, versions
+from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
+from kokoro_tvm.stages.base import Place, files_of, runner_facts, runner_modules, threads
+from kokoro_tvm.targets import find_runner
+
+__all__ = ["declare", "run"]
+
+
+def declare(
+    place: Place, recipe: Recipe, spec: ArtifactSpec, parts: dict[str, tuple[Stage, str]], reference: Stage
+) -> Stage:
+    """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.stages.manifest`."""
+    gates = recipe.gates.model_dump(mode="json")
+    return place.stage(
+        "validate",
+        spec.id,
+        doc=f"compare {spec.id} with the stock model",
+        outputs=("validation.json",),
+        inputs={**parts, **files_of("references", reference)},
+        parameters={"length": recipe.length, "precision": recipe.precision},
+        settings=lambda: {
+            "gates": gates,
+            "target": recipe.target.model_dump(mode="json"),
+            "names": {"name": recipe.name, "model": recipe.model},
+            "threads": threads(),
+        },
+        sources=lambda: function_sources("kokoro_tvm.stages.validate:run", runner_modules(recipe)),
+        facts=lambda: {
+            "gates": {spec.component: gates[spec.component], "enforce": gates["enforce"]},
+            "runner": runner_facts(recipe),
+            "versions": versions("numpy", *TVM),
+        },
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    length: str,
+    precision: str,
+    target: dict[str, Any],
+    gates: dict[str, Any],
+    names: dict[str, str],
+    threads: int,
+) -> None:
+    """Writes the report. Raises ValidationError where a gate is missed, or nothing here can run the code."""
+    import numpy as np
+
+    from kokoro_tvm.measure.artifact import unrun, validate_component
+    from kokoro_tvm.measure.gates import write_report
+    from kokoro_tvm.stages.manifest import loose_bundle
+    from kokoro_tvm.truth.reference import load_reference
+
+    bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
+    (component,) = bundle.components.values()
+    references = [load_reference(path) for path in inputs.group("references").values()]
+    judged, bucket = Gates.model_validate(gates, strict=False), component.buckets[0]
+    runner, reason = find_runner(target)
+    if runner is None:
+        report = unrun(component.name, references, judged, reason, bucket=bucket, axis=component.axis)
+    else:
+        session = runner.session(bundle, threads)
+
+        def call(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            ports = [port for port in component.inputs if port.name != "length"]
+            valid = arrays[ports[0].name].shape[-1]
+            outputs = session.run(component.name, valid, *(arrays[port.name] for port in ports))
+            return {p.name: np.array(o) for p, o in zip(component.outputs, outputs, strict=True)}
+
+        report = validate_component(component.name, call, references, judged, bucket=bucket)
+    write_report(report, out / "validation.json")
+    report.require()

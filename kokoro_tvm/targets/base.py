@@ -1,0 +1,95 @@
+"""What a kind of target answers, and the machine that its recipes are resolved to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from kokoro_tvm.ops.base.features import Features
+    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.spec import TargetSpec
+    from kokoro_tvm.toolchains import Toolchain
+
+__all__ = ["Machine", "TargetKind"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A resolved target.
+
+    kind: name of the `TargetKind`; options: what names the machine to the code generator (for `llvm`:
+    mtriple, mcpu, mattr); features: what kernels may use; required: features that a machine must have to run
+    the code.
+    """
+
+    kind: str
+    options: Mapping[str, Any] = field(hash=False)  # a mapping has no hash, a Machine is a key of caches
+    features: Features
+    required: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> dict[str, Any]:
+        """Kind and options, as manifests hold them."""
+        return {"kind": self.kind, **self.options}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "options": dict(self.options),
+            "features": asdict(self.features),
+            "required": list(self.required),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Machine:
+        from kokoro_tvm.ops.base.features import Features  # torch comes with it
+
+        return cls(data["kind"], data["options"], Features(**data["features"]), tuple(data["required"]))
+
+
+class TargetKind(ABC):
+    """One kind of target. `spec` arguments are instances of the class attribute `spec`: a recipe's `target`.
+
+    Only `resolve` and `tvm` may import the compiler.
+    """
+
+    spec: ClassVar[type[TargetSpec]]
+    """The keys of a recipe's `target`; its `kind` is the literal name of the module."""
+
+    object_suffix: ClassVar[str] = ".o"
+    """Of the files code is generated into, with the dot; `.c` where the code generator writes C source."""
+
+    @abstractmethod
+    def describe(self, spec: Any) -> str:
+        """The target in a few words."""
+
+    @abstractmethod
+    def resolve(self, spec: Any, precision: str) -> Machine:
+        """The machine a recipe means. Raises BuildError for one the code generator does not know."""
+
+    @abstractmethod
+    def tvm(self, machine: Machine) -> Any:
+        """TVM's Target for a machine."""
+
+    @abstractmethod
+    def toolchain(self, spec: Any) -> Toolchain:
+        """What makes a loadable file of the object code."""
+
+    def runner(self, spec: Any) -> Runner | None:
+        """What runs the code on the machine that builds; None where nothing does."""
+        return None
+
+    def show(self, machine: Machine) -> dict[str, str]:
+        """A machine as pages show it."""
+        return {name: str(value) for name, value in machine.options.items()}
+
+    def facts(self, spec: Any) -> dict[str, Any]:
+        """What `resolve` finds out about the machine that builds; part of the key of the stage `machine`."""
+        return {}
+
+    def lacking(self, spec: Any, precision: str) -> tuple[str, ...]:
+        """Features that the code is certain to need and this machine lacks, found without the compiler."""
+        return ()

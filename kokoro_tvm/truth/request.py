@@ -1,0 +1,58 @@
+"""An utterance as the model is given it: what every kind of reference begins with (numpy only)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.constants import NOISE_CHANNELS
+
+__all__ = ["Request", "draw_noise"]
+
+
+def draw_noise(seed: int, samples: int) -> NDArray[np.float32]:
+    """The harmonic source's standard normal noise, (samples, 9) float32: numpy's PCG64 seeded with `seed`.
+
+    The draw is row by row, so a shorter one is the beginning of a longer one.
+    """
+    generator = np.random.Generator(np.random.PCG64(seed))
+    return generator.standard_normal((samples, NOISE_CHANNELS), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is to be spoken, by which voice, with which noise."""
+
+    name: str
+    phonemes: str
+    voice: str
+    speed: float
+    seed: int
+    tokens: NDArray[np.int64]
+    """(1, T) with the boundary symbol 0 at both ends."""
+    ref_s: NDArray[np.float32]
+    """(1, 256): the first half is the decoder's style, the second duration's and f0n's."""
+
+    def draw(self, samples: int) -> NDArray[np.float32]:
+        """The utterance's noise, (samples, 9) float32."""
+        return draw_noise(self.seed, samples)
+
+    def metadata(self) -> dict[str, str]:
+        """The fields that are not arrays, as a safetensors file keeps them."""
+        values = {"name": self.name, "phonemes": self.phonemes, "voice": self.voice}
+        return values | {"speed": repr(self.speed), "seed": str(self.seed)}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The fields that are arrays."""
+        return {"tokens": self.tokens, "ref_s": self.ref_s}
+
+    @classmethod
+    def fields_of(cls, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> dict[str, Any]:
+        """The fields by name, from `arrays` and `metadata`; raises KeyError, ValueError where some lack."""
+        values: dict[str, Any] = {key: metadata[key] for key in ("name", "phonemes", "voice")}
+        values |= {"speed": float(metadata["speed"]), "seed": int(metadata["seed"])}
+        return values | {name: tensors[name] for name in ("tokens", "ref_s")}

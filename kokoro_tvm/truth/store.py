@@ -1,0 +1,180 @@
+"""References of any utterance: looked up by what they were made of, made and kept where they are not there.
+
+A file's name is the digest of the utterance and of everything else that decides about its content, in a
+folder named after the latter: the checkpoint, the code that runs the stock model, the versions below it. When
+any of that changes, the folder is another one, and what lies in the old one is removed, for nothing reads it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from kokoro_tvm.engine.digest import digest, file_sha256
+from kokoro_tvm.engine.durable import write
+from kokoro_tvm.engine.memory import learned
+from kokoro_tvm.engine.sources import sources
+from kokoro_tvm.engine.versions import TORCH, versions
+from kokoro_tvm.errors import BuildError, ValidationError
+from kokoro_tvm.recipe import Utterance
+from kokoro_tvm.truth.reference import DYNAMIC, TRUTH, Reference, load_reference, save_reference
+from kokoro_tvm.truth.speech import SpeechReference, load_speech, save_speech
+from kokoro_tvm.truth.steps import Steps, load_steps, save_steps
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["ReferenceStore"]
+
+_TOGETHER = 6  # utterances
+
+
+_R = TypeVar("_R", Reference, SpeechReference)
+
+
+@dataclass(frozen=True)
+class _Kind(Generic[_R]):
+    """What is kept of an utterance: in which file, and what makes it."""
+
+    suffix: str
+    load: Callable[[Path], _R]
+    save: Callable[[_R, Path], None]
+    compute: str
+    """A function of truth.compute, which imports torch."""
+
+
+_WHOLE = _Kind(".safetensors", load_reference, save_reference, "compute_references")
+_SPEECH = _Kind(".speech.safetensors", load_speech, save_speech, "compute_speech")
+
+
+class ReferenceStore:
+    """What the stock model of one checkpoint says, kept under a folder (artifacts/reference/MODEL)."""
+
+    def __init__(self, checkpoint: Path, folder: Path, progress: Callable[[str], None] = lambda _: None):
+        """`checkpoint`: the stage's folder. `progress` hears of every run of the stock model.
+
+        Raises BuildError when there is no checkpoint.
+        """
+        from kokoro_tvm.model.checkpoint_files import is_checkpoint
+
+        if not is_checkpoint(checkpoint):
+            raise BuildError(
+                f"There is no checkpoint in {checkpoint}, so the stock model cannot be run. `doit` in the "
+                "repository fetches it; name another repository's folder with --root."
+            )
+        self._checkpoint, self._root, self._progress = checkpoint, folder, progress
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the files lie that were made of what there is now."""
+        made_of = {
+            "checkpoint": {
+                file: learned().sha256(self._checkpoint / file)
+                for file in ("weights.safetensors", "voices.safetensors", "config.json")
+            },
+            "sources": sources(["kokoro_tvm.truth.compute"]),
+            "versions": versions(*TORCH),
+        }
+        return self._root / "by-digest" / digest(made_of)[:16]
+
+    def references(self, utterances: Sequence[Utterance]) -> list[Reference]:
+        """The reference of every utterance, both regimes, end to end and fed.
+
+        Raises RecipeError for a voice or phoneme the model does not have.
+        """
+        return self._all(utterances, _WHOLE)
+
+    def speech(self, utterances: Sequence[Utterance]) -> list[SpeechReference]:
+        """What the stock model says of every utterance end to end; raises as `references`."""
+        return self._all(utterances, _SPEECH)
+
+    def steps(self, utterance: Utterance) -> dict[str, Steps]:
+        """Every step of both regimes (pt.float64, pt.dynamic), the inner ones too; raises as `references`."""
+        regimes = (TRUTH, DYNAMIC)
+        found = {regime: self._kept(utterance, f".{regime}.safetensors", load_steps) for regime in regimes}
+        if None in found.values():
+            from kokoro_tvm.truth.compute import compute_steps
+
+            self._drop_stale()
+            made = compute_steps(*self.model(), self.voices(), utterance, progress=self._progress)
+            for steps in made.values():
+                self._seal(save_steps, steps, self._path(utterance, f".{steps.regime}.safetensors"))
+            return made
+        return {regime: steps for regime, steps in found.items() if steps is not None}
+
+    def voices(self) -> dict[str, NDArray[np.float32]]:
+        """The checkpoint's style tables, (510, 256) each, by name."""
+        from safetensors.numpy import load_file
+
+        return load_file(str(self._checkpoint / "voices.safetensors"))
+
+    def model(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The checkpoint's configuration and float32 state dict."""
+        from kokoro_tvm.model.kokoro import load_config, load_state
+
+        return load_config(self._checkpoint), load_state(self._checkpoint)
+
+    def _path(self, utterance: Utterance, suffix: str) -> Path:
+        content = utterance.model_dump(mode="json", exclude={"name"})
+        return self.folder / f"{digest(content)[:32]}{suffix}"
+
+    def _kept(self, utterance: Utterance, suffix: str, load: Callable[[Path], Any]) -> Any:
+        path = self._path(utterance, suffix)
+        if not path.is_file():
+            return None
+        try:
+            if not _is_sealed(path):
+                raise ValidationError(f"{path} is not as it was written.")
+            return load(path)
+        except ValidationError as error:
+            self._progress(f"{error} It is made again.")
+            return None
+
+    def _seal(self, save: Callable[[Any, Path], None], made: Any, path: Path) -> None:
+        """Saves it, and then the digest of what was saved, without which it does not count."""
+        save(made, path)
+        write(_seal_of(path), file_sha256(path).encode())
+
+    def _all(self, utterances: Sequence[Utterance], kind: _Kind[_R]) -> list[_R]:
+        """What is kept of the utterances, and what has to be made."""
+        found = [self._kept(u, kind.suffix, kind.load) for u in utterances]
+        absent = [u for u, reference in zip(utterances, found, strict=True) if reference is None]
+        if absent:
+            self._compute(absent, kind)
+            found = [kind.load(self._path(u, kind.suffix)) for u in utterances]
+        # The digest does not depend on what an utterance is called.
+        return [replace(r, name=u.name) for u, r in zip(utterances, found, strict=True)]
+
+    def _compute(self, absent: Sequence[Utterance], kind: _Kind[_R]) -> None:
+        """Some at a time: each model is built once for all of them, and little is lost by an interruption."""
+        self._drop_stale()
+        distinct = list({self._path(u, kind.suffix): u for u in absent}.values())
+        compute = getattr(import_module("kokoro_tvm.truth.compute"), kind.compute)
+        (config, state), voices = self.model(), self.voices()
+        for start in range(0, len(distinct), _TOGETHER):
+            some = distinct[start : start + _TOGETHER]
+            made = compute(config, state, voices, some, self._progress)
+            for utterance, reference in zip(some, made, strict=True):
+                self._seal(kind.save, reference, self._path(utterance, kind.suffix))
+
+    def _drop_stale(self) -> None:
+        for old in self.folder.parent.glob("*"):
+            if old != self.folder:
+                shutil.rmtree(old, ignore_errors=True)  # another process may be at it
+
+
+def _is_sealed(path: Path) -> bool:
+    try:
+        return _seal_of(path).read_bytes() == file_sha256(path).encode()
+    except FileNotFoundError:  # it was interrupted
+        return False
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")

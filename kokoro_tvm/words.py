@@ -1,0 +1,66 @@
+"""Words in messages: the nearest valid one, a list of choices, what fits on a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
+
+__all__ = ["either", "hint", "nearest", "shorten"]
+
+_NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
+
+
+def hint(word: str, valid: Sequence[str]) -> str:
+    """`; did you mean ...?`, or all there is to choose from when nothing is near."""
+    near = nearest(word, valid)
+    if near is not None:
+        return f"; did you mean `{near}`?"
+    if not valid:
+        return "; there is none to choose from"
+    return f"; the only one is {either(valid)}" if len(valid) == 1 else f"; it can be {either(valid)}"
+
+
+def nearest(word: str, valid: Iterable[str]) -> str | None:
+    """The valid word most like `word`, upper and lower case being alike; None when none is near.
+
+    A word one slip of the finger away comes first, then difflib's ratio decides.
+    """
+    wanted = word.lower()[:100]
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    best, best_score = None, (False, _NEAR)
+    for candidate in valid:
+        matcher.set_seq1(candidate.lower())
+        score = _one_slip(wanted, candidate.lower()), matcher.ratio()
+        if score > best_score:
+            best, best_score = candidate, score
+    return best
+
+
+def either(words: Iterable[str]) -> str:
+    """`a`, `b` or `c`."""
+    quoted = [f"`{word}`" for word in words]
+    if len(quoted) < 2:
+        return "".join(quoted) or "nothing"
+    return ", ".join(quoted[:-1]) + " or " + quoted[-1]
+
+
+def shorten(word: str) -> str:
+    """The word on one line, at most 40 characters of it: what a message can quote."""
+    word = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in word[:41])
+    return word if len(word) <= 40 else word[:40] + "…"
+
+
+def _one_slip(left: str, right: str) -> bool:
+    """Whether one letter added, dropped, replaced or swapped with its neighbour makes one word the other."""
+    start = _alike(left, right)
+    left, right = left[start:], right[start:]
+    end = _alike(left[::-1], right[::-1])
+    left, right = left[: len(left) - end], right[: len(right) - end]
+    return max(len(left), len(right)) <= 1 or (len(left) == 2 and left == right[::-1])
+
+
+def _alike(left: str, right: str) -> int:
+    """How many letters both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))

@@ -1,0 +1,72 @@
+"""A build of some stages, as `kokoro-tvm build` runs them: run as a program, by several processes at once.
+
+Arguments: the folder, the folder of the file `lines` that every run of a stage adds to, how many stages
+run at once, how many seconds they take, and which edition of the outputs they write.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from kokoro_tvm.engine.resources import Budget
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.project import tasks
+
+NAMES = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def main(folder: Path, ran: Path, jobs: int = 1, seconds: float = 0.5, edition: str = "") -> int:
+    from kokoro_tvm.cli.build import run_tasks
+
+    made, budget = stages(folder, ran, seconds, edition), Budget.of_machine()
+    setattr(tasks, "recipe_tasks", lambda *given: (tasks._task(s, given[2], budget) for s in made))  # noqa: B010
+    try:
+        run_tasks([s.name for s in made], jobs, folder)
+    except typer.Exit as ended:
+        return ended.exit_code
+    return 0
+
+
+def stages(folder: Path, ran: Path, seconds: float = 0.5, edition: str = "") -> list[Stage]:
+    """One, and others after it, which take so long each and write their name and the edition."""
+    store = Store(folder / ".store")
+    made: list[Stage] = []
+    for name in NAMES:
+        made.append(_stage(store, folder, name, tuple(made[:1]), ran, seconds, edition))
+    return made
+
+
+def _stage(
+    store: Store,
+    folder: Path,
+    name: str,
+    after: tuple[Stage, ...],
+    ran: Path,
+    seconds: float,
+    edition: str,
+) -> Stage:
+    return Stage(
+        name=f"cpu.{name}",
+        doc=f"write {name}",
+        store=store,
+        folder=folder / "seen",
+        work=folder / f"{name}-work",
+        function="fake_stages:tally",
+        outputs=(name,),
+        inputs={stage.name: (stage, stage.outputs[0]) for stage in after},
+        parameters={"file": name, "text": name + edition},
+        settings=lambda: {"seconds": seconds},
+        cache=ran,
+        timeout_s=60,
+    )
+
+
+if __name__ == "__main__":
+    words = sys.argv[3:]
+    sys.exit(
+        main(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, words[:1]), *map(float, words[1:2]), *words[2:])
+    )

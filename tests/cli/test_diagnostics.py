@@ -1,0 +1,205 @@
+"""kokoro-tvm status, explain, plan, graph, verify and gc, on a project that is made up."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from diagnostics.built import build, built_project, edit, make_project
+
+from kokoro_tvm.cli import main
+from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.project.project import Project
+
+GOLDEN = Path(__file__).parents[1] / "diagnostics" / "golden"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """One whose recipe `cpu` is built, and whose folder one is in."""
+    other = (Path(__file__).parents[2] / "recipes" / "cpu.yaml").read_text(encoding="utf-8")
+    built_project(tmp_path, mine=other.replace("5120", "256"))
+    monkeypatch.chdir(tmp_path)
+    return Project(Path())
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    return int(ended.value.code or 0)
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> str:
+    """What was printed, less blanks at the ends of lines."""
+    out, err = capsys.readouterr()
+    assert err == ""
+    return "".join(f"{line.rstrip()}\n" for line in out.splitlines())
+
+
+def test_status(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    edit(project, "cpu", "float32", "bfloat16")
+    assert run("status") == 0
+    sizes = re.compile(r" +\d+ bytes")  # of what is made up
+    told = (GOLDEN / "status.txt").read_text(encoding="utf-8")
+    assert sizes.sub(" _ bytes", printed(capsys)) == sizes.sub(" _ bytes", told)
+    assert run("status", "mine") == 0
+    assert "mine/f0n-256 " in printed(capsys)
+
+
+def test_status_for_programs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("status", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["cpu", "mine"]
+    bundle = told["cpu"][-1]
+    assert bundle.pop("size") > 0
+    assert bundle == {"name": "cpu", "state": "current", "stages": [], "gates": "passed"}
+
+
+def test_status_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_project(tmp_path)
+    assert run("status", "--root", str(tmp_path)) == 0
+    assert printed(capsys) == "Never built: cpu\n"
+    assert not (tmp_path / "artifacts").exists(), "looking leaves nothing behind"
+
+
+def test_plan(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("plan") == 0
+    assert printed(capsys) == "Nothing to do: all 31 stages are current.\n"
+    edit(project, "kokoro-82m", "patches: [albert]", "patches: [weight_norm, albert]")
+    assert run("plan") == 0
+    assert printed(capsys) == (GOLDEN / "plan.txt").read_text(encoding="utf-8")
+    assert run("plan", "mine", "--json") == 0
+    steps = {step["stage"]: step for step in json.loads(capsys.readouterr().out)}
+    assert steps["mine.compile.f0n-256"]["like"] == "cpu.compile.f0n-5120"
+    assert steps["kokoro-82m.checkpoint"]["action"] == "nothing"
+
+
+def test_a_plan_of_what_was_never_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_project(tmp_path)
+    assert run("plan", "-n", "2", "--root", str(tmp_path)) == 0
+    out = printed(capsys)
+    assert out.count("  unknown  never built\n") == 31
+    assert out.endswith("\n\n31 stages run, duration unknown: never built here.\n")
+
+
+def test_explain(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("explain", "cpu/decoder-5120") == 0
+    assert printed(capsys).startswith("cpu/decoder-5120 is current, ")
+    assert run("explain", "cpu/decoder-5120", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "subject": "cpu/decoder-5120",
+        "reasons": [],
+        "following": [],
+        "others": [],
+    }
+
+
+@pytest.mark.parametrize("command", ["status", "explain", "plan", "graph", "verify"])
+def test_what_there_is_not(project: Project, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "cpo") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "`cpo`; did you mean `cpu`?" in err
+
+
+@pytest.mark.parametrize("command", ["status", "plan", "graph", "verify", "doctor"])
+def test_no_recipes(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--root", str(tmp_path)) == 2
+    assert "there is no such folder of recipes" in capsys.readouterr().err
+
+
+def test_graph(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit(project, "cpu", "float32", "bfloat16")
+    assert run("graph") == 0
+    told = printed(capsys)
+    assert told.startswith("flowchart LR\n")
+    assert '["machine<br/>&nbsp;<br/>stale"]:::stale' in told
+    assert '["lower<br/>f0n-5120<br/>stale"]:::stale' in told
+    assert '["export<br/>f0n-5120<br/>current"]:::current' in told
+    assert run("graph", "cpu", "--format", "svg", "-o", "graph.svg") == 0
+    assert printed(capsys) == "graph.svg: 31 tasks\n"
+    titles = [e.text for e in ET.parse("graph.svg").getroot().iter("{http://www.w3.org/2000/svg}title")]
+    assert "cpu.machine: stale" in titles
+    assert run("graph", "--format", "dot") == 0
+    assert printed(capsys).startswith("digraph build {\n")
+    assert run("graph", "-o", "nowhere/graph.svg") == 2
+    assert "nowhere/graph.svg cannot be written: No such file or directory." in capsys.readouterr().err
+
+
+def test_verify(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("verify") == 0
+    assert re.fullmatch(r"\d+ files read, [\d.]+ kB: 0 damaged or missing\n", printed(capsys))
+    library = Path("artifacts/.build/cpu/f0n-5120/parameters.json")
+    library.chmod(0o644)
+    library.write_text(library.read_text(encoding="utf-8").replace("weight", "weighs"), encoding="utf-8")
+    assert run("verify") == 3
+    out, err = capsys.readouterr()
+    assert f"{library.resolve()}: holds something else than was written (cpu.lower.f0n-5120)\n" in out
+    assert err.startswith("`doit` restores the 1 damaged or missing files from the store")
+    (Path("artifacts/cpu") / "bundle.json").unlink()
+    assert run("verify", "cpu", "--json") == 5
+    told = json.loads(capsys.readouterr().out)
+    assert [fault["in_bundle"] for fault in told["faults"]][-1] is True
+
+
+def test_verify_all(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is in the store and nowhere else is read, too."""
+    edit(project, "cpu", "float32", "bfloat16")
+    contents = {"cpu.machine:machine.json": "another"}
+    build(project, contents=contents)
+    assert run("verify", "--all") == 0
+    capsys.readouterr()
+    former = next(r for r in project.store.history("cpu.machine"))
+    held = project.store.object(former.outputs[0].sha256)
+    held.chmod(0o644)
+    held.write_bytes(b"x" * former.outputs[0].size)
+    assert run("verify") == 0
+    capsys.readouterr()
+    assert run("verify", "--all") == 3
+    assert str(held) in capsys.readouterr().out
+
+
+def test_gc(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(3):
+        edit(
+            project,
+            "kokoro-82m",
+            f"decoder: {{min_snr_db: {60 + number},",
+            f"decoder: {{min_snr_db: {61 + number},",
+        )
+        build(project)
+    assert len(project.store.history("cpu.validate.decoder-5120")) == 4
+    assert run("gc", "--keep", "2", "--dry-run") == 0
+    assert " would be freed: 2 builds of stages, " in printed(capsys)
+    assert len(project.store.history("cpu.validate.decoder-5120")) == 4
+    assert run("gc", "--keep", "2") == 0
+    assert " freed: 2 builds of stages, " in printed(capsys)
+    assert len(project.store.history("cpu.validate.decoder-5120")) == 2
+    assert run("gc", "--keep", "0") == 0
+    assert build(project) == [], "what is current stays"
+
+
+def test_gc_of_the_shared_cache(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert run("gc", "--keep", "0", "--cache") == 2
+    assert "--cache: there is no shared cache; KOKORO_TVM_CACHE names one" in capsys.readouterr().err
+    monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path / "shared"))
+    cache = Cache(str(tmp_path / "shared"), "read-write", pytest.fail)
+    current = project.store.current("cpu.validate.decoder-5120")
+    assert current is not None
+    for record in (current, replace(current, derivation={"word": "other"})):
+        cache.offer(record, lambda output: project.store.object(output.sha256))
+    assert run("gc", "--keep", "0", "--cache") == 0
+    assert " freed in the shared cache: 1 builds of stages, 0 of their files" in printed(capsys)
+    (kept,) = (tmp_path / "shared").glob("records/*/*")
+    assert kept.stem == current.key
+
+
+def test_gc_wants_a_number(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gc") == 2
+    assert run("gc", "--keep", "-1") == 2

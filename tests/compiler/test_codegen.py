@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import tvm_ffi
+from lowering import BUCKET, CONFIG, MACHINE, RECIPE, lowered, lowered_program, program
+
+from kokoro_tvm.compiler.library import compile_module
+from kokoro_tvm.compiler.lower import Lowered
+from kokoro_tvm.model.components import build_component
+from kokoro_tvm.model.kokoro import build_model
+from kokoro_tvm.model.synthetic import synthetic_state
+from kokoro_tvm.patches import applied
+from kokoro_tvm.patches.weight_norm import fold_weight_norm
+from kokoro_tvm.toolchains.gnu import GNU
+
+STATE = synthetic_state(CONFIG, 0)
+
+
+def load(path: Path) -> Any:
+    machine = tvm_ffi.load_module(str(path))["vm_load_executable"]()
+    machine["vm_initialization"](1, 0, 2)
+    return machine
+
+
+def compiled(result: Lowered, component: str, folder: Path) -> Callable[..., list[np.ndarray]]:
+    machine = load(
+        compile_module(result.module, MACHINE, GNU, folder / f"{component}.so", RECIPE["pass_context"])
+    )
+    with torch.no_grad():
+        state = {name: tensor.numpy() for name, tensor in fold_weight_norm(STATE).items()}
+    weights = [
+        tvm_ffi.from_dlpack(
+            np.ascontiguousarray(p.packing.pack(state[p.name]) if p.packing else state[p.name])
+        )
+        for p in result.parameters
+    ]
+
+    def run(*inputs: torch.Tensor) -> list[np.ndarray]:
+        found = machine[f"{component}_forward"](*(tvm_ffi.from_dlpack(x.numpy()) for x in inputs), *weights)
+        found = [found] if isinstance(found, tvm_ffi.Tensor) else list(found)
+        return [np.from_dlpack(f).copy() for f in found]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[np.ndarray]]:
+    return compiled(lowered("duration")[0], "duration", tmp_path_factory.mktemp("exact"))
+
+
+def inputs(steps: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(steps)
+    return torch.randn(1, 512, steps, generator=generator), torch.randn(1, 128, generator=generator)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 17, BUCKET])
+def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]], steps: int) -> None:
+    component = build_component("duration", build_model(CONFIG, STATE, dtype=torch.float64))
+    with applied(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
+        want = component(*(x.double() for x in inputs(steps)))
+    got = exact(*inputs(steps))
+    assert len(got) == len(want) == 2
+    for result, expected in zip(got, want, strict=True):
+        assert result.shape == tuple(expected.shape)
+        assert np.abs(result - expected.numpy()).max() <= 2e-6 * expected.abs().max()
+
+
+def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], tmp_path: Path) -> None:
+    masked = compiled(lowered("duration", "masked")[0], "duration", tmp_path)
+    whole, style = inputs(BUCKET)
+    for length in (1, 40, BUCKET):
+        want = exact(whole[..., :length].contiguous(), style)
+        for fill in (np.nan, 1e30):
+            filled = whole.clone()
+            filled[..., length:] = fill
+            for got, expected in zip(masked(filled, style, torch.tensor([length])), want, strict=True):
+                assert got[..., :length].tobytes() == expected.tobytes()
+                assert not got[..., length:].any()
+
+
+def test_a_library_tells_what_it_is(tmp_path: Path) -> None:
+    module = lowered("text_encoder")[0].module
+    path = compile_module(module, MACHINE, GNU, tmp_path / "text_encoder.so", RECIPE["pass_context"])
+    told = load(path)["text_encoder_manifest"]()
+    assert json.loads(str(told)) == {"component": "text_encoder", "bucket": BUCKET}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_same_program_gives_the_same_library_wherever_it_lies_in_memory(tmp_path: Path) -> None:
+    """Every export and lowering makes objects at other addresses; hash tables of TVM's go by those."""
+    libraries = set()
+    for place in ("here", "a-place-with-a-longer-name"):
+        (tmp_path / place).mkdir()
+        made = lowered_program(program("f0n"), "f0n")
+        path = compile_module(made.module, MACHINE, GNU, tmp_path / place / "f0n.so", RECIPE["pass_context"])
+        libraries.add(path.read_bytes())
+    assert len(libraries) == 1

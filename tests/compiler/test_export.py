@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from torch.export import ExportedProgram
+
+from kokoro_tvm.compiler.export import (
+    PLAIN_OPERATIONS,
+    export_component,
+    export_stage,
+    load_program,
+    operations,
+    parameters,
+    save_program,
+)
+from kokoro_tvm.constants import COMPONENTS
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.components import SIGNATURES, build_component
+from kokoro_tvm.model.kokoro import build_model, shipped_config
+from kokoro_tvm.patches import applied
+from kokoro_tvm.patches.weight_norm import fold_weight_norm
+
+CONFIG = shipped_config()
+RECIPE = yaml.safe_load(
+    (Path(__file__).parents[2] / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8")
+)
+PATCHES: dict[str, list[str]] = {name: part["patches"] for name, part in RECIPE["components"].items()}
+BUCKET = 256
+
+_programs: dict[tuple[str, str], ExportedProgram] = {}
+
+
+def program(name: str, policy: str = "exact") -> ExportedProgram:
+    if (name, policy) not in _programs:
+        _programs[name, policy] = export_component(name, CONFIG, policy, BUCKET, PATCHES[name])
+    return _programs[name, policy]
+
+
+@pytest.mark.parametrize("policy", ["exact", "masked", "padded"])
+@pytest.mark.parametrize("name", COMPONENTS)
+class TestEveryProgram:
+    def test_consists_of_semantic_and_plain_operations(self, name: str, policy: str) -> None:
+        names = operations(program(name, policy))
+        assert any(n.startswith("kokoro.") for n in names)
+        assert {n for n in names if not n.startswith("kokoro.")} <= PLAIN_OPERATIONS
+
+    def test_has_the_signature(self, name: str, policy: str) -> None:
+        exported = program(name, policy)
+        signature = SIGNATURES[name].resolved(policy, BUCKET)
+        inputs = exported.graph_signature.user_inputs
+        assert list(inputs) == [spec.name for spec in signature.inputs]
+        nodes = {node.name: node for node in exported.graph.nodes}
+        found = [nodes[n].meta["val"] for n in inputs]
+        found += [nodes[n].meta["val"] for n in exported.graph_signature.user_outputs]
+        for value, spec in zip(found, (*signature.inputs, *signature.outputs), strict=True):
+            assert value.dtype == getattr(torch, spec.dtype)
+            for extent, expected in zip(value.shape, spec.shape, strict=True):
+                if isinstance(expected, int):
+                    assert extent == expected
+                else:
+                    factor, _, _ = expected.rpartition("*")
+                    assert isinstance(extent, torch.SymInt)
+                    (symbol,) = extent.node.expr.free_symbols
+                    assert extent.node.expr == int(factor or 1) * symbol
+
+    def test_has_only_stock_parameters_and_no_values(self, name: str, policy: str) -> None:
+        exported = program(name, policy)
+        stock = fold_weight_norm(build_model(CONFIG, None, device="meta").state_dict())
+        found = parameters(exported)
+        assert {n: t.shape for n, t in found.items()} == {n: stock[n].shape for n in found}
+        assert all(t.is_meta for t in exported.state_dict.values())
+        assert set(exported.state_dict) == set(found)
+        assert not list(exported.named_buffers())
+        assert not exported.constants
+        first = [spec.target for spec in exported.graph_signature.input_specs][: len(found)]
+        assert first == list(found), "parameters come before the inputs"
+
+    def test_says_nothing_of_the_machine(self, name: str, policy: str, tmp_path: Path) -> None:
+        path = tmp_path / "program.pt2"
+        save_program(program(name, policy), path)
+        data = path.read_bytes()
+        assert len(data) < 1 << 20
+        for word in (b".py", str(Path.cwd()).encode(), b"stack_trace"):
+            assert word not in data
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_size_does_not_depend_on_the_bucket(name: str) -> None:
+    for policy in ("exact", "masked"):
+        small = export_component(name, CONFIG, policy, 8, PATCHES[name])
+        assert operations(small) == operations(program(name, policy))
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_every_length_from_one_is_allowed(name: str) -> None:
+    exported = program(name)
+    lengths = {str(s): (r.lower, r.upper) for s, r in exported.range_constraints.items() if s.is_symbol}
+    assert list(lengths.values()) == [(1, BUCKET)]
+    for steps in (1, 2, 3, BUCKET):
+        sized = {s.name: _Sized(s.at(steps).shape) for s in SIGNATURES[name].inputs}
+        for guard in exported._guards_code:
+            assert eval(guard, {"L": sized}), f"{guard} forbids {steps}"
+
+
+class _Sized:
+    """What a guard asks of an input."""
+
+    def __init__(self, shape: tuple[Any, ...]) -> None:
+        self.size = lambda: shape
+
+
+@pytest.mark.parametrize("name", ["text_encoder", "duration", "f0n"])
+def test_a_loaded_program_computes_what_the_component_does(name: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = build_model(CONFIG, None)
+    component = build_component(name, model)
+    path = export_stage(name, CONFIG, "exact", BUCKET, PATCHES[name], tmp_path / "program.pt2")
+    loaded = load_program(path)
+    with applied(PATCHES[name], component), torch.no_grad():
+        weights = dict(component.named_parameters())
+        for steps in (1, 2, 11):
+            inputs = [
+                torch.randint(178, s.shape) if s.dtype == "int64" else torch.randn(s.shape)
+                for s in (spec.at(steps) for spec in SIGNATURES[name].inputs)
+            ]
+            got = loaded.graph_module(*(weights[n] for n in parameters(loaded)), *inputs)
+            for g, w in zip(got, component(*inputs), strict=True):
+                assert torch.equal(g, w)
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_loading_gives_the_same_program(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.pt2"
+    save_program(program(name, "masked"), path)
+    loaded = load_program(path)
+    assert operations(loaded) == operations(program(name, "masked"))
+    assert list(parameters(loaded)) == list(parameters(program(name, "masked")))
+    assert loaded.graph_signature.user_inputs == program(name, "masked").graph_signature.user_inputs
+
+
+def test_bytes_are_the_same_in_every_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, yaml; from pathlib import Path\n"
+        "from kokoro_tvm.compiler.export import export_stage\n"
+        "from kokoro_tvm.model.kokoro import shipped_config\n"
+        "patches = yaml.safe_load(Path(sys.argv[1]).read_text(encoding='utf-8'))['components']\n"
+        "for name in ('decoder', 'bert'):\n"
+        "    for policy in ('exact', 'masked'):\n"
+        "        path = Path(sys.argv[2]) / f'{name}-{policy}.pt2'\n"
+        f"        export_stage(name, shipped_config(), policy, {BUCKET}, patches[name]['patches'], path)\n"
+    )
+    recipe = Path(__file__).parents[2] / "recipes" / "kokoro-82m.yaml"
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    subprocess.run([sys.executable, "-c", code, recipe, tmp_path / "other"], check=True, env=environment)
+    for name in ("decoder", "bert"):
+        for policy in ("exact", "masked"):
+            path = tmp_path / f"{name}-{policy}.pt2"
+            save_program(program(name, policy), path)
+            assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes()
+
+
+def test_a_bucket_of_one_is_static() -> None:
+    exported = export_component("text_encoder", CONFIG, "exact", 1, PATCHES["text_encoder"])
+    assert not exported.range_constraints
+    with pytest.raises(BuildError, match="text_encoder cannot have a bucket of 0 tokens"):
+        export_component("text_encoder", CONFIG, "exact", 0, PATCHES["text_encoder"])
+
+
+@pytest.mark.parametrize(
+    ("component", "length", "bucket", "patches", "message"),
+    [
+        ("vocoder", "exact", 8, [], "unknown component 'vocoder'"),
+        ("bert", "dynamic", 8, ["albert"], "unknown length policy 'dynamic'"),
+        (
+            "bert",
+            "exact",
+            513,
+            ["albert"],
+            "cannot have a bucket of 513 tokens: choose at least 1 and at most 512",
+        ),
+        ("bert", "exact", 8, ["alber"], "unknown patch 'alber': did you mean albert"),
+        (
+            "text_encoder",
+            "exact",
+            8,
+            ["weight_norm", "lstm"],
+            "cannot be exported with the patches weight_norm, lstm",
+        ),
+    ],
+)
+def test_what_cannot_be_exported(
+    component: str, length: str, bucket: int, patches: list[str], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "program.pt2"
+    with pytest.raises(BuildError, match=message):
+        export_stage(component, CONFIG, length, bucket, patches, path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_foreign_operations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "kokoro_tvm.compiler.export.PLAIN_OPERATIONS", PLAIN_OPERATIONS - {"aten.cat.default"}
+    )
+    with pytest.raises(BuildError, match=r"the exported duration contains aten\.cat\.default"):
+        export_component("duration", CONFIG, "padded", 8, PATCHES["duration"])
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "truncated", "another archive"])
+def test_damaged_programs(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.pt2"
+    if damage == "empty":
+        path.touch()
+    elif damage == "truncated":
+        save_program(program("text_encoder"), path)
+        path.write_bytes(path.read_bytes()[:-100])
+    elif damage == "another archive":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("hello", "world")
+    with pytest.raises(BuildError, match=r"program\.pt2 cannot be read as an exported program"):
+        load_program(path)

@@ -1,0 +1,196 @@
+"""Libraries of objects: what is generated again, and what of a library depends on how it was made."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from lowering import MACHINE, RECIPE, lowered_program, program, small_program
+
+from kokoro_tvm import ops
+from kokoro_tvm.compiler import library
+from kokoro_tvm.compiler.library import compile_module
+from kokoro_tvm.engine.parts import Parts
+from kokoro_tvm.engine.processes import run_forked
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.toolchains.gnu import GNU
+
+PASS_CONTEXT: dict[str, Any] = RECIPE["pass_context"]
+Compile = Callable[..., bytes]
+
+
+def convolutions(dilation: int = 1) -> Any:
+    """A module of a few kernels; the dilation is one convolution's."""
+
+    def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        x = ops.conv1d(x, w["a"], padding=1)
+        x = ops.conv1d(x, w["b"], padding=dilation, dilation=dilation)
+        return ops.conv1d(x, w["c"]) + 1.0
+
+    weights = {"a": (8, 4, 3), "b": (8, 8, 3), "c": (4, 8, 1)}
+    return lowered_program(small_program(forward, weights), "small").module
+
+
+@pytest.fixture(scope="module")
+def plain() -> Any:
+    return convolutions()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def compiled(store: Store, tmp_path: Path) -> Compile:
+    """Compiles a module with the store's objects: the library's bytes. `generated` has the last one's kernels
+    that were not found."""
+    count = 0
+
+    def compile_(module: Any, pass_context: dict[str, Any] = PASS_CONTEXT, processes: int = 2) -> bytes:
+        nonlocal count
+        count += 1
+        folder = tmp_path / f"{'long-' * count}name"
+        folder.mkdir()
+        lines: list[str] = []
+        objects = Parts(Store(store.root), "kernel", {})
+        out = compile_module(
+            module, MACHINE, GNU, folder / "small.so", pass_context, objects, processes, lines.append
+        )
+        assert [p.name for p in folder.iterdir()] == ["small.so"]
+        generated.extend(lines)
+        return out.read_bytes()
+
+    generated.clear()
+    return compile_
+
+
+generated: list[str] = []
+
+
+def test_a_changed_kernel_is_generated_alone(plain: Any, compiled: Compile) -> None:
+    first, again = compiled(plain), compiled(plain)
+    other, back = compiled(convolutions(dilation=2)), compiled(convolutions())
+    assert generated == [
+        "4 kernels, 4 to generate",
+        "4 kernels, 0 to generate",
+        "4 kernels, 1 to generate",
+        "4 kernels, 0 to generate",
+    ]
+    assert first == again == back != other
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_a_library_does_not_depend_on_how_it_is_made(
+    processes: int, plain: Any, compiled: Compile, tmp_path: Path
+) -> None:
+    without = compile_module(plain, MACHINE, GNU, tmp_path / "without.so", PASS_CONTEXT).read_bytes()
+    assert compiled(plain, processes=processes) == without
+    assert compiled(plain) == without
+
+
+def test_a_damaged_object_is_generated_again(plain: Any, compiled: Compile, store: Store) -> None:
+    whole = compiled(plain)
+    damaged = max((store.root / "objects").glob("*/*"), key=lambda path: path.stat().st_size)
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.chmod(0o644)
+    damaged.write_bytes(content)
+    assert compiled(plain) == whole
+    assert generated[-1] == "4 kernels, 1 to generate"
+    assert all(not problem for _, problem in store.audit())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"config": {"tirx.disable_cse_tir": True}}, {"disabled_passes": ["tirx.CommonSubexprElim"]}],
+    ids=["config", "disabled pass"],
+)
+def test_options_reach_code_generation(change: dict[str, Any], plain: Any, compiled: Compile) -> None:
+    usual, changed = compiled(plain), compiled(plain, PASS_CONTEXT | change)
+    assert usual != changed
+    assert generated[-1] == "4 kernels, 4 to generate", "they are among what an object is made of"
+    assert compiled(plain) == usual
+    assert generated[-1] == "4 kernels, 0 to generate"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"tirx.no_such_option": True}, "Invalid config option 'tirx.no_such_option'"),
+        ({"tirx.disable_vectorize": "yes"}, "tirx.disable_vectorize to have type bool"),
+    ],
+)
+def test_options_that_tvm_does_not_take_are_refused(
+    config: dict[str, Any], message: str, plain: Any, tmp_path: Path
+) -> None:
+    options = PASS_CONTEXT | {"config": config}
+    with pytest.raises(BuildError, match=f"pass_context: .*{message}"):
+        lowered_program(program("text_encoder"), "text_encoder", pass_context=options)
+    with pytest.raises(BuildError, match=f"pass_context: .*{message}"):
+        compile_module(plain, MACHINE, GNU, tmp_path / "small.so", options)
+
+
+def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tmp_path: Path) -> None:
+    """Leaving out the pass that gives kernels their calling convention does it."""
+    options = PASS_CONTEXT | {"disabled_passes": ["tirx.MakePackedAPI"]}
+    (tmp_path / "out").mkdir()
+    out = tmp_path / "out" / "small.so"
+    out.write_bytes(b"before")
+    with pytest.raises(BuildError, match=r"^small_\w+: \w+Error: "):
+        compile_module(plain, MACHINE, GNU, out, options, Parts(store, "kernel", {}), 2)
+    assert list(out.parent.iterdir()) == [out]
+    assert out.read_bytes() == b"before"
+    assert list(store.records()) == []
+
+
+def test_a_killed_compile_leaves_whole_objects(
+    plain: Any, compiled: Compile, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate = library.generate
+
+    class HalfWritten:
+        """Code that is never written to its end: the whole process group is killed before."""
+
+        def write_to_file(self, path: str) -> None:
+            Path(path).write_bytes(b"\x7fELF")
+            while not list(store.records()):
+                pass
+            os.killpg(0, signal.SIGKILL)
+
+    def some(name: str, *rest: Any) -> Any:
+        return HalfWritten() if name == "small_conv1d_0" else generate(name, *rest)
+
+    def job(name: str) -> None:
+        os.setpgid(0, 0)
+        compile_module(
+            plain, MACHINE, GNU, tmp_path / "killed.so", PASS_CONTEXT, Parts(store, "kernel", {}), 2
+        )
+
+    with monkeypatch.context() as patch, pytest.raises(BuildError, match="killed"):
+        patch.setattr(library, "generate", some)
+        run_forked(job, ["compile"], 1)
+    assert not (tmp_path / "killed.so").exists()
+    kept = len(list(store.records()))
+    assert 0 < kept < 4
+    assert all(not problem for _, problem in store.audit())
+    compiled(plain)
+    assert generated[-1] == f"4 kernels, {4 - kept} to generate"
+
+
+def test_two_compiles_share_a_store_at_the_same_time(plain: Any, store: Store, tmp_path: Path) -> None:
+    def job(name: str) -> None:
+        (tmp_path / name).mkdir()
+        objects = Parts(Store(store.root), "kernel", {})
+        compile_module(plain, MACHINE, GNU, tmp_path / name / "small.so", PASS_CONTEXT, objects, 2)
+
+    run_forked(job, ["one", "two", "three"], 3)
+    assert len({(tmp_path / name / "small.so").read_bytes() for name in ("one", "two", "three")}) == 1
+    assert len(list(store.records())) == len(list((store.root / "objects").glob("*/*"))) == 4
+    assert all(not problem for _, problem in store.audit())

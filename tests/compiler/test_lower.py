@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import tvm
+from lowering import BUCKET, PASSES, lowered, lowered_program, program
+
+from kokoro_tvm.compiler.export import parameters
+from kokoro_tvm.compiler.lower import Parameter
+from kokoro_tvm.errors import BuildError
+
+SMALL = [("duration", "exact"), ("text_encoder", "exact"), ("text_encoder", "masked"), ("bert", "padded")]
+
+
+@pytest.mark.parametrize(("component", "policy"), SMALL)
+def test_the_text_is_the_module(component: str, policy: str) -> None:
+    module = lowered(component, policy)[0].module
+    again = tvm.script.from_source(module.script(show_meta=True))
+    tvm.ir.assert_structural_equal(again, module)
+
+
+@pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
+@pytest.mark.parametrize("policy", ["exact", "masked", "padded"])
+def test_functions_are_named_after_the_component(component: str, policy: str) -> None:
+    """Two components' modules share no name, so they can live in one library."""
+    module = lowered(component, policy)[0].module
+    names = [variable.name_hint for variable in module.get_global_vars()]
+    assert {f"{component}_forward", f"{component}_manifest"} <= set(names)
+    assert all(name.startswith(f"{component}_") for name in names)
+    symbols = {
+        v.name_hint: f.attrs["global_symbol"]
+        for v, f in module.functions.items()
+        if "global_symbol" in f.attrs
+    }
+    assert symbols == {name: name for name in names}
+
+
+@pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
+@pytest.mark.parametrize("policy", ["exact", "masked", "padded"])
+def test_modules_hold_no_arrays(component: str, policy: str) -> None:
+    """Weights are arguments; anything else would stand in every bucket's library (and cannot be printed)."""
+    assert "GenericConst" not in lowered(component, policy)[0].module.script(show_meta=False)
+
+
+@pytest.mark.parametrize(("component", "policy"), SMALL)
+def test_parameters_are_the_program_s(component: str, policy: str) -> None:
+    result = lowered(component, policy)[0]
+    wanted = parameters(program(component, policy))
+    assert [p.name for p in result.parameters] == list(wanted)
+    function = result.module[f"{component}_forward"]
+    shapes = [tuple(int(e) for e in p.ty.shape) for p in function.params[-len(result.parameters) :]]
+    assert [p.shape for p in result.parameters] == shapes
+    for parameter in result.parameters:
+        shape = tuple(wanted[parameter.name].shape)
+        layout = parameter.packing.layout(shape) if parameter.packing else (shape, "float32")
+        assert (parameter.shape, parameter.dtype) == layout
+        assert Parameter.from_json(json.loads(json.dumps(parameter.to_json()))) == parameter
+    assert any(p.packing for p in result.parameters)
+
+
+def test_size_does_not_depend_on_the_bucket() -> None:
+    """The LSTM is a loop: nothing grows with the length."""
+    text = lowered("text_encoder", "masked")[0].module.script(show_meta=True)
+    from lowering import CONFIG, RECIPE
+
+    from kokoro_tvm.compiler.export import export_component
+
+    patches = RECIPE["components"]["text_encoder"]["patches"]
+    longer = lowered_program(
+        export_component("text_encoder", CONFIG, "masked", 8 * BUCKET, patches), "text_encoder"
+    )
+    assert len(longer.module.script(show_meta=True).splitlines()) == len(text.splitlines())
+
+
+def test_phases_are_dumped_in_order() -> None:
+    seen: list[str] = []
+    lowered_program(program("text_encoder"), "text_encoder", dump=lambda name, module: seen.append(name))
+    assert seen == ["import", *PASSES]
+
+
+def test_lowering_again_gives_the_same_text() -> None:
+    again = lowered_program(program("duration"), "duration").module
+    assert again.script(show_meta=True) == lowered("duration")[0].module.script(show_meta=True)
+
+
+def test_unknown_passes_are_refused() -> None:
+    with pytest.raises(
+        BuildError,
+        match="unknown pass 'fusion'; there are: decompose, fuse, fuse_moments, legalize, plan_memory, "
+        "select_kernels",
+    ):
+        lowered_program(program("text_encoder"), "text_encoder", [*PASSES, "fusion"])
+
+
+def test_a_list_without_select_kernels_is_refused() -> None:
+    with pytest.raises(
+        BuildError, match=r"text_encoder: the pass list \['legalize', 'fuse'\] has no select_kernels"
+    ):
+        lowered_program(program("text_encoder"), "text_encoder", ["legalize", "fuse"])
+
+
+def test_functions_made_too_late_are_refused() -> None:
+    with pytest.raises(BuildError, match=r"duration: the functions .* are not named after the component"):
+        lowered_program(program("duration"), "duration", ["select_kernels", "legalize"])

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from kokoro_tvm.compiler.lower import Parameter
+from kokoro_tvm.compiler.pack import ALIGNMENT, pack_weights
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.ops.base.packed import PackedWeight
+from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.runtime.tensors import map_safetensors
+
+CALL = Call({"x": (1, 3), "weight": (5, 3), "bias": (5,)}, {}, (1, 5), Features(4, 16))
+PACKED = PackedWeight("linear", "weight", CALL, "linear(width=16)")
+PARAMETERS = [
+    Parameter("a.bias", "float32", (5,), None),
+    Parameter("a.weight", "float32", (1, 3, 16), PACKED),
+]
+STATE = {
+    "a.bias": np.arange(5, dtype=np.float32),
+    "a.weight": np.arange(15, dtype=np.float32).reshape(5, 3),
+    "unused": np.zeros(3, np.float32),
+}
+
+
+def test_the_file_is_safetensors_of_flat_padded_tensors(tmp_path: Path) -> None:
+    loaded = load_file(pack_weights(PARAMETERS, STATE, tmp_path / "w.safetensors"))
+    assert set(loaded) == {p.name for p in PARAMETERS}
+    for parameter in PARAMETERS:
+        array = loaded[parameter.name]
+        assert array.ndim == 1
+        assert array.nbytes % ALIGNMENT == 0
+        count = int(np.prod(parameter.shape))
+        assert not array[count:].any()
+    assert np.array_equal(loaded["a.bias"][:5], STATE["a.bias"])
+    packed = loaded["a.weight"][:48].reshape(3, 16)
+    assert np.array_equal(packed[:, :5], STATE["a.weight"].T)
+    assert not packed[:, 5:].any()
+
+
+def test_every_tensor_starts_on_a_cache_line(tmp_path: Path) -> None:
+    data = pack_weights(PARAMETERS, STATE, tmp_path / "w.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    assert (8 + size) % ALIGNMENT == 0
+    assert all(entry["data_offsets"][0] % ALIGNMENT == 0 for entry in header.values())
+    assert [*header] == [p.name for p in PARAMETERS]
+    assert max(entry["data_offsets"][1] for entry in header.values()) == len(data) - 8 - size
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint16"])
+def test_packings_of_other_dtypes_are_written_as_they_are(
+    dtype: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """bfloat16 is stored as its bits, in pairs or alone: a rounded weight takes half the bytes."""
+    packed = np.arange(-3, 40).astype(dtype)
+    monkeypatch.setattr(PackedWeight, "pack", lambda self, array: packed)
+    parameters = [PARAMETERS[0], Parameter("a.weight", dtype, packed.shape, PACKED)]
+    path = pack_weights(parameters, STATE, tmp_path / "w.safetensors")
+    for loaded in (load_file(path), map_safetensors(path)):
+        assert loaded["a.weight"].dtype == packed.dtype
+        assert np.array_equal(loaded["a.weight"][: packed.size], packed)
+        assert loaded["a.weight"].nbytes % ALIGNMENT == 0
+        assert np.array_equal(loaded["a.bias"][:5], STATE["a.bias"])
+
+
+@pytest.mark.parametrize(
+    ("packed", "wanted", "message"),
+    [
+        ("int32", "float32", r"a\.weight is int32 of shape .* takes float32"),
+        ("float16", "float16", r"a\.weight is packed as float16, which no bundle holds"),
+    ],
+)
+def test_a_weight_of_another_dtype(
+    packed: str, wanted: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PackedWeight, "pack", lambda self, array: np.zeros((1, 3, 16), packed))
+    with pytest.raises(BuildError, match=message):
+        pack_weights([Parameter("a.weight", wanted, (1, 3, 16), PACKED)], STATE, tmp_path / "w.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_same_weights_give_the_same_bytes(tmp_path: Path) -> None:
+    first, second = (pack_weights(PARAMETERS, STATE, tmp_path / name).read_bytes() for name in ("a", "b"))
+    assert first == second
+
+
+def test_a_missing_weight(tmp_path: Path) -> None:
+    state = {name: array for name, array in STATE.items() if name != "a.bias"}
+    with pytest.raises(BuildError, match=r"the checkpoint has no a\.bias"):
+        pack_weights(PARAMETERS, state, tmp_path / "w.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a.bias", "a.weight"])
+def test_a_weight_of_another_shape(name: str, tmp_path: Path) -> None:
+    state = STATE | {name: np.zeros((40, 3) if name == "a.weight" else (6,), np.float32)}
+    with pytest.raises(BuildError, match=f"{name} is float32 of shape .* after packing, .* takes float32"):
+        pack_weights(PARAMETERS, state, tmp_path / "w.safetensors")
+    assert not list(tmp_path.iterdir())

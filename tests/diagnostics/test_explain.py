@@ -1,0 +1,130 @@
+"""Why something is not current, and what follows from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diagnostics.built import build, built_project, edit, make_project
+from kokoro_tvm.diagnostics.explain import explain, lines, to_json
+from kokoro_tvm.engine.failure import Failure
+from kokoro_tvm.project.project import Project
+from kokoro_tvm.stages import export
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """One whose recipe `cpu` is built."""
+    return built_project(tmp_path)
+
+
+def told(project: Project, word: str) -> str:
+    found = project.find(word)
+    text = "\n".join(lines(explain(word, found.stages, found.graph.stages()))) + "\n"
+    return text.replace(f"{project.root.resolve()}/", "")
+
+
+def golden(name: str) -> str:
+    return (GOLDEN / f"explain-{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("word", ["cpu", "cpu/decoder-5120", "cpu.compile.f0n-5120", "kokoro-82m.reference"])
+def test_current(project: Project, word: str) -> None:
+    assert told(project, word) == (f"{word} is current, and so is everything it depends on.\n")
+
+
+def test_never_built(tmp_path: Path) -> None:
+    assert told(make_project(tmp_path), "cpu/decoder-5120") == golden("never-built")
+
+
+def test_a_field_of_the_recipe(project: Project) -> None:
+    edit(project, "cpu", "float32", "bfloat16")
+    assert told(project, "cpu/decoder-5120") == golden("field")
+
+
+def test_a_gate_of_the_model(project: Project) -> None:
+    """That of the decoder; no other artifact is touched."""
+    edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
+    assert told(project, "cpu") == golden("gate")
+    assert "is current" in told(project, "cpu/bert-512")
+
+
+def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A patch that was edited, and another version of a package."""
+    sources, versions = export.function_sources, export.versions
+
+    def edited(*names: Any, **options: Any) -> dict[str, str]:
+        found = sources(*names, **options)
+        return {
+            k: "0123456789ab" + v[12:] if k == "kokoro_tvm.patches.decoder" else v for k, v in found.items()
+        }
+
+    monkeypatch.setattr(export, "function_sources", edited)
+    monkeypatch.setattr(
+        export,
+        "versions",
+        lambda *names: versions(*names) | {"kokoro": "0.9.5"} if "kokoro" in names else versions(*names),
+    )
+    text = told(project, "cpu/decoder-5120")
+    lines_ = text.splitlines()
+    assert lines_[0] == "Changed since the last build:"
+    assert any(
+        line.startswith("  kokoro_tvm/patches/decoder.py: ") and line.endswith(" → 0123456789ab")
+        for line in lines_
+    )
+    assert "  kokoro: 0.9.4 → 0.9.5" in lines_
+    assert "  cpu.export.decoder-5120    runs, about 1.5 s" in lines_
+    assert "  cpu.lower.decoder-5120     runs if cpu.export.decoder-5120 changes, about 1.5 s" in lines_
+    assert "kokoro_tvm/patches" not in told(project, "cpu/bert-512")
+
+
+def test_an_output_that_came_out_otherwise(project: Project) -> None:
+    edit(project, "kokoro-82m", "patches: [albert]", "patches: [weight_norm, albert]")
+    build(project, only="cpu.export.bert-512", contents={"cpu.export.bert-512:program.pt2": "another"})
+    assert told(project, "cpu.compile.bert-512") == golden("input")
+
+
+def test_damaged_and_missing(project: Project) -> None:
+    weights = project.root / "artifacts/.build/cpu/f0n/f0n.safetensors"
+    weights.unlink()
+    weights.write_bytes(b"bad")
+    (project.root / "artifacts/cpu/hello.wav").unlink()
+    assert told(project, "cpu") == golden("damaged")
+
+
+def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
+    edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
+    stage = project.find("cpu/decoder-5120").stages[0]
+    message = "cpu.validate.decoder-5120: decoder-5120 was built but did not pass: short: audio: snr_db 12."
+    Failure(stage.key(), "ValidationError", message).write(stage.failure_path)
+    (project.root / "artifacts/.store/stages/cpu.export.decoder-5120").unlink()
+    assert told(project, "cpu/decoder-5120") == golden("failed")
+
+
+def test_for_programs(project: Project) -> None:
+    edit(project, "cpu", "float32", "bfloat16")
+    found = project.find("cpu.machine")
+    told_ = to_json(explain("cpu.machine", found.stages, found.graph.stages()))
+    assert told_["subject"] == "cpu.machine"
+    assert told_["reasons"] == [
+        {
+            "stage": "cpu.machine",
+            "state": "stale",
+            "causes": [{"kind": "field", "what": "precision", "before": "float32", "now": "bfloat16"}],
+            "damage": [],
+            "waiting": [],
+            "failure": None,
+        }
+    ]
+    assert told_["following"][0] == {
+        "stage": "cpu.machine",
+        "state": "stale",
+        "action": "run",
+        "seconds": 1.5,
+        "like": None,
+        "because": [],
+    }

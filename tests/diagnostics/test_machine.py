@@ -1,0 +1,156 @@
+"""What is asked of the machine at hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kokoro_tvm.diagnostics import machine
+from kokoro_tvm.diagnostics.machine import Pin, gather
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe import load_recipe
+from kokoro_tvm.toolchains import gnu
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_this_machine_can_run_these_tests(tmp_path: Path) -> None:
+    """So a build can be made on it, whatever else is missing; everything is really looked at."""
+    (tmp_path / "recipes").mkdir()
+    for path in (ROOT / "recipes").glob("*.yaml"):
+        (tmp_path / "recipes" / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "recipes" / "mine.yaml").write_text("model: kokoro-82m\n", encoding="utf-8")
+    found = gather(tmp_path)
+    assert found.compiler_problem is None
+    assert found.compiler.startswith("TVM 0.27.0")
+    assert found.linker_problem is None
+    assert found.artifacts_problem is None
+    assert [p.requirement for p in found.pins if not p.extra and not p.is_met] == []
+    assert {"torch", "apache-tvm", "doit"} <= {p.name for p in found.pins if not p.extra}
+    assert {p.extra for p in found.pins} > {"", "test"}
+    recipes = {r.name: r for r in found.recipes}
+    assert recipes["mine"].problem is not None
+    assert "mine.yaml:" in recipes["mine"].problem
+    assert {"avx2", "fma"} <= set(recipes["x86-64-v3"].features)
+    assert "avx512f" in recipes["x86-64-v4"].features
+    sources = found.checkpoints["kokoro-82m"]
+    assert sources is not None
+    assert [s.source.partition(" ")[0] for s in sources] == ["huggingface", "npm"]
+    assert not list(tmp_path.glob("artifacts/*")), "looking leaves nothing behind"
+
+
+def test_no_recipes(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="there is no such folder of recipes"):
+        gather(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("installed", "met"), [("1.2.0", True), ("1.2.0+cpu", True), ("1.2.1", False), (None, False)]
+)
+def test_pins(installed: str | None, met: bool) -> None:
+    pin = Pin("some_thing[en]==1.2.0", installed)
+    assert pin.name == "some_thing"
+    assert pin.is_met is met
+
+
+def test_a_package_without_its_checkout_knows_its_pins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_PYPROJECT", Path("/nowhere/pyproject.toml"))
+    metadata = {
+        "Requires-Python": ["<3.12,>=3.11"],
+        "Requires-Dist": ["torch==2.13.0", 'absent==1.0; extra == "bench"'],
+    }
+
+    class Metadata:
+        def __getitem__(self, key: str) -> str:
+            return metadata[key][0]
+
+        def get_all(self, key: str) -> list[str]:
+            return metadata[key]
+
+    monkeypatch.setattr(machine.importlib.metadata, "metadata", lambda name: Metadata())
+    wanted, pins = machine._pins()
+    assert wanted == "<3.12,>=3.11"
+    assert [(p.requirement, p.extra) for p in pins] == [("torch==2.13.0", ""), ("absent==1.0", "bench")]
+    assert pins[1].installed is None
+
+
+def test_a_compiler_that_breaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho 'ImportError: libz.so' >&2\nexit 1\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    assert machine._compiler([]) == ("", "does not load: ImportError: libz.so", [])
+    fake.write_text("#!/bin/sh\nkill -SEGV $$\n", encoding="utf-8")
+    assert machine._compiler([])[1] == "does not load: it was ended by signal SIGSEGV"
+    fake.write_text("#!/bin/sh\nexec sleep 100\n", encoding="utf-8")
+    monkeypatch.setattr(machine, "_PATIENCE", 0.1)
+    assert machine._compiler([])[1] == "did not load within 0.1 s"
+
+
+def test_a_linker_that_is_missing_or_does_not_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipes = [load_recipe("cpu", ROOT / "recipes")]
+    version, problem = machine._linkers(recipes)
+    assert version.startswith("g++ ")
+    assert problem is None
+
+    def run(command: list[str], **_: Any) -> Any:
+        return subprocess.CompletedProcess(command, 1, "", "one\n/usr/bin/ld: cannot find -lstdc++\n")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gnu.subprocess, "run", run)
+        assert machine._linkers(recipes) == (
+            version,
+            "g++ cannot make a shared library: /usr/bin/ld: cannot find -lstdc++",
+        )
+    monkeypatch.setattr(gnu.Gnu, "command", "no-such-linker")
+    version, problem = machine._linkers(recipes)
+    assert version == ""
+    assert problem is not None
+    assert problem.startswith("no working no-such-linker to link with")
+
+
+def test_memory(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    assert machine._available_memory(meminfo) is None
+    meminfo.write_text("MemTotal:       1000 kB\nMemAvailable:    12345 kB\nHugePages_Total:       0\n")
+    assert machine._available_memory(meminfo) == 12345 * 1024
+
+
+def test_a_shared_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KOKORO_TVM_CACHE_MODE", raising=False)
+    monkeypatch.delenv("KOKORO_TVM_CACHE_KEY", raising=False)
+    monkeypatch.delenv("KOKORO_TVM_CACHE", raising=False)
+    assert machine._cache() == ("", None)
+    monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path))
+    assert machine._cache() == (f"{tmp_path}, read-write", None)
+    assert not list(tmp_path.iterdir()), "it leaves nothing behind"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path / "file" / "cache"))
+    problem = machine._cache()[1]
+    assert problem is not None
+    assert "(NotADirectoryError" in problem
+    monkeypatch.setenv("KOKORO_TVM_CACHE", "http://127.0.0.1:9/cache")  # where nobody listens
+    told, problem = machine._cache()
+    assert told == ""
+    assert problem is not None
+    assert "is not encrypted" in problem
+    monkeypatch.setenv("KOKORO_TVM_CACHE_KEY", "0123456789abcdef")
+    told, problem = machine._cache()
+    assert told == "http://127.0.0.1:9/cache, read-only, signed"
+    assert problem is not None
+    assert "http://127.0.0.1:9/cache" in problem
+    monkeypatch.setenv("KOKORO_TVM_CACHE_MODE", "sometimes")
+    assert (
+        machine._cache()[1] == "KOKORO_TVM_CACHE_MODE is 'sometimes'; it can be read-only, read-write, off."
+    )
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc, where nothing can be written")
+def test_a_folder_that_cannot_be_written() -> None:
+    told = machine._write_problem(Path("/proc/1/artifacts"))
+    assert told is not None
+    assert "/proc/1" in told

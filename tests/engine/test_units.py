@@ -1,0 +1,31 @@
+"""Times as people read them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kokoro_tvm.engine.units import shown_seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
+        (229.867, "3 min 50 s"),
+        (3599.7, "1 h 00 min"),
+        (86_400, "24 h 00 min"),
+    ],
+)
+def test_seconds(seconds: float, told: str) -> None:
+    assert shown_seconds(seconds) == told
+
+
+@given(st.floats(0, 1e9))
+def test_they_stay_short(value: float) -> None:
+    assert len(shown_seconds(value)) <= 15

@@ -1,0 +1,54 @@
+"""Kernels by a choice, compiled and run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from machines import machine_of
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.lab.tuning.kernels import prepared
+from kokoro_tvm.lab.tuning.layers import Layer
+from kokoro_tvm.lab.tuning.search import ALLOWED_ERROR
+from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.ops.conv1d import plan_of
+
+MACHINE = machine_of("native", None, ())
+ATTRIBUTES = {"stride": 1, "padding": 3, "dilation": 3, "slope": 1.0, "gain": 0.5, "tolerant": True}
+CALL = Call(
+    {
+        "x": (1, "x_1", 64),
+        "weight": (64, 64, 3),
+        "bias": (64,),
+        "norm": (3, 64),
+        "alpha": (64,),
+        "residual": (1, "residual_1", 64),
+    },
+    ATTRIBUTES,
+    (1, "y_1", 64),
+    MACHINE.features,
+    ("moments_0", 4, 64),
+)
+LAYER = Layer("toy", CALL, 1, 300)
+
+
+@pytest.mark.parametrize("choice", [Choice(1, 1, 4), Choice(4, 3, 8), Choice(4, 4, 16)])
+def test_every_choice_computes_the_same(choice: Choice) -> None:
+    trial = prepared(MACHINE)(LAYER, choice)
+    assert trial.error <= ALLOWED_ERROR["float32"]
+    assert trial.seconds() > 0
+
+
+def test_an_error_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = prepared(MACHINE)(LAYER, Choice(4, 3, 8))
+    monkeypatch.setattr(trial, "_pack", lambda array, pack=trial._pack: pack(array * np.float32(1.0001)))
+    assert ALLOWED_ERROR["float32"] < trial.error < 1e-3
+
+
+@pytest.mark.parametrize("outputs_and_taps", [(6, 2), (2, 1), (12, 3), (3, 12)])
+def test_a_choice_without_a_kernel_is_refused(outputs_and_taps: tuple[int, int]) -> None:
+    with pytest.raises(BuildError, match=r"'conv1d 64->64 k3 d3 float32 .* F\(.*tune again"):
+        plan_of(replace(CALL, choice=Choice(*outputs_and_taps, 4)))

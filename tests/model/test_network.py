@@ -1,0 +1,65 @@
+"""Servers that answer, refuse or keep silent."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from kokoro_tvm.model import network
+from kokoro_tvm.model.network import unreachable
+
+
+@pytest.fixture(autouse=True)
+def _hastily(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "PROBE_TIMEOUT_S", 0.2)
+    monkeypatch.setenv("no_proxy", "*")
+
+
+def test_one_that_refuses_or_keeps_silent_is_given_up() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        told = unreachable(url)
+        assert told is not None
+        assert told.startswith(f"{url} cannot be reached: ")
+        assert "refused" in told
+        listener.listen()
+        told = unreachable(url)
+        assert told is not None
+        assert told.startswith(f"{url} cannot be reached: ")
+        assert "timed out" in told
+
+
+def test_a_name_that_takes_long_to_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def look_up(*_: object, **__: object) -> None:
+        ended.wait()
+        raise OSError
+
+    monkeypatch.setattr(network.urllib.request, "urlopen", look_up)
+    assert unreachable("http://it") == "http://it does not answer within 0 s"
+    ended.set()
+
+
+def test_what_is_no_address() -> None:
+    assert unreachable("nonsense") == "nonsense cannot be reached: unknown url type: 'nonsense'"
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_any_answer_will_do(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(network, "PROBE_TIMEOUT_S", 5.0)
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        assert unreachable(f"http://127.0.0.1:{server.server_port}") is None

@@ -1,0 +1,59 @@
+"""Mistakes in the native build of Kokoro's own weights: the gates that every `doit` holds catch each of them.
+
+The recipe `cpu` is built in this checkout. For each mistake its decoder is built again from a copy of the
+package, validated, and put into a bundle that speaks the recipe's utterances.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from pathlib import Path
+
+import pytest
+from toys import REPOSITORY, doit
+
+from mutations.copies import Copy, run_batches
+from mutations.mistakes import NATIVE_MISTAKES, Mistake, apply, require_caught
+
+DECODER = "decoder-5120"
+STAGES = (
+    *(f"cpu.{stage}.{DECODER}" for stage in ("export", "lower", "compile")),
+    "cpu.pack.decoder",
+    f"cpu.validate.{DECODER}",
+    "cpu.bundle",
+    "cpu.speech",
+)
+
+
+@pytest.fixture(scope="module")
+def missed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """What became of every mistake: the message of the gates it missed under "missed"."""
+    built = doit(REPOSITORY, "cpu")
+    assert built.returncode == 0, built.stdout + built.stderr
+    root = tmp_path_factory.mktemp("native")
+    copies: dict[str, Copy] = {}
+    for i, mistake in enumerate(NATIVE_MISTAKES):
+        copy = Copy.of(root / str(i), lambda to: shutil.copytree(REPOSITORY / "recipes", to))
+        apply(mistake.edits, copy.root / "package/kokoro_tvm")
+        copies[mistake.name] = copy
+    run_batches([[copy.job("cpu", STAGES, REPOSITORY) for copy in copies.values()]], root)
+    return {name: copy.outcome() for name, copy in copies.items()}
+
+
+@pytest.mark.nightly
+@pytest.mark.weights
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="builds for x86-64 and runs it")
+@pytest.mark.parametrize("mistake", NATIVE_MISTAKES, ids=lambda m: m.name)
+def test_a_gate_of_the_build_catches(mistake: Mistake, missed: dict[str, dict[str, str]]) -> None:
+    require_caught(mistake, missed[mistake.name])
+
+
+def test_every_edit_fits(tmp_path: Path) -> None:
+    """So that a change of the source is noticed before the weights are built."""
+    for i, mistake in enumerate(NATIVE_MISTAKES):
+        package = tmp_path / str(i)
+        for edit in mistake.edits:
+            (package / edit.file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / "kokoro_tvm" / edit.file, package / edit.file)
+        apply(mistake.edits, package)

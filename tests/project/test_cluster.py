@@ -1,0 +1,151 @@
+"""A Dask cluster: a scheduler and two workers in folders of their own, one of which dies on the way."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kokoro_tvm.errors import BuildError, InputError
+from kokoro_tvm.project import cluster
+from kokoro_tvm.project.cluster import build_on_cluster
+
+REPOSITORY = Path(__file__).parents[2]
+TARGET = {
+    "model": "toy-model",
+    "target": {"kind": "llvm", "mcpu": "native"},
+    "precision": "float32",
+    "length": "exact",
+    "buckets": {"tokens": [32], "frames": [64]},
+}
+WANTED = ["toy.compile.bert-32", "toy.compile.duration-32", "toy.compile.text_encoder-32"]
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def checkout(folder: Path) -> Path:
+    """A folder with the recipes of a toy."""
+    model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
+    model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
+    (folder / "recipes").mkdir(parents=True)
+    for name, told in {"toy-model": model, "toy": TARGET}.items():
+        text = yaml.safe_dump(told, allow_unicode=True)
+        (folder / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a program of Dask in a checkout, in a process group of its own; all end with the test."""
+    pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
+    started = []
+
+    def start(folder: Path, *command: str) -> subprocess.Popen[str]:
+        environment = os.environ | {
+            "KOKORO_TVM_CACHE": str(tmp_path / "shared"),
+            "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),
+        }
+        with (folder / "output.txt").open("w") as output:
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=folder,
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        end(process)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def until(found: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
+    """Waits until something is found, or a process has ended."""
+    while not found():
+        assert process is None or process.poll() is None, "it ended before that"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def scheduler(start: Start, tmp_path: Path) -> str:
+    """Its address."""
+    folder = tmp_path / "scheduler"
+    folder.mkdir()
+    words = ("-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    process, output = start(folder, *words), folder / "output.txt"
+    until(lambda: re.search(r"tcp://127\.0\.0\.1:\d+", output.read_text()), process)
+    return re.findall(r"tcp://127\.0\.0\.1:\d+", output.read_text())[0]
+
+
+def test_a_worker_that_dies_loses_nothing(start: Start, scheduler: str, tmp_path: Path) -> None:
+    worker = (
+        "-m",
+        "distributed.cli.dask_worker",
+        scheduler,
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        "--no-dashboard",
+    )
+    workers = [start(checkout(tmp_path / name), *worker) for name in ("one", "two")]
+    asking = checkout(tmp_path / "asking")
+    main = "from kokoro_tvm.cli import main; main()"
+    build = start(asking, "-c", main, "build", "--scheduler", scheduler, *WANTED)
+    output = asking / "output.txt"
+    until(lambda: len(re.findall(r" built in .* on .*:.*/one$", output.read_text(), re.M)) >= 2, build)
+    end(workers[0])
+    assert build.wait() == 0, output.read_text()
+    told = output.read_text()
+    assert "/two" in told
+    assert re.search(r"^0 stages built, \d+ restored, 0 were current\.$", told, re.M)
+    # What the dead one had finished is not built again: it is taken from the cache.
+    built = [set(re.findall(rf" (\S+) +built in .* on .*/{name}$", told, re.M)) for name in ("one", "two")]
+    assert not built[0] & built[1]
+    for name in WANTED:
+        component = name.rpartition(".")[2]
+        assert (asking / "artifacts" / ".build" / "toy" / component / f"{component}.so").is_file()
+
+
+def test_it_needs_a_cache_to_meet_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
+    monkeypatch.delenv("KOKORO_TVM_CACHE", raising=False)
+    with pytest.raises(InputError, match="set KOKORO_TVM_CACHE, here and for every worker"):
+        build_on_cluster("tcp://127.0.0.1:9", [], {}, tmp_path, lambda *_: None)
+
+
+def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
+    monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path / "shared"))
+    monkeypatch.setattr("kokoro_tvm.project.cluster._PATIENCE", 0.5)
+    with pytest.raises(BuildError, match=r"the scheduler tcp://127\.0\.0\.1:9 cannot be reached"):
+        build_on_cluster("tcp://127.0.0.1:9", [], {}, tmp_path, lambda *_: None)
+
+
+def test_a_worker_without_the_stage_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY / "recipes", tmp_path / "recipes")
+    monkeypatch.chdir(tmp_path)
+    outcome = cluster._build("cpu.comple.bert-512", cluster._recipes_digest(tmp_path), [])
+    assert (outcome.manner, outcome.kind) == ("failed", "BuildError")
+    assert outcome.message == (
+        f"cpu.comple.bert-512: not in {tmp_path} (there is no stage called `cpu.comple.bert-512`; did "
+        "you mean `cpu.compile.bert-512`?); bring its code to the same state"
+    )

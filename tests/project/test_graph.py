@@ -1,0 +1,336 @@
+"""The graph: who is built again after what, on a copy of the package whose stages only pretend to run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kokoro_tvm
+from kokoro_tvm.engine import code, versions
+from kokoro_tvm.project.graph import RecipeGraph
+from kokoro_tvm.recipe import LayerChoice, Tuned, load_recipe, schedule_path, write_schedule
+from kokoro_tvm.stages import bundle
+from kokoro_tvm.toolchains.gnu import GNU
+
+REPOSITORY = Path(__file__).parents[2]
+OPERATIONS = {
+    "bert": '["attention", "embedding", "gelu", "layer_norm", "linear"]',
+    "duration": '["linear", "lstm"]',
+    "text_encoder": '["conv1d", "embedding", "lstm"]',
+    "f0n": '["adain_coefficients", "conv1d", "lstm"]',
+    "decoder": '["adain_coefficients", "conv1d", "harmonic_source", "istft", "stft"]',
+}
+PACKING = '[{"packing": {"operation": "conv1d"}}]'
+
+
+class Tree:
+    """A folder with recipes and artifacts, and a copy of the package that every test leaves as it was."""
+
+    def __init__(self, root: Path, package: Path) -> None:
+        self.root, self.package = root, package
+        self.count = 0
+        self.edited: dict[Path, str] = {}
+
+    def graph(self, recipe: str = "cpu") -> RecipeGraph:
+        return RecipeGraph(load_recipe(recipe, self.root / "recipes"), self.root / "artifacts", self.root)
+
+    def build(self, recipe: str = "cpu", edition: str = "") -> set[str]:
+        """Pretends to build what is not current, with outputs of this edition; the stages it "ran"."""
+        ran = set()
+        for stage in self.graph(recipe).stages():
+            if stage.is_current():
+                continue
+            derivation = stage.derivation()
+            found = stage.store.record(stage.key())
+            if found is None:
+                ran.add(stage.name)
+                self.count += 1
+                out = self.root / str(self.count)
+                out.mkdir()
+                for output in stage.outputs:
+                    component = stage.folder.name.partition("-")[0]
+                    known = {"operations.json": OPERATIONS.get(component, "[]"), "parameters.json": PACKING}
+                    content = known.get(output, f"{stage.name} {output}")
+                    (out / output).write_text(content + "\n" * len(edition), encoding="utf-8")
+                found = stage.store.publish(stage.name, derivation, out, stage.outputs, 0, 0)
+            assert stage.store.restore(found, stage.folder, stage.name)
+        return ran
+
+    def edit(
+        self, file: str, change: Callable[[str], str] = lambda text: f"{text}\nCHANGED = True\n"
+    ) -> None:
+        path = self.package / file
+        text = path.read_text(encoding="utf-8")
+        self.edited.setdefault(path, text)
+        path.write_text(change(text), encoding="utf-8")
+
+    def mend(self) -> None:
+        for path, text in self.edited.items():
+            path.write_text(text, encoding="utf-8")
+
+    def rewrite(self, recipe: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        path = self.root / "recipes" / f"{recipe}.yaml"
+        changed = change(yaml.safe_load(path.read_text(encoding="utf-8")))
+        path.write_text(yaml.safe_dump(changed, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
+    """The tree that every test starts with a copy of."""
+    root = tmp_path_factory.mktemp("built")
+    package = root / "kokoro_tvm"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(kokoro_tvm.__file__).parent, package, ignore=ignored)
+    (root / "recipes").mkdir()
+    for name in ("cpu", "kokoro-82m"):
+        shutil.copy(REPOSITORY / "recipes" / f"{name}.yaml", root / "recipes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code, "_PACKAGE", package)
+        tree = Tree(root, package)
+        tree.build()
+        assert tree.build() == set()
+        yield tree
+
+
+@pytest.fixture
+def tree(built: Tree, tmp_path: Path) -> Iterator[Tree]:
+    for folder in ("recipes", "artifacts"):
+        shutil.copytree(built.root / folder, tmp_path / folder)
+    tree = Tree(tmp_path, built.package)
+    yield tree
+    tree.mend()
+
+
+def names(stages: str, what: str) -> set[str]:
+    return {f"cpu.{stage}.{what}" for stage in stages.split()}
+
+
+END = {"cpu.bundle", "cpu.speech", "cpu.speak"}
+
+
+def test_stages_come_after_what_they_need(tree: Tree) -> None:
+    seen: set[str] = set()
+    for stage in tree.graph().stages():
+        assert {s.name for s in stage.after} <= seen
+        assert stage.name not in seen
+        seen.add(stage.name)
+    outputs = [stage.path(o) for stage in tree.graph().stages() for o in stage.outputs]
+    assert len(set(outputs)) == len(outputs)
+    keys = [stage.key() for stage in tree.graph().stages()]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_comment_or_docstring_in_the_code_rebuilds_nothing(tree: Tree) -> None:
+    for file in ("patches/f0n.py", "passes/fuse.py", "ops/stft.py", "compiler/export.py", "stages/speak.py"):
+        tree.edit(file, lambda text: f"{text}\n# a comment\n")
+    assert tree.build() == set()
+
+
+def test_comments_and_key_order_in_recipes_rebuild_nothing(tree: Tree) -> None:
+    for name in ("cpu", "kokoro-82m"):
+        tree.rewrite(name, lambda recipe: dict(reversed(recipe.items())))  # PyYAML drops comments as it goes
+    assert tree.build() == set()
+
+
+def test_a_patch_rebuilds_the_chain_of_its_component(tree: Tree) -> None:
+    tree.edit("patches/duration_encoder.py")
+    chain = names("export lower compile validate", "duration-512") | {"cpu.pack.duration"}
+    assert tree.build(edition="x") == chain | END
+    tree.edit("patches/duration_encoder.py")
+    assert tree.build(edition="x") == {"cpu.export.duration-512"}, "equal output stops the chain"
+
+
+def test_a_patch_that_no_recipe_lists_rebuilds_nothing(tree: Tree) -> None:
+    another = tree.package / "patches" / "another.py"
+    another.write_text("X = 1\n", encoding="utf-8")
+    assert tree.build() == set()
+    another.unlink()
+
+
+def test_a_pass_lowers_every_artifact_again(tree: Tree) -> None:
+    tree.edit("passes/fuse.py")
+    lowered = {f"cpu.lower.{spec.id}" for spec in tree.graph().recipe.artifacts()}
+    assert tree.build() == lowered
+
+
+def test_a_pass_that_is_not_listed_rebuilds_nothing(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda recipe: recipe | {"passes": ["legalize", "select_kernels", "plan_memory"]})
+    tree.build()
+    tree.edit("passes/fuse.py")
+    assert tree.build() == set()
+
+
+def test_an_operation_concerns_those_that_use_it(tree: Tree) -> None:
+    tree.edit("ops/stft.py")
+    assert tree.build() == names("export lower", "decoder-5120")
+    tree.edit("ops/lstm.py")
+    users = ("duration-512", "text_encoder-512", "f0n-5120")
+    assert tree.build() == {name for user in users for name in names("export lower", user)}
+
+
+def test_a_kernel_that_packs_weights_packs_them_again(tree: Tree) -> None:
+    tree.edit("ops/conv1d.py")
+    packed = {stage for stage in tree.build() if stage.startswith("cpu.pack.")}
+    assert packed == {f"cpu.pack.{component}" for component in OPERATIONS}
+
+
+def test_a_new_bucket_adds_its_own_chains(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
+    new = {name for c in ("f0n", "decoder") for name in names("export lower compile validate", f"{c}-256")}
+    assert (
+        tree.build(edition="x")
+        == new
+        | {"cpu.pack.f0n", "cpu.pack.decoder"}
+        | {
+            # their weights are of another edition now
+            "cpu.validate.f0n-5120",
+            "cpu.validate.decoder-5120",
+        }
+        | END
+    )
+
+
+def test_a_bucket_that_goes_leaves_the_others_alone(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
+    tree.build()
+    tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [5120]}})
+    assert tree.build() == set(), "it is as it was, and the store still has that"
+    assert not (tree.graph().bundle_folder / "f0n-256.so").exists()
+
+
+def test_a_gate_is_judged_again_where_it_is(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda recipe: recipe | {"gates": {"duration": {"min_snr_db": 95}}})
+    assert tree.build() == {"cpu.validate.duration-512"}
+
+
+def test_precision_is_no_matter_of_the_export(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda recipe: recipe | {"precision": "bfloat16"})
+    ran = tree.build(edition="x")
+    assert "cpu.machine" in ran
+    assert {name for name in ran if "export" in name or "reference" in name or "checkpoint" in name} == set()
+    assert {f"cpu.lower.{spec.id}" for spec in tree.graph().recipe.artifacts()} < ran
+
+
+def test_a_schedule_concerns_the_component_it_is_about(tree: Tree) -> None:
+    chosen = {"decoder": {"conv1d 8->8 k3 d1 float32 8x16": LayerChoice(outputs=4, taps=3, tiles=8)}}
+    machine = Tuned(kind="llvm", mtriple="x86_64-linux-gnu", mcpu="znver5", mattr=())
+    path = schedule_path(tree.root / "recipes" / "cpu.yaml")
+    write_schedule(schedule_path(tree.root / "recipes" / "mine.yaml"), machine, chosen)
+    assert tree.build() == set(), "another recipe's"
+    write_schedule(path, machine, chosen)
+    lowered = names("lower compile validate", "decoder-5120")
+    assert tree.build(edition="x") == lowered | {"cpu.pack.decoder"} | END
+    path.write_text(path.read_text(encoding="utf-8").replace("\n", "\n\n"), encoding="utf-8")
+    assert tree.build() == set(), "the same choices in other words"
+    path.unlink()
+    assert tree.build(edition="xx") == set(), "it is as it was, and the store still has that"
+
+
+def test_an_utterance_means_new_references_and_no_new_code(tree: Tree) -> None:
+    tree.rewrite("kokoro-82m", lambda recipe: recipe | {"utterances": recipe["utterances"][:-1]})
+    compared = {f"cpu.validate.{spec.id}" for spec in tree.graph().recipe.artifacts()}
+    assert tree.build() == {"kokoro-82m.reference", "cpu.speech"} | compared
+
+
+def test_the_code_of_a_stage_counts_and_its_declaration_does_not(tree: Tree) -> None:
+    tree.edit("stages/speak.py", lambda text: text.replace("speech.audio", "1 * speech.audio"))
+    assert tree.build() == {"cpu.speak"}
+    tree.edit("stages/speak.py", lambda text: text.replace("synthesize a test phrase", "say hello"))
+    assert tree.build() == set()
+    tree.edit("stages/manifest.py")
+    judged = {f"cpu.validate.{spec.id}" for spec in tree.graph().recipe.artifacts()}
+    assert tree.build() == judged | {"cpu.bundle", "cpu.speak"}, "those who call what changed"
+
+
+def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
+    (tree.root / "recipes" / "mine.yaml").write_text(
+        "model: kokoro-82m\ntarget: {kind: llvm, mcpu: znver4}\nlength: masked\ntimeout_s: 7\n"
+        "buckets: {tokens: [64], frames: [128, 512]}\npatches: {bert: []}\ngates: {f0n: {min_snr_db: 10}}\n",
+        encoding="utf-8",
+    )
+    one, other = ({s.name: s for s in tree.graph(name).stages()} for name in ("cpu", "mine"))
+    shared = one.keys() & other.keys()
+    assert shared == {"kokoro-82m.checkpoint", "kokoro-82m.reference"}
+    for name in shared:
+        assert one[name].derivation() == other[name].derivation()
+        assert one[name].settings() == other[name].settings()
+        for attribute in ("doc", "folder", "work", "function", "outputs", "timeout_s", "cache"):
+            assert getattr(one[name], attribute) == getattr(other[name], attribute)
+    assert tree.build("mine").isdisjoint(shared)
+    assert tree.build("cpu") == set()
+
+
+def test_the_recipe_sets_the_time_its_stages_may_take(tree: Tree) -> None:
+    tree.rewrite("cpu", lambda recipe: recipe | {"timeout_s": 7})
+    for stage in tree.graph().stages():
+        assert (stage.timeout_s == 7) == stage.name.startswith("cpu."), stage.name
+    assert tree.build() == set()
+
+
+def test_no_path_is_in_a_derivation_so_that_keys_are_the_same_everywhere(built: Tree, tree: Tree) -> None:
+    ours, theirs = ({s.name: s for s in t.graph().stages()} for t in (built, tree))
+    assert built.root != tree.root
+    for name, stage in ours.items():
+        assert stage.key() == theirs[name].key()
+        derivation = json.dumps(stage.derivation())
+        assert str(tree.root) not in derivation
+        assert str(Path.home()) not in derivation
+        assert sys.prefix not in derivation
+
+
+def versions_of(monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
+    real = versions._version
+    monkeypatch.setattr(versions, "_version", lambda p: "999" if p == changed else real(p))
+
+
+@pytest.mark.parametrize(
+    ("package", "stages"),
+    [
+        ("torch", "checkpoint reference export lower pack bundle"),
+        ("kokoro", "checkpoint reference export bundle"),
+        ("apache-tvm", "machine lower compile validate bundle speech speak"),
+        ("numpy", "checkpoint reference export lower pack validate bundle speech speak"),
+    ],
+)
+def test_a_version_concerns_the_stages_that_use_it(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, package: str, stages: str
+) -> None:
+    versions_of(monkeypatch, package)
+    assert {name.split(".")[1] for name in tree.build()} == set(stages.split())
+
+
+def test_another_llvm_in_tvm_compiles_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (versions, bundle):
+        monkeypatch.setattr(module, "llvm_version", lambda: "999.0.0")
+    assert {name.split(".")[1] for name in tree.build()} == {"machine", "lower", "compile", "bundle"}
+
+
+def test_another_linker_compiles_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(GNU), "version", lambda self: "ld 999")
+    assert {name.split(".")[1] for name in tree.build()} == {"compile", "bundle"}
+
+
+def test_a_byte_of_the_checkpoint_concerns_what_reads_it(tree: Tree) -> None:
+    checkpoint = tree.graph().checkpoint
+    derivation, out = checkpoint.derivation(), tree.root / "other"
+    out.mkdir()
+    for output in checkpoint.outputs:
+        (out / output).write_text(
+            "other" if output == "weights.safetensors" else checkpoint.path(output).read_text()
+        )
+    made = checkpoint.store.publish(checkpoint.name, derivation, out, checkpoint.outputs, 0, 0)
+    assert checkpoint.store.restore(made, checkpoint.folder, checkpoint.name)
+    packs = {f"cpu.pack.{component}" for component in OPERATIONS}
+    assert tree.build() == packs | {"kokoro-82m.reference", "cpu.bundle"}, "its provenance tells of it"
+
+
+def test_llvm_is_found_in_the_installed_tvm() -> None:
+    assert re.match(r"\d+\.\d+\.\d+", versions.llvm_version())

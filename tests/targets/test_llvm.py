@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import tvm
+from machines import machine_of
+
+from kokoro_tvm.cpu_features import PORTABLE, features_of_cpu
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.runners.local import LOCAL
+from kokoro_tvm.targets import Machine, find_runner, tvm_target
+from kokoro_tvm.targets import llvm as target
+
+X86, ARM = "x86_64-linux-gnu", "aarch64-linux-gnu"
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "triple", "mattr", "features"),
+    [
+        ("x86-64", X86, (), Features(4, 16)),
+        ("x86-64-v3", X86, (), Features(8, 16)),
+        ("haswell", X86, (), Features(8, 16)),
+        ("x86-64-v4", X86, (), Features(16, 32)),
+        ("znver5", X86, (), Features(16, 32)),
+        ("znver5", X86, ("-avx512f",), Features(8, 16)),
+        ("generic", ARM, (), Features(4, 32)),
+        ("cortex-a72", ARM, (), Features(4, 32)),
+        ("apple-m1", "arm64-apple-macosx", (), Features(4, 32)),
+    ],
+)
+def test_features_follow_from_the_cpu(
+    mcpu: str, triple: str, mattr: tuple[str, ...], features: Features
+) -> None:
+    machine = machine_of(mcpu, triple, mattr)
+    assert machine.features == features
+    assert machine.options == {"mcpu": mcpu, "mtriple": triple, "mattr": list(mattr)}
+
+
+def test_required_features_are_llvm_s_words() -> None:
+    assert machine_of("x86-64", X86, ()).required == ("sse2",)
+    assert {"avx2", "fma", "bmi2", "movbe"} < set(machine_of("x86-64-v3", X86, ()).required)
+    assert machine_of("generic", ARM, ()).required == ("fp-armv8", "neon")
+
+
+@pytest.mark.parametrize("name", PORTABLE)
+def test_a_portable_recipe_needs_what_its_level_has(name: str) -> None:
+    assert set(machine_of(name, X86, ()).required) == PORTABLE[name]
+
+
+def test_required_is_all_that_code_for_the_cpu_may_hold() -> None:
+    """LLVM uses these for rounding, rotations and sums of products without being asked."""
+    chosen = {"avx512bf16", "avx512vnni", "avx512vbmi2", "gfni", "avxvnni", "bmi2", "sse4a"}
+    assert chosen < set(machine_of("znver5", X86, ()).required)
+    assert not chosen & set(machine_of("znver5", X86, [f"-{name}" for name in chosen]).required)
+
+
+def test_native_is_this_machine_by_name() -> None:
+    machine = machine_of("native", None, ())
+    assert machine.options["mcpu"] not in ("native", "")
+    assert machine.options["mtriple"]
+    assert machine == machine_of(**machine.options)
+
+
+def test_native_code_runs_here() -> None:
+    had = features_of_cpu()
+    assert had is None or set(machine_of("native", None, ()).required) <= had
+
+
+def test_what_a_hypervisor_hides_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = machine_of("native", None, ())
+    hidden = named.required[-1]
+    monkeypatch.setattr(target, "features_of_cpu", lambda: frozenset(named.required) - {hidden})
+    machine = machine_of("native", None, ())
+    assert machine.options["mattr"] == [*named.options["mattr"], f"-{hidden}"]
+    assert hidden not in machine.required
+    assert machine_of(**named.options).options == named.options, "only of the native one"
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "mattr"), [("znver5", ()), ("sapphirerapids", ()), ("x86-64-v4", ("+avx512bf16",))]
+)
+def test_bfloat16_where_the_instruction_is(mcpu: str, mattr: tuple[str, ...]) -> None:
+    machine = machine_of(mcpu, X86, mattr, "bfloat16")
+    assert machine.features == Features(16, 32, "bfloat16")
+    assert "avx512bf16" in machine.required
+    assert machine_of(mcpu, X86, mattr, "float32").features == Features(16, 32)
+    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "triple", "mattr"),
+    [("x86-64-v3", X86, ()), ("x86-64-v4", X86, ()), ("znver5", X86, ("-avx512f",)), ("generic", ARM, ())],
+)
+def test_bfloat16_without_the_instruction(mcpu: str, triple: str, mattr: tuple[str, ...]) -> None:
+    with pytest.raises(BuildError) as caught:
+        machine_of(mcpu, triple, mattr, "bfloat16")
+    for told in ("avx512bf16", mcpu, triple, "recipe's target", "float32", "`cpu`"):
+        assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("triple", [X86, ARM])
+def test_unknown_cpus_are_refused(triple: str) -> None:
+    with pytest.raises(BuildError, match=f"LLVM knows no CPU 'pentium9' for {triple}"):
+        machine_of("pentium9", triple, ())
+
+
+def test_machines_are_data() -> None:
+    machine = machine_of("haswell", X86, ("+f16c",))
+    told = json.loads(json.dumps(machine.to_json()))
+    assert Machine.from_json(told) == machine
+    assert told["kind"] == "llvm"
+
+
+def test_tvm_takes_the_target() -> None:
+    taken = tvm_target(machine_of("haswell", X86, ("+f16c",)))
+    assert isinstance(taken, tvm.target.Target)
+    assert (str(taken.attrs["mcpu"]), list(taken.attrs["mattr"])) == ("haswell", ["+f16c"])
+
+
+@pytest.mark.parametrize(
+    ("machine", "system", "triple", "runs"),
+    [
+        ("x86_64", "Linux", None, True),
+        ("x86_64", "Linux", "x86_64-linux-gnu", True),
+        ("x86_64", "Linux", "x86_64-unknown-linux-gnu", True),
+        ("x86_64", "Linux", "aarch64-linux-gnu", False),
+        ("x86_64", "Linux", "x86_64-apple-macosx", False),
+        ("x86_64", "Linux", "x86_64-pc-windows-msvc", False),
+        ("AMD64", "Windows", "x86_64-pc-windows-msvc", True),
+        ("aarch64", "Linux", "aarch64-linux-gnu", True),
+        ("arm64", "Darwin", "arm64-apple-darwin23.1.0", True),
+        ("arm64", "Darwin", "aarch64-apple-macosx14.0", True),
+        ("arm64", "Darwin", "aarch64-linux-gnu", False),
+    ],
+)
+def test_this_process_runs_code_for_the_machine_it_is_on(
+    machine: str, system: str, triple: str | None, runs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target.platform, "machine", lambda: machine)
+    monkeypatch.setattr(target.platform, "system", lambda: system)
+    found = find_runner({"kind": "llvm", "mcpu": "generic", "mtriple": triple})
+    reason = "nothing on this machine runs code for llvm generic"
+    assert found == ((LOCAL, "") if runs else (None, reason))
+
+
+def test_what_runs_here_has_a_name() -> None:
+    assert LOCAL.version() == "local"

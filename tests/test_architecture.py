@@ -1,0 +1,78 @@
+"""The rooms of the package: who may import whom, and that the page about them names them all."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kokoro_tvm
+
+PACKAGE = Path(kokoro_tvm.__file__).parent
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+# Modules that every room may use; then the rooms, each of which imports from those before it.
+FOUNDATION = "constants errors cpu_features words spec"
+ROOMS = [
+    *("runtime", "ops", "toolchains", "runners", "targets", "recipe", "patches", "passes", "model"),
+    *("engine", "compiler", "truth", "measure", "lab", "report", "stages", "project", "bench"),
+    *("diagnostics", "cli"),
+]
+RANK = dict.fromkeys(FOUNDATION.split(), -1) | {room: rank for rank, room in enumerate(ROOMS)}
+
+
+def imports() -> Iterator[tuple[str, str, str]]:
+    """(file, its room, module it imports) for every import of the package from itself, wherever it stands."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        file = path.relative_to(PACKAGE)
+        room = file.parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "kokoro_tvm":
+                bare = node.module == "kokoro_tvm"
+                names = [f"kokoro_tvm.{a.name}" for a in node.names] if bare else [str(node.module)]
+            elif isinstance(node, ast.Import):
+                names = [a.name for a in node.names if a.name.startswith("kokoro_tvm.")]
+            else:
+                continue
+            yield from ((str(file), room, name) for name in names if name != "kokoro_tvm.__version__")
+
+
+FOUND = sorted(set(imports()))
+
+
+def test_every_room_has_its_place() -> None:
+    there = {path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__"}
+    there |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert there == set(RANK)
+
+
+def test_imports_point_down() -> None:
+    upwards = []
+    for file, room, module in FOUND:
+        other = module.split(".")[1]
+        if room != "__init__" and other != room and RANK[other] >= RANK[room]:
+            upwards.append(f"{file} -> {module}")
+    assert upwards == []
+
+
+def test_modules_that_other_rooms_import_have_no_underscore() -> None:
+    private = [f"{file} -> {m}" for file, room, m in FOUND if "._" in m and m.split(".")[1] != room]
+    assert private == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_page_names_the_room(room: str) -> None:
+    assert re.search(rf"^\| `{room}/` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_one_module_for_each_kind_toolchain_and_runner() -> None:
+    """Nothing else knows a kind of target by its name, or what a linker's files are called."""
+    words = re.compile(r"""kind[^\n]{0,16}["']llvm["']|["']\.so["']""")
+    knowing = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if words.search(path.read_text(encoding="utf-8"))
+    }
+    assert knowing == {"targets/llvm.py", "toolchains/gnu.py"}
