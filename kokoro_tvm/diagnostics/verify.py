@@ -50,7 +50,7 @@ def verify(project: Project, recipes: Sequence[str] | None, everything: bool) ->
                 problem = f"{what} ({stage.name})"
                 faults.append(Fault(damage.path, problem, stage.folder == graph.bundle_folder))
     if everything:
-        for path, problem in project.store.audit():
+        for path, problem in project.audit():
             files, size = files + 1, size + path.stat().st_size
             if problem:
                 faults.append(Fault(path, problem, in_bundle=False))

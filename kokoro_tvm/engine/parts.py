@@ -87,4 +87,4 @@ def parts_of(store: Store, record: Record) -> set[str]:
 
 def parts_store(store: Store) -> Store:
     """The store of the parts that a store's stages use: a folder of its own, which such a stage may open."""
-    return Store(store.root / "parts")
+    return Store(store.root / "parts", store.paranoid)

@@ -75,6 +75,7 @@ class Store:
 
     def __init__(self, root: Path, paranoid: bool = False, cache: Cache | None = None) -> None:
         self.root = root
+        self.paranoid = paranoid
         self.cache = cache
         self.verified = Memory(root / "verified.json", trust=not paranoid)
         self._read: dict[str, tuple[tuple[int, ...], Record]] = {}

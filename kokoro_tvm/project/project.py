@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -118,6 +118,11 @@ class Project:
     def gc(self, keep: Collection[str], dry_run: bool = False) -> Collected:
         """Removes all records of stages and parts whose keys are not in `keep`, and what only they hold."""
         return self.store.gc(keep, dry_run) + parts_store(self.store).gc(keep, dry_run)
+
+    def audit(self) -> Iterator[tuple[Path, str]]:
+        """Every record and object of stages and parts, and what is wrong with it ("" for nothing)."""
+        yield from self.store.audit()
+        yield from parts_store(self.store).audit()
 
     def _stage(self, name: str, recipes: Sequence[str]) -> Found:
         there: list[str] = []

@@ -6,6 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from diagnostics.built import build, built_project, edit, make_project
 
 from kokoro_tvm.cli import main
 from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.parts import Parts, parts_store
 from kokoro_tvm.project.project import Project
 
 GOLDEN = Path(__file__).parents[1] / "diagnostics" / "golden"
@@ -142,8 +144,8 @@ def test_verify(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert err.startswith("`doit` restores the 1 damaged or missing files from the store")
     (Path("artifacts/cpu") / "bundle.json").unlink()
     assert run("verify", "cpu", "--json") == 5
-    told = json.loads(capsys.readouterr().out)
-    assert [fault["in_bundle"] for fault in told["faults"]][-1] is True
+    printed_json = json.loads(capsys.readouterr().out)
+    assert [fault["in_bundle"] for fault in printed_json["faults"]][-1] is True
 
 
 def test_verify_all(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,6 +163,22 @@ def test_verify_all(project: Project, capsys: pytest.CaptureFixture[str]) -> Non
     capsys.readouterr()
     assert run("verify", "--all") == 3
     assert str(held) in capsys.readouterr().out
+
+
+def test_verify_all_reads_the_parts(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = tmp_path / "kernel.o"
+    part.write_bytes(b"kernel")
+    parts = parts_store(project.store)
+    Parts(parts, "kernel", {}).keep({"name": "a"}, part, 0.0)
+    assert run("verify", "--all") == 0
+    held = parts.object(sha256(b"kernel").hexdigest())
+    held.chmod(0o644)
+    held.write_bytes(b"broken")
+    capsys.readouterr()
+    assert run("verify", "--all") == 3
+    assert f"{held}: holds something else than was written\n" in capsys.readouterr().out
 
 
 def test_gc(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,7 +115,7 @@ def _npm_reason(stdout: str, stderr: str) -> str:
         return f"{error['code']}: {error['summary']}".partition("\n")[0]
     except (ValueError, KeyError, TypeError):
         lines = [line.removeprefix("npm error").strip() for line in stderr.splitlines()]
-        return "; ".join(line for line in lines if line)[:300] or "it said nothing"
+        return "; ".join(line for line in lines if line)[:300] or "no reason given"
 
 
 def _extract(archive: Path, folder: Path, wanted: Callable[[PurePosixPath], bool], limit: int) -> None:
