@@ -52,8 +52,8 @@ def exists(span: str) -> bool:
         return set(words[1:]) <= {"list", *list_recipes(ROOT / "recipes")}
     field, _, value = span.partition(": ")
     if field in fields():
-        told = re.findall(rf"^\| `{re.escape(field)}` \| (.+?) \|", read("docs/recipes.md"), re.MULTILINE)
-        return not value or any(f"`{value}`" in values for values in told)
+        result = re.findall(rf"^\| `{re.escape(field)}` \| (.+?) \|", read("docs/recipes.md"), re.MULTILINE)
+        return not value or any(f"`{value}`" in values for values in result)
     if span in TOOLCHAIN:
         pins = tomllib.loads(read("pyproject.toml"))["project"]["dependencies"]
         return any(pin.startswith(f"{span}==") for pin in pins)

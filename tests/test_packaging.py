@@ -67,7 +67,7 @@ def imported(*places: str) -> set[str]:
 # pydantic pins its core, and is the only way to get the one that fits.
 RUN = imported("kokoro_tvm", "dodo.py") - {"pydantic-core"}
 DECLARED = names(PROJECT["dependencies"])
-EXTRAS = {extra: names(told) for extra, told in PROJECT["optional-dependencies"].items()}
+EXTRAS = {extra: names(result) for extra, result in PROJECT["optional-dependencies"].items()}
 FOR_TESTS = EXTRAS.pop("test")
 
 

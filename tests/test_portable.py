@@ -51,11 +51,11 @@ def root(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = copy_repository(toy_root, tmp_path_factory.mktemp("portable") / "repository")
     recipes: dict[str, Any] = {}
     for name in SHIPPED:
-        told = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
-        rounded = {"gates": ROUNDED} if told["precision"] == "bfloat16" else {}
-        recipes[name] = told | LENGTHS | {"model": "toy-model"} | rounded
-    for name, told in recipes.items():
-        text = yaml.safe_dump(told, allow_unicode=True)
+        result = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
+        rounded = {"gates": ROUNDED} if result["precision"] == "bfloat16" else {}
+        recipes[name] = result | LENGTHS | {"model": "toy-model"} | rounded
+    for name, result in recipes.items():
+        text = yaml.safe_dump(result, allow_unicode=True)
         (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
     return root
 
@@ -78,9 +78,9 @@ def build(root: Path) -> Callable[[str], Path]:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_it_builds_and_speaks(name: str, build: Callable[[str], Path]) -> None:
     recipe, bundle = load_recipe(name, RECIPES), build(name)
-    told = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
-    assert (told["recipe"], told["precision"]) == (name, recipe.precision)
-    assert set(told["cpu_features"]) <= (features_of_cpu() or set(told["cpu_features"]))
+    result = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    assert (result["recipe"], result["precision"]) == (name, recipe.precision)
+    assert set(result["cpu_features"]) <= (features_of_cpu() or set(result["cpu_features"]))
     speech = speak(bundle)
     assert len(speech.durations) == len(PHONEMES) + 2
     assert np.isfinite(speech.audio).all()

@@ -56,13 +56,13 @@ def test_it_says_where_it_comes_from(toy: Path, capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit) as ended:
         main(["inspect", "--json", str(toy)])
     assert not ended.value.code
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     later = {"hello.wav", "report.html", "provenance.json"}
-    assert set(told["files"]) == {p.name for p in toy.iterdir()} - later
-    assert told["recipe"]["name"] == "toy"
-    assert told["synthetic"]
+    assert set(result["files"]) == {p.name for p in toy.iterdir()} - later
+    assert result["recipe"]["name"] == "toy"
+    assert result["synthetic"]
     work = toy.parent / ".build" / "toy"
-    for name, library in told["libraries"].items():
+    for name, library in result["libraries"].items():
         program = (work / name.removesuffix(".so") / "program.pt2").read_bytes()
         assert library["program"] == hashlib.sha256(program).hexdigest()
         assert f"{library['component']}-{library['bucket']}.so" == name
@@ -131,8 +131,8 @@ def test_another_checkout_builds_the_same_bytes(toy: Path, toy_root: Path, tmp_p
 def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy_copy: Path) -> None:
     for name in ("toy", "toy-model"):
         path = toy_copy / "recipes" / f"{name}.yaml"
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
-        reordered = dict(reversed(told.items()))
+        result = yaml.safe_load(path.read_text(encoding="utf-8"))
+        reordered = dict(reversed(result.items()))
         text = yaml.safe_dump(reordered, sort_keys=False, allow_unicode=True)
         path.write_text(f"# changed\n{text}", encoding="utf-8")
     assert "Nothing to do" in doit(toy_copy, "toy").stdout

@@ -72,6 +72,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     rates = config.stash.get(_RATES, [])
     if rates:
         terminalreporter.section("rates (medians)")
-    for name, told in rates:
-        columns = "".join(f"{value:10.1f} {unit}" for unit, value in told.items())
+    for name, result in rates:
+        columns = "".join(f"{value:10.1f} {unit}" for unit, value in result.items())
         terminalreporter.write_line(f"{name:56}{columns}")

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from kokoro_tvm.bench.serve import serve
 
-serve(lambda asked: {} if "threads" in asked else {"float32": 1e12})
+serve(lambda requests: {} if "threads" in requests else {"float32": 1e12})

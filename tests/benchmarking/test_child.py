@@ -56,12 +56,12 @@ def test_what_libraries_print_is_no_answer(tmp_path: Path) -> None:
     assert "libraries talk" in (tmp_path / "log").read_text()
 
 
-def test_an_exception_is_told_with_the_end_of_the_log(tmp_path: Path) -> None:
+def test_an_exception_is_reported_with_the_end_of_the_log(tmp_path: Path) -> None:
     with pytest.raises(ChildError, match=r"ended with exit status 1: .*RuntimeError: this engine refuses"):
         opened(tmp_path, "refuse")
 
 
-def test_a_signal_is_told_by_name(tmp_path: Path) -> None:
+def test_a_signal_is_reported_by_name(tmp_path: Path) -> None:
     child, _ = opened(tmp_path, "crash")
     with child:
         for _ in range(2):  # the second time nobody is there to be asked
@@ -100,9 +100,9 @@ def is_running(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-def test_every_pool_of_threads_is_told_the_same() -> None:
-    told = environment(3)
-    assert {told[f"{name}_NUM_THREADS"] for name in ("TVM", "OMP", "MKL", "OPENBLAS")} == {"3"}
+def test_every_pool_of_threads_is_reported_the_same() -> None:
+    result = environment(3)
+    assert {result[f"{name}_NUM_THREADS"] for name in ("TVM", "OMP", "MKL", "OPENBLAS")} == {"3"}
 
 
 def test_last_words(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 def test_names_in_the_file(tmp_path: Path) -> None:
     write_result(tmp_path / "bench.json", complete_result())
-    told = json.loads((tmp_path / "bench.json").read_text())
-    assert set(told) == set(Result.model_fields)
-    system = told["systems"][0]
+    outcome = json.loads((tmp_path / "bench.json").read_text())
+    assert set(outcome) == set(Result.model_fields)
+    system = outcome["systems"][0]
     assert {"name", "ours", "precision", "cold_start_s", "disk_bytes", "problem"} < set(system)
     assert set(system["texts"][0]) == {
         *("text", "audio_s", "first_s", "seconds_s", "median_s", "minimum_s"),

@@ -65,8 +65,8 @@ def hang(path: str) -> None:
 def tell(path: str) -> None:
     """What a child finds: its server, the hash of a word, its standard input, its process group."""
     alone = os.getpgid(0) == os.getpid()
-    told = [_server(), hash("kokoro"), sys.stdin.read() if sys.stdin else "", alone]
-    Path(path).write_text("\n".join(map(str, told)), encoding="utf-8")
+    result = [_server(), hash("kokoro"), sys.stdin.read() if sys.stdin else "", alone]
+    Path(path).write_text("\n".join(map(str, result)), encoding="utf-8")
 
 
 def load(module: str) -> None:

@@ -28,10 +28,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """What would have been measured; the result is always the same."""
-    asked: list[Plan] = []
+    requests: list[Plan] = []
 
     def measured(plan: Plan, log: object) -> Result:
-        asked.append(plan)
+        requests.append(plan)
         return complete_result()
 
     def opened(folder: Path) -> Bundle:
@@ -41,7 +41,7 @@ def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     monkeypatch.setattr(measure, "measure", measured)
     monkeypatch.setattr(measure, "utterances_of", lambda text, bundle: ((),))
     monkeypatch.setattr(systems, "peer_system", lambda peer, models, threads: peer)
-    return asked
+    return requests
 
 
 def run(*words: str) -> int:
@@ -88,7 +88,7 @@ def test_without_matplotlib_the_chart_is_missed_aloud(
     assert not (root / "artifacts/bench.png").exists()
 
 
-def test_a_bundle_that_failed_is_told_last_and_by_the_status(
+def test_a_bundle_that_failed_is_reported_last_and_by_the_status(
     plans: list[Plan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = complete_result()
@@ -101,7 +101,7 @@ def test_a_bundle_that_failed_is_told_last_and_by_the_status(
 
 
 @pytest.mark.parametrize(
-    "words, status, told",
+    "words, status, outcome",
     [
         (["--against", "torch"], 2, "There is no peer 'torch'. There are: pytorch, onnxruntime"),
         (["--text", "short,longer"], 2, "There is no text 'longer' to measure. There are: short, medium"),
@@ -110,10 +110,10 @@ def test_a_bundle_that_failed_is_told_last_and_by_the_status(
     ],
 )
 def test_what_is_asked_in_vain(
-    root: Path, words: list[str], status: int, told: str, capsys: pytest.CaptureFixture[str]
+    root: Path, words: list[str], status: int, outcome: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*words) == status
-    assert told in capsys.readouterr().err
+    assert outcome in capsys.readouterr().err
 
 
 def test_no_bundle_at_all(

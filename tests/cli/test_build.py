@@ -91,18 +91,18 @@ def test_files_are_read_again_when_asked_for(
     variable: str | None,
     paranoid: bool,
 ) -> None:
-    asked: list[bool] = []
+    requests: list[bool] = []
     store = tasks.Store
 
     def opened(root: Path, paranoid: bool, *others: Any) -> Any:
-        asked.append(paranoid)
+        requests.append(paranoid)
         return store(root, paranoid, *others)
 
     monkeypatch.setattr(tasks, "Store", opened)
     if variable is not None:
         monkeypatch.setenv("KOKORO_TVM_PARANOID", variable)
     assert run("cpu.machine", *words) == 0
-    assert asked == [paranoid]
+    assert requests == [paranoid]
 
 
 def test_elsewhere(
@@ -149,7 +149,7 @@ def test_a_recipe_that_cannot_be_read(root: Path, ran: Ran, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "result"),
     [
         (["cpo"], "there is no task `cpo`; did you mean `cpu`?"),
         (["cpu.machina"], "there is no task `cpu.machina`; did you mean `cpu.machine`?"),
@@ -162,11 +162,11 @@ def test_a_recipe_that_cannot_be_read(root: Path, ran: Ran, capsys: pytest.Captu
     ],
 )
 def test_what_there_is_not(
-    root: Path, ran: Ran, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    root: Path, ran: Ran, words: list[str], result: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*words) == 2
     out, err = capsys.readouterr()
-    assert err.startswith(told)
+    assert err.startswith(result)
     assert "Traceback" not in out + err
     assert not ran.stages
     assert [p.name for p in root.iterdir()] == ["recipes"]

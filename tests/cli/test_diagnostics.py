@@ -46,17 +46,17 @@ def test_status(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     edit(project, "cpu", "float32", "bfloat16")
     assert run("status") == 0
     sizes = re.compile(r" +\d+ bytes")  # of what is made up
-    told = (GOLDEN / "status.txt").read_text(encoding="utf-8")
-    assert sizes.sub(" _ bytes", printed(capsys)) == sizes.sub(" _ bytes", told)
+    result = (GOLDEN / "status.txt").read_text(encoding="utf-8")
+    assert sizes.sub(" _ bytes", printed(capsys)) == sizes.sub(" _ bytes", result)
     assert run("status", "mine") == 0
     assert "mine/f0n-256 " in printed(capsys)
 
 
 def test_status_for_programs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["cpu", "mine"]
-    bundle = told["cpu"][-1]
+    result = json.loads(capsys.readouterr().out)
+    assert list(result) == ["cpu", "mine"]
+    bundle = result["cpu"][-1]
     assert bundle.pop("size") > 0
     assert bundle == {"name": "cpu", "state": "current", "stages": [], "gates": "passed"}
 
@@ -117,11 +117,11 @@ def test_no_recipes(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_graph(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edit(project, "cpu", "float32", "bfloat16")
     assert run("graph") == 0
-    told = printed(capsys)
-    assert told.startswith("flowchart LR\n")
-    assert '["machine<br/>&nbsp;<br/>stale"]:::stale' in told
-    assert '["lower<br/>f0n-5120<br/>stale"]:::stale' in told
-    assert '["export<br/>f0n-5120<br/>current"]:::current' in told
+    result = printed(capsys)
+    assert result.startswith("flowchart LR\n")
+    assert '["machine<br/>&nbsp;<br/>stale"]:::stale' in result
+    assert '["lower<br/>f0n-5120<br/>stale"]:::stale' in result
+    assert '["export<br/>f0n-5120<br/>current"]:::current' in result
     assert run("graph", "cpu", "--format", "svg", "-o", "graph.svg") == 0
     assert printed(capsys) == "graph.svg: 31 tasks\n"
     titles = [e.text for e in ET.parse("graph.svg").getroot().iter("{http://www.w3.org/2000/svg}title")]

@@ -42,8 +42,8 @@ def test_something_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 def test_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, made(memory=1), "--json") == 1
-    told = json.loads(capsys.readouterr().out)
-    (memory,) = [f for f in told if f["about"] == "memory"]
+    result = json.loads(capsys.readouterr().out)
+    (memory,) = [f for f in result if f["about"] == "memory"]
     assert memory == {
         "about": "memory",
         "verdict": "wrong",

@@ -26,7 +26,7 @@ def test_list_needs_no_build(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "result"),
     [
         (["decoder"], "'decoder' names no recipe: write cpu/decoder"),
         (["cpu/decodr"], "the recipe cpu has no artifact `decodr`"),
@@ -42,7 +42,7 @@ def test_list_needs_no_build(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_what_cannot_be_answered_is_refused(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], result: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert probe(*words) == 2
-    assert told in capsys.readouterr().err
+    assert result in capsys.readouterr().err

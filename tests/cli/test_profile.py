@@ -76,63 +76,63 @@ def test_table(by: str, expected: str) -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+def requests(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Instead of measuring, remembers what is to be measured."""
-    asked: dict[str, object] = {}
+    requests: dict[str, object] = {}
 
     class Silent:
         def __init__(self, path: Path, threads: int | None) -> None:
-            asked.update(bundle=path, threads=threads)
+            requests.update(bundle=path, threads=threads)
 
         def phonemize(self, text: str, voice: str) -> list[str]:
             return [f"phonemes of {text}"]
 
     def measure(synthesizer: object, parts: list[str], voice: str, repeat: int) -> profile.Profile:
-        asked.update(parts=parts, voice=voice, repeat=repeat)
+        requests.update(parts=parts, voice=voice, repeat=repeat)
         return made_up()
 
     monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", Silent)
     monkeypatch.setattr(profile, "_measure", measure)
-    return asked
+    return requests
 
 
-def test_defaults(app: typer.Typer, asked: dict[str, object]) -> None:
+def test_defaults(app: typer.Typer, requests: dict[str, object]) -> None:
     result = CliRunner().invoke(app, ["profile"], catch_exceptions=False)
     assert result.stdout.startswith(HEADING)
     assert "  conv1d_44 " in result.stdout
     assert result.stdout.endswith(CLOSING)
-    assert asked.pop("parts") == [profile._SENTENCE]
-    assert asked == {"bundle": Path("artifacts/cpu"), "threads": None, "voice": "af_heart", "repeat": 3}
+    assert requests.pop("parts") == [profile._SENTENCE]
+    assert requests == {"bundle": Path("artifacts/cpu"), "threads": None, "voice": "af_heart", "repeat": 3}
 
 
-def test_options(app: typer.Typer, asked: dict[str, object], tmp_path: Path) -> None:
+def test_options(app: typer.Typer, requests: dict[str, object], tmp_path: Path) -> None:
     words = ["profile", "--text", "Hi.", "--bundle", "elsewhere", "--threads", "1", "--voice", "am_adam"]
     words += ["--repeat", "5", "--by", "operation"]
     words += ["--json", str(tmp_path / "p.json"), "--trace", str(tmp_path / "t.json")]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.stdout.splitlines()[1].startswith("operation ")
-    assert asked == {
+    assert requests == {
         "bundle": Path("elsewhere"),
         "threads": 1,
         "parts": ["phonemes of Hi."],
         "voice": "am_adam",
         "repeat": 5,
     }
-    told = json.loads((tmp_path / "p.json").read_text())
-    assert (told["bundle"], told["threads"], told["repeat"], told["plain_seconds"]) == (
+    outcome = json.loads((tmp_path / "p.json").read_text())
+    assert (outcome["bundle"], outcome["threads"], outcome["repeat"], outcome["plain_seconds"]) == (
         "artifacts/cpu",
         2,
         2,
         0.2,
     )
-    assert [row["name"] for row in told["component"]] == ["decoder", "bert"]
-    assert len(told["kernel"]) == 6
-    assert told["kernel"][0]["gflops_per_second"] == pytest.approx(576)
-    assert sum(row["share"] for row in told["kernel"]) == pytest.approx(1)
+    assert [row["name"] for row in outcome["component"]] == ["decoder", "bert"]
+    assert len(outcome["kernel"]) == 6
+    assert outcome["kernel"][0]["gflops_per_second"] == pytest.approx(576)
+    assert sum(row["share"] for row in outcome["kernel"]) == pytest.approx(1)
     assert len(json.loads((tmp_path / "t.json").read_text())["traceEvents"]) == 14
 
 
-def test_text_and_phonemes_at_once(asked: dict[str, object]) -> None:
+def test_text_and_phonemes_at_once(requests: dict[str, object]) -> None:
     with pytest.raises(InputError, match="Give one of them"):
         profile.profile(text="a", phonemes="a")
-    assert asked == {}
+    assert requests == {}

@@ -60,7 +60,7 @@ def test_check_tells_every_bad_file_and_the_good_ones(
     assert "Traceback" not in err
 
 
-def test_fault_of_a_model_is_told_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fault_of_a_model_is_reported_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "recipes" / "toy.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("utterances:", "utterance:"), encoding="utf-8")
     assert run("recipe", "check") == 2
@@ -100,7 +100,7 @@ def test_debug_behind_two_dashes_is_an_argument(capsys: pytest.CaptureFixture[st
     assert "Traceback" not in err
 
 
-def test_our_own_fault_is_told_as_one(
+def test_our_own_fault_is_reported_as_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:

@@ -85,10 +85,10 @@ def test_what_is_faster_is_shown_and_recorded(capsys: pytest.CaptureFixture[str]
     assert "Together: 3.0 ms by the rules, 2.0 ms tuned (-33.3%)." in out
     assert "`doit cpu` builds decoder again" in out
     assert out.count("direct, ") == 1
-    told = json.loads(SCHEDULE.read_text(encoding="utf-8"))
-    assert told["target"] == machine.target
-    assert list(told["components"]) == ["decoder"]
-    assert list(told["components"]["decoder"]) == [name]
+    result = json.loads(SCHEDULE.read_text(encoding="utf-8"))
+    assert result["target"] == machine.target
+    assert list(result["components"]) == ["decoder"]
+    assert list(result["components"]["decoder"]) == [name]
     choice = load_recipe("cpu", Path("recipes")).schedule["decoder"][name]
     assert (choice.outputs, choice.taps) == (1, 1)
 

@@ -20,8 +20,8 @@ def run(others: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
         place = ["--bundle", str(others / recipe), "--root", str(others.parent)]
         with pytest.raises(SystemExit) as ended:
             main(["validate", *command.split(), *place, *words])
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, told.err
+        result = capsys.readouterr()
+        return int(ended.value.code or 0), result.out, result.err
 
     return call
 
@@ -39,8 +39,8 @@ def test_steps_of_a_good_bundle(run, tmp_path: Path) -> None:
     assert "Every judged step meets its gate." in out
     assert "\x1b" not in out
     assert {p.suffix for p in (tmp_path / "kept").iterdir()} == {".safetensors", ".wav"}
-    told = json.loads((tmp_path / "steps.json").read_text(encoding="utf-8"))
-    assert told["passed"] and len(told["pairs"]) == 2
+    result = json.loads((tmp_path / "steps.json").read_text(encoding="utf-8"))
+    assert result["passed"] and len(result["pairs"]) == 2
 
 
 def test_steps_that_miss_a_gate(run) -> None:
@@ -89,9 +89,9 @@ def test_lengths(run, tmp_path: Path) -> None:
     assert status == 0, err
     assert re.search(r"^text_encoder +t_en +1–64, 4 .* passed *$", out, re.MULTILINE)
     assert re.search(r"^text_encoder +64 +65 +none, refused +refused +passed *$", out, re.MULTILINE)
-    told = json.loads((tmp_path / "lengths.json").read_text(encoding="utf-8"))
-    assert [row["length"] for row in told["lengths"]] == [1, 2, 3, 64]
-    assert [edge["length"] for edge in told["edges"]] == [63, 64, 65]
+    result = json.loads((tmp_path / "lengths.json").read_text(encoding="utf-8"))
+    assert [row["length"] for row in result["lengths"]] == [1, 2, 3, 64]
+    assert [edge["length"] for edge in result["edges"]] == [63, 64, 65]
 
 
 def test_tails(run, tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_end_to_end(run, others: Path, tmp_path: Path) -> None:
     words = ["--json", str(tmp_path / "e2e.json")]
     status, out, err = run("e2e", "toy", "--bundle", str(others / "masked"), *words)
     assert status == 0, out + err
-    told = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))
-    (hello,) = told["utterances"]
-    assert told["missed"] == []
+    result = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))
+    (hello,) = result["utterances"]
+    assert result["missed"] == []
     assert list(hello["sides"]) == ["toy", "masked", "pt.dynamic", "other noise"]
     assert hello["sides"]["toy"] == hello["sides"]["masked"]
     assert hello["sides"]["toy"]["gain_db"] > 10 > hello["sides"]["other noise"]["gain_db"]

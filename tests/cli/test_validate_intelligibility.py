@@ -43,25 +43,25 @@ def test_rates_by_voice_and_the_verdict(
     ]
     out = tmp_path / "heard.json"
     assert status("--json", str(out)) == 0
-    said = capsys.readouterr().out
-    assert [line.split() for line in said.splitlines() if "%" in line] == [
+    output = capsys.readouterr().out
+    assert [line.split() for line in output.splitlines() if "%" in line] == [
         ["af_heart", "25.00%", "0.00%", "+25.00%"],
         ["bm_george", "0.00%", "33.33%", "-33.33%"],
         ["all", "14.29%", "14.29%", "+0.00%"],
     ]
-    assert "all: word_error_increase 0, max_word_error_increase 0.01: passed" in said
-    told = json.loads(out.read_text(encoding="utf-8"))
-    assert told["passed"]
-    assert told["heard"][0]["ours"] == "kick the wall straight"
+    assert "all: word_error_increase 0, max_word_error_increase 0.01: passed" in output
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert result["passed"]
+    assert result["heard"][0]["ours"] == "kick the wall straight"
 
 
 def test_a_missed_gate(listening: list[Heard], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     listening.append(Heard("af_heart", "the sun rose", "this and rows", "the sun rose"))
     out = tmp_path / "heard.json"
     assert status("--max-increase", "0.5", "--json", str(out)) == 4
-    told = capsys.readouterr()
-    assert "all: word_error_increase 1, max_word_error_increase 0.5: failed" in told.out
-    assert told.err.startswith("intelligibility did not pass: harvard: all: word_error_increase 1")
+    result = capsys.readouterr()
+    assert "all: word_error_increase 1, max_word_error_increase 0.5: failed" in result.out
+    assert result.err.startswith("intelligibility did not pass: harvard: all: word_error_increase 1")
     assert not json.loads(out.read_text(encoding="utf-8"))["passed"]
 
 
@@ -70,9 +70,9 @@ def test_without_a_recogniser_nothing_is_called_passed(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert status() == 4
-    told = capsys.readouterr()
-    assert "no speech recogniser is installed. Install it: pip install 'kokoro-tvm[asr]'" in told.err
-    assert "passed" not in told.out + told.err
+    result = capsys.readouterr()
+    assert "no speech recogniser is installed. Install it: pip install 'kokoro-tvm[asr]'" in result.err
+    assert "passed" not in result.out + result.err
 
 
 def test_without_a_bundle(

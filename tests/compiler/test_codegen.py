@@ -88,8 +88,8 @@ def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], 
 def test_a_library_tells_what_it_is(tmp_path: Path) -> None:
     module = lowered("text_encoder")[0].module
     path = compile_module(module, MACHINE, GNU, tmp_path / "text_encoder.so", RECIPE["pass_context"])
-    told = load(path)["text_encoder_manifest"]()
-    assert json.loads(str(told)) == {"component": "text_encoder", "bucket": BUCKET}
+    outcome = load(path)["text_encoder_manifest"]()
+    assert json.loads(str(outcome)) == {"component": "text_encoder", "bucket": BUCKET}
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -66,7 +66,7 @@ BAD = made(
 
 
 @pytest.mark.parametrize(("name", "facts"), [("good", GOOD), ("bad", BAD)])
-def test_told_in_80_columns(name: str, facts: Facts) -> None:
+def test_printed_in_80_columns(name: str, facts: Facts) -> None:
     assert shown(facts) == (GOLDEN / f"doctor-{name}.txt").read_text(encoding="utf-8")
 
 

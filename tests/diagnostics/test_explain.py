@@ -22,7 +22,7 @@ def project(tmp_path: Path) -> Project:
     return built_project(tmp_path)
 
 
-def told(project: Project, word: str) -> str:
+def result(project: Project, word: str) -> str:
     found = project.find(word)
     text = "\n".join(lines(explain(word, found.stages, found.graph.stages()))) + "\n"
     return text.replace(f"{project.root.resolve()}/", "")
@@ -34,23 +34,23 @@ def golden(name: str) -> str:
 
 @pytest.mark.parametrize("word", ["cpu", "cpu/decoder-5120", "cpu.compile.f0n-5120", "kokoro-82m.reference"])
 def test_current(project: Project, word: str) -> None:
-    assert told(project, word) == (f"{word} is current, and so is everything it depends on.\n")
+    assert result(project, word) == (f"{word} is current, and so is everything it depends on.\n")
 
 
 def test_never_built(tmp_path: Path) -> None:
-    assert told(make_project(tmp_path), "cpu/decoder-5120") == golden("never-built")
+    assert result(make_project(tmp_path), "cpu/decoder-5120") == golden("never-built")
 
 
 def test_a_field_of_the_recipe(project: Project) -> None:
     edit(project, "cpu", "float32", "bfloat16")
-    assert told(project, "cpu/decoder-5120") == golden("field")
+    assert result(project, "cpu/decoder-5120") == golden("field")
 
 
 def test_a_gate_of_the_model(project: Project) -> None:
     """That of the decoder; no other artifact is touched."""
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
-    assert told(project, "cpu") == golden("gate")
-    assert "is current" in told(project, "cpu/bert-512")
+    assert result(project, "cpu") == golden("gate")
+    assert "is current" in result(project, "cpu/bert-512")
 
 
 def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch)
         "versions",
         lambda *names: versions(*names) | {"kokoro": "0.9.5"} if "kokoro" in names else versions(*names),
     )
-    text = told(project, "cpu/decoder-5120")
+    text = result(project, "cpu/decoder-5120")
     lines_ = text.splitlines()
     assert lines_[0] == "Changed since the last build:"
     assert any(
@@ -79,13 +79,13 @@ def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch)
     assert "  kokoro: 0.9.4 → 0.9.5" in lines_
     assert "  cpu.export.decoder-5120    runs, about 1.5 s" in lines_
     assert "  cpu.lower.decoder-5120     runs if cpu.export.decoder-5120 changes, about 1.5 s" in lines_
-    assert "kokoro_tvm/patches" not in told(project, "cpu/bert-512")
+    assert "kokoro_tvm/patches" not in result(project, "cpu/bert-512")
 
 
 def test_an_output_that_came_out_otherwise(project: Project) -> None:
     edit(project, "kokoro-82m", "patches: [albert]", "patches: [weight_norm, albert]")
     build(project, only="cpu.export.bert-512", contents={"cpu.export.bert-512:program.pt2": "another"})
-    assert told(project, "cpu.compile.bert-512") == golden("input")
+    assert result(project, "cpu.compile.bert-512") == golden("input")
 
 
 def test_damaged_and_missing(project: Project) -> None:
@@ -93,7 +93,7 @@ def test_damaged_and_missing(project: Project) -> None:
     weights.unlink()
     weights.write_bytes(b"bad")
     (project.root / "artifacts/cpu/hello.wav").unlink()
-    assert told(project, "cpu") == golden("damaged")
+    assert result(project, "cpu") == golden("damaged")
 
 
 def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
@@ -102,7 +102,7 @@ def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
     message = "cpu.validate.decoder-5120: decoder-5120 was built but did not pass: short: audio: snr_db 12."
     Failure(stage.key(), "ValidationError", message).write(stage.failure_path)
     (project.root / "artifacts/.store/stages/cpu.export.decoder-5120").unlink()
-    assert told(project, "cpu/decoder-5120") == golden("failed")
+    assert result(project, "cpu/decoder-5120") == golden("failed")
 
 
 def test_for_programs(project: Project) -> None:

@@ -57,14 +57,16 @@ def test_mermaid() -> None:
 
 
 def test_dot() -> None:
-    told = draw(SMALL, "dot")
-    assert told.startswith("digraph build {\n  rankdir=LR;\n")
-    assert '  "cpu.pack.bert" [label="pack\\nbert\\nmissing", fillcolor="#eeeeee", color="#888888"];' in told
-    assert re.findall(r'"(.*)" -> "(.*)";', told) == [
+    result = draw(SMALL, "dot")
+    assert result.startswith("digraph build {\n  rankdir=LR;\n")
+    assert (
+        '  "cpu.pack.bert" [label="pack\\nbert\\nmissing", fillcolor="#eeeeee", color="#888888"];' in result
+    )
+    assert re.findall(r'"(.*)" -> "(.*)";', result) == [
         ("m.checkpoint", "cpu.export.bert-512"),
         ("cpu.export.bert-512", "cpu.pack.bert"),
     ]
-    assert told.count("{") == told.count("}")
+    assert result.count("{") == result.count("}")
 
 
 @given(graphs())

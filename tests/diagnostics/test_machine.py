@@ -134,13 +134,13 @@ def test_a_shared_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert problem is not None
     assert "(NotADirectoryError" in problem
     monkeypatch.setenv("KOKORO_TVM_CACHE", "http://127.0.0.1:9/cache")  # where nobody listens
-    told, problem = machine._cache()
-    assert told == ""
+    result, problem = machine._cache()
+    assert result == ""
     assert problem is not None
     assert "is not encrypted" in problem
     monkeypatch.setenv("KOKORO_TVM_CACHE_KEY", "0123456789abcdef")
-    told, problem = machine._cache()
-    assert told == "http://127.0.0.1:9/cache, read-only, signed"
+    result, problem = machine._cache()
+    assert result == "http://127.0.0.1:9/cache, read-only, signed"
     assert problem is not None
     assert "http://127.0.0.1:9/cache" in problem
     monkeypatch.setenv("KOKORO_TVM_CACHE_MODE", "sometimes")
@@ -151,6 +151,6 @@ def test_a_shared_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc, where nothing can be written")
 def test_a_folder_that_cannot_be_written() -> None:
-    told = machine._write_problem(Path("/proc/1/artifacts"))
-    assert told is not None
-    assert "/proc/1" in told
+    result = machine._write_problem(Path("/proc/1/artifacts"))
+    assert result is not None
+    assert "/proc/1" in result

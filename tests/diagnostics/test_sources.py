@@ -61,9 +61,9 @@ def test_the_hub_answers_or_is_switched_off(npm: Path, monkeypatch: pytest.Monke
 
 
 def test_files(tmp_path: Path) -> None:
-    told = CHECKPOINT.model_dump(mode="json")
-    told["sources"] = [{"kind": "file", "path": "k.pth", "sha256": "0" * 64}]
-    checkpoint = type(CHECKPOINT).model_validate(told, strict=False)
+    result = CHECKPOINT.model_dump(mode="json")
+    result["sources"] = [{"kind": "file", "path": "k.pth", "sha256": "0" * 64}]
+    checkpoint = type(CHECKPOINT).model_validate(result, strict=False)
     assert reach(checkpoint, tmp_path) == [Reach("file k.pth", "there is no file k.pth")]
     (tmp_path / "k.pth").touch()
     assert reach(checkpoint, tmp_path) == [Reach("file k.pth", None)]

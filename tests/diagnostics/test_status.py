@@ -66,8 +66,8 @@ def test_a_state_is_that_of_the_gravest_stage(project: Project) -> None:
 def test_gates(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 20,")
     assert rows(project)["cpu/decoder-5120"].gates == "passed, before"
-    told = report("decoder", MISSED, "sentence: audio: snr_db 13, min_snr_db 30", enforce=False)
-    build(project, contents={"cpu.validate.decoder-5120:validation.json": told})
+    result = report("decoder", MISSED, "sentence: audio: snr_db 13, min_snr_db 30", enforce=False)
+    build(project, contents={"cpu.validate.decoder-5120:validation.json": result})
     assert rows(project)["cpu/decoder-5120"].gates == f"missed {MISSED} and 1 more (reported only)"
 
 
@@ -95,8 +95,8 @@ def test_a_gate_that_stopped_the_build(project: Project) -> None:
     stage = project.find("cpu/decoder-5120").stages[0]
     Failure(stage.key(), "ValidationError", "It missed.").write(stage.failure_path)
     stage.failed_path.mkdir()
-    told = json.dumps(report("decoder", MISSED))
-    (stage.failed_path / "validation.json").write_text(told, encoding="utf-8")
+    result = json.dumps(report("decoder", MISSED))
+    (stage.failed_path / "validation.json").write_text(result, encoding="utf-8")
     row = rows(project)["cpu/decoder-5120"]
     assert (row.state, row.stages) == ("failed", (stage.name,))
     assert row.gates == f"missed {MISSED}"

@@ -67,7 +67,7 @@ def test_exit_status(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "told", "ending"),
+    ("number", "outcome", "ending"),
     [
         (signal.SIGSEGV, "crashed (signal SIGSEGV).", "crashed"),
         (signal.SIGABRT, "crashed (signal SIGABRT).", "crashed"),
@@ -75,10 +75,10 @@ def test_exit_status(tmp_path: Path) -> None:
         (signal.SIGTERM, "was ended by signal SIGTERM.", "killed"),
     ],
 )
-def test_a_signal(tmp_path: Path, number: int, told: str, ending: str) -> None:
+def test_a_signal(tmp_path: Path, number: int, outcome: str, ending: str) -> None:
     with pytest.raises(ChildError) as caught:
         run(tmp_path, "die", signal=int(number))
-    assert f"cpu.stage: {told}" in str(caught.value)
+    assert f"cpu.stage: {outcome}" in str(caught.value)
     assert str(caught.value).endswith("\n    last words")
     assert caught.value.ending == ending
 
@@ -176,12 +176,12 @@ def test_a_watcher_that_takes_its_time_to_say_how_it_ended_is_believed(
     tmp_path: Path, often: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The child is gone by then, as on a machine that is busy with other things."""
-    told = child._Server._listen
+    outcome = child._Server._listen
 
     def late(server: Any) -> None:
         stdout = server._process.stdout
         server._process.stdout = (line for line in stdout if not (b"status" in line and time.sleep(1.5)))
-        told(server)
+        outcome(server)
 
     monkeypatch.setattr(child._Server, "_listen", late)
     monkeypatch.setattr(child, "_fingerprint", lambda: 1)  # a server of its own
@@ -200,7 +200,7 @@ def test_a_module_that_cannot_be_imported_fails_where_it_is_needed(
         run_child("fakes:load", {"module": "broken"}, tmp_path / "a.log", 60, "cpu.stage", preload=preload)
 
 
-def test_a_server_that_is_killed_is_told_of_and_replaced(tmp_path: Path) -> None:
+def test_a_server_that_is_killed_is_reported_and_replaced(tmp_path: Path) -> None:
     run(tmp_path, "tell", path=str(tmp_path / "b"))
     server = int((tmp_path / "b").read_text().split("\n")[0])
     with ThreadPoolExecutor(1) as pool:

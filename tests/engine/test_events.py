@@ -21,16 +21,16 @@ def read(path: Path) -> list[dict[str, object]]:
 def test_a_line_has_what_its_event_has_and_no_more(tmp_path: Path) -> None:
     before = datetime.now(UTC)
     EventLog(tmp_path / "there" / "events.jsonl").write(Event("done", "cpu.speak", seconds=0.0, bytes=0))
-    (told,) = read(tmp_path / "there" / "events.jsonl")
-    assert {k: v for k, v in told.items() if k != "time"} == {
+    (result,) = read(tmp_path / "there" / "events.jsonl")
+    assert {k: v for k, v in result.items() if k != "time"} == {
         "pid": os.getpid(),
         "event": "done",
         "stage": "cpu.speak",
         "seconds": 0.0,
         "bytes": 0,
     }
-    assert str(told["time"]).endswith("Z")
-    assert abs((datetime.fromisoformat(str(told["time"])) - before).total_seconds()) < 60
+    assert str(result["time"]).endswith("Z")
+    assert abs((datetime.fromisoformat(str(result["time"])) - before).total_seconds()) < 60
 
 
 def test_a_message_of_many_lines_is_one_line(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def kill(folder: Path, kills: int, seed: int, latest: float) -> tuple[int, int, 
 
     latest: seconds, about what an undisturbed build takes.
     """
-    draw, finished, repeated, said, round_ = random.Random(seed), 0, 0, 0, 0
+    draw, finished, repeated, printed, round_ = random.Random(seed), 0, 0, 0, 0
     place = folder / "0"
     place.mkdir(parents=True)
     while kills:
@@ -77,7 +77,7 @@ def kill(folder: Path, kills: int, seed: int, latest: float) -> tuple[int, int, 
         ended, done = build(place, draw.uniform(0, latest))
         check_nothing_is_torn(place)
         assert done <= recorded(place), "what it said was done is there"
-        finished, said = finished + len(whole), said + len(done)
+        finished, printed = finished + len(whole), printed + len(done)
         repeated += sum((runs(place) - before)[name] for name in whole)
         if not ended:
             kills -= 1
@@ -88,7 +88,7 @@ def kill(folder: Path, kills: int, seed: int, latest: float) -> tuple[int, int, 
             place.mkdir()
     assert build(place)[0]
     assert seen(place) == {name: name for name in NAMES}
-    return finished, repeated, said
+    return finished, repeated, printed
 
 
 def undisturbed(folder: Path) -> float:
@@ -111,10 +111,12 @@ def test_killed_at_any_moment_nothing_is_torn_and_nothing_finished_is_repeated(t
     with ThreadPoolExecutor(CHAINS) as pool:
         latest = max(pool.map(undisturbed, [tmp_path / f"whole-{i}" for i in range(CHAINS)]))
         counts = [pool.submit(kill, tmp_path / str(i), KILLS // CHAINS, i, latest) for i in range(CHAINS)]
-        finished, repeated, said = (sum(column) for column in zip(*(c.result() for c in counts), strict=True))
+        finished, repeated, printed = (
+            sum(column) for column in zip(*(c.result() for c in counts), strict=True)
+        )
     print(f"{KILLS} kills: of {finished} finished stages {repeated} ran again")
     assert finished > KILLS, "most were killed on the way"
-    assert said > KILLS / 2
+    assert printed > KILLS / 2
     assert repeated <= finished / 100
 
 

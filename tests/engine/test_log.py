@@ -20,7 +20,7 @@ def test_none(log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "result"),
     [
         ("", ""),
         ("import: 1 functions\nfuse: 12 functions\n", "fuse: 12 functions"),
@@ -28,9 +28,9 @@ def test_none(log: Path) -> None:
         ("half a li", "half a li"),
     ],
 )
-def test_a_phase_is_what_was_said_last(log: Path, text: str, told: str) -> None:
+def test_a_phase_is_what_was_said_last(log: Path, text: str, result: str) -> None:
     log.write_text(text, encoding="utf-8")
-    assert phase(log) == told
+    assert phase(log) == result
 
 
 def test_a_long_log_is_read_from_its_end(log: Path) -> None:

@@ -88,10 +88,10 @@ def test_a_cache_serves_parts(store: Store, work: Path, tmp_path: Path) -> None:
     assert warnings == []
 
 
-def published(store: Store, ingredients: dict[str, Any], keys: set[str]) -> Record:
+def published(store: Store, inputs: dict[str, Any], keys: set[str]) -> Record:
     with store.lock("a" * 64), store.workspace("a" * 64) as folder:
         (folder / PARTS).write_text(json.dumps(sorted(keys)), encoding="utf-8")
-        return store.publish("cpu.compile.x", ingredients, folder, [PARTS], 1.0, 1.0)
+        return store.publish("cpu.compile.x", inputs, folder, [PARTS], 1.0, 1.0)
 
 
 def test_parts_are_collected_with_the_records_that_list_them(store: Store, work: Path) -> None:

@@ -99,7 +99,7 @@ def test_nothing_to_do(reporter: LineReporter, out: io.StringIO) -> None:
     assert out.getvalue() == "Nothing to do: all 2 stages are current.\n"
 
 
-def test_failures_are_told_at_the_end_once_and_by_one_name(
+def test_failures_are_reported_at_the_end_once_and_by_one_name(
     reporter: LineReporter, out: io.StringIO, err: io.StringIO
 ) -> None:
     reporter.execute_task(EXPORT)
@@ -155,10 +155,10 @@ def test_colour_on_a_terminal_alone(
     terminal = Terminal()
     colourful = LineReporter(terminal, terminal)
     for each in (reporter, colourful):
-        told: Any = each
-        told.initialize(TASKS, ["cpu"])
-        told.execute_task(EXPORT)
-        told.add_success(EXPORT)
+        result: Any = each
+        result.initialize(TASKS, ["cpu"])
+        result.execute_task(EXPORT)
+        result.add_success(EXPORT)
     assert "\x1b[" not in out.getvalue()
     assert "\x1b[" in terminal.getvalue()
     assert lines(out) == lines(io.StringIO(re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())))
@@ -229,8 +229,8 @@ def test_a_live_view_on_a_terminal_that_can_alone(
 
 def events(path: Path) -> list[dict[str, Any]]:
     """The events of a file, less when and by whom."""
-    told = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [{k: v for k, v in e.items() if k not in ("time", "pid", "seconds")} for e in told]
+    result = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [{k: v for k, v in e.items() if k not in ("time", "pid", "seconds")} for e in result]
 
 
 def test_events(out: io.StringIO, err: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +275,7 @@ def test_events(out: io.StringIO, err: io.StringIO, tmp_path: Path, monkeypatch:
     ]
 
 
-def test_events_that_cannot_be_written_are_told_of_once_and_stop_nothing(
+def test_events_that_cannot_be_written_are_reported_once_and_stop_nothing(
     out: io.StringIO, err: io.StringIO, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KOKORO_TVM_EVENTS", str(tmp_path))

@@ -145,7 +145,7 @@ def test_a_failure_publishes_nothing_and_leaves_what_was_there(first: Stage, fun
     assert len(list(first.store.records())) == 1
 
 
-def test_a_failure_is_told_until_it_is_made_of_something_else(first: Stage) -> None:
+def test_a_failure_is_reported_until_it_is_made_of_something_else(first: Stage) -> None:
     failing = doing(first, "refuse", message="It missed.")
     with pytest.raises(ValidationError):
         failing.run()

@@ -10,7 +10,7 @@ from kokoro_tvm.engine.units import shown_seconds
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "result"),
     [
         (0.04, "0.0 s"),
         (9.94, "9.9 s"),
@@ -22,8 +22,8 @@ from kokoro_tvm.engine.units import shown_seconds
         (86_400, "24 h 00 min"),
     ],
 )
-def test_seconds(seconds: float, told: str) -> None:
-    assert shown_seconds(seconds) == told
+def test_seconds(seconds: float, result: str) -> None:
+    assert shown_seconds(seconds) == result
 
 
 @given(st.floats(0, 1e9))

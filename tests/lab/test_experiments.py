@@ -54,8 +54,8 @@ def test_bucket_sizes(lab: Callable[[str], Lab]) -> None:
     assert rows.keys() == static | exact | {("tvm", "decoder", 64), ("tvm", "decoder", 72)}
     for (regime, _, _), metrics in rows.items():
         assert (metrics["snr_db"] > 30) == (regime != "pt.padded")
-    told = json.loads(json.dumps(done.to_json(), allow_nan=False))
-    assert len(told["rows"]) == len(rows)
+    result = json.loads(json.dumps(done.to_json(), allow_nan=False))
+    assert len(result["rows"]) == len(rows)
 
 
 def test_an_utterance_the_recipe_does_not_have(lab: Callable[[str], Lab]) -> None:

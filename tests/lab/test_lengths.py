@@ -144,7 +144,7 @@ def test_inputs_of_any_length(component: str, length: int, hello: Reference) -> 
             )
 
 
-def test_a_missed_gate_is_told_with_its_lengths(
+def test_a_missed_gate_is_reported_with_its_lengths(
     lab: Callable[[str], Lab], stock: tuple[StockEngine, StockEngine], hello: Reference
 ) -> None:
     gates = lab("toy").recipe.gates.model_dump()

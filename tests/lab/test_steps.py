@@ -79,9 +79,9 @@ def test_only_what_is_built_is_judged_and_only_by_the_truth(report: StepsReport)
 def test_the_first_step_that_misses_is_named(report: StepsReport) -> None:
     assert len(report.missed) == 1
     assert report.missed[0].startswith("pt.float64:pt.padded: the first step that misses its gate is d_en (")
-    with pytest.raises(ValidationError, match="first step that misses its gate is d_en") as told:
+    with pytest.raises(ValidationError, match="first step that misses its gate is d_en") as result:
         report.require()
-    assert told.value.exit_code == 4
+    assert result.value.exit_code == 4
 
 
 def test_where_durations_differ_frames_are_not_compared(report: StepsReport) -> None:
@@ -122,10 +122,10 @@ def test_the_decoder_at_every_bucket(report: StepsReport) -> None:
 
 
 def test_the_report_is_plain_data(report: StepsReport) -> None:
-    told = json.loads(json.dumps(report.to_json(), allow_nan=False))
-    assert told["utterance"]["phonemes"] == PHONEMES
-    assert not told["passed"]
-    assert len(told["pairs"][0]["steps"]) == len(STEPS)
+    result = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert result["utterance"]["phonemes"] == PHONEMES
+    assert not result["passed"]
+    assert len(result["pairs"][0]["steps"]) == len(STEPS)
 
 
 def test_tensors_and_waves_are_kept(found: dict[str, Steps], tmp_path: Path) -> None:
@@ -160,6 +160,6 @@ def test_pairs() -> None:
     ],
 )
 def test_no_utterance(given: dict[str, object], message: str) -> None:
-    told = {"phonemes": "a", "text": None, "voice": "af_heart", "speed": 1.0, "seed": 0} | given
+    result = {"phonemes": "a", "text": None, "voice": "af_heart", "speed": 1.0, "seed": 0} | given
     with pytest.raises(InputError, match=message):
-        utterance_of(**told)
+        utterance_of(**result)

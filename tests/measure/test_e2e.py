@@ -151,8 +151,8 @@ def test_gates(
     share: float, own: tuple[str, ...], missed: list[str], speeches: list[SpeechReference], gates: Gates
 ) -> None:
     found = compare_bundles(speeches, {"one": all_rendered(speeches, share)}, {"one": gates}, own)
-    told = found.missed()
-    assert [line[: len(start)] for line, start in zip(told, missed, strict=True)] == missed
+    result = found.missed()
+    assert [line[: len(start)] for line, start in zip(result, missed, strict=True)] == missed
     assert found.passed is not bool(missed)
     if missed:
         with pytest.raises(ValidationError, match=r"Gates were missed: one.*validate steps"):
@@ -186,12 +186,12 @@ def test_the_report_is_plain_json(speeches: list[SpeechReference], gates: Gates,
     renderings = {"one": all_rendered(speeches), "two": all_rendered(speeches, 0.9)}
     found = compare_bundles(speeches, renderings, {"one": gates, "two": gates})
     write_report(found, tmp_path / "e2e.json")
-    told = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))
-    assert told["bundles"] == ["one", "two"]
-    assert told["passed"] is False
-    assert told["missed"] == found.missed()
-    assert [v["gate"] for v in told["overall"]["two"]] == ["min_median_gain_db"]
-    first = told["utterances"][0]
+    result = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))
+    assert result["bundles"] == ["one", "two"]
+    assert result["passed"] is False
+    assert result["missed"] == found.missed()
+    assert [v["gate"] for v in result["overall"]["two"]] == ["min_median_gain_db"]
+    first = result["utterances"][0]
     assert first["sides"].keys() == {"one", "two", *CEILINGS}
     assert first["sides"]["one"]["snr_db"] == pytest.approx(found.values("one", "snr_db")[0])
     assert first["status"]["one"] == "passed"

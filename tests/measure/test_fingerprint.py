@@ -40,7 +40,7 @@ def test_dust_does_not_move_it(seed: int, frames: int, dust: int) -> None:
 @pytest.mark.parametrize("frames", [30, 200, 1400])
 def test_what_is_wrong_moves_it(frames: int) -> None:
     truth = speech(3, frames)
-    told = expectation(truth)
+    result = expectation(truth)
     wrong = {
         "a higher voice": speech(3, frames, pitch=190.0),
         "other words": speech(4, frames),
@@ -49,18 +49,18 @@ def test_what_is_wrong_moves_it(frames: int) -> None:
         "dull": np.convolve(truth, np.ones(4) / 4, "same"),
         "silent": np.zeros_like(truth),
     }
-    assert [name for name, audio in wrong.items() if not told.missed(np.array([frames]), audio)] == []
-    assert told.missed(np.array([frames, 1]), np.append(truth, np.zeros(FRAME)))[0] == (
+    assert [name for name, audio in wrong.items() if not result.missed(np.array([frames]), audio)] == []
+    assert result.missed(np.array([frames, 1]), np.append(truth, np.zeros(FRAME)))[0] == (
         f"{frames + 1} frames where {frames} are due"
     )
 
 
 def test_missed_says_by_how_much() -> None:
     truth = speech()
-    told = expectation(truth)
-    (loud,) = told.missed(np.array([60]), truth * 2)
+    result = expectation(truth)
+    (loud,) = result.missed(np.array([60]), truth * 2)
     assert re.fullmatch(rf"a band is 6\.[01] dB off, {LEVEL_TOLERANCE_DB:g} are allowed", loud)
-    late = told.missed(np.array([60]), np.roll(truth, FRAME))
+    late = result.missed(np.array([60]), np.roll(truth, FRAME))
     assert any(f"ms elsewhere, {CENTROID_TOLERANCE_MS:g} are allowed" in line for line in late)
 
 

@@ -50,8 +50,8 @@ def test_a_gate_that_is_switched_off_is_not_run() -> None:
     one = report(UtteranceReport("a", 12, verdicts=tuple(verdicts)))
     assert one.passed
     assert one.missed() == []
-    told = one.to_json()["utterances"][0]["verdicts"][1]
-    assert told == {
+    result = one.to_json()["utterances"][0]["verdicts"][1]
+    assert result == {
         "output": "audio", "gate": "min_gain_db", "value": -3.0, "limit": None, "status": "not run"
     }  # fmt: skip
     assert not report(UtteranceReport("a", 12, verdicts=(verdicts[1],))).passed, "nothing was judged"

@@ -31,10 +31,10 @@ class Ears:
 def test_both_say_the_same(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     monkeypatch.setattr(listening, "SENTENCES", ("Rice is often served in round bowls.",))
     checkpoint, ears = ROOT / "artifacts" / "checkpoint" / "kokoro-82m", Ears()
-    said = listening.listen(
+    output = listening.listen(
         built, load_config(checkpoint), load_state(checkpoint), ears, voices=("bf_emma",), threads=None
     )
-    assert [(h.voice, h.sentence, h.ours, h.stock) for h in said] == [
+    assert [(h.voice, h.sentence, h.ours, h.stock) for h in output] == [
         ("bf_emma", "Rice is often served in round bowls.", "1", "2")
     ]
     ours, stock = ears.heard

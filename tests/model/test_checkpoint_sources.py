@@ -191,7 +191,7 @@ def test_nothing_is_unpacked_outside_of_its_folder(
     assert not list(tmp_path.rglob("tiny.part0.bin"))
 
 
-def test_without_npm_the_reason_is_told(
+def test_without_npm_the_reason_is_reported(
     tmp_path: Path, npm_source: dict[str, Any], fetched: Fetched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))

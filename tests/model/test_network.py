@@ -22,15 +22,15 @@ def test_one_that_refuses_or_keeps_silent_is_given_up() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        told = unreachable(url)
-        assert told is not None
-        assert told.startswith(f"{url} cannot be reached: ")
-        assert "refused" in told
+        result = unreachable(url)
+        assert result is not None
+        assert result.startswith(f"{url} cannot be reached: ")
+        assert "refused" in result
         listener.listen()
-        told = unreachable(url)
-        assert told is not None
-        assert told.startswith(f"{url} cannot be reached: ")
-        assert "timed out" in told
+        result = unreachable(url)
+        assert result is not None
+        assert result.startswith(f"{url} cannot be reached: ")
+        assert "timed out" in result
 
 
 def test_a_name_that_takes_long_to_look_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,8 +54,8 @@ def write_recipes(folder: Path) -> None:
         exact = "min_exact_frame_snr_median_db"
         model["gates"]["decoder"][exact] = SHIPPED["decoder"][exact]
         recipe = TARGET | RECIPE | {"model": f"{name}-model"}
-        for file, told in {f"{name}-model": model, name: recipe}.items():
-            (folder / f"{file}.yaml").write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
+        for file, result in {f"{name}-model": model, name: recipe}.items():
+            (folder / f"{file}.yaml").write_text(yaml.safe_dump(result, allow_unicode=True), encoding="utf-8")
 
 
 def recipe_of(component: str | None) -> str:
@@ -107,8 +107,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, st
         [begun[r].job(r, [name.replace("toy", r, 1) for name in first]) for r in UTTERANCES],
         [
             sound["toy"].job("toy", rest["toy"], begun["toy"].root),
-            *(told for component, told in mistaken if component == "decoder"),
-            *(told for component, told in mistaken if component != "decoder"),
+            *(result for component, result in mistaken if component == "decoder"),
+            *(result for component, result in mistaken if component != "decoder"),
             sound["drawn"].job("drawn", rest["drawn"], begun["drawn"].root),
         ],
         [
@@ -133,7 +133,7 @@ def test_a_gate_catches(mistake: Mistake, outcomes: dict[str, dict[str, str]]) -
     require_caught(mistake, outcomes[mistake.name])
 
 
-def test_an_edit_that_fits_nowhere_is_told(tmp_path: Path) -> None:
+def test_an_edit_that_fits_nowhere_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("twice twice\n", encoding="utf-8")
     for old in ("never", "twice"):
         with pytest.raises(OutdatedError, match=r"a\.py has .* times where once is due"):

@@ -120,8 +120,8 @@ def test_far_apart_taps_have_a_kernel(machine: Machine) -> None:
     """A register tile holds whole dilations as long as it can; farther apart it is the plain one."""
     made = tensors("3 taps", 201) | {"residual": None}
     for dilation in (6, 7, 12, 13):
-        told = {"dilation": dilation, "padding": dilation, "tolerant": True}
-        check("conv1d", made, told, machine=machine, tolerance=filtered(3))
+        result = {"dilation": dilation, "padding": dilation, "tolerant": True}
+        check("conv1d", made, result, machine=machine, tolerance=filtered(3))
 
 
 @pytest.mark.parametrize("steps", [1, 33, 513])

@@ -126,8 +126,8 @@ def test_who_can(machine: Machine) -> None:
     def gives(name: str, inputs: int, outputs: int) -> bool:
         taps, _, _ = LAYERS[name]
         shapes = {"x": (1, "n", inputs), "weight": (outputs, inputs, taps)}
-        told = {"stride": 1, **attributes(name)}
-        return registry()["conv1d"].gives_moments(Call(shapes, told, (1, "n", outputs), machine.features))
+        result = {"stride": 1, **attributes(name)}
+        return registry()["conv1d"].gives_moments(Call(shapes, result, (1, "n", outputs), machine.features))
 
     for name in LAYERS:
         assert gives(name, 128, 128)

@@ -20,7 +20,7 @@ Weights = dict[str, torch.Tensor]
 def semantic(module: Any, component: str = "small") -> list[tuple[str, Any]]:
     """(operation, call) of every semantic call."""
     found = [(as_semantic_call(c), c) for c in calls(module, component)]
-    return [(told[0], call) for told, call in found if told is not None]
+    return [(outcome[0], call) for outcome, call in found if outcome is not None]
 
 
 def fused(forward: Callable[[Weights, torch.Tensor], Any]) -> list[tuple[str, Any]]:
@@ -38,9 +38,9 @@ def test_the_producer_gets_a_second_result() -> None:
     ((operation, call),) = fused(forward)
     assert operation == "conv1d"
     assert isinstance(call.ty, relax.TupleType)
-    _, told, _, _ = described(call, MACHINE.features, {})
-    assert told.result == (1, 9, 64)
-    assert told.moments == (16, 4, 64)
+    _, outcome, _, _ = described(call, MACHINE.features, {})
+    assert outcome.result == (1, 9, 64)
+    assert outcome.moments == (16, 4, 64)
 
 
 def test_the_kernel_writes_both() -> None:

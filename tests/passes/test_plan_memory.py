@@ -68,12 +68,12 @@ TENSORS = st.lists(
 
 
 @given(TENSORS)
-def test_every_tensor_fits_and_has_its_storage_alone(told: list[tuple[int, int, int, int]]) -> None:
+def test_every_tensor_fits_and_has_its_storage_alone(result: list[tuple[int, int, int, int]]) -> None:
     """Sizes are `slope * n + offset` bytes, lives an interval of bindings."""
     variable = relax.Var("x", relax.TensorType([LENGTH], "float32"))
     lengths = plan_memory._Lengths(relax.Function([variable], variable, variable.ty))
     tensors = []
-    for slope, offset, first, duration in told:
+    for slope, offset, first, duration in result:
         size = LENGTH * slope + offset
         tensors.append(plan_memory._Tensor(None, size, lengths.typical(size), first, first + duration))
     slots = plan_memory._shared(tensors, lengths)

@@ -37,8 +37,8 @@ def checkout(folder: Path) -> Path:
     model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
     model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
     (folder / "recipes").mkdir(parents=True)
-    for name, told in {"toy-model": model, "toy": TARGET}.items():
-        text = yaml.safe_dump(told, allow_unicode=True)
+    for name, result in {"toy-model": model, "toy": TARGET}.items():
+        text = yaml.safe_dump(result, allow_unicode=True)
         (folder / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
     return folder
 
@@ -114,11 +114,11 @@ def test_a_worker_that_dies_loses_nothing(start: Start, scheduler: str, tmp_path
     until(lambda: len(re.findall(r" built in .* on .*:.*/one$", output.read_text(), re.M)) >= 2, build)
     end(workers[0])
     assert build.wait() == 0, output.read_text()
-    told = output.read_text()
-    assert "/two" in told
-    assert re.search(r"^0 stages built, \d+ restored, 0 were current\.$", told, re.M)
+    result = output.read_text()
+    assert "/two" in result
+    assert re.search(r"^0 stages built, \d+ restored, 0 were current\.$", result, re.M)
     # What the dead one had finished is not built again: it is taken from the cache.
-    built = [set(re.findall(rf" (\S+) +built in .* on .*/{name}$", told, re.M)) for name in ("one", "two")]
+    built = [set(re.findall(rf" (\S+) +built in .* on .*/{name}$", result, re.M)) for name in ("one", "two")]
     assert not built[0] & built[1]
     for name in WANTED:
         component = name.rpartition(".")[2]

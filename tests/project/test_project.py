@@ -41,7 +41,7 @@ def test_words(project: Project, word: str, recipe: str, stages: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "result"),
     [
         ("cpo", "there is nothing called `cpo`; did you mean `cpu`?"),
         ("cpu/decoder-512", "the recipe cpu has no artifact `decoder-512`; did you mean `decoder-5120`?"),
@@ -53,10 +53,10 @@ def test_words(project: Project, word: str, recipe: str, stages: str) -> None:
         ("broken.machine", "broken.yaml:1:8: "),
     ],
 )
-def test_what_there_is_not(project: Project, word: str, told: str) -> None:
+def test_what_there_is_not(project: Project, word: str, result: str) -> None:
     with pytest.raises(RecipeError) as raised:
         project.find(word)
-    assert told in str(raised.value)
+    assert result in str(raised.value)
 
 
 def test_recipes(project: Project) -> None:

@@ -99,7 +99,7 @@ def test_a_recipe_that_cannot_be_read_fails_every_set(tmp_path: Path) -> None:
     assert all("mine" in made[word]["task_dep"] for word in SETS)
 
 
-def test_what_is_left_out_is_told_also_where_others_fail(
+def test_what_is_left_out_is_reported_also_where_others_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only a recipe that cannot be built here and one that cannot be read: nothing is compiled."""

@@ -29,8 +29,8 @@ def tree(built: Tree) -> Tree:  # noqa: F811
 
 def clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Sets the clock for what decides whether a file has changed; stamps made before stay what they are."""
-    told = SimpleNamespace(time_ns=lambda: time.time_ns() + int(seconds * 1e9), sleep=time.sleep)
-    monkeypatch.setattr(memory, "time", told)
+    result = SimpleNamespace(time_ns=lambda: time.time_ns() + int(seconds * 1e9), sleep=time.sleep)
+    monkeypatch.setattr(memory, "time", result)
 
 
 def keeping_times(path: Path, change: Callable[[bytes], bytes]) -> None:

@@ -59,9 +59,9 @@ def test_refused_with_its_place_in_words_of_ours(name: str, folder: Path, known:
     message, line, caret = str(error).split("\n")
     assert (error.line, error.column) == bad.at, message
     assert message.startswith(f"{folder / bad.file}:{error.line}:{error.column}: ")
-    told = message.partition(f":{error.line}:{error.column}: ")[2]
-    assert 20 < len(told) < 400
-    assert not JARGON.search(told.replace("`None`", "")), told
+    result = message.partition(f":{error.line}:{error.column}: ")[2]
+    assert 20 < len(result) < 400
+    assert not JARGON.search(result.replace("`None`", "")), result
     assert len(line) < 120
     assert len(caret) < 220  # wide characters take two columns
     assert calls < MOST_CALLS

@@ -130,7 +130,9 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_unknown_recipe_is_told(name: str, root: Path, known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_recipe_is_reported(
+    name: str, root: Path, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(root)
     (root / "sub").mkdir()
     with pytest.raises(RecipeError) as caught:

@@ -40,7 +40,7 @@ def test_nothing_to_say_leaves_no_file(root: Path, known: Known, path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "result"),
     [
         (("tiles", "tilse"), "unknown key `tilse` in .*; did you mean `tiles`?"),
         (('"tiles": 8', '"tiles": 0'), "0 is too small; the least is 1"),
@@ -50,11 +50,11 @@ def test_nothing_to_say_leaves_no_file(root: Path, known: Known, path: Path) -> 
         (("}", "]"), "not valid YAML"),
     ],
 )
-def test_faults_are_told_with_their_place(
-    root: Path, known: Known, path: Path, change: tuple[str, str], told: str
+def test_faults_are_reported_with_their_place(
+    root: Path, known: Known, path: Path, change: tuple[str, str], result: str
 ) -> None:
     write_schedule(path, TARGET, CHOICES)
     text = json.dumps(json.loads(path.read_text(encoding="utf-8")), indent=1)
     path.write_text(text.replace(*change), encoding="utf-8")
-    with pytest.raises(RecipeError, match=rf"here\.json:\d+:\d+: .*{told}"):
+    with pytest.raises(RecipeError, match=rf"here\.json:\d+:\d+: .*{result}"):
         load_recipe("here", root, known)

@@ -72,7 +72,7 @@ def test_every_utterance_can_be_seen_and_heard(page: Path, facts: Facts) -> None
     assert np.abs(heard - facts.utterances[0].audio).max() <= 2**-15
 
 
-def test_what_is_told_is_text(page: Path) -> None:
+def test_what_is_reported_is_text(page: Path) -> None:
     """Phonemes are anybody's: none of it becomes markup."""
     assert "<b>one</b>" not in page.read_text(encoding="utf-8")
     assert "<b>one</b> & ˈ" in Elements(page).text
@@ -120,12 +120,12 @@ def test_silence_and_equal_audio_are_shown(facts: Facts, tmp_path: Path) -> None
 
 
 def test_the_worst_of_all_utterances() -> None:
-    told = report("f0n", 64, verdict("min_snr_db", 100.0, 80.0, "passed"))
-    told["utterances"][1]["verdicts"] = [verdict("min_snr_db", 79.0, 80.0, "failed")]
-    (cell,) = worst(told)
+    result = report("f0n", 64, verdict("min_snr_db", 100.0, 80.0, "passed"))
+    result["utterances"][1]["verdicts"] = [verdict("min_snr_db", 79.0, 80.0, "failed")]
+    (cell,) = worst(result)
     assert (cell.value, cell.status) == (79.0, "failed")
-    told["utterances"][1]["verdicts"] = [verdict("min_snr_db", "nan", 80.0, "failed")]
-    assert worst(told)[0].value == "nan"
-    told = report("speech", None, verdict("max_samples_off", 0.0, 0.0, "passed"))
-    told["utterances"][0]["verdicts"] = [verdict("max_samples_off", 600.0, 0.0, "failed")]
-    assert worst(told)[0].value == 600.0
+    result["utterances"][1]["verdicts"] = [verdict("min_snr_db", "nan", 80.0, "failed")]
+    assert worst(result)[0].value == "nan"
+    result = report("speech", None, verdict("max_samples_off", 0.0, 0.0, "passed"))
+    result["utterances"][0]["verdicts"] = [verdict("max_samples_off", 600.0, 0.0, "failed")]
+    assert worst(result)[0].value == 600.0

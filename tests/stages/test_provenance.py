@@ -102,7 +102,7 @@ class Statement(Schema):
 
 
 def made(**changes: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "files": {"bundle.json": "b" * 64, "bert-512.so": "a" * 64},
         "recipe": parameters(RECIPE),
         "checkpoint": {"weights.safetensors": "c" * 64, "config.json": "d" * 64},
@@ -111,16 +111,16 @@ def made(**changes: Any) -> dict[str, Any]:
         "toolchain": {"python": "3.11.9", "torch": "2.13.0+cpu", "apache-tvm": "0.27.0.post1"},
         "compiler": {"llvm": "22", "linker": "g++ (GCC) 14.2.0"},
     }
-    return statement(**told | changes)
+    return statement(**result | changes)
 
 
 def test_it_meets_the_public_schemas() -> None:
-    told = Statement.model_validate(made())
-    assert {s.name: s.digest["sha256"] for s in told.subject} == {
+    result = Statement.model_validate(made())
+    assert {s.name: s.digest["sha256"] for s in result.subject} == {
         "bert-512.so": "a" * 64,
         "bundle.json": "b" * 64,
     }
-    definition = told.predicate.buildDefinition
+    definition = result.predicate.buildDefinition
     assert definition.externalParameters["recipe"]["target"]["mcpu"] == "native"
     assert definition.internalParameters == {"python": "3.11.9", "llvm": "22", "linker": "g++ (GCC) 14.2.0"}
     uris = [d.uri for d in definition.resolvedDependencies if d.uri]
@@ -128,29 +128,29 @@ def test_it_meets_the_public_schemas() -> None:
     assert {"checkpoint", "weights.safetensors", "config.json"} <= {
         d.name for d in definition.resolvedDependencies
     }
-    assert [b.name for b in told.predicate.runDetails.byproducts] == ["bert-512/validation.json"]
+    assert [b.name for b in result.predicate.runDetails.byproducts] == ["bert-512/validation.json"]
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda told: told.pop("_type"),
-        lambda told: told.update(_type="https://in-toto.io/Statement/v0.1"),
-        lambda told: told.update(subject=[]),
-        lambda told: told["subject"][0].pop("digest"),
-        lambda told: told["subject"][0]["digest"].update(sha256="ABC"),
-        lambda told: told["subject"].append(told["subject"][0]),
-        lambda told: told["predicate"]["buildDefinition"].update(buildType="kokoro"),
-        lambda told: told["predicate"]["buildDefinition"].pop("externalParameters"),
-        lambda told: told["predicate"]["runDetails"].pop("builder"),
-        lambda told: told["predicate"]["runDetails"].update(metadata={"startedOn": "today"}),
+        lambda result: result.pop("_type"),
+        lambda result: result.update(_type="https://in-toto.io/Statement/v0.1"),
+        lambda result: result.update(subject=[]),
+        lambda result: result["subject"][0].pop("digest"),
+        lambda result: result["subject"][0]["digest"].update(sha256="ABC"),
+        lambda result: result["subject"].append(result["subject"][0]),
+        lambda result: result["predicate"]["buildDefinition"].update(buildType="kokoro"),
+        lambda result: result["predicate"]["buildDefinition"].pop("externalParameters"),
+        lambda result: result["predicate"]["runDetails"].pop("builder"),
+        lambda result: result["predicate"]["runDetails"].update(metadata={"startedOn": "today"}),
     ],
 )
 def test_the_schemas_refuse_what_the_specifications_do(spoil: Callable[[dict[str, Any]], object]) -> None:
-    told = copy.deepcopy(made())
-    spoil(told)
+    result = copy.deepcopy(made())
+    spoil(result)
     with pytest.raises(ValidationError):
-        Statement.model_validate(told)
+        Statement.model_validate(result)
 
 
 def test_it_holds_no_time_no_folder_and_nobody() -> None:
@@ -178,25 +178,25 @@ digests = st.text("0123456789abcdef", min_size=64, max_size=64)
 )  # fmt: skip
 @settings(deadline=None, max_examples=50)
 def test_order_changes_nothing_and_it_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, **told: dict[str, str]
+    tmp_path_factory: pytest.TempPathFactory, **result: dict[str, str]
 ) -> None:
-    told["toolchain"]["python"] = "3.11.9"
-    turned = {name: dict(reversed(value.items())) for name, value in told.items()}
-    text = json.dumps(made(**told))
+    result["toolchain"]["python"] = "3.11.9"
+    turned = {name: dict(reversed(value.items())) for name, value in result.items()}
+    text = json.dumps(made(**result))
     assert json.dumps(made(**turned)) == text
     Statement.model_validate_json(text)
     path = tmp_path_factory.mktemp("p") / "provenance.json"
     path.write_text(text, encoding="utf-8")
     found = read_provenance(path)
-    assert found.subjects == told["files"]
+    assert found.subjects == result["files"]
     assert found.recipe == parameters(RECIPE)
-    assert {**told["checkpoint"]}.items() <= found.dependencies.items() or set(told["checkpoint"]) & {
+    assert {**result["checkpoint"]}.items() <= found.dependencies.items() or set(result["checkpoint"]) & {
         "checkpoint", "torch", "numpy", "kokoro",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "result"),
     [
         (lambda s: s.update(_type="x"), "'_type' is 'x', not 'https://in-toto.io/Statement/v1'"),
         (lambda s: s.pop("predicate"), "lacks 'predicate'"),
@@ -206,13 +206,13 @@ def test_order_changes_nothing_and_it_is_read_back(
     ],
 )
 def test_a_statement_that_makes_no_sense_is_refused(
-    tmp_path: Path, spoil: Callable[[dict[str, Any]], object], told: str
+    tmp_path: Path, spoil: Callable[[dict[str, Any]], object], result: str
 ) -> None:
     path = tmp_path / "provenance.json"
     given = copy.deepcopy(made())
     spoil(given)
     path.write_text(json.dumps(given), encoding="utf-8")
-    with pytest.raises(BundleError, match=re.escape(told)):
+    with pytest.raises(BundleError, match=re.escape(result)):
         read_provenance(path)
 
 

@@ -96,8 +96,8 @@ def test_bfloat16_where_the_instruction_is(mcpu: str, mattr: tuple[str, ...]) ->
 def test_bfloat16_without_the_instruction(mcpu: str, triple: str, mattr: tuple[str, ...]) -> None:
     with pytest.raises(BuildError) as caught:
         machine_of(mcpu, triple, mattr, "bfloat16")
-    for told in ("avx512bf16", mcpu, triple, "recipe's target", "float32", "`cpu`"):
-        assert told in str(caught.value)
+    for result in ("avx512bf16", mcpu, triple, "recipe's target", "float32", "`cpu`"):
+        assert result in str(caught.value)
 
 
 @pytest.mark.parametrize("triple", [X86, ARM])
@@ -108,9 +108,9 @@ def test_unknown_cpus_are_refused(triple: str) -> None:
 
 def test_machines_are_data() -> None:
     machine = machine_of("haswell", X86, ("+f16c",))
-    told = json.loads(json.dumps(machine.to_json()))
-    assert Machine.from_json(told) == machine
-    assert told["kind"] == "llvm"
+    result = json.loads(json.dumps(machine.to_json()))
+    assert Machine.from_json(result) == machine
+    assert result["kind"] == "llvm"
 
 
 def test_tvm_takes_the_target() -> None:

@@ -20,65 +20,65 @@ SHORT = Utterance(name="short", phonemes="hə", voice="af_heart", speed=1.5, see
 
 
 @pytest.fixture
-def said() -> list[str]:
+def output() -> list[str]:
     return []
 
 
 @pytest.fixture
-def store(toy: Path, tmp_path: Path, said: list[str]) -> ReferenceStore:
+def store(toy: Path, tmp_path: Path, output: list[str]) -> ReferenceStore:
     """Over a copy of what the toy's build kept."""
     kept = toy.parent / "reference" / "toy-model"
     shutil.copytree(kept, tmp_path / "kept")
-    return ReferenceStore(toy.parent / "checkpoint" / "toy-model", tmp_path / "kept", said.append)
+    return ReferenceStore(toy.parent / "checkpoint" / "toy-model", tmp_path / "kept", output.append)
 
 
-def test_what_the_build_made_is_found_under_any_name(store: ReferenceStore, said: list[str]) -> None:
+def test_what_the_build_made_is_found_under_any_name(store: ReferenceStore, output: list[str]) -> None:
     (found,) = store.references([HELLO])
     assert (found.name, found.phonemes, found.voice) == ("other", PHONEMES, "am_adam")
-    assert said == []
+    assert output == []
 
 
-def test_what_is_absent_is_made_once(store: ReferenceStore, said: list[str]) -> None:
+def test_what_is_absent_is_made_once(store: ReferenceStore, output: list[str]) -> None:
     first, hello, again = store.references([SHORT, HELLO, SHORT.model_copy(update={"name": "again"})])
     assert (first.name, hello.name, again.name) == ("short", "other", "again")
     assert first.speed == 1.5 and first.seed == 4
-    assert len([line for line in said if "end to end" in line]) == 2  # in float64 and in float32
+    assert len([line for line in output if "end to end" in line]) == 2  # in float64 and in float32
     np.testing.assert_array_equal(first.truth.audio, again.truth.audio)
-    said.clear()
+    output.clear()
     (kept,) = store.references([SHORT])
-    assert said == []
+    assert output == []
     np.testing.assert_array_equal(kept.fed_dynamic.f0, first.fed_dynamic.f0)
     for changed in ({"seed": 5}, {"speed": 1.6}, {"voice": "am_adam"}, {"phonemes": "həl"}):
         assert store._path(SHORT.model_copy(update=changed), "") != store._path(SHORT, "")
 
 
-def test_steps_are_kept_too(store: ReferenceStore, said: list[str]) -> None:
+def test_steps_are_kept_too(store: ReferenceStore, output: list[str]) -> None:
     steps = store.steps(SHORT)
     assert steps.keys() == {"pt.float64", "pt.dynamic"}
-    said.clear()
+    output.clear()
     again = store.steps(SHORT)
-    assert said == []
+    assert output == []
     np.testing.assert_array_equal(again["pt.float64"].values["source"], steps["pt.float64"].values["source"])
 
 
-def test_what_is_damaged_is_made_again(store: ReferenceStore, said: list[str]) -> None:
+def test_what_is_damaged_is_made_again(store: ReferenceStore, output: list[str]) -> None:
     path = store._path(HELLO, ".safetensors")
     path.write_bytes(path.read_bytes()[:100])
     (found,) = store.references([HELLO])
-    assert any("is not as it was written. It is made again." in line for line in said)
+    assert any("is not as it was written. It is made again." in line for line in output)
     assert found.truth.audio.size > 600
 
 
 def test_what_was_made_of_other_things_is_not_found_and_goes(
-    toy: Path, store: ReferenceStore, said: list[str], monkeypatch: pytest.MonkeyPatch
+    toy: Path, store: ReferenceStore, output: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = store.folder
     assert before.is_dir()
     monkeypatch.setattr(references, "versions", lambda *names: {"torch": "another"})
-    other = ReferenceStore(toy.parent / "checkpoint" / "toy-model", before.parents[1], said.append)
+    other = ReferenceStore(toy.parent / "checkpoint" / "toy-model", before.parents[1], output.append)
     assert other.folder != before
     other.references([SHORT])
-    assert said != []
+    assert output != []
     assert [path.name for path in before.parent.iterdir()] == [other.folder.name]
 
 
@@ -111,8 +111,8 @@ def test_no_such_voice(store: ReferenceStore) -> None:
 def test_only_what_was_written_counts(tmp_path: Path, damage: str) -> None:
     for name in FILES:
         (tmp_path / name).write_bytes(b"")
-    told: list[str] = []
-    kept = ReferenceStore(tmp_path, tmp_path, told.append)
+    result: list[str] = []
+    kept = ReferenceStore(tmp_path, tmp_path, result.append)
     kept.__dict__["folder"] = tmp_path / "by-digest"  # found from the checkpoint, which is none
     path = kept._path(SHORT, ".safetensors")
     path.parent.mkdir()
@@ -128,4 +128,4 @@ def test_only_what_was_written_counts(tmp_path: Path, damage: str) -> None:
         seal.write_bytes(b"\xff")
     found = kept._kept(SHORT, ".safetensors", Path.read_bytes)
     assert found == (b"spoken" if damage == "none" else None)
-    assert told == ([] if damage == "none" else [f"{path} is not as it was written. It is made again."])
+    assert result == ([] if damage == "none" else [f"{path} is not as it was written. It is made again."])

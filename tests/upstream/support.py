@@ -32,10 +32,10 @@ def broken(what: str, error: type[Exception], message: str, issue: str = UNKNOWN
         if not re.search(message, str(found)):
             raise AssertionError(f"{TVM} fails in another way than it did: {what}; {issue}") from found
     else:
-        raise AssertionError(mended(what, issue))
+        raise AssertionError(changed(what, issue))
 
 
-def mended(what: str, issue: str = UNKNOWN) -> str:
+def changed(what: str, issue: str = UNKNOWN) -> str:
     """What a test says when TVM no longer does wrong what it did."""
     return f"{TVM} has changed: {what}; {issue}. Remove what is here because of it, and this test."
 

@@ -10,7 +10,7 @@ import torch
 import tvm
 from tvm import te
 
-from upstream.support import TVM_ISSUES, UNKNOWN, computed, imported, in_child, mended
+from upstream.support import TVM_ISSUES, UNKNOWN, changed, computed, imported, in_child
 
 pytestmark = pytest.mark.upstream
 
@@ -24,9 +24,9 @@ def test_instance_norm_of_a_large_mean_and_a_small_spread() -> None:
     """It takes the variance as E[x^2] - E[x]^2, which is lost to rounding: of two rows, one is NaN."""
     x = (1000.0 + 0.1 * np.random.default_rng(0).standard_normal((1, 2, 64))).astype("float32")
     expected = (x - x.mean(-1, keepdims=True, dtype="float64")) / x.std(-1, keepdims=True, dtype="float64")
-    found, issue = normalised(x), f"{TVM_ISSUES}/19592 (the same of layer_norm, which was mended)"
-    assert np.isnan(found).any(), mended("instance_norm loses the variance of a large mean", issue)
-    assert np.nanmax(np.abs(found - expected)) > 1, mended("instance_norm is wrong by more than 1", issue)
+    found, issue = normalised(x), f"{TVM_ISSUES}/19592 (the same of layer_norm, which was fixed)"
+    assert np.isnan(found).any(), changed("instance_norm loses the variance of a large mean", issue)
+    assert np.nanmax(np.abs(found - expected)) > 1, changed("instance_norm is wrong by more than 1", issue)
 
 
 def test_fused_instance_norm_passes_the_verification_of_llvm() -> None:
@@ -84,7 +84,7 @@ def test_bounds_made_of_bounds() -> None:
     """One level takes a tenth of a second; with two, the simplifier does not come back for minutes."""
     done = in_child(NESTED)
     assert done.stdout == "one level compiles\n", done.stderr
-    assert done.returncode == -signal.SIGALRM, mended("the simplifier follows bounds made of bounds")
+    assert done.returncode == -signal.SIGALRM, changed("the simplifier follows bounds made of bounds")
 
 
 METAL = """
@@ -112,7 +112,7 @@ def test_matrix_products_for_metal() -> None:
     """The schedule crashes in Tensorize after half a minute; one that works takes a fraction of that."""
     done = in_child(METAL, timeout=600.0)
     assert done.stdout == "scheduling\n", done.stderr
-    assert done.returncode == -signal.SIGSEGV, mended("the schedule of matrix products for Metal crashes")
+    assert done.returncode == -signal.SIGSEGV, changed("the schedule of matrix products for Metal crashes")
 
 
 def test_noalias_is_a_function_s_own() -> None:
@@ -134,4 +134,4 @@ def test_noalias_is_a_function_s_own() -> None:
     assert marked(copy("first", True))
     assert not marked(copy("first", False))
     found = marked(copy("first", True), copy("last", False))
-    assert not found, mended("a module's last function decides about noalias of all", UNKNOWN)
+    assert not found, changed("a module's last function decides about noalias of all", UNKNOWN)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from upstream.support import TVM_ISSUES, UNKNOWN, broken, computed, imported, mended
+from upstream.support import TVM_ISSUES, UNKNOWN, broken, changed, computed, imported
 
 pytestmark = pytest.mark.upstream
 
@@ -92,7 +92,7 @@ def test_rand() -> None:
 def test_noise_is_drawn_at_run_time() -> None:
     module = imported(lambda x: torch.randn_like(x), X)
     same = np.array_equal(computed(module, X.numpy()), computed(module, X.numpy()))
-    assert same, mended("randn_like is drawn at import, unseeded, and kept", f"{TVM_ISSUES}/18815")
+    assert same, changed("randn_like is drawn at import, unseeded, and kept", f"{TVM_ISSUES}/18815")
 
 
 def test_short_time_fourier_transform() -> None:
@@ -108,7 +108,7 @@ def bindings(steps: int) -> int:
 
 def test_a_recurrence_is_a_loop() -> None:
     grown = bindings(16) - bindings(8)
-    assert grown == bindings(24) - bindings(16) > 0, mended("an LSTM is unrolled")
+    assert grown == bindings(24) - bindings(16) > 0, changed("an LSTM is unrolled")
 
 
 class Packed(nn.Module):
@@ -133,10 +133,10 @@ def test_the_last_element_of_an_unknown_length() -> None:
     """It is imported as take(-1), which reads what stands before a row: here, the end of the first."""
     module = imported(lambda x: x[:, -1] * 1.0, torch.ones(2, 6), dynamic=[{1: Dim("n", min=4, max=64)}])
     second = computed(module, np.arange(12, dtype="float32").reshape(2, 6))[1]
-    issue = f"{TVM_ISSUES}/19436 (the same of ONNX, which was mended)"
-    assert second == 5.0, mended("the last element of a symbolic axis is read out of bounds", issue)
+    issue = f"{TVM_ISSUES}/19436 (the same of ONNX, which was fixed)"
+    assert second == 5.0, changed("the last element of a symbolic axis is read out of bounds", issue)
 
 
 def test_the_imported_function_has_a_name_of_its_own() -> None:
     names = [g.name_hint for g in imported(lambda x: x + 1.0, X).get_global_vars()]
-    assert names == ["main"], mended("the imported function is called main")
+    assert names == ["main"], changed("the imported function is called main")

@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import te
 
-from upstream.support import in_child, mended
+from upstream.support import changed, in_child
 
 pytestmark = pytest.mark.upstream
 
@@ -20,7 +20,7 @@ def doubled(name: str) -> tvm.tirx.PrimFunc:
 
 def test_functions_have_symbols_of_their_own() -> None:
     symbols = [doubled(name).attrs["global_symbol"] for name in ("a", "b")]
-    assert symbols == ["main", "main"], mended("every function create_prim_func makes has the symbol main")
+    assert symbols == ["main", "main"], changed("every function create_prim_func makes has the symbol main")
 
 
 SAVE = """
@@ -39,4 +39,4 @@ tvm.ir.assert_structural_equal(tvm.ir.load_json(text), builder.get())
 def test_a_module_is_saved_as_json() -> None:
     done = in_child(SAVE)
     assert done.stdout == "saving\n", done.stderr
-    assert done.returncode == -signal.SIGSEGV, mended("save_json crashes on the shapes of Relax types")
+    assert done.returncode == -signal.SIGSEGV, changed("save_json crashes on the shapes of Relax types")

@@ -60,9 +60,9 @@ def test_eager_runs_give_what_the_component_gives(exact: Subject) -> None:
 
 
 def test_many_values_are_computed_in_parts(exact: Subject) -> None:
-    told: list[str] = []
-    found = look(exact, ["*"], together=200_000, progress=told.append)
-    parts = [line for line in told if line.startswith("compiling")]
+    result: list[str] = []
+    found = look(exact, ["*"], together=200_000, progress=result.append)
+    parts = [line for line in result if line.startswith("compiling")]
     assert len(parts) > 2
     assert [row.value for row in found.rows] == exact.values
 
@@ -129,9 +129,9 @@ def test_what_is_kept(exact: Subject, tmp_path: Path) -> None:
 
 
 def test_json(exact: Subject) -> None:
-    told = json.loads(json.dumps(look(exact, ["text_encoder/conv1d"]).to_json(), allow_nan=False))
-    assert told["first_diverging"] is None
-    (value,) = told["values"]
+    result = json.loads(json.dumps(look(exact, ["text_encoder/conv1d"]).to_json(), allow_nan=False))
+    assert result["first_diverging"] is None
+    (value,) = result["values"]
     assert value["name"] == "text_encoder/conv1d"
     assert value["shape"] == [1, LENGTH, 512]
     assert set(value["tvm"]) == {"finite_fraction", "min", "p1", "median", "p99", "max", "head"}

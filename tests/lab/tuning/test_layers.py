@@ -17,9 +17,9 @@ RECIPES = Path(__file__).parents[3] / "recipes"
 @pytest.fixture
 def toy(tmp_path: Path) -> Recipe:
     """The recipe `cpu` of the toy model."""
-    told = yaml.safe_load((RECIPES / "kokoro-82m.yaml").read_text(encoding="utf-8"))
-    told["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 1, "size": "toy"}]
-    (tmp_path / "kokoro-82m.yaml").write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
+    outcome = yaml.safe_load((RECIPES / "kokoro-82m.yaml").read_text(encoding="utf-8"))
+    outcome["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 1, "size": "toy"}]
+    (tmp_path / "kokoro-82m.yaml").write_text(yaml.safe_dump(outcome, allow_unicode=True), encoding="utf-8")
     target = "model: kokoro-82m\ntarget: {kind: llvm, mcpu: native}\nbuckets: {tokens: [64], frames: [64]}\n"
     (tmp_path / "toy.yaml").write_text(target + "length: masked\n", encoding="utf-8")
     return load_recipe("toy", tmp_path)

@@ -19,9 +19,9 @@ FEATURES = Features(8, 16)
 
 
 def call(channels: int = 16, taps: int = 3, **attributes: object) -> Call:
-    told = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": True}
+    found_result = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": True}
     shapes = {"x": (1, "x_1", channels), "weight": (channels, channels, taps), "length": (1,)}
-    return Call(shapes, told | attributes, (1, "y_1", channels), FEATURES)
+    return Call(shapes, found_result | attributes, (1, "y_1", channels), FEATURES)
 
 
 LAYER = representative([("conv1d", call())])[0]
@@ -48,14 +48,14 @@ def right(choice: Choice) -> float:
 
 def asked_for(layer: Layer) -> list[Choice]:
     """The choices that are tried where few tiles are fast."""
-    asked: list[Choice] = []
+    requests: list[Choice] = []
 
     def errors(choice: Choice) -> float:
-        asked.append(choice)
+        requests.append(choice)
         return 0.0
 
     outcome(lambda c: c.tiles or 0, errors, layer)
-    return asked
+    return requests
 
 
 def test_the_fastest_is_found() -> None:
@@ -114,10 +114,10 @@ def test_no_layer_is_begun_after_the_time() -> None:
 
 def test_a_layer_still_gives_the_moments_that_are_wanted() -> None:
     wanted = replace(LAYER.call, moments=("moments_0", 4, 16))
-    asked = asked_for(replace(LAYER, call=wanted))
-    assert asked
+    requests = asked_for(replace(LAYER, call=wanted))
+    assert requests
     gives = registry()["conv1d"].gives_moments
-    assert all(gives(replace(wanted, choice=choice)) for choice in asked)
+    assert all(gives(replace(wanted, choice=choice)) for choice in requests)
 
 
 def test_equal_layers_are_one_and_the_long_ones_come_first() -> None:
