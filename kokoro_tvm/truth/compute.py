@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ __all__ = [
     "compute_references",
     "compute_speech",
     "compute_steps",
+    "one_thread",
     "request_of",
     "style_row",
     "tokenize",
@@ -36,6 +38,17 @@ __all__ = [
 Config = Mapping[str, Any]
 State = Mapping[str, torch.Tensor]
 Array = NDArray[Any]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within the block, torch computes on one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def tokenize(phonemes: str, vocabulary: Mapping[str, int]) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from kokoro_tvm.errors import BuildError, RecipeError
 from kokoro_tvm.model.checkpoint_files import FILES
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.truth import store as references
-from kokoro_tvm.truth.store import ReferenceStore, _seal_of
+from kokoro_tvm.truth.store import ReferenceStore, _seal_of, divide
 
 HELLO = Utterance(name="other", phonemes=PHONEMES, voice="am_adam")
 SHORT = Utterance(name="short", phonemes="hə", voice="af_heart", speed=1.5, seed=4)
@@ -50,6 +50,26 @@ def test_what_is_absent_is_made_once(store: ReferenceStore, output: list[str]) -
     np.testing.assert_array_equal(kept.fed_dynamic.f0, first.fed_dynamic.f0)
     for changed in ({"seed": 5}, {"speed": 1.6}, {"voice": "am_adam"}, {"phonemes": "həl"}):
         assert store._path(SHORT.model_copy(update=changed), "") != store._path(SHORT, "")
+
+
+def test_utterances_are_divided_by_their_length() -> None:
+    long, fast, short = (
+        SHORT.model_copy(update=change)
+        for change in ({"phonemes": "h" * 98, "speed": 1.0}, {"phonemes": "h" * 98, "speed": 2.0}, {})
+    )
+    assert divide([short, fast, long], 2) == [[long], [fast, short]]
+    assert divide([short, long], 5) == [[long], [short]]
+    assert divide([short, fast, long], 1) == [[long, fast, short]]
+
+
+def test_side_by_side_gives_the_same_bits(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audio = []
+    for cores in (1, 2):
+        monkeypatch.setattr(references, "usable_cores", lambda cores=cores: cores)
+        store = ReferenceStore(toy.parent / "checkpoint" / "toy-model", tmp_path / str(cores))
+        audio.append([r.truth.audio for r in store.references([SHORT, HELLO])])
+    for one, two in zip(*audio, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 def test_steps_are_kept_too(store: ReferenceStore, output: list[str]) -> None:
