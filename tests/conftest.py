@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "weights: needs the real weights; builds what it needs of them in this checkout with doit",
     )
     config.addinivalue_line(
-        "markers", "upstream: what TVM and PyTorch do wrong today; one fails when that is mended"
+        "markers", "upstream: what TVM and PyTorch do wrong today; one fails when that has changed"
     )
     config.addinivalue_line("markers", "nightly: takes minutes; only run when asked for, `-m nightly`")
 
