@@ -76,6 +76,7 @@ class Component:
 class Bundle:
     """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
 
+    `runtime` is `libtvm_runtime` for the machine, None where that has to be installed.
     `sha256` is that of bundle.json, which has the digests of all other files. `version` is that of the
     kokoro-tvm that wrote it, for information. Both are empty for a bundle that was not read from a file.
     """
@@ -96,6 +97,7 @@ class Bundle:
     components: dict[str, Component]
     cpu_features: tuple[str, ...]
     toolchain: dict[str, str]
+    runtime: FileRef | None = None
     schema: int = SCHEMA
     version: str = ""
     sha256: str = ""
@@ -109,12 +111,13 @@ class Bundle:
         return (self.voices, *self.component_files())
 
     def component_files(self) -> tuple[FileRef, ...]:
-        """Weights and libraries."""
-        return (*(c.weights for c in self.components.values()), *self.library_files())
+        """Weights, libraries and the TVM runtime."""
+        return (*(c.weights for c in self.components.values()), *self.code_files())
 
-    def library_files(self) -> tuple[FileRef, ...]:
+    def code_files(self) -> tuple[FileRef, ...]:
         """Files with code."""
-        return tuple(library.file for c in self.components.values() for library in c.libraries)
+        libraries = tuple(library.file for c in self.components.values() for library in c.libraries)
+        return libraries if self.runtime is None else (self.runtime, *libraries)
 
 
 def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
@@ -212,6 +215,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
         cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
         toolchain={name: toolchain.get(name, str) for name in toolchain.names()},
+        runtime=_file(root, node.child("runtime")) if node.has("runtime") else None,
         schema=node.get("schema", int),
         version=node.get("version", str),
         sha256=digest,
