@@ -1,4 +1,4 @@
-"""pyproject.toml declares what the code imports, and nothing that is not used; what builds is pinned exactly."""
+"""pyproject.toml declares what the code imports and nothing else; what builds is pinned exactly."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_speaks_needs_the_base_alone() -> None:
 
 
 def test_the_base_is_what_speaks() -> None:
-    assert BASE == {"numpy", "apache-tvm-ffi", "typer"}
+    assert {"numpy", "apache-tvm-ffi", "typer"} == BASE
 
 
 def test_nothing_is_declared_in_vain() -> None:

@@ -13,7 +13,16 @@ from pathlib import Path
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["PYTHON", "TORCH", "TVM", "installed", "llvm_version", "runtime_library", "tvm_versions", "versions"]
+__all__ = [
+    "PYTHON",
+    "TORCH",
+    "TVM",
+    "installed",
+    "llvm_version",
+    "runtime_library",
+    "tvm_versions",
+    "versions",
+]
 
 PYTHON = ">=3.11,<3.12"
 """The Python that builds. What speaks runs on others, too."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -76,8 +76,8 @@ class Component:
 class Bundle:
     """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
 
-    `runtime` is `libtvm_runtime` for the machine, None where that has to be installed.
-    `sha256` is that of bundle.json, which has the digests of all other files. `version` is that of the
+    `target` holds its kind and options, as the recipe was resolved; `runtime` is `libtvm_runtime` for it, None
+    where that has to be installed. `sha256` is that of bundle.json, which has the digests of all other files. `version` is that of the
     kokoro-tvm that wrote it, for information. Both are empty for a bundle that was not read from a file.
     """
 
@@ -98,6 +98,7 @@ class Bundle:
     cpu_features: tuple[str, ...]
     toolchain: dict[str, str]
     runtime: FileRef | None = None
+    target: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
     version: str = ""
     sha256: str = ""
@@ -215,6 +216,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
         cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
         toolchain={name: toolchain.get(name, str) for name in toolchain.names()},
+        target=node.get("target", dict),
         runtime=_file(root, node.child("runtime")) if node.has("runtime") else None,
         schema=node.get("schema", int),
         version=node.get("version", str),
