@@ -1,4 +1,4 @@
-"""pyproject.toml declares what the code imports, pinned exactly, and nothing that is not used."""
+"""pyproject.toml declares what the code imports and nothing else; what builds is pinned exactly."""
 
 from __future__ import annotations
 
@@ -66,9 +66,12 @@ def imported(*places: str) -> set[str]:
 
 # pydantic pins its core, and is the only way to get the one that fits.
 RUN = imported("kokoro_tvm", "dodo.py") - {"pydantic-core"}
-DECLARED = names(PROJECT["dependencies"])
-EXTRAS = {extra: names(result) for extra, result in PROJECT["optional-dependencies"].items()}
-FOR_TESTS = EXTRAS.pop("test")
+BASE = names(PROJECT["dependencies"])
+EXTRAS = {extra: names(pins) for extra, pins in PROJECT["optional-dependencies"].items()}
+DECLARED = BASE | EXTRAS.pop("build")
+FOR_TESTS = EXTRAS.pop("test") - {"kokoro-tvm"}
+# Commands that speak and nothing else.
+SPEAKING = ("say", "voices", "inspect", "_app", "_speech", "_output", "__init__")
 
 
 def test_imports_are_declared() -> None:
@@ -76,21 +79,37 @@ def test_imports_are_declared() -> None:
     assert imported("tests") - {"pydantic-core"} <= DECLARED | FOR_TESTS
 
 
+def test_what_speaks_needs_the_base_alone() -> None:
+    """Other languages than English need packages of their own, which the message names."""
+    places = ("kokoro_tvm/runtime", *(f"kokoro_tvm/cli/{name}.py" for name in SPEAKING))
+    assert imported(*places) - BASE == {"rich"}, "which typer depends on"
+
+
+def test_the_base_is_what_speaks() -> None:
+    assert {"numpy", "apache-tvm-ffi", "typer"} == BASE
+
+
 def test_nothing_is_declared_in_vain() -> None:
     assert DECLARED - RUN == UNSEEN
     assert FOR_TESTS - imported("tests") <= TOOLS | OF_MISAKI
 
 
-@pytest.mark.parametrize("group", ["dependencies", *PROJECT["optional-dependencies"]])
-def test_every_version_is_exact(group: str) -> None:
-    requirements = PROJECT[group] if group == "dependencies" else PROJECT["optional-dependencies"][group]
+@pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
+def test_every_version_of_an_extra_is_exact(extra: str) -> None:
+    requirements = set(PROJECT["optional-dependencies"][extra]) - {"kokoro-tvm[build]"}
     assert [r for r in requirements if not re.fullmatch(r"[A-Za-z0-9_.-]+(\[\w+\])?==[\w.]+", r)] == []
+
+
+def test_the_runtime_is_built_with_what_it_runs_with() -> None:
+    """libtvm_runtime, which bundles bring, and the tvm_ffi that is installed beside them."""
+    base = {r.partition("==")[0]: r for r in PROJECT["dependencies"]}
+    assert re.fullmatch(r"apache-tvm-ffi==[\w.]+", base["apache-tvm-ffi"])
 
 
 def test_versions_in_the_docs_are_those_declared() -> None:
     declared = {
         normal(re.split(r"[\[=]", requirement)[0]): requirement.partition("==")[2]
-        for requirement in PROJECT["dependencies"]
+        for requirement in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["build"])
     }
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for name, version in re.findall(r"([\w-]+)==([\w.]+\w)", page.read_text(encoding="utf-8")):

@@ -107,7 +107,7 @@ def test_a_second_run_executes_nothing(toy: Path, toy_root: Path, monkeypatch: p
     assert again.returncode == 0
     assert re.search(r"\| +kokoro_tvm\.project\.tasks$", again.stderr, re.MULTILINE)
     assert not re.search(r"\| +(torch|tvm|tvm_ffi|transformers|kokoro|numpy)$", again.stderr, re.MULTILINE)
-    assert again.stdout.startswith("Nothing to do: all 31 stages are current.\nThe bundle is artifacts/toy, ")
+    assert again.stdout.startswith("Nothing to do: all 32 stages are current.\nThe bundle is artifacts/toy, ")
 
 
 def test_another_checkout_builds_the_same_bytes(toy: Path, toy_root: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ COMMANDS = (
     "inspect",
     "recipe",
     "build",
+    "package",
     "status",
     "explain",
     "plan",

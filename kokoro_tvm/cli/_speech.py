@@ -11,9 +11,11 @@ from typing import Annotated, TextIO, TypeAlias
 
 import typer
 
+from kokoro_tvm.bundles import default_bundle
+
 __all__ = ["BUNDLE", "BundleOption", "ThreadsOption", "VoiceOption", "noted", "without_blas_threads"]
 
-BUNDLE = Path("artifacts/cpu")
+BUNDLE = default_bundle()
 
 BundleOption: TypeAlias = Annotated[
     Path, typer.Option("--bundle", metavar="DIR", help="Folder of the bundle.")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
+
+from kokoro_tvm.cli._speech import BUNDLE, BundleOption
 
 __all__ = ["register"]
 
@@ -16,9 +15,7 @@ def register(app: typer.Typer) -> None:
 
 
 def voices(
-    bundle: Annotated[Path, typer.Option("--bundle", metavar="DIR", help="Folder of the bundle.")] = Path(
-        "artifacts/cpu"
-    ),
+    bundle: BundleOption = BUNDLE,
 ) -> None:
     """List the voices of a bundle with language and gender."""
     from kokoro_tvm.runtime import Voices, describe, read_bundle

@@ -72,7 +72,7 @@ def _packages(pins: tuple[Pin, ...]) -> Iterator[Finding]:
         if not text:
             yield Finding(about, "fine", f"all {len(mine)} as pinned")
             continue
-        what = f".[{extra}]" if extra else "."
+        what = f".[{extra or 'build'}]"
         remedy = f"{_python_here()} -m pip install -e {shlex.quote(what)}"
         if extra and len(missing) == len(mine):
             text = ["not installed; only this extra needs them"]

@@ -23,6 +23,7 @@ from kokoro_tvm.bench.machine import describe_machine
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.diagnostics.sources import Reach, reach
 from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.targets import target_kind
@@ -91,7 +92,6 @@ class Facts:
 def gather(root: Path) -> Facts:
     """Looks at everything; `root` holds recipes/ and artifacts/. Raises RecipeError without any recipe."""
     recipes, broken = _recipes(root / "recipes")
-    wanted_python, pins = _pins()
     compiler, compiler_problem, needs = _compiler(recipes)
     linker, linker_problem = _linkers(recipes)
     artifacts = root / "artifacts"
@@ -99,8 +99,8 @@ def gather(root: Path) -> Facts:
     machine = describe_machine()
     return Facts(
         python=platform.python_version(),
-        wanted_python=wanted_python,
-        pins=pins,
+        wanted_python=PYTHON,
+        pins=_pins(),
         compiler=compiler,
         compiler_problem=compiler_problem,
         linker=linker,
@@ -131,22 +131,24 @@ def _recipes(folder: Path) -> tuple[list[Recipe], list[RecipeNeeds]]:
     return good, broken
 
 
-def _pins() -> tuple[str, tuple[Pin, ...]]:
-    """The Python and the packages of pyproject.toml; without it, those the installed package names."""
+def _pins() -> tuple[Pin, ...]:
+    """The packages of pyproject.toml; without it, those the installed package names."""
     if _PYPROJECT.is_file():
         project = tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]
         found = [(r, "") for r in project["dependencies"]]
         found += [(r, extra) for extra, rs in project["optional-dependencies"].items() for r in rs]
-        return project["requires-python"], tuple(_pin(*each) for each in found)
+        return tuple(_pin(*each) for each in found)
     metadata = importlib.metadata.metadata("kokoro-tvm")
     found = []
     for line in metadata.get_all("Requires-Dist") or []:
         requirement, _, marker = line.partition(";")
         found.append((requirement.strip(), marker.partition("extra == ")[2].strip("\"' ")))
-    return str(metadata["Requires-Python"]), tuple(_pin(*each) for each in found)
+    return tuple(_pin(*each) for each in found)
 
 
 def _pin(requirement: str, extra: str) -> Pin:
+    """A pin; what every build needs has no extra, whether the runtime needs it or the build alone."""
+    extra = "" if extra == "build" else extra
     try:
         installed = importlib.metadata.version(Requirement(requirement).name)
     except importlib.metadata.PackageNotFoundError:

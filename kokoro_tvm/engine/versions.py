@@ -13,7 +13,19 @@ from pathlib import Path
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["TORCH", "TVM", "installed", "llvm_version", "tvm_versions", "versions"]
+__all__ = [
+    "PYTHON",
+    "TORCH",
+    "TVM",
+    "installed",
+    "llvm_version",
+    "runtime_library",
+    "tvm_versions",
+    "versions",
+]
+
+PYTHON = ">=3.11,<3.12"
+"""The Python that builds. What speaks runs on others, too."""
 
 TORCH = ("torch", "kokoro", "transformers", "numpy")
 TVM = ("apache-tvm", "apache-tvm-ffi")
@@ -44,15 +56,27 @@ def llvm_version() -> str:
 
     Raises BuildError where there is no such library.
     """
-    package = importlib.util.find_spec("tvm")
-    folders = package.submodule_search_locations if package else None
-    for library in sorted(path for folder in folders or () for path in Path(folder).glob("lib/libtvm*")):
+    for library in _libraries("*tvm*"):
         found = learned().recall(library, _llvm_inside, "llvm")
         if found:
             return found
     raise BuildError(
-        "no compiler library of TVM with LLVM in it is installed: `pip install -e .` brings apache-tvm"
+        "no compiler library of TVM with LLVM in it is installed: "
+        "`pip install -e '.[build]'` brings apache-tvm"
     )
+
+
+def runtime_library() -> Path:
+    """`libtvm_runtime` of the installed TVM, found without importing it. Raises BuildError."""
+    for library in _libraries("*tvm_runtime.*"):
+        return library
+    raise BuildError("no runtime library of TVM is installed: `pip install -e '.[build]'` brings apache-tvm")
+
+
+def _libraries(pattern: str) -> list[Path]:
+    package = importlib.util.find_spec("tvm")
+    folders = package.submodule_search_locations if package else None
+    return sorted(path for folder in folders or () for path in Path(folder, "lib").glob(pattern))
 
 
 def _llvm_inside(library: Path) -> str:

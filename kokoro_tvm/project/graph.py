@@ -28,6 +28,7 @@ from kokoro_tvm.stages import (
     pack,
     reference,
     report,
+    runtime,
     speak,
     speech,
     validate,
@@ -81,6 +82,7 @@ class RecipeGraph:
         return (
             self.checkpoint,
             self.machine,
+            *([self.runtime] if self.runtime else []),
             *(self.export(spec) for spec in specs),
             *(self.lower(spec) for spec in specs),
             *(self.compile(spec) for spec in specs),
@@ -113,6 +115,12 @@ class RecipeGraph:
     @cached_property
     def machine(self) -> Stage:
         return machine.declare(self.place, self.recipe)
+
+    @cached_property
+    def runtime(self) -> Stage | None:
+        """None where bundles of the target do not bring the TVM runtime."""
+        library = target_kind(self.recipe.target.kind).runtime_library(self.recipe.target)
+        return None if library is None else runtime.declare(self.place, library)
 
     def export(self, spec: ArtifactSpec) -> Stage:
         return self._once(
@@ -153,7 +161,10 @@ class RecipeGraph:
 
     @cached_property
     def bundle(self) -> Stage:
-        return bundle.declare(self.place, self.recipe, self._all_parts, self._validations, self.checkpoint)
+        parts = self._all_parts
+        if self.runtime:
+            parts = {**parts, "runtime": (self.runtime, self.runtime.outputs[0])}
+        return bundle.declare(self.place, self.recipe, parts, self._validations, self.checkpoint)
 
     @cached_property
     def speech(self) -> Stage:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -76,7 +76,8 @@ class Component:
 class Bundle:
     """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
 
-    `sha256` is that of bundle.json, which has the digests of all other files. `version` is that of the
+    `target` holds its kind and options, as the recipe was resolved; `runtime` is `libtvm_runtime` for it, None
+    where that has to be installed. `sha256` is that of bundle.json, which has the digests of all other files. `version` is that of the
     kokoro-tvm that wrote it, for information. Both are empty for a bundle that was not read from a file.
     """
 
@@ -96,6 +97,8 @@ class Bundle:
     components: dict[str, Component]
     cpu_features: tuple[str, ...]
     toolchain: dict[str, str]
+    runtime: FileRef | None = None
+    target: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
     version: str = ""
     sha256: str = ""
@@ -109,12 +112,13 @@ class Bundle:
         return (self.voices, *self.component_files())
 
     def component_files(self) -> tuple[FileRef, ...]:
-        """Weights and libraries."""
-        return (*(c.weights for c in self.components.values()), *self.library_files())
+        """Weights, libraries and the TVM runtime."""
+        return (*(c.weights for c in self.components.values()), *self.code_files())
 
-    def library_files(self) -> tuple[FileRef, ...]:
+    def code_files(self) -> tuple[FileRef, ...]:
         """Files with code."""
-        return tuple(library.file for c in self.components.values() for library in c.libraries)
+        libraries = tuple(library.file for c in self.components.values() for library in c.libraries)
+        return libraries if self.runtime is None else (self.runtime, *libraries)
 
 
 def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
@@ -212,6 +216,8 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
         cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
         toolchain={name: toolchain.get(name, str) for name in toolchain.names()},
+        target=node.get("target", dict),
+        runtime=_file(root, node.child("runtime")) if node.has("runtime") else None,
         schema=node.get("schema", int),
         version=node.get("version", str),
         sha256=digest,

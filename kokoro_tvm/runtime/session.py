@@ -64,10 +64,10 @@ class Session:
         self.threads = threads
         self._last_length: dict[str, int] = {}
         check_cpu(bundle)
-        self._ffi = load_tvm_ffi()
         with ExitStack() as stack:
             if files is None:
                 files = stack.enter_context(OpenFiles(bundle.component_files()))
+            self._ffi = load_tvm_ffi(files[bundle.runtime] if bundle.runtime else None)
             self._loaded = {c.name: self._load(c, files) for c in bundle.components.values()}
 
     def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:

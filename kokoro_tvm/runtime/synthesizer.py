@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kokoro_tvm.bundles import default_bundle
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import phonemes as symbols
@@ -82,12 +83,12 @@ class Synthesizer:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | None = None,
         threads: int | None = None,
         verify: bool = False,
         sha256: str | None = None,
     ) -> None:
-        """Open the bundle at `path` and compare its files with its manifest.
+        """Open the bundle at `path` (default: `default_bundle()`) and compare its files with its manifest.
 
         A bundle is code: opening it executes its libraries. `sha256` is the digest that its bundle.json must
         have (`kokoro-tvm inspect` prints it), which pins every file. Large weights that this user opened
@@ -98,7 +99,7 @@ class Synthesizer:
             InputError: `threads` is no positive number, or `sha256` no digest.
         """
         count = choose_threads(threads)
-        bundle = read_bundle(path, sha256)
+        bundle = read_bundle(default_bundle() if path is None else path, sha256)
         with OpenFiles(bundle.files()) as files:
             verify_bundle(bundle, files, workers=count, again=verify)
             session = Session(bundle, count, files)

@@ -1,8 +1,9 @@
-"""The TVM runtime by itself: `tvm_ffi` and `libtvm_runtime`, without the `tvm` package, compiler or torch."""
+"""The TVM runtime by itself: `tvm_ffi` and `libtvm_runtime`, without the compiler and torch."""
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.files import OpenFile
+from kokoro_tvm.runtime.private_copy import private_copy
 
 __all__ = ["load_tvm_ffi", "pool_size", "use_threads"]
 
@@ -25,6 +28,8 @@ _LIBRARY = {"darwin": "libtvm_runtime.dylib", "win32": "tvm_runtime.dll"}.get(
 # first cores of the machine, where every other process that does the same would meet them.
 _SHARE_ALL_CORES = -3
 _configured = threading.local()
+_lock = threading.Lock()
+_loaded: list[str] = []  # sha256 of the libtvm_runtime of this process, once there is one
 
 
 class _TorchFinder:
@@ -58,43 +63,104 @@ def without_torch() -> Iterator[None]:
         _finder.hidden.here = False
 
 
-@cache
-def load_tvm_ffi() -> Any:
+def load_tvm_ffi(library: OpenFile | None = None) -> Any:
     """Import `tvm_ffi` (without torch, unless that is loaded already) and load `libtvm_runtime` beside it.
 
+    library: the one a bundle brings. An installed one with the same bytes is loaded instead, so that `tvm`
+    can be imported later; without `library`, the installed one is loaded. A process loads one only.
+
     Raises:
-        BundleError: one of the two is not installed; the message says how to get it.
+        BundleError: `tvm_ffi` or `libtvm_runtime` is not installed, or `library` differs from what this
+            process has loaded; the message says what to do.
     """
+    tvm_ffi = _import_tvm_ffi()
+    with _lock:
+        if not _loaded:
+            _loaded.append(_load(library))
+    if library is not None and library.ref.sha256 != _loaded[0] and not _given_folder():
+        raise BundleError(
+            f"{library.ref.path} is another TVM runtime than the one this process has loaded. "
+            "Open this bundle in a process of its own."
+        )
+    return tvm_ffi
+
+
+@cache
+def _import_tvm_ffi() -> Any:
     try:
         with without_torch():
             tvm_ffi = importlib.import_module("tvm_ffi")
     except ImportError as error:
-        raise BundleError(f"The TVM runtime is missing ({error}). Run `pip install apache-tvm`.") from error
+        raise BundleError(
+            f"The TVM runtime is missing ({error}). Run `pip install apache-tvm-ffi`."
+        ) from error
     # Before it sleeps, an idle worker of TVM's spins, offering its core to whoever else wants it. Where
     # somebody does, it waits for their time slice (3 ms) when work comes: beside one busy process, speech
     # took 2.6 times as long as alone, and 1.8 times without spinning. Alone, the difference was too small
     # to be measured.
     if os.environ.get("TVM_THREAD_POOL_SPIN_COUNT") is None:
         os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = "0"
-    # RTLD_GLOBAL: compiled libraries find the runtime's functions by name.
-    ctypes.CDLL(str(_runtime_library()), ctypes.RTLD_GLOBAL)
     return tvm_ffi
 
 
-def _runtime_library() -> Path:
-    """`libtvm_runtime` of TVM_LIBRARY_PATH or of the installed `tvm` package, found but not imported."""
-    folders = [Path(given)] if (given := os.environ.get("TVM_LIBRARY_PATH")) else []
+def _load(library: OpenFile | None) -> str:
+    """Load the installed or the bundle's `libtvm_runtime`; returns its sha256."""
+    if library is None or _given_folder():
+        installed = _installed_library()
+        digest = _sha256(installed)
+        _open(str(installed))
+        return digest
+    digest = library.ref.sha256
+    same = [path for path in _installed_libraries() if _sha256(path) == digest]
+    if same:
+        _open(str(same[0]))
+    else:
+        with private_copy(library.content(), library.ref.path.name) as copy:
+            _open(copy)
+    return digest
+
+
+def _open(path: str) -> None:
+    ctypes.CDLL(path, ctypes.RTLD_GLOBAL)  # compiled libraries find the runtime's functions by name
+
+
+def _installed_library() -> Path:
+    """`libtvm_runtime` of TVM_LIBRARY_PATH or of the installed `tvm` package, found but not imported.
+
+    Raises:
+        BundleError: there is none.
+    """
+    found = next(_installed_libraries(), None)
+    if found is None:
+        looked = ", ".join(map(str, _folders())) or "nowhere: the package tvm is not installed"
+        raise BundleError(
+            f"{_LIBRARY} was not found (looked in {looked}). Run `pip install apache-tvm`, "
+            "or point TVM_LIBRARY_PATH to the folder that holds it."
+        )
+    return found
+
+
+def _installed_libraries() -> Iterator[Path]:
+    for folder in _folders():
+        if (folder / _LIBRARY).is_file():
+            yield folder / _LIBRARY
+
+
+def _folders() -> list[Path]:
+    folders = [Path(given)] if (given := _given_folder()) else []
     spec = importlib.util.find_spec("tvm")
     if spec is not None:
         folders += [Path(place) / "lib" for place in spec.submodule_search_locations or ()]
-    for folder in folders:
-        if (folder / _LIBRARY).is_file():
-            return folder / _LIBRARY
-    looked = ", ".join(map(str, folders)) or "nowhere: the package tvm is not installed"
-    raise BundleError(
-        f"{_LIBRARY} was not found (looked in {looked}). Run `pip install apache-tvm`, "
-        "or point TVM_LIBRARY_PATH to the folder that holds it."
-    )
+    return folders
+
+
+def _given_folder() -> str:
+    """The folder that the user chose, whose library is taken whatever a bundle brings."""
+    return os.environ.get("TVM_LIBRARY_PATH", "")
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def pool_size(count: int) -> int:

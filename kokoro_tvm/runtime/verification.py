@@ -38,7 +38,7 @@ def verify_bundle(bundle: Bundle, files: OpenFiles, workers: int = 1, again: boo
     Raises:
         BundleError: the sha256 of a file is not the manifest's.
     """
-    code = set(bundle.library_files())
+    code = set(bundle.code_files())
     memory = _memory_of(bundle.root)
     remembered = {} if again or memory is None else _read(memory)
     large = [file for file in files if file.ref.size > _ALWAYS_READ and file.ref not in code]

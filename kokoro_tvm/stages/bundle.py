@@ -29,7 +29,9 @@ def declare(
 ) -> Stage:
     """parts: see `kokoro_tvm.stages.manifest`; validations: artifact -> its report, without which nothing is
     bundled."""
-    names = [file for name, (_, file) in parts.items() if name.startswith(("libraries/", "weights/"))]
+    names = [
+        file for name, (_, file) in parts.items() if name.startswith(("libraries/", "weights/", "runtime"))
+    ]
     toolchain = target_kind(recipe.target.kind).toolchain(recipe.target)
     return place.stage(
         "bundle",
@@ -89,6 +91,8 @@ def run(
         files[entry["weights"]["file"]] = component.weights.path
         for library in entry["libraries"]:
             files[library["file"]] = component.libraries[library["bucket"]].path
+    if "runtime" in inputs:
+        files[manifest["runtime"]["file"]] = inputs["runtime"]
     for name, path in files.items():
         link(path, out / name)
     text = json.dumps(manifest, indent=1, ensure_ascii=False)
@@ -110,7 +114,7 @@ def run(
 
 
 def _sha256(manifest: dict[str, Any], name: str) -> str:
-    entries = [manifest["voices"]]
+    entries = [entry for entry in (manifest["voices"], manifest["runtime"]) if entry]
     for component in manifest["components"].values():
         entries += [component["weights"], *component["libraries"]]
     return next(str(entry["sha256"]) for entry in entries if entry["file"] == name)

@@ -1,6 +1,6 @@
 """A bundle's manifest, and bundles that are not in a folder of their own yet.
 
-Their parts are inputs of a stage: config, machine, voices (if needed), parameters/COMPONENT,
+Their parts are inputs of a stage: config, machine, runtime and voices (if needed), parameters/COMPONENT,
 weights/COMPONENT and libraries/COMPONENT-BUCKET.
 """
 
@@ -63,6 +63,7 @@ def describe(
         "target": {"kind": machine["kind"], **machine["options"]},
         "cpu_features": list(machine["required"]),
         **_constants(config),
+        "runtime": _entry(inputs["runtime"].name, _file(inputs, "runtime")) if "runtime" in inputs else None,
         "voices": _entry("voices.safetensors", _file(inputs, "voices")),
         "components": {
             files.name: _component(files, table[files.name], recipe["length"])

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kokoro_tvm.ops.base.features import Features
     from kokoro_tvm.runners import Runner
     from kokoro_tvm.spec import TargetSpec
@@ -80,6 +82,13 @@ class TargetKind(ABC):
 
     def runner(self, spec: Any) -> Runner | None:
         """What runs the code on the machine that builds; None where nothing does."""
+        return None
+
+    def runtime_library(self, spec: Any) -> Path | None:
+        """`libtvm_runtime` for the target, which its bundles bring; None where it has to be installed.
+
+        Raises BundleError where there should be one.
+        """
         return None
 
     def show(self, machine: Machine) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.cpu_features import ARM, PORTABLE, X86, features_of_cpu
+from kokoro_tvm.engine.versions import runtime_library
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.spec import CpuFeature, CpuName, TargetSpec, Triple, distinct
@@ -126,6 +127,10 @@ class Llvm(TargetKind):
         here, system = _llvm_word(platform.machine()), platform.system().lower()
         of_system = any(word.startswith(_SYSTEMS.get(system, (system,))) for word in others)
         return LOCAL if _llvm_word(architecture) == here and of_system else None
+
+    def runtime_library(self, spec: LlvmTarget) -> Path | None:
+        """That of the installed TVM, for this machine's architecture and operating system."""
+        return runtime_library() if self.runner(spec) is LOCAL else None
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features

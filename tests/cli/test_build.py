@@ -67,7 +67,7 @@ def test_the_default_is_cpu(root: Path, ran: Ran, capsys: pytest.CaptureFixture[
     assert run() == 0
     assert len(ran.stages) == 31
     assert capsys.readouterr().out.endswith(
-        f"\n31 stages built, 0 were current.\n{root / 'artifacts' / 'cpu'}\n"
+        f"\n32 stages built, 0 were current.\n{root / 'artifacts' / 'cpu'}\n"
     )
 
 

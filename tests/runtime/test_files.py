@@ -18,6 +18,7 @@ from toy_bundle import compile_library, refresh, write_safetensors
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, loader, read_bundle, synthesizer, verification
 from kokoro_tvm.runtime.files import OpenFile, OpenFiles
+from kokoro_tvm.runtime.private_copy import private_copy
 
 TOKENS, REF_S = [0, 3, 20, 7, 0], np.array([0.5, -1.0, 0.25, 2.0], np.float32)
 Change = Callable[[Path, bytes], None]
@@ -142,7 +143,7 @@ def test_libraries_are_loaded_from_a_private_folder_where_files_in_memory_are_un
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files in memory are Linux's")
 def test_what_is_about_to_be_loaded_cannot_be_written_to() -> None:
-    with loader._private_copy(b"content", "x.so") as path:
+    with private_copy(b"content", "x.so") as path:
         assert Path(path).read_bytes() == b"content"
         with pytest.raises(PermissionError), Path(path).open("r+b", buffering=0) as stream:
             stream.write(b"other")
@@ -155,7 +156,7 @@ def test_no_path_is_used_twice() -> None:
     paths = []
     for index in range(300):
         content = str(index).encode()
-        with loader._private_copy(content, "x.so") as path:
+        with private_copy(content, "x.so") as path:
             assert Path(path).read_bytes() == content
             paths.append(path)
     assert len(set(paths)) == len(paths)
@@ -163,7 +164,7 @@ def test_no_path_is_used_twice() -> None:
 
 
 def test_the_same_library_is_loaded_once(bundle: Path) -> None:
-    ref = read_bundle(bundle).library_files()[0]
+    ref = read_bundle(bundle).code_files()[0]
     with OpenFiles([ref]) as first, OpenFiles([ref]) as second:
         assert loader.load_library(first[ref]) is loader.load_library(second[ref])
 

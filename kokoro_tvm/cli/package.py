@@ -1,0 +1,44 @@
+"""kokoro-tvm package: writes a bundle as one file that can be installed, or unpacked, elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `package`."""
+    app.command("package")(package)
+
+
+def package(
+    recipe: Annotated[
+        str, typer.Argument(help="Name of a recipe that is built, or the folder of a bundle.")
+    ] = "cpu",
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")] = Path(
+        "dist"
+    ),
+    root: Annotated[
+        Path, typer.Option("--root", metavar="DIR", help="The folder with `artifacts/`.")
+    ] = Path(),
+) -> None:
+    """Write a bundle as a wheel and as an archive.
+
+    `pip install` of the wheel brings the bundle, the runtime and the command `kokoro-tvm`; it needs numpy,
+    apache-tvm-ffi and typer, and neither a compiler nor PyTorch. The archive is the bundle's folder, for
+    machines where kokoro-tvm is installed. Every file is compared with the manifest first.
+    """
+    from rich.filesize import decimal
+
+    from kokoro_tvm.distribution import write_archive, write_wheel
+
+    bundle = root / "artifacts" / recipe
+    if not bundle.is_dir():
+        bundle = Path(recipe)
+    for write in (write_wheel, write_archive):
+        path = write(bundle, output)
+        typer.echo(f"{path}: {decimal(path.stat().st_size)}")

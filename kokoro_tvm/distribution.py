@@ -1,0 +1,163 @@
+"""A bundle as one file: a wheel that brings the runtime along, or an archive of its folder.
+
+The same bundle gives the same bytes: entries are sorted and have no times of their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import io
+import re
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from kokoro_tvm import __version__
+from kokoro_tvm.bundles import PACKAGED
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.runtime.bundle import Bundle, read_bundle
+from kokoro_tvm.runtime.files import OpenFiles
+from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
+from kokoro_tvm.runtime.provenance import verify_provenance
+from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.runtime.verification import verify_files
+
+__all__ = ["write_archive", "write_wheel"]
+
+_PACKAGE = Path(__file__).parent
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
+_CHUNK = 1 << 20
+# Platforms of wheels, by architecture and operating system of a triple; glibc 2.28 is what TVM's own need.
+_PLATFORMS = {("x86_64", "linux"): "manylinux_2_28_x86_64", ("aarch64", "linux"): "manylinux_2_28_aarch64"}
+
+
+def write_archive(path: Path, out: Path) -> Path:
+    """Write the bundle at `path` as `out`/NAME-VERSION.tar, which holds the one folder NAME.
+
+    Returns the archive. Raises BundleError: a file is missing, damaged, or not of this bundle.
+    """
+    bundle = _verified(path)
+    target = out / f"{bundle.recipe}-{__version__}.tar"
+    with _Partial(target) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+        for file in _files(bundle):
+            info = tarfile.TarInfo(f"{bundle.recipe}/{file.name}")
+            info.size, info.mode = file.stat().st_size, 0o644
+            with file.open("rb") as content:
+                tar.addfile(info, content)
+    return target
+
+
+def write_wheel(path: Path, out: Path) -> Path:
+    """Write the bundle at `path` and this package as a wheel into `out`.
+
+    Where it is installed, `Synthesizer()` and `kokoro-tvm say` find the bundle. Its version is this package's
+    with the recipe's name, so that it takes the place of another one.
+
+    Returns the wheel. Raises BundleError as `write_archive` does, and where the bundle has no TVM runtime;
+    InputError for a target that has no platform of wheels.
+    """
+    bundle = _verified(path)
+    if bundle.runtime is None:
+        raise BundleError(f"{path} has no TVM runtime, so a wheel of it could not speak. Build it again.")
+    version = f"{__version__}+{re.sub(r'[^a-z0-9]+', '.', bundle.recipe.lower())}"
+    platform = _platform(bundle)
+    info = f"kokoro_tvm-{version}.dist-info"
+    tag = f"py3-none-{platform}"
+    wheel_info = (
+        f"Wheel-Version: 1.0\nGenerator: kokoro-tvm {__version__}\nRoot-Is-Purelib: false\nTag: {tag}\n"
+    )
+    target = out / f"kokoro_tvm-{version}-{tag}.whl"
+    texts = {
+        f"{info}/METADATA": _metadata(version),
+        f"{info}/WHEEL": wheel_info,
+        f"{info}/entry_points.txt": "[console_scripts]\nkokoro-tvm = kokoro_tvm.cli:main\n",
+    }
+    files = {f"kokoro_tvm/{p.relative_to(_PACKAGE).as_posix()}": p for p in _sources()}
+    files |= {f"kokoro_tvm/{PACKAGED}/{bundle.recipe}/{p.name}": p for p in _files(bundle)}
+    record: list[str] = []
+    with _Partial(target) as stream, zipfile.ZipFile(stream, "w") as wheel:
+        for name in sorted(files):
+            record.append(_add(wheel, name, files[name].open("rb")))
+        for name, text in texts.items():
+            record.append(_add(wheel, name, io.BytesIO(text.encode())))
+        lines = "".join(f"{line}\n" for line in [*record, f"{info}/RECORD,,"])
+        _add(wheel, f"{info}/RECORD", io.BytesIO(lines.encode()))
+    return target
+
+
+def _verified(path: Path) -> Bundle:
+    """The bundle, once each of its files is found to be the manifest's and its provenance to be about it."""
+    bundle = read_bundle(path)
+    with OpenFiles(bundle.files()) as files:
+        verify_files(files, usable_cores())
+    verify_provenance(bundle)
+    return bundle
+
+
+def _files(bundle: Bundle) -> list[Path]:
+    """Everything a bundle consists of, bundle.json last."""
+    listed = sorted({file.path for file in bundle.files()})
+    return [*listed, bundle.root / PROVENANCE, bundle.root / "bundle.json"]
+
+
+def _sources() -> Iterator[Path]:
+    """Files of this package, without bundles it was installed with."""
+    for path in sorted(_PACKAGE.rglob("*")):
+        inside = path.relative_to(_PACKAGE).parts
+        if path.is_file() and path.suffix != ".pyc" and inside[0] != PACKAGED:
+            yield path
+
+
+def _metadata(version: str) -> str:
+    """This distribution's METADATA under another version."""
+    text = importlib.metadata.distribution("kokoro-tvm").read_text("METADATA") or ""
+    return re.sub(r"^Version: .*$", f"Version: {version}", text, count=1, flags=re.MULTILINE)
+
+
+def _platform(bundle: Bundle) -> str:
+    triple = str(bundle.target.get("mtriple", ""))
+    architecture, *others = triple.split("-")
+    for (processor, system), platform in _PLATFORMS.items():
+        if architecture == processor and any(word.startswith(system) for word in others):
+            return platform
+    raise InputError(
+        f"There is no platform of wheels for {triple or 'the target'} of {bundle.recipe}. "
+        "Use the archive (--archive)."
+    )
+
+
+class _Partial:
+    """A stream whose file gets its name when the block ends without an error."""
+
+    def __init__(self, target: Path) -> None:
+        self._target, self._part = target, target.with_name(f".{target.name}.part")
+
+    def __enter__(self) -> io.BufferedWriter:
+        self._target.parent.mkdir(parents=True, exist_ok=True)
+        self._stream = self._part.open("wb")
+        return self._stream
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._stream.close()
+        if kind is None:
+            self._part.replace(self._target)
+        else:
+            self._part.unlink()
+
+
+def _add(wheel: zipfile.ZipFile, name: str, content: io.BufferedIOBase) -> str:
+    """Add an entry and return its line of RECORD. Numbers do not compress; all else does."""
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.external_attr = 0o644 << 16
+    info.compress_type = zipfile.ZIP_STORED if name.endswith(".safetensors") else zipfile.ZIP_DEFLATED
+    digest, size = hashlib.sha256(), 0
+    with content, wheel.open(info, "w", force_zip64=True) as entry:
+        while chunk := content.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+            entry.write(chunk)
+    encoded = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
+    return f"{name},sha256={encoded},{size}"

@@ -1,0 +1,119 @@
+"""A bundle as one file: it speaks in an environment with nothing but numpy, tvm_ffi and typer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+from importlib.metadata import files as files_of
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toys import PHONEMES, speak
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.distribution import write_archive, write_wheel
+from kokoro_tvm.errors import BundleError, InputError
+
+# What pip installs with a wheel: the base, and what that needs.
+BASE = ("numpy", "apache-tvm-ffi", "typing-extensions", "typer", "click", "rich", "shellingham", "pygments")
+BASE += ("markdown-it-py", "mdurl", "annotated-doc")
+
+SPEAK = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.runtime import write_wav
+speech = Synthesizer().from_phonemes(sys.argv[3], voice="af_heart")
+write_wav(sys.argv[4], speech.audio, speech.sample_rate)
+print(*sorted(name for name in ("torch", "tvm", "pydantic", "doit") if name in sys.modules))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_wheel(toy, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Folders of packages: the wheel's, installed by pip without an index, and the base's, nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    target, base = folder / "wheel", folder / "base"
+    command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile"]
+    subprocess.run([*command, "--quiet", "--target", str(target), str(wheel)], check=True)
+    base.mkdir()
+    for name in BASE:
+        for top in {path.parts[0] for path in files_of(name) or () if path.parts[0] != ".."}:
+            located = next(p for p in files_of(name) or () if p.parts[0] == top).locate()
+            root = Path(str(located)).parents[len(next(p for p in files_of(name) or () if p.parts[0] == top).parts) - 1]
+            (base / top).symlink_to(root / top)
+    return target, base
+
+
+def test_the_wheel_speaks_where_it_is_installed(
+    environment: tuple[Path, Path], toy: Path, tmp_path: Path
+) -> None:
+    """The very samples of the bundle, without the compiler, torch, or a path to either."""
+    command = [sys.executable, "-I", "-S", "-c", SPEAK, *map(str, environment), PHONEMES]
+    command.append(str(tmp_path / "speech.wav"))
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+    spoken = np.frombuffer((tmp_path / "speech.wav").read_bytes()[-4 * speak(toy).audio.size :], "<f4")
+    assert np.array_equal(spoken, speak(toy).audio)
+
+
+def test_its_command_speaks_too(environment: tuple[Path, Path], tmp_path: Path) -> None:
+    code = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(sys.argv[3:])"
+    command = [sys.executable, "-I", "-S", "-c", code, *map(str, environment), "say", "--phonemes", PHONEMES]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "speech.wav").stat().st_size > 1000
+
+
+def test_a_wheel_says_what_it_is(wheel: Path, toy: Path) -> None:
+    with zipfile.ZipFile(wheel) as content:
+        (metadata,) = [name for name in content.namelist() if name.endswith("/METADATA")]
+        text = content.read(metadata).decode()
+        assert "\nVersion: 0.1.0+toy\n" in text
+        required = [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra" not in line]
+        assert [line.partition(": ")[2].split(">")[0].split("=")[0] for line in required] == [
+            "numpy",
+            "apache-tvm-ffi",
+            "typer",
+        ]
+        manifest = json.loads(content.read("kokoro_tvm/bundles/toy/bundle.json"))
+        assert manifest == json.loads((toy / "bundle.json").read_text(encoding="utf-8"))
+
+
+def test_the_same_bundle_gives_the_same_bytes(wheel: Path, toy: Path, tmp_path: Path) -> None:
+    assert write_wheel(toy, tmp_path).read_bytes() == wheel.read_bytes()
+    one, two = (write_archive(toy, tmp_path / name).read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_an_archive_speaks_where_it_is_unpacked(toy: Path, tmp_path: Path) -> None:
+    with tarfile.open(write_archive(toy, tmp_path)) as tar:
+        tar.extractall(tmp_path / "there", filter="data")
+    assert Synthesizer(tmp_path / "there" / "toy").bundle.recipe == "toy"
+
+
+def test_a_damaged_bundle_is_refused_and_nothing_is_written(toy_copy: Path, tmp_path: Path) -> None:
+    bundle = toy_copy / "artifacts" / "toy"
+    weights = bundle / "bert.safetensors"
+    content = weights.read_bytes()
+    weights.unlink()
+    weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    for write in (write_wheel, write_archive):
+        with pytest.raises(BundleError, match="the file was changed or damaged"):
+            write(bundle, tmp_path / "dist")
+    assert not (tmp_path / "dist").exists()
+
+
+def test_a_target_without_wheels(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kokoro_tvm.distribution._PLATFORMS", {})
+    with pytest.raises(InputError, match="There is no platform of wheels for x86_64"):
+        write_wheel(toy, tmp_path / "dist")
