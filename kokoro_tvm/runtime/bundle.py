@@ -17,12 +17,13 @@ from kokoro_tvm.runtime.node import Node
 
 __all__ = ["SCHEMA", "Bundle", "Component", "FileRef", "Library", "Port", "read_bundle"]
 
-SCHEMA = 1
+SCHEMA = 2
 """The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it."""
 
 # Schema -> what it added. Only a change of the layout that an older runtime cannot read adds a row.
 ADDED: Mapping[int, str] = {
     1: "components with signatures, vocabulary, voices, and every file with size and sha256",
+    2: "the text front end: tagger and lexicon, or that it has none",
 }
 LENGTHS = ("exact", "masked", "padded")
 
@@ -78,6 +79,7 @@ class Bundle:
 
     `sha256` is that of bundle.json, which has the digests of all other files. `version` is that of the
     kokoro-tvm that wrote it, for information. Both are empty for a bundle that was not read from a file.
+    `front_end` is None where the model's recipe has none: English then goes by what is installed.
     """
 
     root: Path
@@ -96,6 +98,7 @@ class Bundle:
     components: dict[str, Component]
     cpu_features: tuple[str, ...]
     toolchain: dict[str, str]
+    front_end: FileRef | None = None
     schema: int = SCHEMA
     version: str = ""
     sha256: str = ""
@@ -106,7 +109,8 @@ class Bundle:
 
     def files(self) -> tuple[FileRef, ...]:
         """Every file whose digest the manifest has."""
-        return (self.voices, *self.component_files())
+        front_end = () if self.front_end is None else (self.front_end,)
+        return (self.voices, *front_end, *self.component_files())
 
     def component_files(self) -> tuple[FileRef, ...]:
         """Weights and libraries."""
@@ -209,6 +213,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         context_length=_positive(node, "context_length"),
         vocabulary={symbol: vocabulary.get(symbol, int) for symbol in vocabulary.names()},
         voices=_file(root, node.child("voices")),
+        front_end=_file(root, node.child("front_end")) if node.has("front_end") else None,
         components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
         cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
         toolchain={name: toolchain.get(name, str) for name in toolchain.names()},

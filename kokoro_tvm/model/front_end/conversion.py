@@ -62,7 +62,7 @@ def tagger_arrays(folder: Path) -> Arrays:
     Raises BuildError where the network is another one.
     """
     nodes = _nodes(folder / "tok2vec/model")
-    tables = [parameters["E"] for name, parameters in nodes if name == "hashembed"]
+    tables = _tables(folder)
     mixed = [parameters for name, parameters in nodes if name == "maxout"]
     norms = [parameters for name, parameters in nodes if name == "layernorm"]
     scores = [parameters for name, parameters in _nodes(folder / "tagger/model") if name == "softmax"]
@@ -71,16 +71,23 @@ def tagger_arrays(folder: Path) -> Arrays:
             f"{folder}: expected 6 embeddings, {LAYERS + 1} maxout layers with normalisation, one of "
             f"scores, found {len(tables)}, {len(mixed)}, {len(norms)} and {len(scores)}"
         )
-    arrays = {f"embedding.{index}": table for index, table in enumerate(tables)}
+    arrays = {"embeddings": np.concatenate(tables)}
     for index, (layer, norm) in enumerate(zip(mixed, norms, strict=True)):
         name = f"layer.{index - 1}" if index else "mix"
         for parameters, kind in ((layer, "maxout"), (norm, "layernorm")):
-            arrays |= {f"{name}.{ours}": parameters[theirs] for ours, theirs in _PARTS[kind].items()}
+            arrays |= {
+                f"{name}.{ours}": _pieces_first(parameters[theirs]) for ours, theirs in _PARTS[kind].items()
+            }
     arrays |= {"scores.weight": scores[0]["W"], "scores.bias": scores[0]["b"]}
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype != np.float32:
             raise BuildError(f"{folder}: {name} is no float32 tensor")
     return arrays
+
+
+def _pieces_first(array: NDArray[Any]) -> NDArray[Any]:
+    """A maxout's weight or bias (outputs, pieces, ...) as (pieces, outputs, ...); others as they are."""
+    return np.ascontiguousarray(np.swapaxes(array, 0, 1)) if array.ndim > 1 else array
 
 
 def _nodes(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -90,6 +97,10 @@ def _nodes(path: Path) -> list[tuple[str, dict[str, Any]]]:
         return [(node["name"], p) for node, p in zip(content["nodes"], content["params"], strict=True)]
     except (BuildError, KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{path} is no network that this version reads: {error}") from error
+
+
+def _tables(folder: Path) -> list[NDArray[Any]]:
+    return [parameters["E"] for name, parameters in _nodes(folder / "tok2vec/model") if name == "hashembed"]
 
 
 def _rules(folder: Path) -> dict[str, Any]:
@@ -111,6 +122,7 @@ def _rules(folder: Path) -> dict[str, Any]:
                 for word, pieces in tokenizer["exceptions"].items()
             },
             "labels": labels,
+            "rows": [len(table) for table in _tables(folder)],
             "norms": {str(key): norm for key, norm in (marks | norms).items()},
             "symbols": facts["symbols"],
         }

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,6 @@ FORMAT = 1
 LAYERS = 4
 """Layers over a word and its neighbours."""
 
-_EMBEDDINGS = 6
-
 
 @dataclass(frozen=True)
 class EnglishData:
@@ -39,43 +38,12 @@ class EnglishData:
 
 
 class FrontEndFile:
-    """The file, open; a lexicon is unpacked when it is asked for."""
+    """The file, mapped: rules are read and a lexicon is unpacked when they are asked for."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
-        """tensors: those of the file; path: names it in messages.
-
-        Raises:
-            BundleError: it has another layout.
-        """
+        """tensors: those of the file; path: names it in messages."""
         self._tensors = tensors
-        try:
-            rules = json.loads(zlib.decompress(tensors["rules"].tobytes()))
-            if rules["format"] != FORMAT:
-                raise BundleError(
-                    f"{path} has layout {rules['format']}, and this version reads {FORMAT}. "
-                    "Build the bundle with this version."
-                )
-            self.tokenizer = TokenizerRules(
-                **{name: rules[name] for name in ("prefix", "suffix", "infix", "url")},
-                exceptions={
-                    word: tuple((text, norm) for text, norm in pieces)
-                    for word, pieces in rules["exceptions"].items()
-                },
-            )
-            self.tagger = TaggerData(
-                embeddings=tuple(tensors[f"embedding.{index}"] for index in range(_EMBEDDINGS)),
-                mix=self._layer("mix"),
-                layers=tuple(self._layer(f"layer.{index}") for index in range(LAYERS)),
-                weight=tensors["scores.weight"],
-                bias=tensors["scores.bias"],
-                labels=tuple(rules["labels"]),
-                norms={int(key): norm for key, norm in rules["norms"].items()},
-                symbols=rules["symbols"],
-            )
-        except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:
-            raise BundleError(
-                f"{path} is no front end that this version reads ({error}). Build the bundle again."
-            ) from error
+        self._path = path
 
     @classmethod
     def open(cls, path: Path, file: OpenFile | None = None) -> FrontEndFile:
@@ -83,12 +51,57 @@ class FrontEndFile:
         return cls(map_safetensors(path, file), path)
 
     def english(self, british: bool) -> EnglishData:
-        """What American or British English needs."""
-        gold, silver = (self._dictionary("gb" if british else "us", kind) for kind in ("gold", "silver"))
-        return EnglishData(self.tokenizer, self.tagger, gold, silver)
+        """What American or British English needs.
+
+        Raises:
+            BundleError: the file has another layout.
+        """
+        variant = "gb" if british else "us"
+        try:
+            gold, silver = (
+                Dictionary(self._tensors[f"lexicon.{variant}.{kind}"].tobytes())
+                for kind in ("gold", "silver")
+            )
+            return EnglishData(self._tokenizer, self._tagger, gold, silver)
+        except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:
+            raise BundleError(
+                f"{self._path} is no front end that this version reads ({error!r}). Build the bundle again."
+            ) from error
+
+    @cached_property
+    def _rules(self) -> Any:
+        rules = json.loads(zlib.decompress(self._tensors["rules"].tobytes()))
+        if rules["format"] != FORMAT:
+            raise BundleError(
+                f"{self._path} has layout {rules['format']}, and this version reads {FORMAT}. "
+                "Build the bundle with this version."
+            )
+        return rules
+
+    @cached_property
+    def _tokenizer(self) -> TokenizerRules:
+        rules = self._rules
+        exceptions = {
+            word: tuple((text, norm) for text, norm in pieces) for word, pieces in rules["exceptions"].items()
+        }
+        return TokenizerRules(
+            rules["prefix"], rules["suffix"], rules["infix"], rules["url"], exceptions=exceptions
+        )
+
+    @cached_property
+    def _tagger(self) -> TaggerData:
+        rules, tensors = self._rules, self._tensors
+        return TaggerData(
+            embeddings=tensors["embeddings"],
+            rows=tuple(rules["rows"]),
+            mix=self._layer("mix"),
+            layers=tuple(self._layer(f"layer.{index}") for index in range(LAYERS)),
+            weight=tensors["scores.weight"],
+            bias=tensors["scores.bias"],
+            labels=tuple(rules["labels"]),
+            norms={int(key): norm for key, norm in rules["norms"].items()},
+            symbols=rules["symbols"],
+        )
 
     def _layer(self, name: str) -> Layer:
         return Layer(*(self._tensors[f"{name}.{part}"] for part in ("weight", "bias", "scale", "shift")))
-
-    def _dictionary(self, variant: str, kind: str) -> Dictionary:
-        return Dictionary(self._tensors[f"lexicon.{variant}.{kind}"].tobytes())

@@ -18,7 +18,7 @@ Entry: TypeAlias = "str | Mapping[str, str | None]"
 """Phonemes of a word; or phonemes by part of speech, "DEFAULT" among them. None: spelled letter by letter."""
 
 _BLOCK = 1024  # bytes between two lines whose words are bisected
-_REMEMBERED = 8192
+_REMEMBERED = 2048
 
 
 def pack_lines(entries: Mapping[str, Entry]) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from kokoro_tvm.runtime.frontend.alphabet import CONSONANTS, VOWELS, restress
 from kokoro_tvm.runtime.frontend.data import EnglishData
@@ -155,7 +154,7 @@ def _before(context: Context, phonemes: str, part: Part) -> Context:
         else:
             continue
         break
-    return replace(context, vowel=vowel, to=part.text in ("to", "To") or _is_large_to(part))
+    return Context(vowel, part.text in ("to", "To") or _is_large_to(part))
 
 
 def _is_large_to(part: Part) -> bool:

@@ -6,6 +6,7 @@ Which way a number is read is misaki's choice (hexgrad, Apache-2.0; misaki/en.py
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -131,12 +132,10 @@ def is_figures(word: str, begins: bool) -> bool:
 
 def plain_figures(word: str) -> str:
     """`word` with the figures of every script, and those set high or low, as 0 to 9."""
-    return "".join(_plain(char) for char in word)
+    return word if word.isascii() else "".join(_plain(char) for char in word)
 
 
 def _plain(char: str) -> str:
-    import unicodedata
-
     if not char.isdigit():
         return char
     value = unicodedata.numeric(char)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import struct
 
-import numpy as np
-from numpy.typing import NDArray
-
 __all__ = ["hash_rows", "hash_text"]
 
 _MASK = (1 << 64) - 1
+_LOW = (1 << 32) - 1
 _FACTOR = 0xC6A4A7935BD1E995
 _SEED = 1
 
@@ -35,25 +33,20 @@ def hash_text(text: str) -> int:
     return state ^ state >> 47
 
 
-def hash_rows(ids: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """Four 32-bit hashes of every id, uint64 (ids, 4), which address the rows of an embedding."""
-    u = np.uint64
-    with np.errstate(over="ignore"):
-        low = ids * u(0x87C37B91114253D5)
-        low = (low << u(31) | low >> u(33)) * u(0x4CF5AD432745937F)
-        low = low ^ u(seed ^ 8)
-        high = np.full_like(low, seed ^ 8)
-        low = low + high
-        high = high + low
-        low, high = _finish(low), _finish(high)
-        low = low + high
-        high = high + low
-    mask = u(0xFFFFFFFF)
-    return np.stack([low & mask, low >> u(32), high & mask, high >> u(32)], axis=1)
+def hash_rows(key: int, seed: int) -> tuple[int, int, int, int]:
+    """Four 32-bit hashes of a 64-bit id, which address the rows of an embedding."""
+    low = key * 0x87C37B91114253D5 & _MASK
+    low = (low << 31 | low >> 33) * 0x4CF5AD432745937F & _MASK
+    low ^= seed ^ 8
+    low = low + (seed ^ 8) & _MASK
+    high = low + (seed ^ 8) & _MASK
+    low, high = _finish(low), _finish(high)
+    low = low + high & _MASK
+    high = high + low & _MASK
+    return low & _LOW, low >> 32, high & _LOW, high >> 32
 
 
-def _finish(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    u = np.uint64
-    state = (state ^ state >> u(33)) * u(0xFF51AFD7ED558CCD)
-    state = (state ^ state >> u(33)) * u(0xC4CEB9FE1A85EC53)
-    return state ^ state >> u(33)
+def _finish(state: int) -> int:
+    state = (state ^ state >> 33) * 0xFF51AFD7ED558CCD & _MASK
+    state = (state ^ state >> 33) * 0xC4CEB9FE1A85EC53 & _MASK
+    return state ^ state >> 33

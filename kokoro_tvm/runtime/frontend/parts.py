@@ -6,7 +6,7 @@ How words are cut and grouped is misaki's way (hexgrad, Apache-2.0; misaki/en.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kokoro_tvm.runtime.frontend.alphabet import PRIMARY, restress, weight
 from kokoro_tvm.runtime.frontend.figures import CURRENCIES
@@ -115,13 +115,13 @@ def _cut(token: Part) -> list[Part]:
 
 
 def join(parts: Sequence[Part]) -> Part:
-    """One part of several; its phonemes are theirs, None as long as none has any.
+    """One part of several, the same where it is alone; its phonemes are None as long as none has any.
 
     Its tag is that of the part with the most capitals and letters.
     """
     first, last = parts[0], parts[-1]
     if len(parts) == 1:
-        return replace(first)
+        return first
     stresses = {part.stress for part in parts} - {None}
     phonemes: str | None = None
     for part in parts:

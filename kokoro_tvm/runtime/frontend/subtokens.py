@@ -30,7 +30,7 @@ _CLASSES = {"Lu": "U", "Ll": "l", "Lt": "o", "Lm": "o", "Lo": "o", "Nd": "9"}
 _THEMSELVES = {"-": "-", "_": "_", ".": ".", ",": ",", "'": "'", "‘": "'", "’": "'"}
 
 
-@lru_cache(4096)
+@lru_cache(2048)
 def cut(word: str) -> tuple[tuple[int, str], ...]:
     """The parts of `word`, each with its place; an apostrophe between figures belongs to none."""
     classes = "".join(_THEMSELVES.get(c) or _CLASSES.get(unicodedata.category(c), "x") for c in word)

@@ -21,15 +21,15 @@ __all__ = ["Layer", "Tagger", "TaggerData", "id_of", "shape_of"]
 
 Floats = NDArray[np.float32]
 
-_FIRST_SEED = 8  # of the first embedding; each has the next
+_FIRST_SEED = 8  # of the first table; each has the next
 _LONG = 100  # characters, from which on a word has no shape
 _EPSILON = 1e-8
-_KNOWN_WORDS = 8192
+_KNOWN_WORDS = 2048
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Maxout and layer normalisation: weight (outputs, pieces, inputs), bias (outputs, pieces), scale and
+    """Maxout and layer normalisation: weight (pieces, outputs, inputs), bias (pieces, outputs), scale and
     shift (outputs,)."""
 
     weight: Floats
@@ -39,25 +39,26 @@ class Layer:
 
     def __call__(self, inputs: Floats) -> Floats:
         """(words, inputs) to (words, outputs)."""
-        outputs, pieces, width = self.weight.shape
-        mixed = inputs @ self.weight.reshape(-1, width).T
-        best = (mixed.reshape(-1, outputs, pieces) + self.bias).max(axis=2)
-        centred = best - best.mean(axis=1, keepdims=True)
-        deviation = np.sqrt(best.var(axis=1, keepdims=True) + _EPSILON)
-        return centred / deviation * self.scale + self.shift
+        pieces, outputs, width = self.weight.shape
+        mixed = (inputs @ self.weight.reshape(-1, width).T).reshape(-1, pieces, outputs) + self.bias
+        best = mixed.max(axis=1)
+        best -= best.mean(axis=1, keepdims=True)
+        variance = np.square(best).mean(axis=1, keepdims=True)
+        return best * (self.scale / np.sqrt(variance + _EPSILON)) + self.shift
 
 
 @dataclass(frozen=True)
 class TaggerData:
     """What the model learned.
 
-    embeddings: tables (rows, channels) of norm, first letter, last three, shape, following space, being
-    space; mix: the layer over them; layers: those over a word and its neighbours; weight (tags, channels) and
-    bias (tags,) of the scores; labels: the tags; norms: id of a word -> what is read in its place; symbols:
-    words with an id of their own.
+    embeddings: rows of six tables (rows, channels), one after the other: of norm, first letter, last three,
+    shape, following space, being space; rows: how many each table has; mix: the layer over them; layers:
+    those over a word and its neighbours; weight (tags, channels) and bias (tags,) of the scores; labels: the
+    tags; norms: id of a word -> what is read in its place; symbols: words with an id of their own.
     """
 
-    embeddings: tuple[Floats, ...]
+    embeddings: Floats
+    rows: tuple[int, ...]
     mix: Layer
     layers: tuple[Layer, ...]
     weight: Floats
@@ -72,41 +73,49 @@ class Tagger:
 
     def __init__(self, data: TaggerData) -> None:
         self._data = data
-        self._features = lru_cache(_KNOWN_WORDS)(self._word_features)
+        self._starts = tuple(sum(data.rows[:table]) for table in range(len(data.rows)))
+        self._word = lru_cache(_KNOWN_WORDS)(self._rows_of_word)
+        self._flags = {flag: np.array([self._rows(4, flag[0]), self._rows(5, flag[1])]) for flag in _FLAGS}
 
     def __call__(self, pieces: Sequence[Piece]) -> list[str]:
         """The tag of every piece of one text (Penn Treebank, as OntoNotes uses it)."""
         if not pieces:
             return []
         data = self._data
-        ids = np.array(
-            [(*self._features(p.text, p.norm), int(p.space), int(p.text.isspace())) for p in pieces],
-            dtype=np.uint64,
-        )
-        embedded = [
-            table[hash_rows(ids[:, column], _FIRST_SEED + column) % np.uint64(len(table))].sum(axis=1)
-            for column, table in enumerate(data.embeddings)
-        ]
-        state = data.mix(np.concatenate(embedded, axis=1))
+        rows = np.empty((len(pieces), len(data.rows), 4), np.uint16)
+        for index, piece in enumerate(pieces):
+            rows[index, :4] = self._word(piece.text, piece.norm)
+            rows[index, 4:] = self._flags[piece.space, piece.text.isspace()]
+        found = data.embeddings[rows]
+        embedded = found[:, :, 0] + found[:, :, 1] + found[:, :, 2] + found[:, :, 3]
+        state = data.mix(embedded.reshape(len(pieces), -1))
         # A text is padded with one zero for every layer, which the layers fill as if they were words.
-        padding = ((len(data.layers), len(data.layers)), (0, 0))
-        state = np.pad(state, padding)
+        edge = len(data.layers)
+        padded = np.zeros((len(pieces) + 2 * edge, state.shape[1]), np.float32)
+        padded[edge:-edge] = state
         for layer in data.layers:
-            edge = np.zeros_like(state[:1])
-            before, behind = np.concatenate([edge, state[:-1]]), np.concatenate([state[1:], edge])
-            state = state + layer(np.concatenate([before, state, behind], axis=1))
-        scores = state[padding[0][0] : -padding[0][1]] @ data.weight.T + data.bias
+            window = np.zeros((len(padded), 3, padded.shape[1]), np.float32)
+            window[1:, 0], window[:, 1], window[:-1, 2] = padded[:-1], padded, padded[1:]
+            padded += layer(window.reshape(len(padded), -1))
+        scores = padded[edge:-edge] @ data.weight.T + data.bias
         return [data.labels[index] for index in scores.argmax(axis=1)]
 
-    def _word_features(self, text: str, norm: str) -> tuple[int, int, int, int]:
+    def _rows_of_word(self, text: str, norm: str) -> NDArray[np.uint16]:
+        """Rows (4, 4) of the four tables that read a word's spelling."""
         symbols = self._data.symbols
         read = norm or self._data.norms.get(id_of(text, symbols)) or text.lower()
-        return (
-            id_of(read, symbols),
-            id_of(text[0], symbols),
-            id_of(text[-3:], symbols),
-            id_of(shape_of(text), symbols),
+        features = (read, text[0], text[-3:], shape_of(text))
+        return np.array([self._rows(table, id_of(f, symbols)) for table, f in enumerate(features)], np.uint16)
+
+    def _rows(self, table: int, key: int) -> tuple[int, ...]:
+        """Rows of the embedding that the id of a feature has in its table."""
+        return tuple(
+            self._starts[table] + place % self._data.rows[table]
+            for place in hash_rows(key, _FIRST_SEED + table)
         )
+
+
+_FLAGS = tuple((space, is_space) for space in (False, True) for is_space in (False, True))
 
 
 def id_of(text: str, symbols: Mapping[str, int]) -> int:

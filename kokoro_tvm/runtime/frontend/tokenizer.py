@@ -15,7 +15,7 @@ from itertools import pairwise
 
 __all__ = ["Piece", "Tokenizer", "TokenizerRules"]
 
-_KNOWN_WORDS = 4096  # how many are remembered with their pieces
+_KNOWN_WORDS = 2048  # how many are remembered with their pieces
 
 
 @dataclass(frozen=True)
