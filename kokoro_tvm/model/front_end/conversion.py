@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end.msgpack import loads
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime.frontend.data import FORMAT, LAYERS
 from kokoro_tvm.runtime.frontend.dictionary import Entry, pack_lines
-from kokoro_tvm.runtime.frontend.tagger import id_of
+from kokoro_tvm.runtime.frontend.hashing import id_of
+from kokoro_tvm.runtime.frontend.layout import FORMAT, LAYERS
 
 __all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "convert", "tagger_arrays"]
 

@@ -15,16 +15,12 @@ from numpy.typing import NDArray
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.frontend.dictionary import Dictionary
+from kokoro_tvm.runtime.frontend.layout import FORMAT, LAYERS
 from kokoro_tvm.runtime.frontend.tagger import Layer, TaggerData
 from kokoro_tvm.runtime.frontend.tokenizer import TokenizerRules
 from kokoro_tvm.runtime.tensors import map_safetensors
 
-__all__ = ["FORMAT", "LAYERS", "EnglishData", "FrontEndFile"]
-
-FORMAT = 1
-"""The layout of the file, in its tensor `rules`."""
-LAYERS = 4
-"""Layers over a word and its neighbours."""
+__all__ = ["EnglishData", "FrontEndFile"]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ MurmurHash3_x64_128 of one 64-bit integer, as thinc's HashEmbed calls it. Both a
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
-__all__ = ["hash_rows", "hash_text"]
+__all__ = ["hash_rows", "hash_text", "id_of"]
 
 _MASK = (1 << 64) - 1
 _LOW = (1 << 32) - 1
@@ -31,6 +32,12 @@ def hash_text(text: str) -> int:
         state = (state ^ int.from_bytes(data[whole:], "little")) * _FACTOR & _MASK
     state = (state ^ state >> 47) * _FACTOR & _MASK
     return state ^ state >> 47
+
+
+def id_of(text: str, symbols: Mapping[str, int]) -> int:
+    """What a text is known by: its id among `symbols`, else its hash."""
+    known = symbols.get(text)
+    return hash_text(text) if known is None else known
 
 
 def hash_rows(key: int, seed: int) -> tuple[int, int, int, int]:

@@ -7,17 +7,17 @@ Serrà and Karatzoglou, "Getting deep recommenders fit: Bloom embeddings", 2017.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.runtime.frontend.hashing import hash_rows, hash_text
+from kokoro_tvm.runtime.frontend.hashing import hash_rows, id_of
 from kokoro_tvm.runtime.frontend.tokenizer import Piece
 
-__all__ = ["Layer", "Tagger", "TaggerData", "id_of", "shape_of"]
+__all__ = ["Layer", "Tagger", "TaggerData", "shape_of"]
 
 Floats = NDArray[np.float32]
 
@@ -116,12 +116,6 @@ class Tagger:
 
 
 _FLAGS = tuple((space, is_space) for space in (False, True) for is_space in (False, True))
-
-
-def id_of(text: str, symbols: Mapping[str, int]) -> int:
-    """What a text is known by: its id among `symbols`, else its hash."""
-    known = symbols.get(text)
-    return hash_text(text) if known is None else known
 
 
 def shape_of(text: str) -> str:
