@@ -14,6 +14,8 @@ __all__ = [
     "Name",
     "NpmName",
     "NpmVersion",
+    "PypiName",
+    "PypiVersion",
     "RelativePath",
     "Repository",
     "Revision",
@@ -22,6 +24,7 @@ __all__ = [
     "TargetSpec",
     "Triple",
     "TvmPass",
+    "Url",
     "VoiceName",
     "distinct",
 ]
@@ -32,6 +35,9 @@ _REVISION = r"^[0-9a-f]{40}$"
 _REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$"
 _NPM_NAME = r"^(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$"
 _NPM_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$"
+_PYPI_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+_PYPI_VERSION = r"^[0-9]+(\.[0-9]+)*((a|b|rc|\.post|\.dev)[0-9]+)*$"
+_URL = r"^https://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9._~/+%-]+$"
 _RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9_-]*([./][A-Za-z0-9_-]+)*$"
 _VOICE = r"^[a-z]{2}_[a-z0-9]+$"
 _TRIPLE = r"^[a-z0-9_]+(-[A-Za-z0-9_.]+){1,3}$"
@@ -47,6 +53,9 @@ PATTERNS: dict[str, str] = {
     _REPOSITORY: "a hub repository written owner/name",
     _NPM_NAME: "an npm package name",
     _NPM_VERSION: "an exact version such as 1.0.0",
+    _PYPI_NAME: "a package name as PyPI has it",
+    _PYPI_VERSION: "an exact version such as 3.8.0",
+    _URL: "an https address of a file, without query",
     _RELATIVE: "a relative path inside the source, with / between folders",
     _VOICE: "a voice name such as af_heart",
     _TRIPLE: "an LLVM target triple such as x86_64-linux-gnu",
@@ -61,6 +70,9 @@ Revision = Annotated[str, Field(pattern=_REVISION)]
 Repository = Annotated[str, Field(pattern=_REPOSITORY)]
 NpmName = Annotated[str, Field(pattern=_NPM_NAME)]
 NpmVersion = Annotated[str, Field(pattern=_NPM_VERSION)]
+PypiName = Annotated[str, Field(pattern=_PYPI_NAME)]
+PypiVersion = Annotated[str, Field(pattern=_PYPI_VERSION)]
+Url = Annotated[str, Field(pattern=_URL)]
 RelativePath = Annotated[str, Field(pattern=_RELATIVE)]
 VoiceName = Annotated[str, Field(pattern=_VOICE)]
 CpuName = Annotated[str, Field(pattern=_CPU)]

@@ -49,7 +49,9 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     for name in BASE:
         for top in {path.parts[0] for path in files_of(name) or () if path.parts[0] != ".."}:
             located = next(p for p in files_of(name) or () if p.parts[0] == top).locate()
-            root = Path(str(located)).parents[len(next(p for p in files_of(name) or () if p.parts[0] == top).parts) - 1]
+            root = Path(str(located)).parents[
+                len(next(p for p in files_of(name) or () if p.parts[0] == top).parts) - 1
+            ]
             (base / top).symlink_to(root / top)
     return target, base
 
@@ -79,7 +81,9 @@ def test_a_wheel_says_what_it_is(wheel: Path, toy: Path) -> None:
         (metadata,) = [name for name in content.namelist() if name.endswith("/METADATA")]
         text = content.read(metadata).decode()
         assert "\nVersion: 0.1.0+toy\n" in text
-        required = [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra" not in line]
+        required = [
+            line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra" not in line
+        ]
         assert [line.partition(": ")[2].split(">")[0].split("=")[0] for line in required] == [
             "numpy",
             "apache-tvm-ffi",

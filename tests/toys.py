@@ -27,6 +27,7 @@ def toy_model() -> dict[str, Any]:
     """The shipped model recipe, made small."""
     model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
     model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
+    del model["front_end"], model["gates"]["phonemes"]
     model["utterances"] = [{"name": "hello", "phonemes": PHONEMES, "voice": "am_adam"}]
     # What random weights say is nearer to noise than speech is; all other gates are asked in full.
     for part in ("decoder", "speech"):

@@ -63,7 +63,7 @@ def _named(stage: Stage, name: str) -> tuple[str, str]:
         before, file = stage.inputs[rest]
         return "input", f"{file} of {before.name}"
     if head == "yields":
-        return "field", _indexed(f"checkpoint.{rest}")
+        return "field", _indexed(f"{stage.kind}.{rest}")
     if head == "gates":
         return "field", _indexed(name)
     if head == "parameters" and rest:

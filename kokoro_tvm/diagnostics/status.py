@@ -34,17 +34,20 @@ class Row:
 
 
 def status(graph: RecipeGraph) -> list[Row]:
-    """The model's checkpoint and references, every artifact, the gate on intelligibility, the bundle."""
+    """The model's checkpoint, references and front end, every artifact, the gates on phonemes and on
+    intelligibility, the bundle."""
     steps = {step.stage.name: step for step in look_ahead(graph.stages())}
     name = graph.recipe.name
-    rows = [_row(stage.name, [stage], stage, steps) for stage in (graph.checkpoint, graph.reference)]
+    fetched = (graph.checkpoint, graph.reference, graph.front_end)
+    rows = [_row(stage.name, [stage], stage, steps) for stage in fetched if stage is not None]
     for spec in graph.recipe.artifacts():
         made, judged = graph.compile(spec), graph.validate(spec)
         chain = [graph.machine, graph.export(spec), graph.lower(spec), made]
         chain += [graph.pack(spec.component), judged]
         rows.append(_row(f"{name}/{spec.id}", chain, made, steps, judged))
-    if listened := steps.get(f"{name}.intelligibility"):  # only where the recipe has a gate for it
-        rows.append(_row(listened.stage.name, [listened.stage], listened.stage, steps, listened.stage))
+    for kind in ("phonemes", "intelligibility"):
+        if found := steps.get(f"{name}.{kind}"):  # only where the recipe has what it judges, or a gate for it
+            rows.append(_row(found.stage.name, [found.stage], found.stage, steps, found.stage))
     whole = [stage for stage in (graph.bundle, graph.speech, graph.speak) if stage.name in steps]
     rows.append(_row(name, whole, graph.bundle, steps, graph.speech))
     return rows

@@ -13,6 +13,7 @@ _INERT = tuple(
     f"kokoro_tvm.{module}"
     for module in (
         *("errors", "spec", "words", "recipe", "recipe.checkpoint", "recipe.parts", "recipe.gates"),
+        "recipe.front_end",
         *("truth.store", "engine.digest", "engine.disk", "engine.durable", "engine.inputs", "stages.base"),
     )
 )

@@ -15,6 +15,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.recipe import Recipe, Utterance, load_recipe
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.phonemes import clean
 from kokoro_tvm.runtime.text import phonemize
 from kokoro_tvm.runtime.threads import choose_threads
@@ -122,14 +123,24 @@ class Lab:
 
 
 def utterance_of(
-    phonemes: str | None, text: str | None, voice: str, speed: float, seed: int, name: str = "given"
+    phonemes: str | None,
+    text: str | None,
+    voice: str,
+    speed: float,
+    seed: int,
+    name: str = "given",
+    bundle: Path | None = None,
 ) -> Utterance:
-    """One utterance from phonemes or a text of one paragraph. Raises InputError when it is none."""
+    """One utterance from phonemes, or from a text of one paragraph by the front end of `bundle`.
+
+    Raises InputError when it is none, BundleError where there is no such bundle.
+    """
     if (phonemes is None) == (text is None):
         raise InputError("Say what to speak either as a text or as phonemes.")
     if phonemes is None:
         code = describe(voice).code
-        paragraphs = phonemize(str(text), code if code in LANGUAGES else "a")
+        front_end = FrontEnd.open(read_bundle(bundle)) if bundle is not None else None
+        paragraphs = phonemize(str(text), code if code in LANGUAGES else "a", front_end)
         if len(paragraphs) != 1:
             raise InputError(f"The text has {len(paragraphs)} paragraphs, and regimes are compared on one.")
         phonemes = paragraphs[0]

@@ -252,7 +252,7 @@ def judge_bundle(found: Likeness, limits: Mapping[str, float | None]) -> tuple[V
 def render(synthesizer: Synthesizer, reference: SpeechReference) -> Rendering:
     """One utterance as a bundle renders it, from the reference's tokens, style and seed."""
     pitch = _Pitch(synthesizer.runner)
-    listened = Synthesizer.from_parts(synthesizer.bundle, pitch, synthesizer.voices)
+    listened = Synthesizer.from_parts(synthesizer.bundle, pitch, synthesizer.voices, synthesizer.front_end)
     speech = listened.run(reference.tokens[0], reference.ref_s, speed=reference.speed, seed=reference.seed)
     return Rendering(speech.audio, speech.durations, pitch.f0)
 

@@ -9,26 +9,44 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["write_safetensors"]
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["write_arrays", "write_safetensors"]
+
+_DTYPES = {np.dtype(np.float32): "F32", np.dtype(np.uint8): "U8"}
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
-    """Writes float32 tensors in the given order (format: huggingface.co/docs/safetensors, "Format")."""
+    """Writes float32 tensors in the given order."""
+    for name, tensor in tensors.items():
+        if str(tensor.dtype) != "torch.float32":
+            raise TypeError(f"{name}: float32 expected, got {tensor.dtype}")
+    arrays = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors.items()}
+    write_arrays(path, arrays, metadata)
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
+    """Writes float32 and uint8 arrays in the given order (format: huggingface.co/docs/safetensors,
+    "Format")."""
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     offset = 0
-    for name, tensor in tensors.items():
-        if tensor.dtype != torch.float32:
-            raise TypeError(f"{name}: float32 expected, got {tensor.dtype}")
-        end = offset + tensor.numel() * 4
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, end]}
+    for name, array in arrays.items():
+        if array.dtype not in _DTYPES:
+            raise TypeError(f"{name}: float32 or uint8 expected, got {array.dtype}")
+        end = offset + array.nbytes
+        dtype = _DTYPES[array.dtype]
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [offset, end]}
         offset = end
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little"))
         file.write(text)
-        for tensor in tensors.values():
-            file.write(tensor.detach().cpu().contiguous().numpy().astype("<f4", copy=False).tobytes())
+        for array in arrays.values():
+            file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())

@@ -1,5 +1,7 @@
 """From a recipe to its stages: which there are, and how the outputs of one are the inputs of another.
 
+    front_end -> phonemes --------------------------> bundle
+
     checkpoint -> export -> lower -> compile -> speak
                \\-> pack (one a component) --/ \
                \\-> reference ------------------> validate -> bundle -> speech -> (intelligibility)
@@ -22,10 +24,12 @@ from kokoro_tvm.stages import (
     checkpoint,
     compile,
     export,
+    front_end,
     intelligibility,
     lower,
     machine,
     pack,
+    phonemes,
     reference,
     report,
     runtime,
@@ -81,6 +85,7 @@ class RecipeGraph:
         specs = self.recipe.artifacts()[::-1]
         return (
             self.checkpoint,
+            *(stage for stage in (self.front_end, self.phonemes) if stage is not None),
             self.machine,
             *([self.runtime] if self.runtime else []),
             *(self.export(spec) for spec in specs),
@@ -107,6 +112,17 @@ class RecipeGraph:
     @cached_property
     def checkpoint(self) -> Stage:
         return checkpoint.declare(self._model, self.recipe.checkpoint, self.root)
+
+    @cached_property
+    def front_end(self) -> Stage | None:
+        """None where the model's recipe has no front end."""
+        spec = self.recipe.front_end
+        return front_end.declare(self._model, spec, self.root) if spec else None
+
+    @cached_property
+    def phonemes(self) -> Stage | None:
+        """None where there is no front end to judge."""
+        return phonemes.declare(self.place, self.recipe, self.front_end) if self.front_end else None
 
     @cached_property
     def reference(self) -> Stage:
@@ -161,10 +177,13 @@ class RecipeGraph:
 
     @cached_property
     def bundle(self) -> Stage:
+        judged = dict(self._validations)
+        if self.phonemes is not None:
+            judged["phonemes"] = (self.phonemes, "phonemes.json")
         parts = self._all_parts
-        if self.runtime:
+        if self.runtime is not None:
             parts = {**parts, "runtime": (self.runtime, self.runtime.outputs[0])}
-        return bundle.declare(self.place, self.recipe, parts, self._validations, self.checkpoint)
+        return bundle.declare(self.place, self.recipe, parts, judged, self.checkpoint, self.front_end)
 
     @cached_property
     def speech(self) -> Stage:

@@ -22,7 +22,7 @@ __all__ = ["REPORT", "Found", "Project", "open_graph"]
 
 REPORT = "report"  # the task that makes all pages
 # Folders of the models', beside those of the recipes' bundles, and names of tasks.
-_TAKEN = ("checkpoint", "reference", *SETS, REPORT)
+_TAKEN = ("checkpoint", "reference", "front_end", *SETS, REPORT)
 
 
 def open_graph(recipe: str, recipes: Path, artifacts: Path, store: Store) -> RecipeGraph:

@@ -18,7 +18,15 @@ from kokoro_tvm.recipe.checkpoint import (
     SyntheticSource,
 )
 from kokoro_tvm.recipe.files import ModelFile, TargetFile, json_schema
-from kokoro_tvm.recipe.gates import AudioGate, CorpusGate, Gates, IntelligibilityGate, SignalGate
+from kokoro_tvm.recipe.front_end import FrontEnd
+from kokoro_tvm.recipe.gates import (
+    AudioGate,
+    CorpusGate,
+    Gates,
+    IntelligibilityGate,
+    PhonemesGate,
+    SignalGate,
+)
 from kokoro_tvm.recipe.known import Known
 from kokoro_tvm.recipe.load import check_file, find_recipe, list_recipes, load_recipe, recipe_files
 from kokoro_tvm.recipe.parts import (
@@ -46,6 +54,7 @@ __all__ = [
     "Component",
     "CorpusGate",
     "FileSource",
+    "FrontEnd",
     "Gates",
     "HuggingFaceSource",
     "IntelligibilityGate",
@@ -59,6 +68,7 @@ __all__ = [
     "NpmSource",
     "NpmVoices",
     "PassContext",
+    "PhonemesGate",
     "PinnedFile",
     "PinnedVoices",
     "PinnedWeights",

@@ -13,11 +13,12 @@ from kokoro_tvm.spec import PATTERNS
 
 __all__ = ["RecipeField", "recipe_fields"]
 
-# Components whose fields are alike are listed once, as NAME.
+# Components, and parts of the front end, whose fields are alike are listed once, as NAME.
 _ALIKE = {
     "components": "|".join(COMPONENT_AXES),
     "patches": "|".join(COMPONENT_AXES),
     "gates": "bert|duration|text_encoder|f0n",
+    "front_end": "tagger|lexicon",
 }
 _OVERRIDES = ("patches", "passes", "pass_context", "gates")
 _REQUIRED = object()

@@ -9,6 +9,7 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.recipe.checkpoint import Checkpoint
+from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.recipe.gates import Gates, GatesOverride
 from kokoro_tvm.recipe.parts import (
     Buckets,
@@ -47,6 +48,11 @@ class ModelFile(Spec):
     """A model: weights, components with their patches, passes, gates and the utterances it is tested on."""
 
     checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
+    front_end: FrontEnd | None = Field(
+        default=None,
+        description="Where the text front end of English comes from; null: the bundle has none, and English "
+        "goes by what is installed beside it.",
+    )
     components: Components = Field(description="The five components and their patches.")
     passes: Annotated[PassList, Field(min_length=1)] = Field(description="Compiler passes, in order.")
     pass_context: PassContext = Field(default_factory=PassContext, description="Options around the passes.")
@@ -56,6 +62,19 @@ class ModelFile(Spec):
             description="Utterances that artifacts are compared on.",
         )
     )
+
+    @model_validator(mode="after")
+    def _gates_have_what_they_judge(self) -> ModelFile:
+        """A gate that nothing meets or misses would look like one that was met."""
+        limits = self.gates.phonemes.model_dump()
+        given = [name for name, limit in limits.items() if limit is not None]
+        if self.front_end is None and given:
+            raise PydanticCustomError(
+                "gate_without_front_end",
+                "a gate of the phonemes needs `front_end`; give one, or leave the gate out",
+                {"path": ("gates", "phonemes", given[0])},
+            )
+        return self
 
 
 class TargetFile(Spec):

@@ -8,10 +8,19 @@ from pydantic import Field
 
 from kokoro_tvm.spec import Spec
 
-__all__ = ["AudioGate", "CorpusGate", "Gates", "GatesOverride", "IntelligibilityGate", "SignalGate"]
+__all__ = [
+    "AudioGate",
+    "CorpusGate",
+    "Gates",
+    "GatesOverride",
+    "IntelligibilityGate",
+    "PhonemesGate",
+    "SignalGate",
+]
 
 _Decibels = Annotated[float, Field(ge=-400.0, le=400.0)]
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
+_Count = Annotated[int, Field(ge=0, le=1_000_000)]
 _Correlation = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 _OFF = " null: not judged."
@@ -24,6 +33,8 @@ _GAIN = "How many dB nearer to the float64 run of the stock model than PyTorch f
 _MEDIAN = "The same gain at the median of the utterances, at least." + _OFF
 _CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model." + _OFF
 _INCREASE = "How much larger the word error rate may be than stock PyTorch's, at most; 0.01 is 1 %." + _OFF
+_KNOWN_WORDS = "How many words that a lexicon has may be read otherwise than by misaki, at most." + _OFF
+_PHONEMES = "Largest phoneme error rate against misaki; 0.01 is 1 %." + _OFF
 
 
 class SignalGate(Spec):
@@ -47,6 +58,13 @@ class IntelligibilityGate(Spec):
     """For what a speech recogniser understands; needs the extra `asr`."""
 
     max_word_error_increase: _Share | None = Field(default=None, description=_INCREASE)
+
+
+class PhonemesGate(Spec):
+    """For the text front end, of American and of British English each."""
+
+    max_known_word_errors: _Count | None = Field(default=None, description=_KNOWN_WORDS)
+    max_phoneme_error_rate: _Share | None = Field(default=None, description=_PHONEMES)
 
 
 def _not_given(description: str) -> Any:
@@ -99,6 +117,9 @@ class Gates(Spec):
     intelligibility: IntelligibilityGate = Field(
         default=IntelligibilityGate(), description="Gate of what a speech recogniser understands."
     )
+    phonemes: PhonemesGate = Field(
+        default=PhonemesGate(), description="Gate of the text front end; needs `front_end`."
+    )
     enforce: bool = Field(
         default=True, description="A missed gate fails the build; false with length: padded."
     )
@@ -110,10 +131,18 @@ class IntelligibilityGateOverride(Spec):
     max_word_error_increase: _Share | None = _not_given(_INCREASE)
 
 
+class PhonemesGateOverride(Spec):
+    """Numbers that replace the model's."""
+
+    max_known_word_errors: _Count | None = _not_given(_KNOWN_WORDS)
+    max_phoneme_error_rate: _Share | None = _not_given(_PHONEMES)
+
+
 # Nothing given. null is refused in place of a whole gate, where it would not mean what it does in a number's.
 _Signal = Annotated[SignalGateOverride, Field(default_factory=SignalGateOverride)]
 _Audio = Annotated[AudioGateOverride, Field(default_factory=AudioGateOverride)]
 _Intelligibility = Annotated[IntelligibilityGateOverride, Field(default_factory=IntelligibilityGateOverride)]
+_Phonemes = Annotated[PhonemesGateOverride, Field(default_factory=PhonemesGateOverride)]
 
 
 class GatesOverride(Spec):
@@ -129,6 +158,7 @@ class GatesOverride(Spec):
     speech: _Audio = Field(description="Gate of the whole way from tokens to audio.")
     corpus: _Corpus = Field(description="Gate of the whole way on the regression corpus.")
     intelligibility: _Intelligibility = Field(description="Gate of what a speech recogniser understands.")
+    phonemes: _Phonemes = Field(description="Gate of the text front end.")
     enforce: bool | None = Field(default=None, description="A missed gate fails the build.")
 
     def over(self, gates: Gates) -> Gates:

@@ -7,6 +7,7 @@ from pydantic import Field
 from kokoro_tvm.constants import COMPONENT_AXES, Axis
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
+from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.parts import (
     Buckets,
@@ -57,6 +58,7 @@ class Recipe(Spec):
     gates: Gates
     utterances: tuple[Utterance, ...]
     checkpoint: Checkpoint
+    front_end: FrontEnd | None = None
     timeout_s: int
     resources: Resources
     sets: tuple[RecipeSet, ...]
@@ -96,6 +98,7 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleF
         gates=gates,
         utterances=model.utterances,
         checkpoint=model.checkpoint,
+        front_end=model.front_end,
         timeout_s=target.timeout_s,
         resources=target.resources,
         sets=target.sets,

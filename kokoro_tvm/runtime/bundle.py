@@ -17,12 +17,13 @@ from kokoro_tvm.runtime.node import Node
 
 __all__ = ["SCHEMA", "Bundle", "Component", "FileRef", "Library", "Port", "read_bundle"]
 
-SCHEMA = 1
+SCHEMA = 2
 """The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it."""
 
 # Schema -> what it added. Only a change of the layout that an older runtime cannot read adds a row.
 ADDED: Mapping[int, str] = {
     1: "components with signatures, vocabulary, voices, and every file with size and sha256",
+    2: "the text front end: tagger and lexicon, or that it has none",
 }
 LENGTHS = ("exact", "masked", "padded")
 
@@ -77,8 +78,10 @@ class Bundle:
     """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
 
     `target` holds its kind and options, as the recipe was resolved; `runtime` is `libtvm_runtime` for it, None
-    where that has to be installed. `sha256` is that of bundle.json, which has the digests of all other files. `version` is that of the
-    kokoro-tvm that wrote it, for information. Both are empty for a bundle that was not read from a file.
+    where that has to be installed. `front_end` is None where the model's recipe has none: English then goes
+    by what is installed. `sha256` is that of bundle.json, which has the digests of all other files. `version`
+    is that of the kokoro-tvm that wrote it, for information. Both are empty for a bundle that was not read
+    from a file.
     """
 
     root: Path
@@ -99,6 +102,7 @@ class Bundle:
     toolchain: dict[str, str]
     runtime: FileRef | None = None
     target: dict[str, Any] = field(default_factory=dict)
+    front_end: FileRef | None = None
     schema: int = SCHEMA
     version: str = ""
     sha256: str = ""
@@ -109,7 +113,8 @@ class Bundle:
 
     def files(self) -> tuple[FileRef, ...]:
         """Every file whose digest the manifest has."""
-        return (self.voices, *self.component_files())
+        front_end = () if self.front_end is None else (self.front_end,)
+        return (self.voices, *front_end, *self.component_files())
 
     def component_files(self) -> tuple[FileRef, ...]:
         """Weights, libraries and the TVM runtime."""
@@ -213,6 +218,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         context_length=_positive(node, "context_length"),
         vocabulary={symbol: vocabulary.get(symbol, int) for symbol in vocabulary.names()},
         voices=_file(root, node.child("voices")),
+        front_end=_file(root, node.child("front_end")) if node.has("front_end") else None,
         components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
         cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
         toolchain={name: toolchain.get(name, str) for name in toolchain.names()},

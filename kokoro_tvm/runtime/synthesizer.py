@@ -19,6 +19,7 @@ from kokoro_tvm.runtime.alignment import frame_durations, repeat_tokens, token_o
 from kokoro_tvm.runtime.audio import join
 from kokoro_tvm.runtime.bundle import Bundle, read_bundle
 from kokoro_tvm.runtime.files import OpenFiles
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.inputs import check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.noise import Noise, check_seed, draw_noise, given_noise
 from kokoro_tvm.runtime.notices import warn
@@ -104,16 +105,23 @@ class Synthesizer:
             verify_bundle(bundle, files, workers=count, again=verify)
             session = Session(bundle, count, files)
             voices = Voices.open(bundle, files[bundle.voices])
-        self._assemble(bundle, session, voices)
+            front_end = FrontEnd.open(bundle, files[bundle.front_end] if bundle.front_end else None)
+        self._assemble(bundle, session, voices, front_end)
 
     @classmethod
-    def from_parts(cls, bundle: Bundle, runner: Runner, voices: Voices) -> Synthesizer:
-        """A synthesizer around a `runner` that is already there (another engine, or a stand-in for tests)."""
+    def from_parts(
+        cls, bundle: Bundle, runner: Runner, voices: Voices, front_end: FrontEnd | None = None
+    ) -> Synthesizer:
+        """A synthesizer around a `runner` that is already there (another engine, or a stand-in for tests).
+
+        front_end: the bundle's own unless one is given.
+        """
         self = cls.__new__(cls)
-        self._assemble(bundle, runner, voices)
+        self._assemble(bundle, runner, voices, front_end or FrontEnd.open(bundle))
         return self
 
-    def _assemble(self, bundle: Bundle, runner: Runner, voices: Voices) -> None:
+    def _assemble(self, bundle: Bundle, runner: Runner, voices: Voices, front_end: FrontEnd) -> None:
+        self.front_end = front_end
         self.bundle = bundle
         self.voices = voices
         self.runner = runner
@@ -153,7 +161,7 @@ class Synthesizer:
             warn(f"The name of the voice {infos[0].name} names no language; American English is used.")
         elif any(info.code != code for info in infos):
             warn(f"The voices of the mix '{voice}' speak different languages; {LANGUAGES[code]} is used.")
-        return phonemize(text, code)
+        return phonemize(text, code, self.front_end)
 
     def run(
         self,

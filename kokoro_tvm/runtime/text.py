@@ -6,10 +6,12 @@ import re
 import unicodedata
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.g2p import convert
+from kokoro_tvm.runtime.frontend import source
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import warn
 
-__all__ = ["check_text", "paragraphs", "phonemize"]
+__all__ = ["check_text", "paragraphs", "phonemize", "read"]
 
 _WITHOUT_SPACES = frozenset("jz")  # languages that are written without spaces between words
 _LONGEST_WORD = 128  # UTF-8 bytes; espeak-ng drops what a single word has beyond about 160
@@ -42,24 +44,27 @@ def check_text(text: str, code: str) -> None:
 
 def paragraphs(text: str) -> list[str]:
     """Parts of the text between blank lines, with single line breaks as spaces (wrapped lines read on)."""
-    parts = re.split(r"\n[ \t\r]*\n", text.replace("\r\n", "\n"))
-    return [joined for part in parts if any(map(str.isalnum, joined := " ".join(part.split())))]
+    return [part.text for part in source.paragraphs(text)]
 
 
-def phonemize(text: str, code: str) -> list[str]:
-    """Phonemes of each paragraph of `text`, spoken in the language of `code` (a letter of LANGUAGES).
+def read(text: str, code: str, front_end: FrontEnd) -> list[Utterance]:
+    """Utterances of `text`, one a paragraph, in the language of `code` (a letter of LANGUAGES).
 
-    Threads may call it at the same time; they take turns. A SpeechWarning names another G2P than misaki's
-    own, once, and what was left out.
+    A SpeechWarning names what was left out, and which words no lexicon has.
 
     Raises:
         InputError: the text cannot be spoken, or the language's G2P is not installed.
     """
     check_text(text, code)
-    conversion = convert(paragraphs(text), code)
-    for notice in conversion.notices:
+    reading = front_end.read(text, code)
+    for notice in reading.notices:
         warn(notice)
-    spoken = [stripped for phonemes in conversion.phonemes if (stripped := phonemes.strip())]
+    spoken = [utterance for utterance in reading.utterances if utterance.phonemes]
     if not spoken:
         raise InputError(f"There is nothing to speak: no phonemes came of '{text.strip()[:40]}'.")
     return spoken
+
+
+def phonemize(text: str, code: str, front_end: FrontEnd | None = None) -> list[str]:
+    """Phonemes of each paragraph of `text`, as `read` finds them; an empty front end reads without data."""
+    return [utterance.phonemes for utterance in read(text, code, front_end or FrontEnd())]

@@ -26,9 +26,11 @@ def declare(
     parts: dict[str, tuple[Stage, str]],
     validations: dict[str, tuple[Stage, str]],
     checkpoint: Stage,
+    front_end: Stage | None,
 ) -> Stage:
     """parts: see `kokoro_tvm.stages.manifest`; validations: artifact -> its report, without which nothing is
-    bundled."""
+    bundled; front_end: None where the bundle has none."""
+    texts = files_of("front_end", front_end, without="tagger.zip") if front_end else {}
     names = [
         file for name, (_, file) in parts.items() if name.startswith(("libraries/", "weights/", "runtime"))
     ]
@@ -38,10 +40,17 @@ def declare(
         folder=place.bundle,
         work=place.work,
         doc=f"put the bundle artifacts/{recipe.name} together",
-        outputs=(*names, "voices.safetensors", "provenance.json", "bundle.json"),
+        outputs=(
+            *names,
+            "voices.safetensors",
+            *(["front_end.safetensors"] if front_end else []),
+            "provenance.json",
+            "bundle.json",
+        ),
         inputs={
             **parts,
             **files_of("checkpoint", checkpoint),
+            **texts,
             **{f"validations/{artifact}": made for artifact, made in validations.items()},
         },
         parameters={
@@ -79,6 +88,7 @@ def run(
 
     from kokoro_tvm.engine.durable import link
     from kokoro_tvm.runtime.provenance import FILE
+    from kokoro_tvm.stages.files import read_json
     from kokoro_tvm.stages.manifest import component_files, describe
     from kokoro_tvm.stages.provenance import statement
 
@@ -86,6 +96,8 @@ def run(
         metadata = weights.metadata()
     manifest = describe(inputs, recipe, metadata["synthetic"] == "true", toolchain)
     files = {"voices.safetensors": inputs["voices"]}
+    if manifest["front_end"] is not None:
+        files["front_end.safetensors"] = inputs["front_end/front_end.safetensors"]
     for component in component_files(inputs):
         entry = manifest["components"][component.name]
         files[entry["weights"]["file"]] = component.weights.path
@@ -102,6 +114,7 @@ def run(
         recipe=provenance,
         checkpoint={name: inputs.sha256(f"checkpoint/{name}") for name in inputs.group("checkpoint")},
         weights=metadata["sha256"],
+        front_end=read_json(inputs["front_end/front_end.json"]) if manifest["front_end"] else {},
         reports={
             f"{name}/validation.json": inputs.sha256(f"validations/{name}")
             for name in inputs.group("validations")
@@ -114,7 +127,8 @@ def run(
 
 
 def _sha256(manifest: dict[str, Any], name: str) -> str:
-    entries = [entry for entry in (manifest["voices"], manifest["runtime"]) if entry]
+    files = ("voices", "front_end", "runtime")
+    entries = [entry for key in files if (entry := manifest[key]) is not None]
     for component in manifest["components"].values():
         entries += [component["weights"], *component["libraries"]]
     return next(str(entry["sha256"]) for entry in entries if entry["file"] == name)

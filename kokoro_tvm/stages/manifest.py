@@ -1,7 +1,7 @@
 """A bundle's manifest, and bundles that are not in a folder of their own yet.
 
 Their parts are inputs of a stage: config, machine, runtime and voices (if needed), parameters/COMPONENT,
-weights/COMPONENT and libraries/COMPONENT-BUCKET.
+weights/COMPONENT and libraries/COMPONENT-BUCKET; front_end/front_end.safetensors where there is one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from kokoro_tvm.runtime.bundle import SCHEMA, Bundle, Component, FileRef, Librar
 from kokoro_tvm.stages.files import read_json
 
 __all__ = ["ComponentFiles", "component_files", "describe", "loose_bundle"]
+
+
+_FRONT_END = "front_end/front_end.safetensors"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,9 @@ def describe(
         **_constants(config),
         "runtime": _entry(inputs["runtime"].name, _file(inputs, "runtime")) if "runtime" in inputs else None,
         "voices": _entry("voices.safetensors", _file(inputs, "voices")),
+        "front_end": _entry("front_end.safetensors", _file(inputs, _FRONT_END))
+        if _FRONT_END in inputs
+        else None,
         "components": {
             files.name: _component(files, table[files.name], recipe["length"])
             for files in component_files(inputs)
@@ -101,6 +107,7 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
         synthetic=False,
         **_constants(config),
         voices=_file(inputs, "voices") if "voices" in inputs else FileRef(inputs["config"], 0, ""),
+        front_end=_file(inputs, _FRONT_END) if _FRONT_END in inputs else None,
         components=components,
         cpu_features=tuple(machine["required"]),
         toolchain={},

@@ -35,6 +35,7 @@ def statement(
     recipe: Mapping[str, Any],
     checkpoint: Mapping[str, str],
     weights: str,
+    front_end: Mapping[str, Mapping[str, str]],
     reports: Mapping[str, str],
     toolchain: Mapping[str, str],
     compiler: Mapping[str, str],
@@ -42,9 +43,10 @@ def statement(
     """The statement about a bundle.
 
     files: name in the bundle -> sha256, bundle.json among them; recipe: its `parameters`; checkpoint: file ->
-    sha256; weights: sha256 of the file the weights came from, as the recipe pins it; reports: what was
-    measured before it was bundled -> sha256; toolchain: distribution -> version, and Python's; compiler: what
-    else made the code, such as LLVM and the linker -> version.
+    sha256; weights: sha256 of the file the weights came from, as the recipe pins it; front_end: "tagger" and
+    "lexicon" -> their files -> sha256, empty without one; reports: what was measured before it was bundled ->
+    sha256; toolchain: distribution -> version, and Python's; compiler: what else made the code, such as LLVM
+    and the linker -> version.
     """
     # The runtime imports numpy, and a build that has nothing to do does not.
     from kokoro_tvm.runtime.provenance import BUILD_TYPE, BUILDER, PREDICATE_TYPE, STATEMENT_TYPE
@@ -62,6 +64,11 @@ def statement(
                 "resolvedDependencies": [
                     _resource("checkpoint", weights),
                     *(_resource(name, sha256) for name, sha256 in sorted(checkpoint.items())),
+                    *(
+                        _resource(f"{part}/{name}", sha256)
+                        for part, files in sorted(front_end.items())
+                        for name, sha256 in sorted(files.items())
+                    ),
                     *({"name": n, "uri": f"pkg:pypi/{n}@{quote(v, safe='')}"} for n, v in packages.items()),
                 ],
             },

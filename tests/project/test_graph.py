@@ -258,7 +258,7 @@ def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
     )
     one, other = ({s.name: s for s in tree.graph(name).stages()} for name in ("cpu", "mine"))
     shared = one.keys() & other.keys()
-    assert shared == {"kokoro-82m.checkpoint", "kokoro-82m.reference"}
+    assert shared == {"kokoro-82m.checkpoint", "kokoro-82m.reference", "kokoro-82m.front_end"}
     for name in shared:
         assert one[name].derivation() == other[name].derivation()
         assert one[name].settings() == other[name].settings()
@@ -297,7 +297,7 @@ def versions_of(monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
         ("torch", "checkpoint reference export lower pack bundle"),
         ("kokoro", "checkpoint reference export bundle"),
         ("apache-tvm", "machine lower compile validate bundle speech speak"),
-        ("numpy", "checkpoint reference export lower pack validate bundle speech speak"),
+        ("numpy", "checkpoint reference export lower pack validate bundle speech speak front_end phonemes"),
     ],
 )
 def test_a_version_concerns_the_stages_that_use_it(

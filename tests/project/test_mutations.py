@@ -51,9 +51,9 @@ def stages(kinds: str, components: list[str] = ALL) -> set[str]:
     """Names of stages: of artifacts (export, lower, compile, validate), components (pack), recipe, model."""
     named: set[str] = set()
     for kind in kinds.split():
-        if kind in ("checkpoint", "reference"):
+        if kind in ("checkpoint", "reference", "front_end"):
             named.add(f"kokoro-82m.{kind}")
-        elif kind in ("machine", "bundle", "speech", "speak"):
+        elif kind in ("machine", "bundle", "speech", "speak", "phonemes"):
             named.add(f"cpu.{kind}")
         else:
             named |= {f"cpu.{kind}.{c}" + (f"-{BUCKET[c]}" if kind != "pack" else "") for c in components}
@@ -90,6 +90,7 @@ pass_lists = st.lists(st.sampled_from(PASSES), unique=True, min_size=1)
 LOWER = stages("lower bundle")
 COMPILE = LOWER | stages("compile")  # what code generation reads as well
 JUDGED = stages("validate speech")
+TEXT = stages("front_end")
 
 TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "model": (names, stages("export pack speak validate bundle speech")),
@@ -110,7 +111,8 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "length": (
         st.sampled_from(["exact", "masked", "padded"]),
         lambda name, value: (
-            stages("export lower speak validate bundle") | (stages("speech") if value == "padded" else set())
+            stages("export lower speak validate bundle")
+            | (stages("speech phonemes") if value == "padded" else set())
         ),
     ),
     "buckets.tokens": (
@@ -140,6 +142,8 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
         st.none() | st.floats(0, 1),
         {"cpu.intelligibility"},
     ),
+    "gates.phonemes.max_known_word_errors": (st.none() | st.integers(0, 1000), stages("phonemes")),
+    "gates.phonemes.max_phoneme_error_rate": (st.none() | st.floats(0, 1), stages("phonemes")),
     "gates.corpus.min_snr_db": (decibels, set()),  # asked for by `kokoro-tvm validate e2e`, not by a build
     "gates.corpus.min_gain_db": (decibels, set()),
     "gates.corpus.min_median_gain_db": (decibels, set()),
@@ -158,7 +162,7 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "gates.corpus.min_frame_snr_p5_db": (decibels, set()),
     "gates.corpus.min_last_frame_snr_db": (decibels, set()),
     "gates.corpus.min_exact_frame_snr_median_db": (decibels, set()),
-    "gates.enforce": (st.booleans(), JUDGED),
+    "gates.enforce": (st.booleans(), JUDGED | stages("phonemes")),
     "timeout_s": (st.integers(1, 86_400), set()),
     "resources.memory_gb": (st.floats(0.5, 64), set()),
     "resources.cpus": (st.integers(1, 64), set()),
@@ -197,6 +201,26 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "checkpoint.sources[synthetic].kind": (names, None),
     "checkpoint.sources[synthetic].seed": (st.integers(0, 2**32 - 1), SOURCES),
     "checkpoint.sources[synthetic].size": (st.sampled_from(["full", "toy"]), SOURCES),
+    "front_end.NAME.files": (st.dictionaries(names, sha, min_size=1, max_size=3), TEXT),
+    **{
+        f"front_end.NAME.sources[{kind}].{field}": (values, None if field == "kind" else set())
+        for kind, fields in {
+            "url": ("kind", "url", "sha256", "folder"),
+            "pypi": ("kind", "package", "version", "sha256", "folder"),
+            "installed": ("kind", "package", "version", "folder"),
+            "file": ("kind", "path", "sha256", "folder"),
+        }.items()
+        for field, values in {
+            "kind": names,
+            "url": names.map("https://host/{}".format),
+            "package": names,
+            "version": st.integers(0, 99).map("{}.0".format),
+            "path": names,
+            "sha256": sha,
+            "folder": names,
+        }.items()
+        if field in fields
+    },
     "components.NAME.axis": (names, None),  # that of the model's signature
     "components.NAME.patches": TARGETS["patches.NAME"],
     "passes": TARGETS["passes"],
@@ -210,6 +234,13 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
 LONE = {
     "file": {"kind": "file", "path": "a.pth", "sha256": "0" * 64},
     "synthetic": {"kind": "synthetic", "size": "full", "seed": 1},
+}
+# Fields whose source has to be put into the recipe first; what comes of any source is pinned by `files`.
+PACKAGES = {
+    "url": {"kind": "url", "url": "https://host/a", "sha256": "0" * 64, "folder": "a"},
+    "pypi": {"kind": "pypi", "package": "a", "version": "1.0", "sha256": "0" * 64, "folder": "a"},
+    "installed": {"kind": "installed", "package": "a", "version": "1.0", "folder": "a"},
+    "file": {"kind": "file", "path": "a", "sha256": "0" * 64, "folder": "a"},
 }
 FIELDS = [("target", f) for f in TARGETS] + [("model", f) for f in MODELS]
 
@@ -261,11 +292,15 @@ def test_exactly_what_a_field_concerns_is_stale(
     """A value of the field's kind, drawn at random, in place of the one there is."""
     values, expected = (TARGETS if file == "target" else MODELS)[path]
     value = data.draw(values)
-    name = data.draw(st.sampled_from([c for c in ALL if c != "decoder" or "gates" not in path]))
+    components = [c for c in ALL if c != "decoder" or "gates" not in path]
+    name = data.draw(st.sampled_from(["tagger", "lexicon"] if "front_end" in path else components))
     files: dict[str, Any] = {"target": copy.deepcopy(TARGET), "model": copy.deepcopy(MODEL)}
     lone = re.match(r"checkpoint\.sources\[(file|synthetic)\]", path)
     if lone:  # these do not stand behind others
         files["model"]["checkpoint"]["sources"] = [copy.deepcopy(LONE[lone[1]])]
+    package = re.match(r"front_end\.NAME\.sources\[(\w+)\]", path)
+    if package:
+        files["model"]["front_end"][name]["sources"] = [dict(PACKAGES[package[1]])]
     base = stages_built.graph(files["target"], files["model"]).recipe
     _put(files[file], path.replace("NAME", name), value)
     if expected is None:  # the only value there is
@@ -279,7 +314,7 @@ def test_exactly_what_a_field_concerns_is_stale(
         return
     event("another value")
     wanted = expected(name, value) if callable(expected) else expected
-    renamed = {f"{other.recipe.model}.{kind}" for kind in ("checkpoint", "reference")}
+    renamed = {f"{other.recipe.model}.{kind}" for kind in ("checkpoint", "reference", "front_end")}
     assert stages_built.stale(other) == (wanted | renamed if path == "model" else wanted)
 
 
@@ -301,11 +336,14 @@ def test_comments_order_and_whitespace_concern_nothing(
 
 
 TOOLS = {
-    "python": stages("checkpoint machine export lower compile pack reference validate bundle speech speak"),
+    "python": stages(
+        "checkpoint machine export lower compile pack reference validate bundle speech speak front_end "
+        "phonemes"
+    ),
     "torch": stages("checkpoint export lower pack reference bundle"),
     "kokoro": stages("checkpoint export reference bundle"),
     "transformers": stages("checkpoint export reference bundle"),
-    "numpy": stages("checkpoint export lower pack reference validate bundle speech speak"),
+    "numpy": stages("checkpoint export lower pack reference validate bundle speech speak front_end phonemes"),
     "apache-tvm": stages("machine lower compile validate bundle speech speak"),
     "apache-tvm-ffi": stages("machine lower compile validate bundle speech speak"),
     "LLVM": stages("machine lower compile bundle"),
@@ -338,6 +376,9 @@ OUTPUTS = {
     ("checkpoint", "weights.safetensors"): stages("pack reference bundle"),
     ("checkpoint", "voices.safetensors"): stages("reference speak bundle"),
     ("checkpoint", "config.json"): stages("export reference speak validate bundle"),
+    ("front_end", "front_end.safetensors"): stages("phonemes bundle"),
+    ("front_end", "tagger.zip"): stages("phonemes"),
+    ("phonemes", "phonemes.json"): stages("bundle"),
     ("machine", "machine.json"): stages("lower compile speak validate bundle"),
     ("export.decoder-5120", "program.pt2"): stages("lower compile", ["decoder"]),
     ("lower.decoder-5120", "module.py"): stages("compile", ["decoder"]),

@@ -83,6 +83,7 @@ def facts() -> Facts:
         "synthetic": True,
         "target": {"kind": "llvm", "mcpu": "znver5", "mtriple": "x86_64-linux-gnu"},
         "voices": file,
+        "front_end": None,
         "components": {"decoder": part},
         "toolchain": {"torch": "2.0"},
         "cpu_features": ["avx2", "fma"],

@@ -68,8 +68,12 @@ def test_half_a_manifest(plain_bundle: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m.update(schema=2), r"schema 2; kokoro-tvm \S+ reads schema 1\. Update kokoro-tvm"),
-        (lambda m: m.update(schema=0), r"schema 0; .* reads schema 1\. It lacks components .*Build the"),
+        (lambda m: m.update(schema=3), r"schema 3; kokoro-tvm \S+ reads schema 2\. Update kokoro-tvm"),
+        (lambda m: m.update(schema=0), r"schema 0; .* reads schema 2\. It lacks components .*Build the"),
+        (
+            lambda m: m.update(schema=1),
+            r"schema 1; .* reads schema 2\. It lacks the text front end: .*Build",
+        ),
         (lambda m: m.update(schema="1"), r"'schema' should be int but is str"),
         (lambda m: m.pop("vocabulary"), "lacks 'vocabulary'"),
         (lambda m: m.update(sample_rate="24000"), r"'sample_rate' should be int but is str"),
@@ -131,6 +135,7 @@ def test_the_version_is_information(plain_bundle: Path) -> None:
 def test_everything_an_older_schema_lacks_is_named(
     plain_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    edit_manifest(plain_bundle, lambda m: m.update(schema=1))
     monkeypatch.setattr(module, "SCHEMA", 3)
     monkeypatch.setattr(module, "ADDED", {1: "one", 2: "two", 3: "three"})
     with pytest.raises(BundleError, match=r"has schema 1; .* reads schema 3\. It lacks two; three\. Build"):

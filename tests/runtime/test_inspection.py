@@ -191,7 +191,7 @@ def test_a_bundle_tells_all(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (status, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     assert found["sha256"] == read_bundle(bundle).sha256
-    assert (found["schema"], found["version"]) == (1, kokoro_tvm.__version__)
+    assert (found["schema"], found["version"]) == (2, kokoro_tvm.__version__)
     assert found["recipe"]["name"] == "toy"
     assert found["made of"] == {"torch": "pkg:pypi/torch@2"}
     assert set(found["libraries"]) == {path.name for path in bundle.glob("*.so")}
@@ -199,7 +199,7 @@ def test_a_bundle_tells_all(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
     lines = run(capsys, str(bundle))[1].splitlines()
     assert "  bert-16.so" in lines
     assert [line.split() for line in lines[:7]] == [
-        ["sha256", found["sha256"]], ["schema", "1"], ["version", kokoro_tvm.__version__],
+        ["sha256", found["sha256"]], ["schema", "2"], ["version", kokoro_tvm.__version__],
         ["recipe"], ["name", "toy"], ["schedule", "none"], ["passes", "fuse,", "legalize"],
     ]  # fmt: skip
     assert any(line.split() == ["component", "bert"] for line in lines)

@@ -12,7 +12,8 @@ from toy_bundle import NOISE, SAMPLES, VOCABULARY
 
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.runtime import SpeechWarning, Synthesizer, TooLongError, g2p
+from kokoro_tvm.runtime import SpeechWarning, Synthesizer, TooLongError
+from kokoro_tvm.runtime.frontend import languages as g2p
 
 REF_S = np.array([0.5, -1.0, 0.25, 2.0], np.float32)
 
@@ -201,7 +202,7 @@ def test_several_utterances(fake: tuple[Synthesizer, Any]) -> None:
 def test_text(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     requested: list[tuple[str, str]] = []
 
-    def phonemize(text: str, code: str) -> list[str]:
+    def phonemize(text: str, code: str, front_end: object) -> list[str]:
         requested.append((text, code))
         return ["ab", "cd"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime import g2p
+from kokoro_tvm.runtime.frontend import languages as g2p
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.text import check_text, paragraphs, phonemize
 

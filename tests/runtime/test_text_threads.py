@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices, g2p
+from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices
+from kokoro_tvm.runtime.frontend import languages as g2p
 from kokoro_tvm.runtime.text import phonemize
 
 THREADS = 8

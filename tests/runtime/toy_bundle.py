@@ -98,7 +98,7 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
             ],
         }
     manifest = {
-        "schema": 1,
+        "schema": 2,
         "version": kokoro_tvm.__version__,
         "recipe": "toy",
         "model": "toy",
@@ -114,6 +114,7 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
         "vocabulary": VOCABULARY,
         "context_length": 512,
         "voices": file_entry(folder / "voices.safetensors"),
+        "front_end": None,
         "components": components,
         "toolchain": {"apache-tvm": "0"},
     }

@@ -71,7 +71,7 @@ def e2e(
     given = []
     if text is not None or phonemes is not None:
         with noted():
-            given.append(utterance_of(phonemes, text, voice, speed, seed))
+            given.append(utterance_of(phonemes, text, voice, speed, seed, bundle=(bundle or [BUNDLE])[0]))
     labs = [Lab.open(folder, root, threads, tell) for folder in bundle or [BUNDLE]]
     chosen = choose_utterances(labs[0], utterance or [], corpus) if utterance or corpus or not given else []
     found = end_to_end(labs, [*chosen, *given])

@@ -115,7 +115,7 @@ def steps(
     if text is None and phonemes is None:
         phonemes = HELLO
     with noted():
-        utterance = utterance_of(phonemes, text, voice, speed, seed)
+        utterance = utterance_of(phonemes, text, voice, speed, seed, bundle=bundle)
     lab = Lab.open(bundle, root, threads, tell)
     names = {name for pair in wanted for name in pair}
     found = regimes(lab, utterance, names, frames, given_durations)

@@ -1,4 +1,5 @@
-"""Grapheme-to-phoneme conversion (G2P) by language: misaki's and espeak-ng's converters behind one lock."""
+"""Other languages than English, by misaki's and espeak-ng's converters behind one lock; and English for
+bundles without a front end of their own."""
 
 from __future__ import annotations
 
@@ -7,14 +8,15 @@ import os
 import shlex
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.voices import LANGUAGES
 
-__all__ = ["Conversion", "convert"]
+__all__ = ["Conversion", "carries_meaning", "convert", "one_at_a_time"]
 
 # A converter: text -> phonemes, and what of the text it left out.
 _Converter: TypeAlias = Callable[[str], tuple[str, list[str]]]
@@ -24,8 +26,8 @@ _ESPEAK = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": 
 _ESPEAK_PACKAGES = "misaki phonemizer-fork espeakng-loader"
 _EXTRAS = {"j": ("misaki.ja", "misaki[ja]"), "z": ("misaki.zh", "misaki[zh]")}
 _NOT_MISAKI = (
-    f"English phonemes come from espeak-ng, because spaCy's {_SPACY_MODEL} is not installed; "
-    "misaki's are nearer to those the model was trained on."
+    f"English phonemes come from espeak-ng, because spaCy's {_SPACY_MODEL} is not installed and the bundle "
+    "has no front end of its own; misaki's are nearer to those the model was trained on."
 )
 
 # espeak-ng keeps its state in globals of its library and misaki in the objects that are shared here, so one
@@ -46,6 +48,13 @@ class Conversion:
     notices: list[str]
 
 
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """While it is entered, no other thread uses espeak-ng or a converter of this module."""
+    with _lock:
+        yield
+
+
 def convert(texts: Iterable[str], code: str) -> Conversion:
     """Phonemes of `texts` in the language of `code` (a letter of LANGUAGES); threads wait for each other.
 
@@ -63,6 +72,11 @@ def convert(texts: Iterable[str], code: str) -> Conversion:
     if lost:
         notices.append(f"Left out, because misaki has no phonemes for it: {' '.join(lost)}")
     return Conversion([phonemes for phonemes, _ in found], notices)
+
+
+def carries_meaning(text: str) -> bool:
+    """Whether a token is more than punctuation and space: letters, digits, symbols."""
+    return any(unicodedata.category(char)[0] in "LNS" for char in text)
 
 
 def _create(code: str) -> _Converter:
@@ -93,15 +107,10 @@ def _misaki_english(british: bool) -> _Converter:
 
     def speak(text: str) -> tuple[str, list[str]]:
         phonemes, tokens = g2p(text)
-        lost = [token.text for token in tokens if not token.phonemes and _carries_meaning(token.text)]
+        lost = [token.text for token in tokens if not token.phonemes and carries_meaning(token.text)]
         return str(phonemes), lost
 
     return speak
-
-
-def _carries_meaning(text: str) -> bool:
-    """Whether a token is more than punctuation and space: letters, digits, symbols."""
-    return any(unicodedata.category(char)[0] in "LNS" for char in text)
 
 
 def _espeak(language: str) -> _Converter:

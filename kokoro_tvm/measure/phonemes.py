@@ -1,0 +1,156 @@
+"""The front end against misaki: how many words it reads otherwise, and how many phonemes.
+
+The phoneme error rate is that of speech recognition: the edits (one symbol in place of another, one too many,
+one missing) that turn our string into the reference's, by the reference's length. Stress marks, punctuation
+and spaces count as symbols, because the model hears them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from kokoro_tvm.measure.gates import Report, UtteranceReport, judge
+from kokoro_tvm.runtime.frontend.parts import GUESSES
+from kokoro_tvm.runtime.frontend.tokens import Token
+from kokoro_tvm.truth.phonemes import ReferenceWord
+
+__all__ = ["BETTER", "Better", "Difference", "PhonemesReport", "Read", "distance", "judge_phonemes"]
+
+_MOST_SHOWN = 200  # differences in a report
+
+
+@dataclass(frozen=True)
+class Read:
+    """A sentence as both read it."""
+
+    sentence: str
+    reference: Sequence[ReferenceWord]
+    ours: Sequence[Token]
+
+
+@dataclass(frozen=True)
+class Better:
+    """A case in which we read otherwise than misaki on purpose. The gate passes over sentences with it.
+
+    pattern: regular expression of the text; reference and ours: how an example is read; why: in one sentence.
+    """
+
+    pattern: str
+    example: str
+    reference: str
+    ours: str
+    why: str
+
+
+BETTER: tuple[Better, ...] = (
+    Better(
+        r"[0-9][0-9,]{36,}",
+        "1000000000000000000000000000000000000",
+        "no phonemes: an error is raised",
+        "one zero zero zero ...",
+        "A number without a name is read figure by figure.",
+    ),
+)
+"""docs/text.md lists them."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Words of a sentence that both read, and how; known: whether a lexicon has them."""
+
+    sentence: str
+    word: str
+    reference: str
+    ours: str
+    known: bool
+
+
+@dataclass(frozen=True)
+class PhonemesReport:
+    """The verdicts, and the first differences of each English."""
+
+    report: Report
+    differences: Mapping[str, Sequence[Difference]]
+
+    def require(self) -> None:
+        """Raise ValidationError unless the gates were met or only report."""
+        self.report.require()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        shown = {
+            name: [vars(difference) for difference in found[:_MOST_SHOWN]]
+            for name, found in self.differences.items()
+        }
+        return self.report.to_json() | {"differences": shown}
+
+
+def judge_phonemes(
+    read: Mapping[str, Sequence[Read]], limits: Mapping[str, float | None], enforce: bool = True
+) -> PhonemesReport:
+    """Judge what was read of each English, by its name.
+
+    Measured: `known_word_errors`, `phoneme_error_rate`, and for information `words`, `unknown_words`,
+    `unknown_word_errors`, `symbols` and `passed_over` (sentences with one of BETTER).
+    """
+    utterances, differences = [], {}
+    for name, sentences in read.items():
+        judged = [one for one in sentences if not any(re.search(b.pattern, one.sentence) for b in BETTER)]
+        found = [difference for one in judged for difference in _differences(one)]
+        edits = sum(distance(_symbols(one.reference), _symbols(one.ours)) for one in judged)
+        symbols = sum(len(_symbols(one.reference)) for one in judged)
+        unknown = sum(word.guessed for one in judged for word in one.reference)
+        measured: dict[str, float] = {
+            "known_word_errors": sum(difference.known for difference in found),
+            "phoneme_error_rate": edits / symbols if symbols else float("nan"),
+            "words": sum(len(one.reference) for one in judged),
+            "unknown_words": unknown,
+            "unknown_word_errors": sum(not difference.known for difference in found),
+            "symbols": symbols,
+            "passed_over": len(sentences) - len(judged),
+        }
+        verdicts = tuple(judge(measured, limits))
+        utterances.append(
+            UtteranceReport(name, len(judged), outputs={"phonemes": measured}, verdicts=verdicts)
+        )
+        differences[name] = found
+    return PhonemesReport(Report("phonemes", None, enforce, tuple(utterances)), differences)
+
+
+def distance(reference: str, ours: str) -> int:
+    """Levenshtein's distance of two strings."""
+    if reference == ours:
+        return 0
+    row = list(range(len(ours) + 1))
+    for i, wanted in enumerate(reference, start=1):
+        above, row[0] = row[0], i
+        for j, got in enumerate(ours, start=1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (wanted != got))
+    return row[-1]
+
+
+def _symbols(words: Sequence[ReferenceWord] | Sequence[Token]) -> str:
+    return "".join(word.phonemes + word.space for word in words).strip()
+
+
+def _differences(read: Read) -> Iterator[Difference]:
+    """Words that are read otherwise; those cut otherwise count once."""
+    reference, ours = read.reference, read.ours
+    matcher = SequenceMatcher(None, [w.text for w in reference], [w.text for w in ours], autojunk=False)
+    for kind, i, j, k, m in matcher.get_opcodes():
+        if kind != "equal":
+            yield _difference(read.sentence, reference[i:j], ours[k:m])
+            continue
+        for theirs, mine in zip(reference[i:j], ours[k:m], strict=True):
+            if (theirs.phonemes, theirs.space) != (mine.phonemes, mine.space):
+                yield _difference(read.sentence, [theirs], [mine])
+
+
+def _difference(sentence: str, reference: Sequence[ReferenceWord], ours: Sequence[Token]) -> Difference:
+    guessed = any(word.guessed for word in reference) or any(word.origin in GUESSES for word in ours)
+    text = " ".join(word.text for word in reference or ours)
+    return Difference(sentence, text, _symbols(reference), _symbols(ours), not guessed)

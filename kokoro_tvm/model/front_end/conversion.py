@@ -1,0 +1,149 @@
+"""From the files of spaCy's model and of misaki's lexicon to the one file of a bundle.
+
+The model's layout is that of thinc's `Model.to_bytes`: nodes in the order of a walk through the network. Its
+tables and layers are found by their kind and order.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.front_end.msgpack import loads
+from kokoro_tvm.model.safetensors_file import write_arrays
+from kokoro_tvm.runtime.frontend.dictionary import Entry, pack_lines
+from kokoro_tvm.runtime.frontend.hashing import id_of
+from kokoro_tvm.runtime.frontend.layout import FORMAT, LAYERS
+
+__all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "convert", "tagger_arrays"]
+
+Arrays = dict[str, NDArray[Any]]
+
+TAGGER_FILES = ("tok2vec/model", "tagger/model", "tagger/cfg", "tokenizer", "vocab/lookups.bin")
+"""What is read of spaCy's model."""
+LEXICON_FILES = ("us_gold.json", "us_silver.json", "gb_gold.json", "gb_silver.json")
+"""What is read of misaki."""
+NOTICES = {
+    "tagger": "en_core_web_sm 3.8.0, Copyright 2021 ExplosionAI GmbH, MIT; its sources: OntoNotes 5, and "
+    "WordNet 3.0, Copyright 2006 by Princeton University",
+    "lexicon": "misaki 0.9.4, hexgrad, Apache-2.0",
+}
+"""What the file says of those whose work is in it; the licences' texts: docs/text.md."""
+
+_FACTS = Path(__file__).with_name("spacy.json")
+_ORTH, _NORM = 65, 67  # spaCy's ids of the attributes of an exception
+_PARTS = {"maxout": {"weight": "W", "bias": "b"}, "layernorm": {"scale": "G", "shift": "b"}}
+
+
+def convert(tagger: Path, lexicon: Path, out: Path) -> None:
+    """Write the file of `runtime.frontend.data` from the two folders; equal folders give equal bytes.
+
+    Raises BuildError where a file is not what its name says.
+    """
+    arrays = tagger_arrays(tagger)
+    rules = json.dumps(_rules(tagger), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    arrays["rules"] = _bytes(zlib.compress(rules.encode("utf-8", "surrogatepass"), 9))
+    for file in LEXICON_FILES:
+        variant, kind = Path(file).stem.split("_")
+        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack_lines(_entries(lexicon / file)))
+    write_arrays(out, arrays, NOTICES)
+
+
+def tagger_arrays(folder: Path) -> Arrays:
+    """The tensors of the tagger in spaCy's folder, by their names in a bundle, float32.
+
+    Raises BuildError where the network is another one.
+    """
+    nodes = _nodes(folder / "tok2vec/model")
+    tables = _tables(folder)
+    mixed = [parameters for name, parameters in nodes if name == "maxout"]
+    norms = [parameters for name, parameters in nodes if name == "layernorm"]
+    scores = [parameters for name, parameters in _nodes(folder / "tagger/model") if name == "softmax"]
+    if (len(tables), len(mixed), len(norms), len(scores)) != (6, LAYERS + 1, LAYERS + 1, 1):
+        raise BuildError(
+            f"{folder}: expected 6 embeddings, {LAYERS + 1} maxout layers with normalisation, one of "
+            f"scores, found {len(tables)}, {len(mixed)}, {len(norms)} and {len(scores)}"
+        )
+    arrays = {"embeddings": np.concatenate(tables)}
+    for index, (layer, norm) in enumerate(zip(mixed, norms, strict=True)):
+        name = f"layer.{index - 1}" if index else "mix"
+        for parameters, kind in ((layer, "maxout"), (norm, "layernorm")):
+            arrays |= {
+                f"{name}.{ours}": _pieces_first(parameters[theirs]) for ours, theirs in _PARTS[kind].items()
+            }
+    arrays |= {"scores.weight": scores[0]["W"], "scores.bias": scores[0]["b"]}
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray) or array.dtype != np.float32:
+            raise BuildError(f"{folder}: {name} is no float32 tensor")
+    return arrays
+
+
+def _pieces_first(array: NDArray[Any]) -> NDArray[Any]:
+    """A maxout's weight or bias (outputs, pieces, ...) as (pieces, outputs, ...); others as they are."""
+    return np.ascontiguousarray(np.swapaxes(array, 0, 1)) if array.ndim > 1 else array
+
+
+def _nodes(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """(name, parameters) of every node of a network."""
+    try:
+        content = loads(path.read_bytes())
+        return [(node["name"], p) for node, p in zip(content["nodes"], content["params"], strict=True)]
+    except (BuildError, KeyError, TypeError, ValueError) as error:
+        raise BuildError(f"{path} is no network that this version reads: {error}") from error
+
+
+def _tables(folder: Path) -> list[NDArray[Any]]:
+    return [parameters["E"] for name, parameters in _nodes(folder / "tok2vec/model") if name == "hashembed"]
+
+
+def _rules(folder: Path) -> dict[str, Any]:
+    """Tokenizer, labels and norms."""
+    facts = json.loads(_FACTS.read_text(encoding="utf-8"))
+    try:
+        tokenizer = loads((folder / "tokenizer").read_bytes())
+        labels = json.loads((folder / "tagger/cfg").read_text(encoding="utf-8"))["labels"]
+        norms = loads((folder / "vocab/lookups.bin").read_bytes())["lexeme_norm"]
+        marks = {id_of(word, facts["symbols"]): norm for word, norm in facts["norms"].items()}
+        return {
+            "format": FORMAT,
+            "prefix": tokenizer["prefix_search"],
+            "suffix": tokenizer["suffix_search"],
+            "infix": tokenizer["infix_finditer"],
+            "url": tokenizer["url_match"],
+            "exceptions": {
+                word: [[piece[_ORTH], piece.get(_NORM, "")] for piece in pieces]
+                for word, pieces in tokenizer["exceptions"].items()
+            },
+            "labels": labels,
+            "rows": [len(table) for table in _tables(folder)],
+            "norms": {str(key): norm for key, norm in (marks | norms).items()},
+            "symbols": facts["symbols"],
+        }
+    except (BuildError, KeyError, TypeError, ValueError) as error:
+        raise BuildError(f"{folder} has no tokenizer that this version reads: {error!r}") from error
+
+
+def _entries(path: Path) -> Mapping[str, Entry]:
+    """The entries of one file of misaki's lexicon."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        good = isinstance(found, dict) and all(
+            isinstance(entry, str) or (isinstance(entry, dict) and "DEFAULT" in entry)
+            for entry in found.values()
+        )
+    except ValueError as error:
+        raise BuildError(f"{path} is no lexicon: {error}") from error
+    if not good:
+        raise BuildError(f"{path} is no lexicon: expected words with phonemes, or with phonemes by tag")
+    return found
+
+
+def _bytes(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)

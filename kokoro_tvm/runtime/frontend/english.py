@@ -1,0 +1,161 @@
+"""English text to phonemes: tokenizer, tagger, lexicon, and letters for what no lexicon has.
+
+It does what misaki 0.9.4 (hexgrad, Apache-2.0) does with spaCy's tagger, without either: the stage `phonemes`
+of a build compares the two.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from kokoro_tvm.runtime.frontend.alphabet import CONSONANTS, VOWELS, restress
+from kokoro_tvm.runtime.frontend.data import EnglishData
+from kokoro_tvm.runtime.frontend.figures import CURRENCIES, Figures, is_figures, plain_figures
+from kokoro_tvm.runtime.frontend.lexicon import Context, Lexicon
+from kokoro_tvm.runtime.frontend.links import Link, without_links
+from kokoro_tvm.runtime.frontend.parts import JOINTS, PAUSES, Part, group, join, settle
+from kokoro_tvm.runtime.frontend.tagger import Tagger
+from kokoro_tvm.runtime.frontend.tokenizer import Tokenizer
+from kokoro_tvm.runtime.frontend.tokens import Token
+
+__all__ = ["English", "Guess", "Guesser"]
+
+Guess = tuple[str, str]
+"""Phonemes of a word that no lexicon has, and what they come from ("espeak", "letters", "spelled")."""
+Guesser = Callable[[str], "Guess | None"]
+
+# The model's symbols for the tap of American "better" and for the glottal stop.
+_WRITTEN = str.maketrans({"ɾ": "T", "ʔ": "t"})
+_APOSTROPHES = str.maketrans({"‘": "'", "’": "'"})
+
+
+class English:
+    """The front end of American or British English. Threads may share it, as far as they may its guesser."""
+
+    def __init__(self, data: EnglishData, british: bool, guess: Guesser | None = None) -> None:
+        """guess: what reads words that are in no lexicon; without it they have no phonemes."""
+        self._tokenizer = Tokenizer(data.tokenizer)
+        self._tagger = Tagger(data.tagger)
+        self._lexicon = Lexicon(data.gold, data.silver, british)
+        self._guess = guess or (lambda word: None)
+
+    def convert(self, text: str) -> list[Token]:
+        """The words and marks of `text` in order; `start` and `end` are places in it.
+
+        Links (`[word](/phonemes/)`) are followed. A word whose `origin` is "" has no phonemes.
+        """
+        lead = len(text) - len(text.lstrip())
+        plain, places, links = without_links(text[lead:])
+        words = group(self._tag(plain, links))
+        context = Context()
+        for word in reversed(words):
+            context = self._read(word, context)
+        tokens = []
+        for word in words:
+            whole = join(word)
+            # The last character's own end: what stands behind it in the source may belong to a link.
+            start, end = lead + places[whole.start], lead + places[whole.end - 1] + 1
+            phonemes = (whole.phonemes or "").translate(_WRITTEN)
+            tokens.append(Token(whole.text, start, end, phonemes, whole.space, whole.tag, whole.origin))
+        return tokens
+
+    def _tag(self, text: str, links: Sequence[Link]) -> list[Part]:
+        """Parts of `text` with their tags, and with what the links ask of them."""
+        pieces = self._tokenizer(text)
+        parts: list[Part] = []
+        spoken: Link | None = None
+        for piece, tag in zip(pieces, self._tagger(pieces), strict=True):
+            if piece.text.isspace():
+                if parts:
+                    parts[-1].space = " "
+                continue
+            end = piece.start + len(piece.text)
+            part = Part(piece.text, piece.start, end, tag, " " if piece.space else "")
+            link = next((link for link in links if link.start < end and link.end > piece.start), None)
+            if link is not None:
+                part.stress, part.flags = link.stress, link.flags
+            if link is not None and link.phonemes is not None:
+                # What a link spans is one word, spoken where it begins.
+                part.settle("" if link is spoken else link.phonemes, "given")
+                if link is spoken:
+                    part = join([parts.pop(), part])
+                spoken = link
+            parts.append(part)
+        return parts
+
+    def _read(self, word: Sequence[Part], context: Context) -> Context:
+        """Give a word its phonemes; `context` is what follows it, and the result what it is to others."""
+        if len(word) > 1:
+            return self._read_parts(word, context)
+        (part,) = word
+        if part.phonemes is None:
+            found = self._look_up(part, context) or self._guess(part.text)
+            if found is not None:
+                part.settle(*found)
+        if part.phonemes is None and part.text in PAUSES:
+            part.settle(part.text, "mark")
+        return _before(context, part.phonemes or "", part)
+
+    def _read_parts(self, word: Sequence[Part], context: Context) -> Context:
+        """The longest parts a lexicon knows, from the end of the word to its beginning."""
+        left, right = 0, len(word)
+        while left < right:
+            open_parts = all(part.is_open for part in word[left:right])
+            whole = join(word[left:right])
+            found = self._look_up(whole, context) if open_parts else None
+            if found is not None:
+                word[left].settle(*found)
+                for part in word[left + 1 : right]:
+                    part.settle("", found[1])
+                context = _before(context, found[0], whole)
+                left, right = 0, left
+            elif left + 1 < right:
+                left += 1
+            else:
+                right -= 1
+                left = 0
+                if not word[right].is_open:
+                    continue
+                if all(c in JOINTS for c in word[right].text):
+                    word[right].settle("", "mark")
+                elif (guess := self._guess(join(word).text)) is not None:
+                    word[0].settle(*guess)
+                    for part in word[1:]:
+                        part.settle("", guess[1])
+                    return context
+        settle(word)
+        return context
+
+    def _look_up(self, part: Part, context: Context) -> Guess | None:
+        """Phonemes by lexicon or as a number, and which of the two."""
+        spelled = unicodedata.normalize("NFKC", (part.alias or part.text).translate(_APOSTROPHES))
+        spelled = plain_figures(spelled)
+        phonemes = self._lexicon.read(spelled, part.tag, context)
+        if phonemes is not None:
+            if part.currency in CURRENCIES:
+                unit = self._lexicon.look_up(CURRENCIES[part.currency][0])
+                phonemes += f" {self._lexicon.plural(unit)}" if unit else ""
+            return restress(phonemes, part.stress), "lexicon"
+        if is_figures(spelled, part.begins):
+            figures = Figures(spelled, part.begins, part.currency, part.flags).read(self._lexicon)
+            return (restress(figures, part.stress), "number") if figures is not None else None
+        return None
+
+
+def _before(context: Context, phonemes: str, part: Part) -> Context:
+    """The context of what stands before `part`, which says `phonemes` and is followed by `context`."""
+    vowel = context.vowel
+    for symbol in phonemes:
+        if symbol in PAUSES:
+            vowel = None
+        elif symbol in VOWELS or symbol in CONSONANTS:
+            vowel = symbol in VOWELS
+        else:
+            continue
+        break
+    return Context(vowel, part.text in ("to", "To") or _is_large_to(part))
+
+
+def _is_large_to(part: Part) -> bool:
+    return part.text == "TO" and part.tag in ("TO", "IN")

@@ -1,0 +1,66 @@
+"""Words that no lexicon has, by espeak-ng, in the alphabet of the English voices.
+
+espeak-ng is licensed under the GPL, version 3 or later, and is no part of this package: it is used where
+phonemizer-fork and espeakng-loader are installed. Its symbols become misaki's as misaki's EspeakFallback has
+them (hexgrad, Apache-2.0; misaki/espeak.py).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["MODULES", "PACKAGES", "EspeakEnglish", "point_to_library"]
+
+MODULES = ("phonemizer", "espeakng_loader")
+PACKAGES = "phonemizer-fork espeakng-loader"
+"""What to install."""
+
+_SYLLABIC = "\u0329"
+# Applied one after the other; ^ ties what is spoken as one.
+_BOTH = (
+    (f"ʔˌn{_SYLLABIC}", "ʔn"), (f"ʔn{_SYLLABIC}", "ʔn"), ("a^ɪ", "I"), ("a^ʊ", "W"), ("d^ʒ", "ʤ"),
+    ("e^ɪ", "A"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), ("ə^l", "ᵊl"), ("ʲo", "jo"), ("ʲə", "jə"), ("e", "A"),
+    ("ʲ", ""), ("ɚ", "əɹ"), ("r", "ɹ"), ("x", "k"), ("ç", "k"), ("ɐ", "ə"), ("ɬ", "l"), ("\u0303", ""),
+)  # fmt: skip
+_BRITISH = (("e^ə", "ɛː"), ("iə", "ɪə"), ("ə^ʊ", "Q"))
+_AMERICAN = (("o^ʊ", "O"), ("ɜːɹ", "ɜɹ"), ("ɜː", "ɜɹ"), ("ɪə", "iə"), ("ː", ""))
+_LAST = (("o", "ɔ"), ("ɾ", "T"), ("ʔ", "t"), ("^", ""))
+
+
+def point_to_library() -> None:
+    """Tell phonemizer which espeak-ng to use. Raises ImportError where the packages are not installed."""
+    import espeakng_loader
+    from phonemizer.backend.espeak.wrapper import EspeakWrapper
+
+    EspeakWrapper.set_library(espeakng_loader.get_library_path())
+    EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
+
+
+class EspeakEnglish:
+    """espeak-ng's English. Only one thread at a time may create or call it, or anything else of espeak-ng."""
+
+    def __init__(self, british: bool) -> None:
+        """Raises ImportError where the packages are not installed."""
+        point_to_library()
+        from phonemizer.backend import EspeakBackend
+
+        self._backend: Any = EspeakBackend(
+            language="en-gb" if british else "en-us", preserve_punctuation=True, with_stress=True, tie="^"
+        )
+        self._british = british
+
+    def __call__(self, word: str) -> str:
+        """Phonemes of a word; "" where espeak-ng has none."""
+        found: list[str] = self._backend.phonemize([word])
+        return in_alphabet(found[0].strip(), self._british) if found else ""
+
+
+def in_alphabet(spoken: str, british: bool) -> str:
+    """What espeak-ng writes, in the alphabet of the voices."""
+    for symbols, ours in _BOTH:
+        spoken = spoken.replace(symbols, ours)
+    spoken = re.sub(rf"(\S){_SYLLABIC}", r"ᵊ\1", spoken).replace(_SYLLABIC, "")
+    for symbols, ours in (*(_BRITISH if british else _AMERICAN), *_LAST):
+        spoken = spoken.replace(symbols, ours)
+    return spoken

@@ -1,0 +1,110 @@
+"""The one door from text to phonemes: every language, with what the caller should be told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.files import OpenFile
+from kokoro_tvm.runtime.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.frontend.english import English
+from kokoro_tvm.runtime.frontend.languages import carries_meaning, convert
+from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
+from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
+
+__all__ = ["FrontEnd", "Reading"]
+
+_ENGLISH = "ab"
+_SILENT = frozenset({"mark", "given", "lexicon", "number"})  # origins that may rightly have no phonemes
+
+
+@dataclass(frozen=True)
+class Reading:
+    """utterances: one for each paragraph, with places in the whole text; notices: which words were guessed
+    or left out, in sentences."""
+
+    utterances: tuple[Utterance, ...]
+    notices: tuple[str, ...]
+
+
+class FrontEnd:
+    """Text to phonemes by the data of a bundle. Threads may share it."""
+
+    def __init__(self, file: FrontEndFile | None = None) -> None:
+        """file: tagger and lexicon of the bundle; without it English goes by misaki with spaCy or by
+        espeak-ng, whichever is installed."""
+        self._file = file
+        self._english: dict[str, English] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, bundle: Bundle, file: OpenFile | None = None) -> FrontEnd:
+        """The front end of a bundle, from `file`, or from the manifest's path, unchecked, without one.
+
+        Raises:
+            BundleError: its file is no safetensors file.
+        """
+        return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None)
+
+    def read(self, text: str, code: str) -> Reading:
+        """`text` in the language of `code` (a letter of LANGUAGES).
+
+        Raises:
+            InputError: there is no such language, or its G2P is not installed.
+            BundleError: the bundle's data is of another layout.
+        """
+        sources = paragraphs(text)
+        if self._file is None or code not in tuple(_ENGLISH):
+            conversion = convert([source.text for source in sources], code)
+            utterances = map(_whole, sources, conversion.phonemes)
+            return Reading(tuple(utterances), tuple(conversion.notices))
+        english = self._of(code, self._file)
+        spoken = [_in_place(english.convert(source.text), source) for source in sources]
+        tokens = [token for tokens in spoken for token in tokens]
+        return Reading(tuple(Utterance(tuple(tokens)) for tokens in spoken), tuple(_notices(tokens)))
+
+    def _of(self, code: str, file: FrontEndFile) -> English:
+        with self._lock:
+            if code not in self._english:
+                british = code == "b"
+                data = file.english(british)
+                self._english[code] = English(data, british, UnknownWords(data, british))
+            return self._english[code]
+
+
+def _whole(source: SourceText, phonemes: str) -> Utterance:
+    """A paragraph that was converted as a whole."""
+    start, end = source.span(0, len(source.text))
+    return Utterance((Token(source.text, start, end, phonemes, "", origin="converter"),))
+
+
+def _in_place(tokens: Sequence[Token], source: SourceText) -> list[Token]:
+    """The tokens with places in the source of the text they were made of."""
+    placed = []
+    for token in tokens:
+        start, end = source.span(token.start, token.end)
+        placed.append(replace(token, start=start, end=end))
+    return placed
+
+
+def _notices(tokens: Sequence[Token]) -> list[str]:
+    notices = []
+    guessed = _distinct(token for token in tokens if token.origin in ("letters", "spelled"))
+    if guessed:
+        notices.append(
+            f"Read by their letters, because the lexicon does not have them: {guessed}. Install espeak-ng "
+            f"(`pip install {PACKAGES}`) or give their phonemes, [word](/phonemes/)."
+        )
+    lost = _distinct(
+        t for t in tokens if not t.phonemes and t.origin not in _SILENT and carries_meaning(t.text)
+    )
+    if lost:
+        notices.append(f"Left out, because there are no phonemes for it: {lost}")
+    return notices
+
+
+def _distinct(tokens: Iterable[Token]) -> str:
+    return " ".join(dict.fromkeys(token.text for token in tokens))

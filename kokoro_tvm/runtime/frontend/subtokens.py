@@ -1,0 +1,37 @@
+"""Cuts a word where a lexicon may know its parts: at capitals, figures, hyphens and apostrophes.
+
+The places are those of misaki 0.9.4 (hexgrad, Apache-2.0; misaki/en.py), which needs the package `regex` for
+the classes of characters. Here a word is first written as its classes, one letter a character.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+__all__ = ["cut"]
+
+# U capital, l small letter, o letter without case, 9 figure, . and , as they are, - or _, ' any apostrophe,
+# x anything else.
+_LETTER = "[Ulo]"
+_PARTS = re.compile(
+    "^'+"
+    "|U(?=Ul)"
+    "|(?:^-)?(?:9?[,.]?9)+"
+    "|[-_]+"
+    "|'{2,}"
+    f"|{_LETTER}*?(?:'{_LETTER})*?l(?=U)"
+    f"|{_LETTER}+(?:'{_LETTER})*"
+    f"|[.,x]"
+    "|'+$"
+)
+_CLASSES = {"Lu": "U", "Ll": "l", "Lt": "o", "Lm": "o", "Lo": "o", "Nd": "9"}
+_THEMSELVES = {"-": "-", "_": "_", ".": ".", ",": ",", "'": "'", "‘": "'", "’": "'"}
+
+
+@lru_cache(2048)
+def cut(word: str) -> tuple[tuple[int, str], ...]:
+    """The parts of `word`, each with its place; an apostrophe between figures belongs to none."""
+    classes = "".join(_THEMSELVES.get(c) or _CLASSES.get(unicodedata.category(c), "x") for c in word)
+    return tuple((match.start(), word[match.start() : match.end()]) for match in _PARTS.finditer(classes))

@@ -1,0 +1,187 @@
+"""Splits text into words and marks as spaCy's tokenizer does, by rules that come as data.
+
+The algorithm is described in spaCy's documentation ("How spaCy's tokenizer works"): split at whitespace, take
+a word that is an exception as its rule says, else take prefixes and suffixes off it, one of each at a time,
+then split what is left at infixes. Afterwards, exceptions that were cut apart are put together again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+__all__ = ["Piece", "Tokenizer", "TokenizerRules"]
+
+_KNOWN_WORDS = 2048  # how many are remembered with their pieces
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A word or a mark: its characters, where they start in the text, and whether one space follows.
+
+    norm: the form that the tagger reads in its place, "" for the one its spelling gives.
+    """
+
+    text: str
+    start: int
+    space: bool = False
+    norm: str = ""
+
+
+@dataclass(frozen=True)
+class TokenizerRules:
+    """Regular expressions of what stands before, behind and inside a word, and of a whole address; and the
+    exceptions: a word to its pieces, each with its norm or ""."""
+
+    prefix: str
+    suffix: str
+    infix: str
+    url: str
+    exceptions: dict[str, tuple[tuple[str, str], ...]]
+
+
+class Tokenizer:
+    """A tokenizer by `rules`. Threads may share it."""
+
+    def __init__(self, rules: TokenizerRules) -> None:
+        self._prefix = re.compile(rules.prefix).search
+        self._suffix = re.compile(rules.suffix).search
+        self._infix = re.compile(rules.infix).finditer
+        self._url = re.compile(rules.url).match
+        self._exceptions = rules.exceptions
+        self._longest = max(map(len, rules.exceptions), default=0)
+        self._word = lru_cache(_KNOWN_WORDS)(self._split_word)
+        self._cut = lru_cache(_KNOWN_WORDS)(self._cut_exception)
+
+    def __call__(self, text: str) -> list[Piece]:
+        """The pieces of `text` in order: everything but single spaces, and whitespace beyond those."""
+        pieces: list[Piece] = []
+        for start, part, space in _parts(text):
+            for piece, norm in ((part, ""),) if part.isspace() else self._word(part):
+                pieces.append(Piece(piece, start, False, norm))
+                start += len(piece)
+            if space:
+                last = pieces[-1]
+                pieces[-1] = Piece(last.text, last.start, True, last.norm)
+        return self._restore_exceptions(pieces)
+
+    def _split_word(self, word: str) -> tuple[tuple[str, str], ...]:
+        """Pieces of a word without whitespace, each with its norm."""
+        if word in self._exceptions:
+            return self._exceptions[word]
+        before, middle, behind = self._strip(word, exceptions=True)
+        inner: tuple[tuple[str, str], ...] = ()
+        if middle in self._exceptions:
+            inner = self._exceptions[middle]
+        elif middle:
+            inner = tuple((part, "") for part in self._split_inside(middle))
+        return (*((mark, "") for mark in before), *inner, *((mark, "") for mark in behind))
+
+    def _strip(self, word: str, exceptions: bool) -> tuple[list[str], str, list[str]]:
+        """Prefixes, what is left, and suffixes; `exceptions`: whether one stops the search."""
+        before: list[str] = []
+        behind: list[str] = []
+        known = self._exceptions if exceptions else {}
+        while word and word not in known:
+            first = _length(self._prefix(word))
+            if first and word[first:] in known:
+                return [*before, word[:first]], word[first:], behind[::-1]
+            last = _length(self._suffix(word[first:]))
+            if last and word[:-last] in known:
+                return before, word[:-last], [*behind, word[-last:]][::-1]
+            if first:
+                before.append(word[:first])
+            if last and (not first or first + last <= len(word)):
+                behind.append(word[-last:])
+                word = word[:-last]
+            if not first and not last:
+                break
+            word = word[first:]
+        return before, word, behind[::-1]
+
+    def _split_inside(self, word: str) -> Iterator[str]:
+        if self._url(word):
+            yield word
+            return
+        start = 0
+        for match in self._infix(word):
+            if match.start() == 0:
+                continue
+            if match.start() != start:
+                yield word[start : match.start()]
+            if match.group():
+                yield match.group()
+            start = match.end()
+        if start < len(word):
+            yield word[start:]
+
+    def _restore_exceptions(self, pieces: list[Piece]) -> list[Piece]:
+        """The pieces, with those that spell an exception replaced by its own; longer ones come first."""
+        found = sorted(self._cut_exceptions(pieces), key=lambda span: (span[0] - span[1], span[0]))
+        if not found:
+            return pieces
+        taken: set[int] = set()
+        chosen: dict[int, int] = {}
+        for start, end in found:
+            if start not in taken and end - 1 not in taken:
+                chosen[start] = end
+            taken.update(range(start, end))
+        restored: list[Piece] = []
+        place = 0
+        while place < len(pieces):
+            end = chosen.get(place, place + 1)
+            old = pieces[place:end]
+            together = all(a.start + len(a.text) == b.start for a, b in pairwise(old))
+            rule = self._exceptions.get("".join(p.text for p in old)) if place in chosen else None
+            if rule is None or not together:
+                restored += old
+            else:
+                start = old[0].start
+                for index, (text, norm) in enumerate(rule):
+                    restored.append(Piece(text, start, old[-1].space and index == len(rule) - 1, norm))
+                    start += len(text)
+            place = end
+        return restored
+
+    def _cut_exceptions(self, pieces: list[Piece]) -> Iterator[tuple[int, int]]:
+        for start, piece in enumerate(pieces):
+            text = piece.text
+            end = start + 1
+            while len(text) <= self._longest:
+                if text in self._exceptions:
+                    cut = self._cut(text)
+                    if cut == tuple(p.text for p in pieces[start:end]):
+                        yield start, end
+                if end == len(pieces):
+                    break
+                text += pieces[end].text
+                end += 1
+
+    def _cut_exception(self, word: str) -> tuple[str, ...]:
+        """The pieces of an exception where it would be none; empty where nothing could cut it."""
+        if not (self._prefix(word) or self._suffix(word) or any(self._infix(word))):
+            return ()
+        before, middle, behind = self._strip(word, exceptions=False)
+        return (*before, *(self._split_inside(middle) if middle else ()), *behind)
+
+
+def _length(match: re.Match[str] | None) -> int:
+    return match.end() - match.start() if match else 0
+
+
+def _parts(text: str) -> Iterator[tuple[int, str, bool]]:
+    """(start, characters, whether a space follows that belongs to it) of runs of whitespace and of others."""
+    start = 0
+    for match in re.finditer(r"\s+|\S+", text):
+        part = match.group()
+        if part.isspace():
+            if start < match.end():
+                yield start, text[start : match.end()], False
+            start = match.end()
+            continue
+        space = text[match.end() : match.end() + 1] == " "
+        yield match.start(), part, space
+        start = match.end() + space

@@ -1,0 +1,47 @@
+"""Words that no lexicon has: by espeak-ng where it is installed, else letter by letter."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from kokoro_tvm.runtime.frontend.data import EnglishData
+from kokoro_tvm.runtime.frontend.espeak import PACKAGES, EspeakEnglish
+from kokoro_tvm.runtime.frontend.languages import one_at_a_time
+from kokoro_tvm.runtime.frontend.lexicon import Lexicon
+
+__all__ = ["PACKAGES", "UnknownWords"]
+
+
+class UnknownWords:
+    """What `English` asks for words it does not know. Threads may share it."""
+
+    def __init__(self, data: EnglishData, british: bool, espeak: bool = True) -> None:
+        """espeak: whether espeak-ng is asked where it is installed."""
+        self._lexicon = Lexicon(data.gold, data.silver, british)
+        self._british = british
+        self._espeak: EspeakEnglish | None = None
+        self._without_espeak = not espeak
+
+    def __call__(self, word: str) -> tuple[str, str] | None:
+        """Phonemes of a word and where they are from; None where it has no letter that is known."""
+        spoken = self._by_espeak(word)
+        if spoken is not None:
+            return spoken, "espeak"
+        plain = unicodedata.normalize("NFKD", word)
+        letters = "".join(char for char in plain if char.isascii() and char.isalpha())
+        if not letters:
+            return None
+        spelled = self._lexicon.spell(letters)
+        return (spelled, "spelled") if spelled else None
+
+    def _by_espeak(self, word: str) -> str | None:
+        if self._without_espeak:
+            return None
+        with one_at_a_time():
+            if self._espeak is None:
+                try:
+                    self._espeak = EspeakEnglish(self._british)
+                except ImportError:
+                    self._without_espeak = True
+                    return None
+            return self._espeak(word)

@@ -1,0 +1,65 @@
+"""The text front end, compared with misaki and spaCy's tagger on sentences of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.digest import file_sha256
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import installed, versions
+from kokoro_tvm.recipe import Gates, Recipe
+from kokoro_tvm.stages.base import Place
+from kokoro_tvm.stages.files import log
+from kokoro_tvm.truth.phonemes import SENTENCES
+
+__all__ = ["declare", "run"]
+
+_REFERENCE = ("misaki", "spacy", "num2words", "phonemizer-fork", "espeakng-loader")
+_ENGLISH = {"American English": False, "British English": True}
+
+
+def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
+    gates = recipe.gates.model_dump(mode="json")
+    return place.stage(
+        "phonemes",
+        doc="compare the text front end with misaki",
+        outputs=("phonemes.json",),
+        inputs={name: (front_end, name) for name in ("front_end.safetensors", "tagger.zip")},
+        settings=lambda: {"gates": gates, "sentences": str(SENTENCES)},
+        sources=lambda: function_sources("kokoro_tvm.stages.phonemes:run"),
+        facts=lambda: {
+            "gates": {"phonemes": gates["phonemes"], "enforce": gates["enforce"]},
+            "sentences": file_sha256(SENTENCES),
+            "reference": {name: installed(name) for name in _REFERENCE},
+            "versions": versions("numpy"),
+        },
+    )
+
+
+def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> None:
+    """Writes the report. Raises ValidationError where a gate is missed, or the reference cannot be run."""
+    from kokoro_tvm.measure.gates import limits_of, write_report
+    from kokoro_tvm.measure.phonemes import Read, judge_phonemes
+    from kokoro_tvm.runtime.frontend.data import FrontEndFile
+    from kokoro_tvm.runtime.frontend.english import English
+    from kokoro_tvm.runtime.frontend.unknown import UnknownWords
+    from kokoro_tvm.truth import phonemes as truth
+
+    judged = Gates.model_validate(gates, strict=False)
+    texts = truth.sentences(Path(sentences))
+    file = FrontEndFile.open(inputs["front_end.safetensors"])
+    read: dict[str, list[Read]] = {}
+    for name, british in _ENGLISH.items():
+        log(f"{name}: {len(texts)} sentences")
+        data = file.english(british)
+        english = English(data, british, UnknownWords(data, british))
+        with truth.misaki_english(inputs["tagger.zip"], british) as misaki:
+            read[name] = [Read(text, misaki(text), english.convert(text)) for text in texts]
+    report = judge_phonemes(read, limits_of(judged, "phonemes"), judged.enforce)
+    for utterance in report.report.utterances:
+        log(f"{utterance.name}: {dict((utterance.outputs or {})['phonemes'])}")
+    write_report(report, out / "phonemes.json")
+    report.require()

@@ -1,0 +1,97 @@
+"""The phonemes that the voices were trained on: misaki with spaCy's tagger, as it is."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from kokoro_tvm.errors import ValidationError
+
+__all__ = ["SENTENCES", "ReferenceWord", "misaki_english", "sentences"]
+
+SENTENCES = Path(__file__).with_name("sentences.txt")
+_COMPONENTS = ["tok2vec", "tagger"]
+_OTHERS = ["parser", "senter", "attribute_ruler", "lemmatizer", "ner"]
+# What spaCy asks of a model's meta.json; the names in it differ from source to source.
+_META = {"lang": "en", "name": "core_web_sm", "version": "3.8.0", "spacy_version": ">=3.7.2,<3.9.0"}
+
+
+@dataclass(frozen=True)
+class ReferenceWord:
+    """A word or mark as misaki reads it; guessed: whether espeak-ng was asked, because no lexicon has it."""
+
+    text: str
+    phonemes: str
+    space: str
+    guessed: bool
+
+
+def sentences(path: Path = SENTENCES) -> tuple[str, ...]:
+    """The lines of a file of sentences, less comments."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+class _Misaki:
+    """misaki's G2P of one English over the tagger of a folder."""
+
+    def __init__(self, nlp: Any, british: bool) -> None:
+        from misaki import en, espeak
+
+        fallback = espeak.EspeakFallback(british=british)
+        guessed: set[str] = set()
+
+        def guess(token: Any) -> tuple[str | None, int | None]:
+            guessed.add(token.text)
+            found: tuple[str | None, int | None] = fallback(token)
+            return found
+
+        class G2P(en.G2P):
+            """With a tagger that is given: misaki's own constructor looks for an installed package."""
+
+            def __init__(self) -> None:
+                self.version = None
+                self.british = british
+                self.nlp = nlp
+                self.lexicon = en.Lexicon(british)
+                self.fallback = guess
+                self.unk = ""
+
+        self._g2p = G2P()
+        self._guessed = guessed
+
+    def __call__(self, sentence: str) -> list[ReferenceWord]:
+        """The words and marks of a sentence."""
+        self._guessed.clear()
+        _, tokens = self._g2p(sentence)
+        return [
+            ReferenceWord(t.text, t.phonemes or "", t.whitespace, t.text in self._guessed) for t in tokens
+        ]
+
+
+@contextmanager
+def misaki_english(tagger: Path, british: bool) -> Iterator[_Misaki]:
+    """misaki's American or British English, with the tagger in the archive that the stage `front_end` wrote.
+
+    Raises ValidationError where misaki, spaCy or espeak-ng cannot be imported.
+    """
+    try:
+        import misaki.en
+        import misaki.espeak  # noqa: F401
+        import spacy
+    except ImportError as error:
+        raise ValidationError(
+            f"The gate of the phonemes cannot be run, because misaki's reference needs {error.name}. "
+            "Run `pip install 'misaki[en]' phonemizer-fork espeakng-loader`."
+        ) from error
+    with TemporaryDirectory() as folder:
+        with zipfile.ZipFile(tagger) as archive:
+            archive.extractall(folder)
+        (Path(folder) / "meta.json").write_text(json.dumps(_META), encoding="utf-8")
+        yield _Misaki(spacy.load(folder, enable=_COMPONENTS, exclude=_OTHERS), british)
