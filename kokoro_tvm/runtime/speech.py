@@ -45,8 +45,8 @@ class Chunk:
     """One piece of a stream.
 
     `audio` is float32 (samples,) at `sample_rate` Hz, with the pause after it, and begins at sample `start`
-    of the speech; `timeline` has its words and marks, in samples of the speech. `audio` is empty for a piece
-    that was skipped.
+    of the speech; `timeline` has its words and marks, in samples of the speech. A piece that was skipped is
+    not `rendered`, and its audio is empty.
     """
 
     audio: NDArray[np.float32]
@@ -54,6 +54,7 @@ class Chunk:
     start: int
     piece: Piece
     timeline: tuple[TimedWord, ...]
+    rendered: bool = True
 
     @property
     def words(self) -> tuple[TimedWord, ...]:

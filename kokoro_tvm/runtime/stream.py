@@ -63,10 +63,11 @@ class Stream:
         start = 0
         for number, planned in enumerate(pieces):
             piece, plan = planned.piece, self.plan
-            if skip is None or number < skip:
-                audio = np.zeros(0, np.float32)
-            else:
+            rendered = skip is not None and number >= skip
+            if rendered:
                 audio = render(self._model, table, plan, piece, planned.features)
+            else:
+                audio = np.zeros(0, np.float32)
             words = tuple(words_of_piece(plan, piece, number, start))
-            yield Chunk(audio, plan.sample_rate, start, piece, words)
+            yield Chunk(audio, plan.sample_rate, start, piece, words, rendered)
             start += piece.samples(plan.samples_per_frame)

@@ -207,8 +207,8 @@ class Synthesizer:
         """
         return self._joined(self.render_stream(plan, pieces))
 
-    def render_stream(self, plan: Plan, pieces: Iterable[int] | None = None) -> Stream:
-        """The chunks of what `render` speaks."""
+    def render_stream(self, plan: Plan, pieces: Iterable[int] | None = None, skip: int | None = 0) -> Stream:
+        """The chunks of what `render` speaks, without the audio of the first `skip`."""
         if pieces is not None:
             numbers = list(pieces)
             for number in numbers:
@@ -221,7 +221,8 @@ class Synthesizer:
         for piece in plan.pieces:  # before any of them is rendered
             model.check_frames(np.array(piece.durations, np.int64))
         self._announce()
-        return Stream(model, table, replace(plan, pieces=()), (Planned(piece, None) for piece in plan.pieces))
+        planned = (Planned(piece, None) for piece in plan.pieces)
+        return Stream(model, table, replace(plan, pieces=()), planned, skip)
 
     def phonemize(self, text: str, voice: str = "af_heart") -> list[str]:
         """Phonemes of each paragraph of `text`; raises InputError."""
