@@ -8,19 +8,17 @@ import sys
 import tarfile
 import zipfile
 from importlib.metadata import files as files_of
+from importlib.metadata import requires
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 from toys import PHONEMES, speak
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.distribution import write_archive, write_wheel
 from kokoro_tvm.errors import BundleError, InputError
-
-# What pip installs with a wheel: the base, and what that needs.
-BASE = ("numpy", "apache-tvm-ffi", "typing-extensions", "typer", "click", "rich", "shellingham", "pygments")
-BASE += ("markdown-it-py", "mdurl", "annotated-doc")
 
 SPEAK = """
 import sys
@@ -29,7 +27,7 @@ from kokoro_tvm import Synthesizer
 from kokoro_tvm.runtime import write_wav
 speech = Synthesizer().from_phonemes(sys.argv[3], voice="af_heart")
 write_wav(sys.argv[4], speech.audio, speech.sample_rate)
-print(*sorted(name for name in ("torch", "tvm", "pydantic", "doit") if name in sys.modules))
+print(*sorted(name for name in ("torch", "tvm", "typer", "pydantic") if name in sys.modules))
 """
 
 
@@ -46,14 +44,23 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile"]
     subprocess.run([*command, "--quiet", "--target", str(target), str(wheel)], check=True)
     base.mkdir()
-    for name in BASE:
-        for top in {path.parts[0] for path in files_of(name) or () if path.parts[0] != ".."}:
-            located = next(p for p in files_of(name) or () if p.parts[0] == top).locate()
-            root = Path(str(located)).parents[
-                len(next(p for p in files_of(name) or () if p.parts[0] == top).parts) - 1
-            ]
-            (base / top).symlink_to(root / top)
+    for name in needed("numpy", "apache-tvm-ffi", "typer"):
+        content = {path.parts[0]: path for path in files_of(name) or () if path.parts[0] != ".."}
+        for top, path in content.items():
+            (base / top).symlink_to(Path(str(path.locate())).parents[len(path.parts) - 1] / top)
     return target, base
+
+
+def needed(*names: str) -> set[str]:
+    """These distributions and all that they need, without extras."""
+    found, waiting = set(), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            requirements = map(Requirement, requires(name) or ())
+            waiting += [r.name for r in requirements if r.marker is None or r.marker.evaluate({"extra": ""})]
+    return found
 
 
 def test_the_wheel_speaks_where_it_is_installed(

@@ -1,14 +1,22 @@
-"""kokoro-tvm say: synthesizes a text to a WAV file."""
+"""kokoro-tvm say: synthesizes a text or a document to a file, a loudspeaker, captions."""
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kokoro_tvm.cli._say import (
+    Receive,
+    document_of,
+    marks_of,
+    playing,
+    request_digest,
+    speak,
+    stream_of,
+)
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
@@ -18,7 +26,13 @@ from kokoro_tvm.cli._speech import (
     without_blas_threads,
 )
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 __all__ = ["register"]
+
+_OUTPUT = Path("speech.wav")
 
 
 def register(app: typer.Typer) -> None:
@@ -30,14 +44,47 @@ def say(
     text: Annotated[
         str,
         typer.Argument(
-            metavar="TEXT",
+            metavar="[TEXT]",
             help="Text to speak. `-` reads it from standard input (UTF-8). Blank lines separate paragraphs.",
+            show_default=False,
         ),
-    ],
+    ] = "",
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "-i",
+            "--input",
+            metavar="FILE",
+            help="Document to speak instead: .txt, .md, .html, .epub, or .srt, whose cues are spoken into "
+            "their slots. If it is interrupted, the same command goes on where it stopped.",
+        ),
+    ] = None,
     output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="FILE", help="File to write, completely or not at all."),
-    ] = Path("speech.wav"),
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="File to write, completely or not at all.",
+            show_default="speech.wav; none with --play",
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="wav, flac, mp3, opus, or m4b with chapters.",
+            show_default="the suffix of the file",
+        ),
+    ] = None,
+    play: Annotated[bool, typer.Option("--play", help="Play the speech while it is computed.")] = False,
+    captions: Annotated[
+        Path | None,
+        typer.Option(
+            "--captions", metavar="FILE", help="Captions to write: .srt, .vtt, .ass, .json, .TextGrid."
+        ),
+    ] = None,
     voice: VoiceOption = "af_heart",
     speed: Annotated[float, typer.Option("--speed", help="Speed of speech; above 1 is faster.")] = 1.0,
     bundle: BundleOption = BUNDLE,
@@ -64,34 +111,57 @@ def say(
         ),
     ] = None,
 ) -> None:
-    """Synthesize a text to a WAV file (32-bit float)."""
+    """Synthesize a text or a document to a file, and play it."""
     without_blas_threads()
-    from kokoro_tvm.runtime import Synthesizer, check_output, write_wav
+    from kokoro_tvm.runtime import Synthesizer
+    from kokoro_tvm.runtime.captions import caption_format, write_captions
     from kokoro_tvm.runtime.inputs import check_speed
     from kokoro_tvm.runtime.noise import check_seed
+    from kokoro_tvm.runtime.spool import Spool
+    from kokoro_tvm.runtime.writers import check_audio_file, write_audio
+    from kokoro_tvm.runtime.writers.base import check_place, whole_file
 
     # Refuse wrong arguments before anything that takes time.
-    check_output(output)
-    check_speed(speed)
-    check_seed(seed)
-    words = _standard_input() if text == "-" else text
+    if output is None and not play:
+        output = _OUTPUT
+    if output is not None:
+        check_audio_file(output, format)
+    if captions is not None:
+        caption_format(captions)
+        check_place(captions)
+    manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
+    document = document_of(text, file)
+    for note in document.notes:
+        typer.secho(f"note: {note}", err=True)
     with noted():
-        synthesizer = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256)
-        parts = [words] if phonemes else synthesizer.phonemize(words, voice)
+        tts = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256)
+        rate = tts.bundle.sample_rate
+        spool = None
+        parts: list[NDArray[np.float32]] = []
+        receivers: list[Receive] = []
+        if output is not None and file is not None:
+            spool = Spool(output, request_digest(tts, document, manner, phonemes))
+            receivers.append(spool.add)
+            if spool.pieces:
+                typer.secho(
+                    f"note: {spool.samples / rate:.0f} s are spoken already; going on there", err=True
+                )
+        elif output is not None:
+            receivers.append(parts.append)
         start = time.perf_counter()
-        speech = synthesizer.from_phonemes(parts, voice=voice, speed=speed, seed=seed)
+        with playing(play, rate) as players:
+            stream = stream_of(tts, document, manner, phonemes, spool.pieces if spool else 0)
+            said = speak(stream, len(document.text), receivers + players)
         elapsed = time.perf_counter() - start
-    write_wav(output, speech.audio, speech.sample_rate)
-    seconds = speech.audio.size / speech.sample_rate
-    typer.echo(
-        f"{output}: {seconds:.2f} s of speech in {elapsed:.2f} s (real-time factor {elapsed / seconds:.2f})"
-    )
-
-
-def _standard_input() -> str:
-    from kokoro_tvm.errors import InputError
-
-    try:
-        return sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"Standard input is not UTF-8 text ({error}). Convert it to UTF-8 first.") from error
+    if output is not None:
+        title = document.title or output.stem
+        write_audio(output, spool.blocks() if spool else parts, rate, format, title, marks_of(document, said))
+    if captions is not None:
+        with whole_file(captions) as temporary:
+            written = write_captions(captions, said.timeline, said.samples / rate)
+            temporary.write_text(written, encoding="utf-8")
+    if spool is not None:
+        spool.remove()
+    computed = said.computed / rate
+    factor = f" (real-time factor {elapsed / computed:.2f})" if computed else ""
+    typer.echo(f"{output or 'played'}: {said.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.notices import warn
 
-__all__ = ["bisect", "clean", "encode", "has_sound", "split_to_fit", "warn_of_unknown"]
+__all__ = ["bisect", "clean", "encode", "has_sound", "middle_cut", "split_to_fit", "warn_of_unknown"]
 
 _CLOSING = "[)\\]}”’»\"']*"
 # In order of preference; a part ends where the match ends. The last is for texts without space after marks.
@@ -61,14 +61,19 @@ def bisect(phonemes: str) -> tuple[str, str] | None:
 
     Both sides hold a sound, not only marks.
     """
+    cut = middle_cut(phonemes)
+    return None if cut is None else (phonemes[:cut].strip(), phonemes[cut:].strip())
+
+
+def middle_cut(phonemes: str) -> int | None:
+    """Where `bisect` divides: the place nearest to the middle at a boundary of the best kind there is."""
     sounds = [place for place, symbol in enumerate(phonemes) if symbol.isalpha()]
     if not sounds:
         return None
     for boundary in _BOUNDARIES:
         cuts = [cut for m in boundary.finditer(phonemes) if sounds[0] < (cut := m.end()) <= sounds[-1]]
         if cuts:
-            best = min(cuts, key=lambda place: abs(2 * place - len(phonemes)))
-            return phonemes[:best].strip(), phonemes[best:].strip()
+            return min(cuts, key=lambda place: abs(2 * place - len(phonemes)))
     return None
 
 

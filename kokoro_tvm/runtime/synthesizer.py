@@ -1,78 +1,50 @@
-"""Synthesis: text or phonemes through the five components to audio."""
+"""Synthesis: text or phonemes to a plan, a plan to audio, through the five components."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kokoro_tvm.bundles import default_bundle
-from kokoro_tvm.constants import COMPONENTS
-from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime import phonemes as symbols
-from kokoro_tvm.runtime.alignment import frame_durations, repeat_tokens, token_of_frame
-from kokoro_tvm.runtime.audio import join
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.alignment import frame_durations
 from kokoro_tvm.runtime.bundle import Bundle, read_bundle
+from kokoro_tvm.runtime.division import Breath, Division
 from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.inputs import check_ref_s, check_speed, check_token_ids
+from kokoro_tvm.runtime.joins import Pauses
+from kokoro_tvm.runtime.model import Model
 from kokoro_tvm.runtime.noise import Noise, check_seed, draw_noise, given_noise
 from kokoro_tvm.runtime.notices import warn
-from kokoro_tvm.runtime.routing import TooLongError
+from kokoro_tvm.runtime.plan import Plan
+from kokoro_tvm.runtime.planning import (
+    Planned,
+    Style,
+    plan_pieces,
+    sentences_of_phonemes,
+    sentences_of_text,
+)
+from kokoro_tvm.runtime.rendering import complete
 from kokoro_tvm.runtime.session import Runner, Session
+from kokoro_tvm.runtime.speech import Chunk, Speech
+from kokoro_tvm.runtime.stream import Stream
 from kokoro_tvm.runtime.text import phonemize
 from kokoro_tvm.runtime.threads import choose_threads
+from kokoro_tvm.runtime.utterances import read_utterances
 from kokoro_tvm.runtime.verification import verify_bundle
-from kokoro_tvm.runtime.voices import LANGUAGES, Voices, describe, style_of
+from kokoro_tvm.runtime.voices import LANGUAGES, Voices, describe
 
 __all__ = ["Speech", "Synthesizer"]
 
-Floats: TypeAlias = NDArray[np.float32]
-Outputs: TypeAlias = tuple[NDArray[Any], ...]
-
-
-@dataclass(frozen=True)
-class Speech:
-    """The result of a synthesis.
-
-    `audio` is float32 (samples,) at `sample_rate` Hz and may exceed 1 in magnitude; `durations` is int64
-    (tokens,) in frames of 600 samples, for every token including the marks at both ends (of a text in several
-    pieces, piece after piece); `timings` is the wall time in seconds per component, summed over pieces.
-    """
-
-    audio: Floats
-    sample_rate: int
-    durations: NDArray[np.int64]
-    timings: dict[str, float]
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """An utterance whose durations are known and fit, waiting for its audio."""
-
-    tokens: NDArray[np.int64]
-    ref_s: Floats
-    durations: NDArray[np.int64]
-    features: Floats  # `d` of the duration component (1, 640, tokens)
-
-
-class _Clock:
-    """Runs components and sums up the wall time each takes."""
-
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self.timings = dict.fromkeys(COMPONENTS, 0.0)
-
-    def run(self, component: str, length: int, *inputs: NDArray[Any]) -> Outputs:
-        start = time.perf_counter()
-        outputs = self._runner.run(component, length, *inputs)
-        self.timings[component] += time.perf_counter() - start
-        return outputs
+_PAUSES = Pauses()
+_DIVISION = Division()
+_WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # phonemes are divided only where they do not fit
 
 
 class Synthesizer:
@@ -126,21 +98,69 @@ class Synthesizer:
         self.voices = voices
         self.runner = runner
 
-    def __call__(self, text: str, voice: str = "af_heart", speed: float = 1.0, seed: int = 0) -> Speech:
-        """Speak `text` in the language of `voice` (the first of a mix).
-
-        Blank lines part paragraphs, which are spoken as utterances of their own, as are the
-        parts of a paragraph that exceeds the largest bucket.
+    def __call__(
+        self,
+        text: str | Iterable[str],
+        voice: str = "af_heart",
+        speed: float = 1.0,
+        seed: int = 0,
+        pauses: Pauses = _PAUSES,
+        division: Division = _DIVISION,
+    ) -> Speech:
+        """Speak `text` in the language of `voice` (the first of a mix): the chunks of `stream`, joined.
 
         Raises:
             InputError: the text, voice, speed or seed is invalid; the message says why.
         """
-        check_speed(speed)
-        check_seed(seed)
-        return self._speak(self.phonemize(text, voice), voice, speed, seed)
+        return self._joined(self.stream(text, voice, speed, seed, pauses, division))
+
+    def plan(
+        self,
+        text: str | Iterable[str],
+        voice: str = "af_heart",
+        speed: float = 1.0,
+        seed: int = 0,
+        pauses: Pauses = _PAUSES,
+        division: Division = _DIVISION,
+    ) -> Plan:
+        """Everything about a speech that is known before the decoder runs: `render` speaks it.
+
+        Raises InputError as `__call__` does.
+        """
+        stream = self.stream(text, voice, speed, seed, pauses, division, skip=None)
+        return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
+
+    def stream(
+        self,
+        text: str | Iterable[str],
+        voice: str = "af_heart",
+        speed: float = 1.0,
+        seed: int = 0,
+        pauses: Pauses = _PAUSES,
+        division: Division = _DIVISION,
+        skip: int | None = 0,
+    ) -> Stream:
+        """Speak piece by piece: the first chunk comes after the first clause.
+
+        `text` may come in portions (a language model's output); sentences are spoken when they are complete,
+        and the chunks are those of the same text in one string. Memory does not grow with the text. The first
+        `skip` pieces are planned but not rendered (None: all of them), to go on where a speech was
+        interrupted. Dropping or closing the stream stops the work after the component that runs.
+
+        Raises:
+            InputError: the voice, speed or seed is invalid; while chunks are asked for, the text.
+        """
+        voice_table, code = self.voices.table(voice), self._language(voice)
+        sentences = sentences_of_text(text, partial(read_utterances, code=code, front_end=self.front_end))
+        return self._stream(sentences, voice, speed, seed, Style(voice_table, 1.0, pauses, division), skip)
 
     def from_phonemes(
-        self, phonemes: str | Sequence[str], voice: str = "af_heart", speed: float = 1.0, seed: int = 0
+        self,
+        phonemes: str | Sequence[str],
+        voice: str = "af_heart",
+        speed: float = 1.0,
+        seed: int = 0,
+        pauses: Pauses = _PAUSES,
     ) -> Speech:
         """Speak phonemes, or several strings of them as utterances of their own.
 
@@ -150,18 +170,72 @@ class Synthesizer:
         Raises:
             InputError: nothing is left to speak, or the voice, speed or seed is invalid.
         """
-        return self._speak([phonemes] if isinstance(phonemes, str) else list(phonemes), voice, speed, seed)
+        return self._joined(self.stream_phonemes(phonemes, voice, speed, seed, pauses))
+
+    def plan_phonemes(
+        self,
+        phonemes: str | Sequence[str],
+        voice: str = "af_heart",
+        speed: float = 1.0,
+        seed: int = 0,
+        pauses: Pauses = _PAUSES,
+    ) -> Plan:
+        """The plan of what `from_phonemes` speaks. Raises InputError as it does."""
+        stream = self.stream_phonemes(phonemes, voice, speed, seed, pauses, skip=None)
+        return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
+
+    def stream_phonemes(
+        self,
+        phonemes: str | Sequence[str],
+        voice: str = "af_heart",
+        speed: float = 1.0,
+        seed: int = 0,
+        pauses: Pauses = _PAUSES,
+        skip: int | None = 0,
+    ) -> Stream:
+        """The chunks of what `from_phonemes` speaks, as `stream` gives them."""
+        texts = [phonemes] if isinstance(phonemes, str) else list(phonemes)
+        sentences = sentences_of_phonemes(texts, self.bundle.vocabulary)
+        style = Style(self.voices.table(voice), 1.0, pauses, _WHOLE)
+        return self._stream(sentences, voice, speed, seed, style, skip)
+
+    def complete(self, plan: Plan) -> Plan:
+        """The plan with durations for words whose phonemes were changed; all others stay as they are.
+
+        Raises InputError for another voice or phoneme than there is.
+        """
+        model, table = self._model_for(plan), self.voices.table(plan.voice)
+        return replace(plan, pieces=tuple(complete(model, table, piece, plan.speed) for piece in plan.pieces))
+
+    def render(self, plan: Plan, pieces: Iterable[int] | None = None) -> Speech:
+        """Speak a plan, or some of its pieces by number: each sounds as it does in the whole.
+
+        Raises:
+            InputError: the plan is not for this bundle's rates, voices or phonemes; TooLongError, one too,
+                when a piece exceeds the largest bucket.
+        """
+        return self._joined(self.render_stream(plan, pieces))
+
+    def render_stream(self, plan: Plan, pieces: Iterable[int] | None = None, skip: int | None = 0) -> Stream:
+        """The chunks of what `render` speaks, without the audio of the first `skip`."""
+        if pieces is not None:
+            numbers = list(pieces)
+            for number in numbers:
+                plan.check_place(number)
+            plan = replace(plan, pieces=tuple(plan.pieces[number] for number in numbers))
+        if not plan.pieces:
+            raise InputError("There is nothing to speak: the plan has no pieces.")
+        plan = self.complete(plan)
+        model, table = self._model_for(plan), self.voices.table(plan.voice)
+        for piece in plan.pieces:  # before any of them is rendered
+            model.check_frames(np.array(piece.durations, np.int64))
+        self._announce()
+        planned = (Planned(piece, None) for piece in plan.pieces)
+        return Stream(model, table, replace(plan, pieces=()), planned, skip)
 
     def phonemize(self, text: str, voice: str = "af_heart") -> list[str]:
-        """Phonemes of each paragraph of `text`, as `__call__` speaks them; raises InputError."""
-        infos = [describe(name) for name in self.voices.split(voice)]
-        code = infos[0].code
-        if code not in LANGUAGES:
-            code = "a"
-            warn(f"The name of the voice {infos[0].name} names no language; American English is used.")
-        elif any(info.code != code for info in infos):
-            warn(f"The voices of the mix '{voice}' speak different languages; {LANGUAGES[code]} is used.")
-        return phonemize(text, code, self.front_end)
+        """Phonemes of each paragraph of `text`; raises InputError."""
+        return phonemize(text, self._language(voice), self.front_end)
 
     def run(
         self,
@@ -188,87 +262,57 @@ class Synthesizer:
         check_speed(speed)
         check_seed(seed)
         tokens = check_token_ids(token_ids, self.bundle)
+        style = check_ref_s(ref_s, self.bundle)
         self._announce()
-        clock = _Clock(self.runner)
-        piece = self._plan(clock, tokens, check_ref_s(ref_s, self.bundle), speed)
-        return self._finish(clock, [piece], [self._render(clock, piece, 0, seed, noise)])
-
-    def _speak(self, texts: Sequence[str], voice: str, speed: float, seed: int) -> Speech:
-        check_speed(speed)
-        check_seed(seed)
-        table = self.voices.table(voice)
-        cleaned = [symbols.clean(text) for text in texts]
-        symbols.warn_of_unknown(" ".join(cleaned), self.bundle.vocabulary)
-        self._announce()
-        clock = _Clock(self.runner)
-        # All pieces are planned before the first is rendered: durations decide whether one has to be divided.
-        speakable = (text for text in cleaned if symbols.has_sound(text, self.bundle.vocabulary))
-        pieces = [piece for text in speakable for piece in self._pieces(clock, text, table, speed)]
-        spoken = [self._render(clock, piece, index, seed) for index, piece in enumerate(pieces)]
-        return self._finish(clock, pieces, spoken)
-
-    def _pieces(self, clock: _Clock, text: str, table: Floats, speed: float) -> list[_Piece]:
-        """Divide `text` until tokens and then predicted frames of every part fit the largest buckets."""
-        pieces: list[_Piece] = []
-
-        def fits(part: str) -> bool:
-            ids = np.array([symbols.encode(part, self.bundle.vocabulary)], np.int64)
-            try:
-                pieces.append(self._plan(clock, ids, style_of(table, part), speed))
-            except TooLongError:
-                return False
-            return True
-
-        limits = f"{self.bundle.largest('tokens')} tokens, {self.bundle.largest('frames')} frames"
-        why = f"exceeds the largest bucket of this bundle ({limits}) at speed {speed:g}"
-        symbols.split_to_fit(text, fits, why)
-        return pieces
-
-    def _plan(self, clock: _Clock, tokens: NDArray[np.int64], ref_s: Floats, speed: float) -> _Piece:
-        """Durations of an utterance; raises TooLongError when tokens or frames exceed the largest bucket."""
-        length = tokens.shape[1]
-        limit = self.bundle.largest("tokens")
-        if length > limit:
-            raise TooLongError("tokens", length, limit)
-        (d_en,) = clock.run("bert", length, tokens)
-        duration, d = clock.run("duration", length, d_en, self._style(ref_s, prosody=True))
+        model = Model(self.bundle, self.runner)
+        duration, features = model.predict(tokens, style)
         durations = frame_durations(duration, speed)
-        frames, limit = int(durations.sum()), self.bundle.largest("frames")
-        if frames > limit:
-            raise TooLongError("frames", frames, limit)
-        return _Piece(tokens, ref_s, durations, np.array(d))  # a copy: others may run before this is rendered
+        model.check_frames(durations)
+        samples, channels = int(durations.sum()) * self.bundle.samples_per_frame, self.bundle.noise_channels
+        drawn = (
+            draw_noise(seed, 0, samples, channels) if noise is None else given_noise(noise, samples, channels)
+        )
+        audio = model.decode(tokens, style, durations, features, drawn)
+        return Speech(audio, self.bundle.sample_rate, durations, model.timings)
 
-    def _render(
-        self, clock: _Clock, piece: _Piece, index: int, seed: int, noise: Noise | None = None
-    ) -> Floats:
-        """Audio float32 (samples,) of a planned piece, the `index`-th of its text."""
-        of_frame = token_of_frame(piece.durations)
-        frames = of_frame.size
-        samples, channels = frames * self.bundle.samples_per_frame, self.bundle.noise_channels
-        if noise is None:
-            drawn = draw_noise(seed, index, samples, channels)
-        else:
-            drawn = given_noise(noise, samples, channels)
-        (t_en,) = clock.run("text_encoder", piece.tokens.shape[1], piece.tokens)
-        prosody, timbre = (self._style(piece.ref_s, prosody=choice) for choice in (True, False))
-        f0, n = clock.run("f0n", frames, repeat_tokens(piece.features, of_frame), prosody)
-        asr = repeat_tokens(t_en, of_frame)
-        (audio,) = clock.run("decoder", frames, asr, f0, n, timbre, drawn[np.newaxis])
-        spoken = np.array(audio, np.float32).reshape(-1)  # a copy: `audio` lies in the runtime's memory
-        if not np.isfinite(spoken).all():
-            raise BundleError("The decoder gave audio that is not finite. Build the bundle again.")
-        return spoken
+    def _stream(
+        self, sentences: Iterator[Breath], voice: str, speed: float, seed: int, style: Style, skip: int | None
+    ) -> Stream:
+        style = replace(style, speed=check_speed(speed))
+        bundle = self.bundle
+        plan = Plan((), voice, style.speed, check_seed(seed), bundle.sample_rate, bundle.samples_per_frame)
+        self._announce()
+        model = Model(bundle, self.runner)
+        return Stream(model, style.table, plan, plan_pieces(model, sentences, style), skip)
 
-    def _style(self, ref_s: Floats, *, prosody: bool) -> Floats:
-        """Half of `ref_s` (1, style_dim): the second half for duration and f0n, the first for the decoder."""
-        half = self.bundle.style_dim
-        return ref_s[np.newaxis, half:] if prosody else ref_s[np.newaxis, :half]
+    def _joined(self, stream: Stream) -> Speech:
+        chunks: list[Chunk] = list(stream)
+        pieces = tuple(chunk.piece for chunk in chunks)
+        durations = np.array([frames for piece in pieces for frames in piece.durations], np.int64)
+        audio = np.concatenate([chunk.audio for chunk in chunks])
+        plan = replace(stream.plan, pieces=pieces)
+        return Speech(audio, self.bundle.sample_rate, durations, stream.timings, plan)
+
+    def _model_for(self, plan: Plan) -> Model:
+        rates = self.bundle.sample_rate, self.bundle.samples_per_frame
+        if (plan.sample_rate, plan.samples_per_frame) != rates:
+            raise InputError(
+                f"The plan is for {plan.sample_rate} Hz and {plan.samples_per_frame} samples per frame, the "
+                f"bundle for {rates[0]} and {rates[1]}. Plan the text with this bundle."
+            )
+        return Model(self.bundle, self.runner)
+
+    def _language(self, voice: str) -> str:
+        """The letter of the language to speak; a SpeechWarning says where the voice leaves it open."""
+        infos = [describe(name) for name in self.voices.split(voice)]
+        code = infos[0].code
+        if code not in LANGUAGES:
+            warn(f"The name of the voice {infos[0].name} names no language; American English is used.")
+            return "a"
+        if any(info.code != code for info in infos):
+            warn(f"The voices of the mix '{voice}' speak different languages; {LANGUAGES[code]} is used.")
+        return code
 
     def _announce(self) -> None:
         if self.bundle.synthetic:
             warn(f"{self.bundle.root} was built from synthetic (random) weights: this is not speech.")
-
-    def _finish(self, clock: _Clock, pieces: Sequence[_Piece], spoken: Sequence[Floats]) -> Speech:
-        durations = np.concatenate([piece.durations for piece in pieces])
-        rate = self.bundle.sample_rate
-        return Speech(join(spoken, rate), rate, durations, clock.timings)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 import types
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 import typer
 from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
-from kokoro_tvm.cli import say, voices
+from kokoro_tvm.cli import _say, say, voices
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.runtime import Speech, SpeechWarning
+from kokoro_tvm.runtime import Chunk, Piece, Plan, SpeechWarning, Word
+from kokoro_tvm.runtime.readers.document import Chapter, Document
+from kokoro_tvm.runtime.words import words_of_piece
+from kokoro_tvm.runtime.writers import Mark
 
 
 @pytest.fixture
@@ -29,26 +35,52 @@ def app() -> typer.Typer:
     return made
 
 
+class Silent:
+    """A Synthesizer that remembers what it was asked for; every sentence is two seconds of silence."""
+
+    def __init__(self, requested: dict[str, Any]) -> None:
+        self.requested = requested
+        self.bundle = types.SimpleNamespace(sample_rate=24000, sha256="")
+
+    def stream(self, text: str, voice: str, speed: float, seed: int, skip: int = 0) -> Any:
+        self.requested.update(text=text, voice=voice, speed=speed, seed=seed, skip=skip)
+        warnings.warn("espeak speaks", SpeechWarning, stacklevel=1)
+        return Sentences(text, skip, self.requested.get("fail", 99))
+
+    def stream_phonemes(self, phonemes: str, **options: Any) -> Any:
+        self.requested.update(phonemes=phonemes, **options)
+        return Sentences(phonemes, 0, 99)
+
+
+class Sentences:
+    """Chunks of a text, until the one that fails."""
+
+    plan = Plan((), "af_heart")
+
+    def __init__(self, text: str, skip: int, fail: int) -> None:
+        self.text, self.skip, self.fail = text, skip, fail
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for number, found in enumerate(re.finditer(r"[^.\s][^.]*\.", self.text)):
+            if number == self.fail:
+                raise BundleError("the lights went out")
+            word = Word(found[0], *found.span(), "a", "", (78,))
+            piece = Piece((word,))
+            line = tuple(words_of_piece(self.plan, piece, number, number * 48000))
+            audio = np.full(48000 if number >= self.skip else 0, number / 8, np.float32)
+            yield Chunk(audio, 24000, number * 48000, piece, line, number >= self.skip)
+
+
 @pytest.fixture
 def requested(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A Synthesizer that remembers what it was requested and gives two seconds of silence."""
+    """What was requested of the Synthesizer."""
     requested: dict[str, Any] = {}
 
-    class Silent:
-        def __init__(self, path: Path, threads: int | None, verify: bool, sha256: str | None) -> None:
-            requested.update(bundle=path, threads=threads, verify=verify, sha256=sha256)
+    def opened(path: Path, threads: int | None, verify: bool, sha256: str | None) -> Silent:
+        requested.update(bundle=path, threads=threads, verify=verify, sha256=sha256)
+        return Silent(requested)
 
-        def phonemize(self, text: str, voice: str) -> list[str]:
-            requested["text"] = text
-            warnings.warn("espeak speaks", SpeechWarning, stacklevel=1)
-            return ["one", "two"]
-
-        def from_phonemes(self, phonemes: list[str], **options: Any) -> Speech:
-            requested["phonemes"] = phonemes
-            requested.update(options)
-            return Speech(np.zeros(48000, np.float32), 24000, np.ones(1, np.int64), {})
-
-    monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", Silent)
+    monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", opened)
     return requested
 
 
@@ -64,10 +96,10 @@ def test_defaults(
         "verify": False,
         "sha256": None,
         "text": "Hello world.",
-        "phonemes": ["one", "two"],
         "voice": "af_heart",
         "speed": 1.0,
         "seed": 0,
+        "skip": 0,
     }
     assert result.stdout.startswith("speech.wav: 2.00 s of speech in 0.00 s (real-time factor 0.0")
     assert result.stderr == "note: espeak speaks\n"
@@ -75,18 +107,9 @@ def test_defaults(
 
 
 def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
-    words = ["say", "hˈI", "--phonemes", "--voice", "af_heart,am_adam", "--speed", "1.5", "--seed", "3"]
-    words += [
-        "--bundle",
-        "elsewhere",
-        "--threads",
-        "3",
-        "--verify",
-        "--sha256",
-        "ab" * 32,
-        "-o",
-        str(tmp_path / "a.wav"),
-    ]
+    words = ["say", "hˈI.", "--phonemes", "--voice", "af_heart,am_adam", "--speed", "1.5", "--seed", "3"]
+    words += ["--bundle", "elsewhere", "--threads", "3", "--verify", "--sha256", "ab" * 32]
+    words += ["-o", str(tmp_path / "a.wav")]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert (result.exit_code, result.stderr) == (0, "")
     assert requested == {
@@ -94,18 +117,77 @@ def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) ->
         "threads": 3,
         "verify": True,
         "sha256": "ab" * 32,
-        "phonemes": ["hˈI"],
+        "phonemes": "hˈI.",
         "voice": "af_heart,am_adam",
         "speed": 1.5,
         "seed": 3,
+        "skip": 0,
     }
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
 
 
+def test_captions_and_formats(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+    words = ["say", "Hello. You.", "-o", str(tmp_path / "a"), "--format", "flac"]
+    words += ["--captions", str(tmp_path / "a.srt")]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    assert soundfile.info(tmp_path / "a").format == "FLAC"
+    assert soundfile.info(tmp_path / "a").frames == 96000
+    cues = (tmp_path / "a.srt").read_text()
+    assert "00:00:02,025 --> 00:00:03,975\nYou." in cues
+
+
+def test_an_interrupted_book_goes_on(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+    book, output, captions = tmp_path / "book.md", tmp_path / "book.wav", tmp_path / "book.vtt"
+    book.write_text("# One\n\nFirst. Second.\n\n# Two\n\nThird. Last.\n")
+    words = ["say", "-i", str(book), "-o", str(output), "--captions", str(captions)]
+    requested["fail"] = 2
+    with pytest.raises(BundleError):
+        CliRunner().invoke(app, words, catch_exceptions=False)
+    assert not output.exists() and not captions.exists()
+    requested["fail"] = 99
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert requested["skip"] == 2
+    assert "note: 4 s are spoken already; going on there" in result.stderr
+    audio, _ = soundfile.read(output, dtype="float32")
+    assert audio[::48000].tolist() == [0, 1 / 8, 2 / 8, 3 / 8]
+    assert captions.read_text().count("-->") == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["book.md", "book.vtt", "book.wav"]
+    CliRunner().invoke(app, words, catch_exceptions=False)
+    assert requested["skip"] == 0
+
+
+def test_chapters_have_their_places(requested: dict[str, Any], tmp_path: Path) -> None:
+    chapters = (Chapter("One", "A. B."), Chapter("", "C."), Chapter("Three", "D."))
+    document = Document("Book", chapters)
+    said = _say.speak(Sentences(document.text, 0, 99), 0, [])  # type: ignore[arg-type]
+    assert _say.marks_of(document, said) == [
+        Mark("One", 0, 96000),
+        Mark("Part 2", 96000, 144000),
+        Mark("Three", 144000, 192000),
+    ]
+
+
+def test_play(
+    app: typer.Typer, requested: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+    player = types.SimpleNamespace(write=lambda audio: heard.append(audio.size), close=heard.append)
+    monkeypatch.setattr("kokoro_tvm.runtime.playing.open_player", lambda rate: player)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["say", "Hello. You.", "--play"], catch_exceptions=False)
+    assert heard == [48000, 48000, True]
+    assert result.stdout.startswith("played: 4.00 s of speech")
+    assert list(tmp_path.iterdir()) == []
+    requested["fail"] = 1
+    with pytest.raises(BundleError):
+        CliRunner().invoke(app, ["say", "Hello. You.", "--play"], catch_exceptions=False)
+    assert heard[3:] == [48000, False]
+
+
 def test_standard_input(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
     words = ["say", "-", "-o", str(tmp_path / "a.wav")]
-    CliRunner().invoke(app, words, input="Héllo\nthere", catch_exceptions=False)
-    assert requested["text"] == "Héllo\nthere"
+    CliRunner().invoke(app, words, input="Héllo\nthere.", catch_exceptions=False)
+    assert requested["text"] == "Héllo\nthere."
 
 
 def test_standard_input_that_is_no_text(
@@ -115,6 +197,24 @@ def test_standard_input_that_is_no_text(
     with pytest.raises(InputError, match="not UTF-8"):
         say.say("-", output=tmp_path / "a.wav")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"file": Path("a.txt")}, "exclude each other"),
+        ({"captions": Path("a.doc")}, "captions are written as"),
+        ({"captions": Path("no/a.srt")}, "does not exist"),
+        ({"output": Path("a.xyz")}, "audio is written as"),
+        ({"format": "aiff"}, "audio is written as"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_opened(
+    requested: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        say.say("Hi.", **options)
+    assert requested == {}
 
 
 def test_bad_output_is_refused_before_anything_is_spoken(requested: dict[str, Any], tmp_path: Path) -> None:

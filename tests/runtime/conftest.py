@@ -38,3 +38,21 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return folder / length
 
     return get
+
+
+ROOMY = {"tokens": [512], "frames": [5120]}  # so that nothing is divided for its length
+
+
+@pytest.fixture
+def roomy(tmp_path: Path) -> tuple[Synthesizer, FakeRunner]:
+    """(Synthesizer around numpy functions that takes what the real one takes, its FakeRunner)."""
+    bundle = read_bundle(write_bundle(tmp_path / "roomy", buckets=ROOMY))
+    runner = FakeRunner()
+    return Synthesizer.from_parts(bundle, runner, Voices.open(bundle)), runner
+
+
+@pytest.fixture(scope="session")
+def fake_synthesizer(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
+    """A Synthesizer as of `roomy` that many examples share."""
+    bundle = read_bundle(write_bundle(tmp_path_factory.mktemp("fake") / "bundle", buckets=ROOMY))
+    return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle))

@@ -1,4 +1,4 @@
-"""Joining without clicks, and WAV files that appear whole or not at all."""
+"""WAV files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,25 +9,8 @@ import pytest
 import soundfile
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime import audio as module
 from kokoro_tvm.runtime import write_wav
-from kokoro_tvm.runtime.audio import join
-
-
-def test_one_piece_is_left_alone() -> None:
-    piece = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
-    assert join([piece], 24000).tobytes() == piece.tobytes()
-
-
-def test_joint_has_no_step() -> None:
-    pieces = [np.full(2400, 0.8, np.float32), np.full(2400, -0.8, np.float32)]
-    joined = join(pieces, 24000)
-    assert joined.size == 4800  # nothing is dropped or overlaid
-    assert np.abs(np.diff(joined)).max() < 0.8 / 50  # the bare pieces step by 1.6
-    assert joined[2399] == joined[2400] == 0
-    assert (joined[: 2400 - 120] == np.float32(0.8)).all()
-    assert (joined[2400 + 120 :] == np.float32(-0.8)).all()
-    assert pieces[0][-1] == np.float32(0.8)  # the caller's arrays stay
+from kokoro_tvm.runtime.writers import wav
 
 
 def test_wav_reads_back(tmp_path: Path) -> None:
@@ -71,6 +54,6 @@ def test_places_that_cannot_be_written(tmp_path: Path, name: str, message: str) 
 
 
 def test_too_large_for_a_wav(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LARGEST", 100)
+    monkeypatch.setattr(wav, "LARGEST", 100)
     with pytest.raises(InputError, match="do not fit into one WAV"):
         write_wav(tmp_path / "a.wav", np.ones(26, np.float32), 24000)

@@ -1,0 +1,139 @@
+"""How `kokoro-tvm say` speaks: chunk by chunk, to a file, a loudspeaker, captions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from kokoro_tvm.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kokoro_tvm.runtime import Stream, Synthesizer, TimedWord
+    from kokoro_tvm.runtime.readers import Document
+    from kokoro_tvm.runtime.writers import Mark
+
+__all__ = ["Receive", "Said", "document_of", "marks_of", "playing", "request_digest", "speak", "stream_of"]
+
+_LONG = 400  # characters; what is longer shows its progress
+
+Receive = Callable[["NDArray[np.float32]"], None]
+
+
+@dataclass
+class Said:
+    """What has been said: samples, those that were computed now, words and marks, the start of every chunk as
+    (character of the source, sample)."""
+
+    samples: int = 0
+    computed: int = 0
+    timeline: list[TimedWord] = field(default_factory=list)
+    starts: list[tuple[int, int]] = field(default_factory=list)
+
+
+def document_of(text: str, file: Path | None) -> Document:
+    """The file's text, or the argument's (`-` is standard input). Raises InputError."""
+    from kokoro_tvm.runtime.readers import read_document
+    from kokoro_tvm.runtime.readers.document import Chapter, Document
+
+    if file is not None and text:
+        raise InputError("TEXT and --input FILE exclude each other. Give one of them.")
+    if file is not None:
+        return read_document(file)
+    return Document("", (Chapter("", _standard_input() if text == "-" else text),))
+
+
+def stream_of(
+    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, skip: int
+) -> Stream:
+    """The chunks of a document; `manner`: voice, speed and seed."""
+    if document.slots:
+        from kokoro_tvm.runtime.slots import plan_slots
+
+        return tts.render_stream(plan_slots(document.slots, lambda text: tts.plan(text, **manner)), skip=skip)
+    if phonemes:
+        return tts.stream_phonemes(document.text, skip=skip, **manner)
+    return tts.stream(document.text, skip=skip, **manner)
+
+
+def request_digest(tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool) -> str:
+    """What decides about the samples, as a digest."""
+    import kokoro_tvm
+
+    slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
+    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, phonemes, manner]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def speak(stream: Stream, length: int, receivers: list[Receive]) -> Said:
+    """Hand the audio of every chunk to all receivers, and show how much of `length` characters is spoken."""
+    said = Said()
+    with _progress(length) as shown:
+        for chunk in stream:
+            if chunk.rendered:
+                said.computed += chunk.audio.size
+                for receive in receivers:
+                    receive(chunk.audio)
+            said.timeline += chunk.timeline
+            if chunk.piece.words:
+                said.starts.append((chunk.piece.words[0].start, chunk.start))
+                shown(chunk.piece.words[-1].end)
+            said.samples = chunk.start + chunk.piece.samples(stream.plan.samples_per_frame)
+    return said
+
+
+def marks_of(document: Document, said: Said) -> list[Mark]:
+    """Where the chapters of a document lie in what was said."""
+    from kokoro_tvm.runtime.writers import Mark
+
+    places = [
+        min((sample for at, sample in said.starts if at >= start), default=said.samples)
+        for start in document.starts
+    ]
+    ends = [*places[1:], said.samples]
+    titles = (chapter.title or f"Part {n}" for n, chapter in enumerate(document.chapters, 1))
+    return [Mark(t, a, b) for t, a, b in zip(titles, places, ends, strict=True) if b > a]
+
+
+@contextmanager
+def playing(wanted: bool, sample_rate: int) -> Iterator[list[Receive]]:
+    """What plays audio, if that is wanted; when the block ends well, everything has been heard."""
+    if not wanted:
+        yield []
+        return
+    from kokoro_tvm.runtime.playing import open_player
+
+    player = open_player(sample_rate)
+    finish = False
+    try:
+        yield [player.write]
+        finish = True
+    finally:
+        player.close(finish)
+
+
+@contextmanager
+def _progress(length: int) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error for long texts, where that is a terminal."""
+    if length < _LONG or not sys.stderr.isatty():
+        yield lambda place: None
+        return
+    with typer.progressbar(length=length, file=sys.stderr, label="speaking") as bar:
+        yield lambda place: bar.update(place - bar.pos)
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"Standard input is not UTF-8 text ({error}). Convert it to UTF-8 first.") from error

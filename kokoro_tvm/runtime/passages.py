@@ -1,0 +1,165 @@
+"""Sentences of a text that need not be there in full: what is spoken as soon as it is complete.
+
+Where a sentence ends depends on the text alone, not on the portions it comes in. A break in the wrong place
+is heard, a missing one only delays: so a mark after an abbreviation or an initial, or before a small letter,
+ends nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from kokoro_tvm.errors import InputError
+
+__all__ = ["Boundary", "Passage", "passages"]
+
+Boundary: TypeAlias = Literal["clause", "sentence", "paragraph", "end"]
+
+_OPENING = "\"'“‘«¿¡([{*_"
+_CLOSING = "\"'”’»)\\]}*_"
+_WIDE = "。！？"  # need no space after them
+_PARAGRAPH = r"\n[^\S\n]*\n\s*"
+_END = re.compile(rf"(?P<mark>(?:[.!?…]+|[{_WIDE}]+)[{_CLOSING}]*)(?P<gap>\s*)|{_PARAGRAPH}")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
+_LAST_WORD = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]+$")
+_CLAUSE = re.compile(rf"[;:,—、，；：][{_CLOSING}]*\s*")
+_LONGEST = 1500  # characters; a passage without an end of a sentence is cut here
+_LONGEST_GAP = 4096  # characters of space that are waited through for what follows
+_MOST_OPENING = 64  # quotes and brackets that are waited through for the letter after them
+_PORTION = 1 << 12  # characters of a string that are looked at together
+_ABBREVIATED = """
+mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt cpl pres gov sen rep messrs mme mlle sra srta sig
+vs etc e.g i.e cf al approx dept est fig figs eq no nos vol vols ch pp p ed eds inc ltd co corp bros bzw usw
+z.b jan feb apr jun jul aug sep sept oct nov dec ave blvd rd mt ft a.m p.m u.s u.k ph.d
+"""
+_ABBREVIATIONS = frozenset(_ABBREVIATED.split())
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Part of a text: without space at both ends, its first character's place, and what ends it.
+
+    boundary: "end" where nothing but space follows in the text.
+    """
+
+    text: str
+    start: int
+    boundary: Boundary
+
+
+def passages(text: str | Iterable[str]) -> Iterator[Passage]:
+    """Sentences of a text, each as soon as what is there of the text shows its end.
+
+    A sentence of more than 1500 characters comes in parts. Raises InputError for what is not a string.
+    """
+    reader = _Reader(_portions(text))
+    while (passage := reader.read()) is not None:
+        yield passage
+
+
+def _portions(text: str | Iterable[str]) -> Iterator[str]:
+    if isinstance(text, str):
+        yield from (text[place : place + _PORTION] for place in range(0, len(text), _PORTION))
+        return
+    for portion in text:
+        if not isinstance(portion, str):
+            raise InputError(f"The text to speak should come as strings, but {portion!r:.40} came.")
+        yield portion
+
+
+class _Reader:
+    """The text that has come and is not spoken yet."""
+
+    def __init__(self, portions: Iterator[str]) -> None:
+        self._portions = portions
+        self._buffer = ""
+        self._start = 0  # place of the buffer in the text
+        self._ended = False
+
+    def read(self) -> Passage | None:
+        self._skip_space()
+        if not self._buffer:
+            return None
+        while (end := self._end()) is None:
+            if not self._more():
+                self._ended = True
+        return self._take(*end)
+
+    def _end(self) -> tuple[int, Boundary] | None:
+        """(length, boundary) of the first passage in the buffer; None where more has to come first."""
+        buffer = self._buffer
+        for found in _END.finditer(buffer):
+            length = found.start() + len(found["mark"] or "")
+            if found.end() - found.start() > _LONGEST_GAP:
+                return length, "paragraph"
+            if found.start() > _LONGEST:
+                break
+            if found.end() == len(buffer) and not self._ended:
+                return None
+            boundary = self._boundary(found)
+            if boundary is None:
+                return None
+            if boundary != "clause":
+                return length, boundary
+        # A blank line may have come by half: what is cut is what nothing that comes can change.
+        if len(buffer) > 2 * _LONGEST or (self._ended and len(buffer) > _LONGEST):
+            return self._forced(), "clause"
+        return (len(buffer), "end") if self._ended else None
+
+    def _boundary(self, found: re.Match[str]) -> Boundary | None:
+        """What a match of _END is; "clause" where it ends nothing, None where more has to come first."""
+        buffer = self._buffer
+        if found.end() == len(buffer):
+            return "end"
+        after = found.end()
+        while after < len(buffer) and buffer[after] in _OPENING and after < found.end() + _MOST_OPENING:
+            after += 1
+        if after == len(buffer) and not self._ended:
+            return None
+        first = buffer[after : after + 1]
+        mark, gap = found["mark"], found["gap"]
+        if mark is None or _BLANK_LINE.search(gap):
+            return "paragraph"
+        if mark[0] not in _WIDE:
+            if not gap or first.islower():
+                return "clause"
+            if mark == "." and self._abbreviated(found.start()):
+                return "clause"
+        return "sentence"
+
+    def _abbreviated(self, dot: int) -> bool:
+        word = _LAST_WORD.search(self._buffer, max(0, dot - 20), dot)
+        if word is None:
+            return False
+        return word[0].lower() in _ABBREVIATIONS or (
+            len(word[0]) == 1 and word[0].isupper() and word[0] != "I"
+        )
+
+    def _forced(self) -> int:
+        """Where a passage without an end is cut: after a mark of a clause, else at a space, else anywhere."""
+        window = self._buffer[:_LONGEST]
+        places = [found.end() for found in _CLAUSE.finditer(window, _LONGEST // 2)]
+        if not places:
+            places = [found.end() for found in re.finditer(r"\s+", window)]
+        return places[-1] if places else _LONGEST
+
+    def _take(self, length: int, boundary: Boundary) -> Passage:
+        passage = Passage(self._buffer[:length].rstrip(), self._start, boundary)
+        self._buffer, self._start = self._buffer[length:], self._start + length
+        return passage
+
+    def _skip_space(self) -> None:
+        while True:
+            rest = self._buffer.lstrip()
+            self._start += len(self._buffer) - len(rest)
+            self._buffer = rest
+            if rest or not self._more():
+                return
+
+    def _more(self) -> bool:
+        portion = next(self._portions, None)
+        self._buffer += portion or ""
+        return portion is not None

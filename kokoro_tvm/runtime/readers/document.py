@@ -1,0 +1,62 @@
+"""What every reader makes of a file."""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+from kokoro_tvm.errors import InputError
+
+__all__ = ["Chapter", "Document", "Slot", "decoded"]
+
+_BETWEEN = "\n\n"
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A title, "" where there is none, and the text, which includes the title where it is to be spoken."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A text to be spoken from `start` to `end`, in seconds."""
+
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """Chapters in order, or slots; notes: what was left out, in sentences."""
+
+    title: str
+    chapters: tuple[Chapter, ...]
+    slots: tuple[Slot, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All chapters, with blank lines between them."""
+        return _BETWEEN.join(chapter.text for chapter in self.chapters)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The place in `text` where each chapter begins."""
+        lengths = (len(chapter.text) + len(_BETWEEN) for chapter in self.chapters)
+        return tuple(itertools.accumulate(lengths, initial=0))[:-1]
+
+
+def decoded(data: bytes, path: Path) -> str:
+    """Bytes as text: UTF-8, or what a byte order mark says; raises InputError otherwise."""
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8")
+    try:
+        return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error}). Convert it to UTF-8 first.") from error

@@ -1,0 +1,73 @@
+"""A speech chunk by chunk: each piece is planned and rendered when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+
+import numpy as np
+
+from kokoro_tvm.runtime.model import Floats, Model, Stopped
+from kokoro_tvm.runtime.plan import Plan
+from kokoro_tvm.runtime.planning import Planned
+from kokoro_tvm.runtime.rendering import render
+from kokoro_tvm.runtime.speech import Chunk
+from kokoro_tvm.runtime.words import words_of_piece
+
+__all__ = ["Stream"]
+
+
+class Stream:
+    """An iterator of chunks, and a context manager that closes it; the first `skip` have no audio.
+
+    `plan` has no pieces; it says voice, speed, seed and rates of all chunks. `timings` is the wall time in
+    seconds per component so far.
+    """
+
+    def __init__(
+        self, model: Model, table: Floats, plan: Plan, pieces: Iterable[Planned], skip: int | None = 0
+    ) -> None:
+        self.plan = plan
+        self._model = model
+        self._chunks = self._render(table, pieces, skip)
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Wall time in seconds per component so far."""
+        return self._model.timings
+
+    def close(self) -> None:
+        """End the stream, from any thread: the component that runs is the last one, no chunk follows."""
+        self._model.stop()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        if self._model.stopped:
+            raise StopIteration
+        try:
+            return next(self._chunks)
+        except Stopped:
+            raise StopIteration from None
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _render(self, table: Floats, pieces: Iterable[Planned], skip: int | None) -> Iterator[Chunk]:
+        start = 0
+        for number, planned in enumerate(pieces):
+            piece, plan = planned.piece, self.plan
+            rendered = skip is not None and number >= skip
+            if rendered:
+                audio = render(self._model, table, plan, piece, planned.features)
+            else:
+                audio = np.zeros(0, np.float32)
+            words = tuple(words_of_piece(plan, piece, number, start))
+            yield Chunk(audio, plan.sample_rate, start, piece, words, rendered)
+            start += piece.samples(plan.samples_per_frame)

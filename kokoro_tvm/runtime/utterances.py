@@ -1,0 +1,112 @@
+"""What is spoken of a sentence, word by word, whether the front end gives tokens or, for other languages than
+English, a string.
+
+The words of a string are those of the text where there are as many of them; else all of it is one token.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
+from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.plan import MARKS
+from kokoro_tvm.runtime.text import check_text
+
+__all__ = ["read_utterances", "tokens_of"]
+
+_PARTS = re.compile(
+    rf"(?P<mark>[{re.escape(''.join(sorted(MARKS)))}]+)|(?P<word>[^\s{re.escape(''.join(sorted(MARKS)))}]+)"
+)
+
+
+def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance]:
+    """What is spoken of one sentence in the language of `code`; nothing if it has no letter and no digit.
+
+    Spans are places in `text`. Raises InputError for text that cannot be spoken whole. A SpeechWarning names
+    symbols without letters, words that were guessed, and text in which words cannot be told apart.
+    """
+    if not any(char.isalnum() for char in text):
+        if "\0" in text:
+            check_text(text, code)
+        lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
+        if lost:
+            warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")
+        return []
+    check_text(text, code)
+    reading = front_end.read(text, code)
+    for notice in reading.notices:
+        warn(notice)
+    spoken = [_in_words(utterance, text) for utterance in reading.utterances if utterance.phonemes]
+    if not spoken:
+        warn(f"Left out, because no phonemes came of it: '{text[:40]}'")
+    return spoken
+
+
+def _in_words(utterance: Utterance, text: str) -> Utterance:
+    """The utterance; of one that was converted as a whole, its words."""
+    (first, *others) = utterance.tokens
+    if others or first.origin != "converter":
+        return utterance
+    tokens = _aligned(text[first.start : first.end], first.phonemes.strip())
+    return replace(
+        utterance,
+        tokens=tuple(replace(t, start=t.start + first.start, end=t.end + first.start) for t in tokens),
+    )
+
+
+def tokens_of(phonemes: str) -> tuple[Token, ...]:
+    """A string of phonemes as tokens, words and marks apart; their text and spans are the string's own."""
+    tokens = []
+    leading = len(phonemes) - len(phonemes.lstrip())
+    if leading:
+        tokens.append(Token("", 0, 0, "", phonemes[:leading]))
+    for start, end, space in _parts(phonemes):
+        tokens.append(Token(phonemes[start:end], start, end, phonemes[start:end], space, origin="given"))
+    return tuple(tokens)
+
+
+def _aligned(text: str, phonemes: str) -> Iterator[Token]:
+    words = list(re.finditer(r"\S+", text))
+    chunks = list(re.finditer(r"(\S+)(\s*)", phonemes))
+    if len(words) != len(chunks):
+        warn(
+            f"'{' '.join(text.split())[:40]}' has {len(words)} words, but its phonemes {len(chunks)}: "
+            "the time of its words is not known, only that of the whole."
+        )
+        yield from _pieces_of(phonemes, text, 0)
+        return
+    for word, chunk in zip(words, chunks, strict=True):
+        *parts, last = _pieces_of(chunk[1], word[0], word.start())
+        yield from parts
+        yield Token(last.text, last.start, last.end, last.phonemes, chunk[2], origin=last.origin)
+
+
+def _pieces_of(phonemes: str, source: str, start: int) -> list[Token]:
+    """The marks in front, the word, the marks after it; the marks have the source's characters around it."""
+    sounding = [(a, b) for a, b, _ in _parts(phonemes) if phonemes[a] not in MARKS]
+    letters = [place for place, char in enumerate(source) if char.isalnum()]
+    if not sounding or not letters:
+        return [Token(source, start, start + len(source), phonemes, "", origin="mark")]
+    cuts = (sounding[0][0], sounding[-1][1]), (letters[0], letters[-1] + 1)
+    tokens = []
+    for (a, b), (c, d), origin in (
+        ((0, cuts[0][0]), (0, cuts[1][0]), "mark"),
+        (cuts[0], cuts[1], "word"),
+        ((cuts[0][1], len(phonemes)), (cuts[1][1], len(source)), "mark"),
+    ):
+        if b > a or d > c:
+            tokens.append(Token(source[c:d], start + c, start + d, phonemes[a:b], "", origin=origin))
+    return tokens
+
+
+def _parts(phonemes: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, space after it) of every word and run of marks."""
+    found = list(_PARTS.finditer(phonemes))
+    for place, part in enumerate(found):
+        following = found[place + 1].start() if place + 1 < len(found) else len(phonemes)
+        yield part.start(), part.end(), phonemes[part.end() : following]
