@@ -78,10 +78,10 @@ class Bundle:
     """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
 
     `target` holds its kind and options, as the recipe was resolved; `runtime` is `libtvm_runtime` for it,
-    None where that has to be installed. `front_end` is None where the model's recipe has none: English then goes
-    by what is installed. `sha256` is that of bundle.json, which has the digests of all other files. `version`
-    is that of the kokoro-tvm that wrote it, for information. Both are empty for a bundle that was not read
-    from a file.
+    None where that has to be installed. `front_end` is None where the model's recipe has none: English then
+    goes by what is installed. `sha256` is that of bundle.json, which has the digests of all other files.
+    `version` is that of the kokoro-tvm that wrote it, for information. Both are empty for a bundle that was
+    not read from a file.
     """
 
     root: Path
