@@ -1,4 +1,4 @@
-"""Measures times, joins and pauses of a bundle on the waveform, beside utterances joined as stock kokoro does.
+"""Measures times, joins and pauses of a bundle on the waveform, beside utterances joined as stock does.
 
 .venv/bin/python docs/timing.py [BUNDLE]
 """
@@ -34,8 +34,8 @@ _LEAST = 0.12  # seconds; a shorter silence may be the closure of a stop
 
 @dataclass(frozen=True)
 class Timing:
-    """One text. errors: by how much each silence reaches into a word, seconds; stray: silences that lie inside
-    a word; gaps: (asked for, heard) seconds at each join; stock: the gap there where utterances are joined as
+    """One text. errors: by how much each silence reaches into a word, seconds; stray: silences that lie in a
+    word; gaps: (asked for, heard) seconds at each join; stock: the gap there where utterances are joined as
     they are; step: the greatest difference between two samples at a join, of the peak."""
 
     voice: str
@@ -159,13 +159,10 @@ def report(tts: Synthesizer, texts: Iterable[tuple[str, str]]) -> Sequence[Timin
             f"gaps asked/heard/stock {shown} s; steps {row.step:.4f}",
             flush=True,
         )
-        levels = (*ends_at_speed(tts, voice, text, 0.6), *below_marks(tts, voice, text))
-        print(
-            "  before the first word at speed 0.6 {:.0f} dB, stock {:.0f} dB; below marks {:.0f}, muted {:.0f} dB".format(
-                *levels
-            ),
-            flush=True,
-        )
+        slow, stock = ends_at_speed(tts, voice, text, 0.6)
+        given, silent = below_marks(tts, voice, text)
+        print(f"  before the first word at speed 0.6: {slow:.0f} dB, stock {stock:.0f} dB", flush=True)
+        print(f"  below marks: {given:.0f} dB, muted {silent:.0f} dB", flush=True)
     return rows
 
 

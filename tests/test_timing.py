@@ -1,4 +1,4 @@
-"""On the real weights: pauses of the waveform lie between the words they should, and joins are as asked for."""
+"""On the real weights: pauses of the waveform lie between the right words, and joins are as asked for."""
 
 from __future__ import annotations
 
