@@ -20,6 +20,7 @@ __all__ = ["build_app", "main"]
 # imports torch, TVM, pydantic and the like only inside its commands: --help answers in under 0.3 s.
 COMMANDS = (
     "say",
+    "phonemize",
     "voices",
     "inspect",
     "recipe",

@@ -46,12 +46,15 @@ def fitted(plan: Plan, samples: int) -> Plan:
 
 
 def _inner(piece: Piece) -> tuple[int, int]:
-    """The symbols from the first sound to the last, as a slice of the piece's."""
+    """The symbols from the first sound to before the last, as a slice of the piece's.
+
+    The last sound lasts into the silence, which stays as long as it is.
+    """
     first, last, place = None, 0, 0
     for word in piece.words:
         if word.spoken:
             first = place if first is None else first
-            last = place + len(word.phonemes)
+            last = place + len(word.phonemes) - 1
         place += len(word.symbols)
     return (first or 0), last
 

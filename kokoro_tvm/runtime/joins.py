@@ -15,8 +15,10 @@ from kokoro_tvm.runtime.plan import Piece, Word
 
 __all__ = ["Pauses", "fade_in", "fade_out", "mute", "muted", "pause_after"]
 
-ATTACK = 0.050  # seconds before the first sound that belong to it: a stop's burst, a breath
-RELEASE = 0.100  # seconds after the last sound that belong to it: the voice dies away
+# A fricative is heard up to 90 ms before the place of its token, and rises from nothing before that; the last
+# sound has ended 20 ms before Word.heard says so, at -32 dB (docs/timing.py).
+ATTACK = 0.150  # seconds that are kept before the place of the first sound
+RELEASE = 0.050  # seconds that are kept after the last
 FADE = 0.010
 
 
@@ -29,9 +31,9 @@ class Pauses:
     a space.
     """
 
-    sentence: float = 0.45
+    sentence: float = 0.4
     ellipsis: float = 0.6
-    semicolon: float = 0.35
+    semicolon: float = 0.3
     comma: float = 0.2
     paragraph: float = 0.8
     none: float = 0.05
@@ -99,7 +101,7 @@ def muted(piece: Piece, samples_per_frame: int, sample_rate: int) -> list[tuple[
             end = place * samples_per_frame - attack
             if marked and end > begin + 2 * round(FADE * sample_rate):
                 spans.append((begin, end))
-            begin = (place + sum(durations[: len(word.phonemes)])) * samples_per_frame + release
+            begin = (place + word.heard) * samples_per_frame + release
             sounding, marked = True, False
         elif word.phonemes:
             marked = True

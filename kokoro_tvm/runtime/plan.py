@@ -14,10 +14,17 @@ from typing import Any
 
 from kokoro_tvm.errors import InputError
 
-__all__ = ["MARKS", "Piece", "Plan", "Word"]
+__all__ = ["LAST_SOUND", "MARKS", "Piece", "Plan", "Word"]
 
 MARKS = frozenset(';:,.!?—…"()“”«»¡¿')
 """Symbols of a string of phonemes that are punctuation; whatever else is not a space belongs to a word."""
+
+LAST_SOUND = 5
+"""Frames that the last phoneme before a pause is heard at most; what it lasts longer is silence.
+
+Measured over voices and phonemes (docs/timing.py): its sound ends 5 to 120 ms after its place in the
+durations, which give it 275 to 675 ms.
+"""
 
 _LONGEST_PAUSE = 3600  # seconds; keeps a slip of the finger from asking for all memory
 _MOST_FRAMES = 1 << 24  # of one symbol, above any bucket
@@ -76,6 +83,12 @@ class Word:
     def frames(self) -> int:
         """Frames it lasts with the space after it; raises InputError while durations are not known."""
         return sum(self.known_durations)
+
+    @property
+    def heard(self) -> int:
+        """Frames from its first sound to its last, where a pause follows: LAST_SOUND of the last phoneme."""
+        *others, last = self.known_durations[: len(self.phonemes)]
+        return sum(others) + min(last, LAST_SOUND)
 
     @property
     def known_durations(self) -> tuple[int, ...]:
@@ -153,7 +166,7 @@ class Piece:
             return 0, 0
         before = sum(word.frames for word in self.words[: spoken[0]])
         last = self.words[spoken[-1]]
-        after = sum(last.known_durations[len(last.phonemes) :])
+        after = last.frames - last.heard
         after += sum(word.frames for word in self.words[spoken[-1] + 1 :])
         return self.lead + before, after + self.tail
 

@@ -164,8 +164,9 @@ class Synthesizer:
     ) -> Speech:
         """Speak phonemes, or several strings of them as utterances of their own.
 
-        Symbols the model does not know are listed in a SpeechWarning and left out. What exceeds the largest
-        bucket is divided at sentence ends, else clause ends, else spaces; nothing is cut.
+        One utterance at a speed of 1 or more is, bit for bit, what `run` gives. Symbols the model does not
+        know are listed in a SpeechWarning and left out. What exceeds the largest bucket is divided at
+        sentence ends, else clause ends, else spaces; nothing is cut.
 
         Raises:
             InputError: nothing is left to speak, or the voice, speed or seed is invalid.
@@ -280,7 +281,10 @@ class Synthesizer:
     ) -> Stream:
         style = replace(style, speed=check_speed(speed))
         bundle = self.bundle
-        plan = Plan((), voice, style.speed, check_seed(seed), bundle.sample_rate, bundle.samples_per_frame)
+        rates = bundle.sample_rate, bundle.samples_per_frame
+        # Phonemes of one utterance are spoken as `run` speaks them, to the last bit.
+        mute = style.division is not _WHOLE
+        plan = Plan((), voice, style.speed, check_seed(seed), *rates, mute=mute)
         self._announce()
         model = Model(bundle, self.runner)
         return Stream(model, style.table, plan, plan_pieces(model, sentences, style), skip)

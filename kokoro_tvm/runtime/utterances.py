@@ -1,15 +1,27 @@
+<<<<<<< HEAD
 """What is spoken of a sentence, word by word, whether the front end gives tokens or, for other languages than
 English, a string.
 
 The words of a string are those of the text where there are as many of them; else all of it is one token.
 """
+=======
+"""Tokens with their place in the source from a front end that gives one string of phonemes for a text."""
+>>>>>>> plan
 
 from __future__ import annotations
 
 import re
 import unicodedata
+<<<<<<< HEAD
 from collections.abc import Iterator
 from dataclasses import replace
+=======
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from difflib import SequenceMatcher
+from functools import partial
+>>>>>>> plan
 
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
@@ -17,7 +29,7 @@ from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.plan import MARKS
 from kokoro_tvm.runtime.text import check_text
 
-__all__ = ["read_utterances", "tokens_of"]
+__all__ = ["aligned", "read_utterances", "tokens_of"]
 
 _PARTS = re.compile(
     rf"(?P<mark>[{re.escape(''.join(sorted(MARKS)))}]+)|(?P<word>[^\s{re.escape(''.join(sorted(MARKS)))}]+)"
@@ -28,7 +40,11 @@ def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance
     """What is spoken of one sentence in the language of `code`; nothing if it has no letter and no digit.
 
     Spans are places in `text`. Raises InputError for text that cannot be spoken whole. A SpeechWarning names
+<<<<<<< HEAD
     symbols without letters, words that were guessed, and text in which words cannot be told apart.
+=======
+    symbols that are left out.
+>>>>>>> plan
     """
     if not any(char.isalnum() for char in text):
         if "\0" in text:
@@ -44,6 +60,7 @@ def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance
     spoken = [_in_words(utterance, text) for utterance in reading.utterances if utterance.phonemes]
     if not spoken:
         warn(f"Left out, because no phonemes came of it: '{text[:40]}'")
+<<<<<<< HEAD
     return spoken
 
 
@@ -57,6 +74,10 @@ def _in_words(utterance: Utterance, text: str) -> Utterance:
         utterance,
         tokens=tuple(replace(t, start=t.start + first.start, end=t.end + first.start) for t in tokens),
     )
+=======
+        return []
+    return [Utterance(tuple(aligned(text, phonemes, partial(_alone, code=code))))]
+>>>>>>> plan
 
 
 def tokens_of(phonemes: str) -> tuple[Token, ...]:
@@ -70,20 +91,56 @@ def tokens_of(phonemes: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-def _aligned(text: str, phonemes: str) -> Iterator[Token]:
+def aligned(text: str, phonemes: str, alone: Callable[[list[str]], list[str]]) -> Iterator[Token]:
+    """Tokens of a text's words and marks, from the string of phonemes that was made of the whole text.
+
+    Where it has another number of words than the text (espeak-ng writes "of a" as one), it is cut by how the
+    words sound one by one, which `alone` says of a list of them.
+    """
     words = list(re.finditer(r"\S+", text))
-    chunks = list(re.finditer(r"(\S+)(\s*)", phonemes))
+    chunks = [found[0] for found in re.finditer(r"\S+\s*", phonemes)]
     if len(words) != len(chunks):
-        warn(
-            f"'{' '.join(text.split())[:40]}' has {len(words)} words, but its phonemes {len(chunks)}: "
-            "the time of its words is not known, only that of the whole."
-        )
-        yield from _pieces_of(phonemes, text, 0)
-        return
+        chunks = _cut(phonemes, alone([word[0] for word in words]))
     for word, chunk in zip(words, chunks, strict=True):
-        *parts, last = _pieces_of(chunk[1], word[0], word.start())
+        sounds = chunk.rstrip()
+        *parts, last = _pieces_of(sounds, word[0], word.start())
         yield from parts
-        yield Token(last.text, last.start, last.end, last.phonemes, chunk[2], origin=last.origin)
+        yield replace(last, space=chunk[len(sounds) :])
+
+
+def _alone(words: list[str], code: str) -> list[str]:
+    return convert(words, code).phonemes
+
+
+def _cut(phonemes: str, sounds: list[str]) -> list[str]:
+    """The string in as many parts as there are sounds, where they fit best; spaces stay with the word before.
+
+    Between stretches that are alike, places are found in proportion (difflib, Ratcliff and Obershelp 1988).
+    """
+    joined = "".join(sounds)
+    blocks = SequenceMatcher(None, joined, phonemes, autojunk=False).get_matching_blocks()
+    known = [(0, 0), *((a + n, b + n) for a, b, n in blocks), *((a, b) for a, b, _ in blocks)]
+    places = sorted(set(known))
+    from_, to = [a for a, _ in places], [b for _, b in places]
+    parts, done, end = [], 0, 0
+    for sound in sounds[:-1]:
+        end += len(sound)
+        place = max(done, _between(end, from_, to))
+        while place < len(phonemes) and phonemes[place].isspace():
+            place += 1
+        parts.append(phonemes[done:place])
+        done = place
+    return [*parts, phonemes[done:]]
+
+
+def _between(place: int, from_: list[int], to: list[int]) -> int:
+    right = bisect_left(from_, place)
+    if right == len(from_):
+        return to[-1]
+    if from_[right] == place or right == 0:
+        return to[right]
+    share = (place - from_[right - 1]) / (from_[right] - from_[right - 1])
+    return to[right - 1] + round(share * (to[right] - to[right - 1]))
 
 
 def _pieces_of(phonemes: str, source: str, start: int) -> list[Token]:

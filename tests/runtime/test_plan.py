@@ -235,3 +235,17 @@ def test_silence_can_stand_alone(tts: Synthesizer, plan: Plan) -> None:
     assert speech.audio.size == plan.samples + 777
     assert not speech.audio[:777].any()
     assert speech.words[0].start_sample >= 777
+
+
+def test_long_marks_are_muted_in_texts_alone(tts: Synthesizer) -> None:
+    """What is long here is a second: the toy's frames are short."""
+    plan = tts.plan("He ran, and ran.")
+    place = next(n for n, word in enumerate(plan.pieces[0].words) if word.text == ",")
+    plan = plan.with_durations(0, place, [2000, 1])
+    assert plan.mute
+    audio = tts.render(plan).audio
+    before = (plan.pieces[0].lead + sum(w.frames for w in plan.pieces[0].words[:place])) * SAMPLES
+    assert not audio[before + 2000 : before + 20000 - 4000].any()
+    plain = replace(plan, mute=False)
+    assert tts.render(plain).audio[before : before + 20000].all()
+    assert not tts.plan_phonemes("ab").mute

@@ -32,7 +32,7 @@ def test_cues_begin_with_their_slots_and_end_in_them(tts: Synthesizer) -> None:
     for slot in SLOTS:
         words = [w for w in speech.words if slot.start <= w.start < slot.end]
         assert " ".join(w.text for w in words) == slot.text.rstrip(".")
-        assert words[0].start - slot.start <= 0.051
+        assert words[0].start - slot.start <= 0.151
         assert words[-1].end <= slot.end
     assert np.array_equal(tts.render(Plan.from_json(plan.to_json())).audio, speech.audio)
 

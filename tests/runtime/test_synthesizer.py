@@ -170,7 +170,7 @@ def test_frames_beyond_the_bucket_are_divided_and_done_again(fake: tuple[Synthes
     alone = [tts.run(ids, table[8], noise=noise) for noise in noises]
     assert whole.durations.tolist() == [*alone[0].durations, *alone[1].durations]
     # The pause at a sentence end: here both silences are shorter than what is kept of them.
-    pause = round(0.45 * 24000) - round(0.1 * 24000) - round(0.05 * 24000)
+    pause = round(0.4 * 24000) - round(0.05 * 24000) - round(0.15 * 24000)
     assert np.array_equal(whole.audio[:760], alone[0].audio)
     assert not whole.audio[760 : 760 + pause].any()
     assert np.array_equal(whole.audio[760 + pause :], alone[1].audio)

@@ -12,23 +12,27 @@ from letters import read_letters
 from toy_bundle import SAMPLES
 
 from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.plan import LAST_SOUND
+from kokoro_tvm.runtime.words import EARLY_FRAMES
 
 
 def test_times_of_one_piece(fake: tuple[Synthesizer, Any]) -> None:
-    """Counted by hand: a token lasts as many frames as its id, at most 9."""
+    """Counted by hand: a token lasts as many frames as its id, at most 9; before a mark it falls silent."""
     tts, _ = fake
-    speech = tts.from_phonemes("ab. ab")
-    durations = speech.durations.tolist()
-    a = durations[0]
-    assert durations == [1, 9, 9, 2, 1, 9, 9, 1]
+    speech = tts.from_phonemes(". ab. ab")
+    assert speech.durations.tolist() == [1, 2, 1, 9, 9, 2, 1, 9, 9, 1]
     first, second = speech.words
-    assert (first.text, first.source, second.source) == ("ab", (0, 2), (4, 6))
-    assert (first.start_sample, first.end_sample) == (a * SAMPLES, (a + 18) * SAMPLES)
-    assert (second.start_sample, second.end_sample) == ((a + 21) * SAMPLES, (a + 39) * SAMPLES)
+    assert (first.text, first.source, second.source) == ("ab", (2, 4), (6, 8))
+    place = 4 - EARLY_FRAMES
+    assert (first.start_sample, first.end_sample) == (place * SAMPLES, (place + 9 + LAST_SOUND) * SAMPLES)
+    assert (second.start_sample, second.end_sample) == (
+        (place + 21) * SAMPLES,
+        (place + 30 + LAST_SOUND) * SAMPLES,
+    )
     assert [p.symbol for p in second.phonemes] == ["a", "b"]
     assert second.phonemes[0].end_sample == second.phonemes[1].start_sample
     assert second.end == second.end_sample / 24000
-    assert [word.text for word in speech.timeline] == ["ab", ".", "ab"]
+    assert [word.text for word in speech.timeline] == [".", "ab", ".", "ab"]
 
 
 @given(st.lists(st.sampled_from(["ab", "cd", "ˈef", ".", ",", "Z", "—"]), min_size=1), st.floats(0.5, 3))
