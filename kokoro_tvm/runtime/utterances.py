@@ -1,29 +1,18 @@
-<<<<<<< HEAD
 """What is spoken of a sentence, word by word, whether the front end gives tokens or, for other languages than
-English, a string.
-
-The words of a string are those of the text where there are as many of them; else all of it is one token.
-"""
-=======
-"""Tokens with their place in the source from a front end that gives one string of phonemes for a text."""
->>>>>>> plan
+English, a string."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-<<<<<<< HEAD
-from collections.abc import Iterator
-from dataclasses import replace
-=======
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
->>>>>>> plan
 
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.languages import convert
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.plan import MARKS
@@ -40,11 +29,7 @@ def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance
     """What is spoken of one sentence in the language of `code`; nothing if it has no letter and no digit.
 
     Spans are places in `text`. Raises InputError for text that cannot be spoken whole. A SpeechWarning names
-<<<<<<< HEAD
-    symbols without letters, words that were guessed, and text in which words cannot be told apart.
-=======
-    symbols that are left out.
->>>>>>> plan
+    symbols that are left out, and words that were guessed.
     """
     if not any(char.isalnum() for char in text):
         if "\0" in text:
@@ -57,27 +42,22 @@ def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance
     reading = front_end.read(text, code)
     for notice in reading.notices:
         warn(notice)
-    spoken = [_in_words(utterance, text) for utterance in reading.utterances if utterance.phonemes]
+    spoken = [_in_words(utterance, text, code) for utterance in reading.utterances if utterance.phonemes]
     if not spoken:
         warn(f"Left out, because no phonemes came of it: '{text[:40]}'")
-<<<<<<< HEAD
     return spoken
 
 
-def _in_words(utterance: Utterance, text: str) -> Utterance:
+def _in_words(utterance: Utterance, text: str, code: str) -> Utterance:
     """The utterance; of one that was converted as a whole, its words."""
     (first, *others) = utterance.tokens
     if others or first.origin != "converter":
         return utterance
-    tokens = _aligned(text[first.start : first.end], first.phonemes.strip())
+    tokens = aligned(text[first.start : first.end], first.phonemes.strip(), partial(_alone, code=code))
     return replace(
         utterance,
         tokens=tuple(replace(t, start=t.start + first.start, end=t.end + first.start) for t in tokens),
     )
-=======
-        return []
-    return [Utterance(tuple(aligned(text, phonemes, partial(_alone, code=code))))]
->>>>>>> plan
 
 
 def tokens_of(phonemes: str) -> tuple[Token, ...]:
