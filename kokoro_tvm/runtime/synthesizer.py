@@ -320,6 +320,6 @@ class Synthesizer:
 def _check_length(text: str | Iterable[str]) -> None:
     if isinstance(text, str) and len(text) > _LONGEST:
         raise InputError(
-            f"The text has {len(text)} characters, about {len(text) / 50_000:.0f} hours of speech, too much for "
-            "memory at once. Use stream(), whose memory does not grow with the text."
+            f"The text has {len(text)} characters, about {len(text) / 50_000:.0f} hours of speech, too much "
+            "for memory at once. Use stream(), whose memory does not grow with the text."
         )
