@@ -44,6 +44,7 @@ __all__ = ["Speech", "Synthesizer"]
 
 _PAUSES = Pauses()
 _DIVISION = Division()
+_LONGEST = 2_000_000  # characters, which are 40 hours and 13 GB of audio
 _WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # phonemes are divided only where they do not fit
 
 
@@ -110,8 +111,10 @@ class Synthesizer:
         """Speak `text` in the language of `voice` (the first of a mix): the chunks of `stream`, joined.
 
         Raises:
-            InputError: the text, voice, speed or seed is invalid; the message says why.
+            InputError: the text, voice, speed or seed is invalid, or the text longer than two million
+                characters; the message says why.
         """
+        _check_length(text)
         return self._joined(self.stream(text, voice, speed, seed, pauses, division))
 
     def plan(
@@ -127,6 +130,7 @@ class Synthesizer:
 
         Raises InputError as `__call__` does.
         """
+        _check_length(text)
         stream = self.stream(text, voice, speed, seed, pauses, division, skip=None)
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
@@ -320,3 +324,11 @@ class Synthesizer:
     def _announce(self) -> None:
         if self.bundle.synthetic:
             warn(f"{self.bundle.root} was built from synthetic (random) weights: this is not speech.")
+
+
+def _check_length(text: str | Iterable[str]) -> None:
+    if isinstance(text, str) and len(text) > _LONGEST:
+        raise InputError(
+            f"The text has {len(text)} characters, about {len(text) / 50_000:.0f} hours of speech, too much "
+            "for memory at once. Use stream(), whose memory does not grow with the text."
+        )

@@ -133,7 +133,7 @@ def test_captions_and_formats(app: typer.Typer, requested: dict[str, Any], tmp_p
     assert soundfile.info(tmp_path / "a").format == "FLAC"
     assert soundfile.info(tmp_path / "a").frames == 96000
     cues = (tmp_path / "a.srt").read_text()
-    assert "00:00:02,025 --> 00:00:03,975\nYou." in cues
+    assert "00:00:02,000 --> 00:00:02,100\nYou." in cues
 
 
 def test_an_interrupted_book_goes_on(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:

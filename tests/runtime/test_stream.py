@@ -203,10 +203,21 @@ def test_a_symbol_is_named_once_however_long_the_text(
     assert [str(w.message).count("U+") for w in caught] == [1, 1]
 
 
-@pytest.mark.parametrize("count", [48, pytest.param(500, marks=pytest.mark.nightly)])
+def test_200_megabytes(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+    """Spoken from the first clause on, or refused with the way to do it."""
+    tts, runner = roomy
+    text = "He ran home and back. " * 9_500_000
+    for make in (tts, tts.plan):
+        with pytest.raises(InputError, match=r"209000000 characters, about 4180 hours.*Use stream\(\)"):
+            make(text)
+    assert next(tts.stream(text)).audio.size > 0
+    assert len(runner.calls) == 5
+
+
+@pytest.mark.parametrize("count", [32, pytest.param(500, marks=pytest.mark.nightly)])
 def test_many_streams_from_16_threads(compiled: Callable[[str], Path], count: int) -> None:
     """Every one right, and memory flat."""
-    tts = Synthesizer(compiled("exact"))
+    tts = Synthesizer(compiled("exact"), threads=1)
     texts = [f"He ran {'on ' * (n % 7)}home, and back. A {'bad ' * (n % 5)}dog did it." for n in range(16)]
     expected = [tts(text, seed=n).audio for n, text in enumerate(texts)]
 
@@ -215,8 +226,6 @@ def test_many_streams_from_16_threads(compiled: Callable[[str], Path], count: in
         return np.array_equal(np.concatenate(chunks), expected[n % 16])
 
     with ThreadPoolExecutor(16) as pool:
-        assert all(pool.map(speak, range(16)))
-        gc.collect()
         tracemalloc.start()
         assert all(pool.map(speak, range(16)))
         gc.collect()
