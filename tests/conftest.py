@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from filelock import FileLock
+from front_end_data import fetch_shipped
 from hypothesis import HealthCheck, settings
 from toys import RECIPES, REPOSITORY, TARGET, copy_repository, doit, toy_model
 
@@ -126,3 +127,13 @@ def others(toy_root: Path, shared_folder: Path) -> Path:
 def toy_copy(toy_root: Path, tmp_path: Path) -> Path:
     """A repository of the test's own in which the recipe `toy` is built."""
     return copy_repository(toy_root, tmp_path / "repository")
+
+
+@pytest.fixture(scope="session")
+def front_end_files(shared_folder: Path) -> Path:
+    """The folder of the real front end's files, fetched and converted as a build does it."""
+    folder = shared_folder / "front-end"
+    with once(shared_folder / "front-end-fetched") as first:
+        if first:
+            fetch_shipped(folder)
+    return folder

@@ -14,7 +14,6 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from kokoro_tvm.measure.gates import Report, UtteranceReport, judge
-from kokoro_tvm.runtime.frontend.parts import GUESSES
 from kokoro_tvm.runtime.frontend.tokens import Token
 from kokoro_tvm.truth.phonemes import ReferenceWord
 
@@ -60,7 +59,7 @@ BETTER: tuple[Better, ...] = (
 
 @dataclass(frozen=True)
 class Difference:
-    """Words of a sentence that both read, and how; known: whether a lexicon has them."""
+    """Words of a sentence that both read, and how; known: whether misaki needed no guess for one."""
 
     sentence: str
     word: str
@@ -123,14 +122,23 @@ def judge_phonemes(
 
 def distance(reference: str, ours: str) -> int:
     """Levenshtein's distance of two strings."""
-    if reference == ours:
-        return 0
+    same = _common(reference, ours)
+    reference, ours = reference[same:], ours[same:]
+    same = _common(reference[::-1], ours[::-1])
+    reference, ours = reference[: len(reference) - same], ours[: len(ours) - same]
     row = list(range(len(ours) + 1))
     for i, wanted in enumerate(reference, start=1):
         above, row[0] = row[0], i
         for j, got in enumerate(ours, start=1):
             above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (wanted != got))
     return row[-1]
+
+
+def _common(one: str, other: str) -> int:
+    """How many symbols both begin with."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def _symbols(words: Sequence[ReferenceWord] | Sequence[Token]) -> str:
@@ -151,6 +159,7 @@ def _differences(read: Read) -> Iterator[Difference]:
 
 
 def _difference(sentence: str, reference: Sequence[ReferenceWord], ours: Sequence[Token]) -> Difference:
-    guessed = any(word.guessed for word in reference) or any(word.origin in GUESSES for word in ours)
+    # Whether we guessed does not count: a word that we alone do not find is an error.
+    known = not reference or any(not word.guessed for word in reference)
     text = " ".join(word.text for word in reference or ours)
-    return Difference(sentence, text, _symbols(reference), _symbols(ours), not guessed)
+    return Difference(sentence, text, _symbols(reference), _symbols(ours), known)

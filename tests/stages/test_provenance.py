@@ -107,6 +107,7 @@ def made(**changes: Any) -> dict[str, Any]:
         "recipe": parameters(RECIPE),
         "checkpoint": {"weights.safetensors": "c" * 64, "config.json": "d" * 64},
         "weights": "e" * 64,
+        "front_end": {"tagger": {"tokenizer": "9" * 64}},
         "reports": {"bert-512/validation.json": "f" * 64},
         "toolchain": {"python": "3.11.9", "torch": "2.13.0+cpu", "apache-tvm": "0.27.0.post1"},
         "compiler": {"llvm": "22", "linker": "g++ (GCC) 14.2.0"},

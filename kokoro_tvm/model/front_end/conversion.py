@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end.msgpack import loads
+from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.frontend.dictionary import Entry, pack_lines
 from kokoro_tvm.runtime.frontend.hashing import id_of
 from kokoro_tvm.runtime.frontend.layout import FORMAT, LAYERS
 
-__all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "convert", "tagger_arrays"]
+__all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "Facts", "convert", "facts", "tagger_arrays"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -42,6 +44,20 @@ _ORTH, _NORM = 65, 67  # spaCy's ids of the attributes of an exception
 _PARTS = {"maxout": {"weight": "W", "bias": "b"}, "layernorm": {"scale": "G", "shift": "b"}}
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What spaCy's library knows and its models do not carry: ids of names, and what marks are read as."""
+
+    symbols: dict[str, int]
+    norms: dict[str, str]
+
+
+def facts() -> Facts:
+    """Those of spaCy 3.8."""
+    content = json.loads(_FACTS.read_text(encoding="utf-8"))
+    return Facts(content["symbols"], content["norms"])
+
+
 def convert(tagger: Path, lexicon: Path, out: Path) -> None:
     """Write the file of `runtime.frontend.data` from the two folders; equal folders give equal bytes.
 
@@ -52,7 +68,10 @@ def convert(tagger: Path, lexicon: Path, out: Path) -> None:
     arrays["rules"] = _bytes(zlib.compress(rules.encode("utf-8", "surrogatepass"), 9))
     for file in LEXICON_FILES:
         variant, kind = Path(file).stem.split("_")
-        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack_lines(_entries(lexicon / file)))
+        entries = _entries(lexicon / file)
+        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack_lines(entries))
+        if kind == "gold":
+            arrays[f"letters.{variant}"] = _bytes(pack_lines(train(training_words(entries))))
     write_arrays(out, arrays, NOTICES)
 
 
@@ -105,12 +124,12 @@ def _tables(folder: Path) -> list[NDArray[Any]]:
 
 def _rules(folder: Path) -> dict[str, Any]:
     """Tokenizer, labels and norms."""
-    facts = json.loads(_FACTS.read_text(encoding="utf-8"))
+    known = facts()
     try:
         tokenizer = loads((folder / "tokenizer").read_bytes())
         labels = json.loads((folder / "tagger/cfg").read_text(encoding="utf-8"))["labels"]
         norms = loads((folder / "vocab/lookups.bin").read_bytes())["lexeme_norm"]
-        marks = {id_of(word, facts["symbols"]): norm for word, norm in facts["norms"].items()}
+        marks = {id_of(word, known.symbols): norm for word, norm in known.norms.items()}
         return {
             "format": FORMAT,
             "prefix": tokenizer["prefix_search"],
@@ -124,7 +143,7 @@ def _rules(folder: Path) -> dict[str, Any]:
             "labels": labels,
             "rows": [len(table) for table in _tables(folder)],
             "norms": {str(key): norm for key, norm in (marks | norms).items()},
-            "symbols": facts["symbols"],
+            "symbols": known.symbols,
         }
     except (BuildError, KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{folder} has no tokenizer that this version reads: {error!r}") from error

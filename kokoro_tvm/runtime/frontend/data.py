@@ -25,12 +25,14 @@ __all__ = ["EnglishData", "FrontEndFile"]
 
 @dataclass(frozen=True)
 class EnglishData:
-    """What one English needs: rules and tagger, which both share, and its lexicon, gold and silver."""
+    """What one English needs: rules and tagger, which both share, its lexicon, gold and silver, and its
+    model of letter-to-sound."""
 
     tokenizer: TokenizerRules
     tagger: TaggerData
     gold: Dictionary
     silver: Dictionary
+    letters: Dictionary
 
 
 class FrontEndFile:
@@ -54,11 +56,11 @@ class FrontEndFile:
         """
         variant = "gb" if british else "us"
         try:
-            gold, silver = (
-                Dictionary(self._tensors[f"lexicon.{variant}.{kind}"].tobytes())
-                for kind in ("gold", "silver")
+            gold, silver, letters = (
+                Dictionary(self._tensors[name.format(variant)].tobytes())
+                for name in ("lexicon.{}.gold", "lexicon.{}.silver", "letters.{}")
             )
-            return EnglishData(self._tokenizer, self._tagger, gold, silver)
+            return EnglishData(self._tokenizer, self._tagger, gold, silver, letters)
         except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:
             raise BundleError(
                 f"{self._path} is no front end that this version reads ({error!r}). Build the bundle again."

@@ -1,15 +1,16 @@
-"""Words that no lexicon has: by espeak-ng where it is installed, else letter by letter."""
+"""Words that no lexicon has: by espeak-ng where it is installed, else by letter-to-sound, else spelled."""
 
 from __future__ import annotations
-
-import unicodedata
 
 from kokoro_tvm.runtime.frontend.data import EnglishData
 from kokoro_tvm.runtime.frontend.espeak import PACKAGES, EspeakEnglish
 from kokoro_tvm.runtime.frontend.languages import one_at_a_time
+from kokoro_tvm.runtime.frontend.letters import Letters, plain_letters
 from kokoro_tvm.runtime.frontend.lexicon import Lexicon
 
 __all__ = ["PACKAGES", "UnknownWords"]
+
+_VOWELS = frozenset("aeiouy")
 
 
 class UnknownWords:
@@ -18,21 +19,24 @@ class UnknownWords:
     def __init__(self, data: EnglishData, british: bool, espeak: bool = True) -> None:
         """espeak: whether espeak-ng is asked where it is installed."""
         self._lexicon = Lexicon(data.gold, data.silver, british)
+        self._letters = Letters(data.letters)
         self._british = british
         self._espeak: EspeakEnglish | None = None
         self._without_espeak = not espeak
 
     def __call__(self, word: str) -> tuple[str, str] | None:
-        """Phonemes of a word and where they are from; None where it has no letter that is known."""
+        """Phonemes of a word and where they are from; None where it is not written in Latin letters."""
         spoken = self._by_espeak(word)
         if spoken is not None:
             return spoken, "espeak"
-        plain = unicodedata.normalize("NFKD", word)
-        letters = "".join(char for char in plain if char.isascii() and char.isalpha())
+        letters = plain_letters(word)
         if not letters:
             return None
-        spelled = self._lexicon.spell(letters)
-        return (spelled, "spelled") if spelled else None
+        if _VOWELS.isdisjoint(letters) or len(letters) == 1:
+            spelled = self._lexicon.spell(letters)
+            return (spelled, "spelled") if spelled else None
+        read = self._letters.read(letters)
+        return (read, "letters") if read else None
 
     def _by_espeak(self, word: str) -> str | None:
         if self._without_espeak:

@@ -1,0 +1,199 @@
+"""What the front end is made of: fetched by digest, refused where it is another, the same every time."""
+
+from __future__ import annotations
+
+import copy
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import srsly
+from front_end_data import LABELS, shipped, toy_files, toy_front_end
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.front_end import sources as module
+from kokoro_tvm.model.front_end.alignment import align
+from kokoro_tvm.model.front_end.fetch import fetch
+from kokoro_tvm.model.front_end.msgpack import loads
+from kokoro_tvm.model.front_end.training import train, training_words
+from kokoro_tvm.model.front_end.yields import FILES
+from kokoro_tvm.recipe.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.frontend.dictionary import Dictionary, pack_lines
+from kokoro_tvm.runtime.frontend.english import English
+from kokoro_tvm.runtime.frontend.letters import Letters
+from kokoro_tvm.stages import front_end as stage
+from kokoro_tvm.stages.base import Place
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=5), inner, max_size=20),
+    max_leaves=30,
+)
+
+
+def spec(content: dict[str, Any]) -> FrontEnd:
+    return FrontEnd.model_validate(content, strict=False)
+
+
+def fetched(folder: Path, content: dict[str, Any]) -> Path:
+    out = folder / "out"
+    out.mkdir()
+    fetch(spec(content), out, root=folder)
+    return out
+
+
+def test_a_toy_speaks(tmp_path: Path) -> None:
+    out = fetched(tmp_path, toy_front_end(tmp_path))
+    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    english = English(FrontEndFile.open(out / FILES[0]).english(False), False)
+    tokens = english.convert('"The cat sat--the mat."')
+    assert [t.text for t in tokens] == ['"', "The", "cat", "sat", "--", "the", "mat", ".", '"']
+    assert [t.phonemes for t in tokens if t.text.isalpha()] == ["ðə", "kˈæt", "sˈæt", "ðə", "mˈæt"]
+    assert {t.tag for t in tokens} <= set(LABELS)
+
+
+def test_equal_files_give_equal_bytes_whatever_archive_they_are_from(tmp_path: Path) -> None:
+    contents = []
+    for name, files in (
+        ("one", toy_files()),
+        ("two", {k: dict(reversed(v.items())) for k, v in toy_files().items()}),
+    ):
+        (tmp_path / name).mkdir()
+        out = fetched(tmp_path / name, toy_front_end(tmp_path / name, files))
+        contents.append([(out / file).read_bytes() for file in FILES])
+    assert contents[0] == contents[1]
+
+
+def test_a_source_that_does_not_answer_gives_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "unreachable", lambda url: f"{url} cannot be reached")
+    content = toy_front_end(tmp_path)
+    nowhere = [
+        {"kind": "url", "url": "https://nowhere.invalid/a.whl", "sha256": "0" * 64, "folder": "a"},
+        {"kind": "installed", "package": "no-such-package", "version": "1.0", "folder": "a"},
+        {"kind": "installed", "package": "numpy", "version": "0.0.1", "folder": "a"},
+        {"kind": "file", "path": "gone.zip", "sha256": "0" * 64, "folder": "a"},
+    ]
+    content["tagger"]["sources"] = [*nowhere, *content["tagger"]["sources"]]
+    fetched(tmp_path, content)
+    content["tagger"]["sources"] = nowhere
+    (tmp_path / "again").mkdir()
+    with pytest.raises(BuildError) as caught:
+        fetch(spec(content), tmp_path / "again", root=tmp_path)
+    for reason in (
+        "(1) url https://nowhere.invalid/a.whl",
+        "not installed",
+        "is installed, not 0.0.1",
+        "gone.zip",
+    ):
+        assert reason in str(caught.value)
+    assert "kind: file" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c["sources"][0].update(sha256="1" * 64), "is not the pinned file: expected sha256 1111"),
+        (lambda c: c["sources"][0].update(folder="other"), "lacks a file"),
+        (
+            lambda c: c["files"].update({"tokenizer": "2" * 64}),
+            "tokenizer of file tagger.zip is not the pinned",
+        ),
+        (lambda c: c["files"].update({"missing": "2" * 64}), "lacks a file"),
+    ],
+)
+def test_anything_else_than_what_is_pinned_is_refused(tmp_path: Path, change: Any, message: str) -> None:
+    content = toy_front_end(tmp_path)
+    changed = copy.deepcopy(content)
+    change(changed["tagger"])
+    changed["tagger"]["sources"] += content["tagger"]["sources"]  # which is not tried
+    with pytest.raises(BuildError, match=message):
+        fetched(tmp_path, changed)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "bad", "message"),
+    [
+        ("tagger", "tok2vec/model", b"\x81", "no network that this version reads"),
+        ("tagger", "tagger/model", srsly.msgpack_dumps({"nodes": [], "params": []}), "expected 6 embeddings"),
+        ("tagger", "tokenizer", srsly.msgpack_dumps({}), "no tokenizer that this version reads"),
+        ("lexicon", "us_gold.json", b"[1]", "no lexicon"),
+        ("lexicon", "gb_silver.json", b"{", "no lexicon"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(
+    tmp_path: Path, part: str, name: str, bad: bytes, message: str
+) -> None:
+    files = toy_files()
+    files[part][name] = bad
+    with pytest.raises(BuildError, match=message):
+        fetched(tmp_path, toy_front_end(tmp_path, files))
+
+
+def test_the_stage_is_current_until_what_it_yields_changes(tmp_path: Path) -> None:
+    content = toy_front_end(tmp_path)
+    place = Place("toy", tmp_path / "artifacts", Store(tmp_path / "artifacts/.store"))
+    declared = stage.declare(place, spec(content), tmp_path)
+    declared.run(lambda elapsed: None)
+    assert declared.is_current()
+    elsewhere = copy.deepcopy(content)
+    elsewhere["tagger"]["sources"].insert(0, {"kind": "file", "path": "x", "sha256": "0" * 64, "folder": "y"})
+    assert stage.declare(place, spec(elsewhere), tmp_path).is_current()
+    elsewhere["tagger"]["files"]["tokenizer"] = "3" * 64
+    assert not stage.declare(place, spec(elsewhere), tmp_path).is_current()
+
+
+def test_the_archive_for_the_reference_holds_the_pinned_files(front_end_files: Path) -> None:
+    with zipfile.ZipFile(front_end_files / "tagger.zip") as archive:
+        assert set(archive.namelist()) == set(shipped().tagger.files)
+
+
+@given(value=values)
+def test_messagepack_is_read_as_srsly_writes_it(value: Any) -> None:
+    assert loads(srsly.msgpack_dumps(value)) == value
+
+
+@given(array=st.lists(st.floats(width=32, allow_nan=False), max_size=12))
+def test_arrays_in_messagepack(array: list[float]) -> None:
+    wanted = np.array(array, np.float32).reshape(1, -1)
+    found = loads(srsly.msgpack_dumps({"a": wanted}))["a"]
+    assert found.dtype == wanted.dtype
+    assert np.array_equal(found, wanted)
+
+
+@given(data=st.binary(max_size=40))
+def test_other_bytes_are_refused_or_read_but_never_crash(data: bytes) -> None:
+    try:
+        loads(data)
+    except BuildError:
+        return
+
+
+@pytest.mark.parametrize("data", [b"\xc7\x00\x01", b"\x91" * 60 + b"\x00", struct.pack(">BI", 0xDD, 2**31)])
+def test_extensions_depth_and_lies_about_sizes_are_refused(data: bytes) -> None:
+    with pytest.raises(BuildError, match="MessagePack"):
+        loads(data)
+
+
+RHYMES = {f"{first}{rhyme}": f"{first}{sound}" for first in "bdfhlmnpst" for rhyme, sound in (
+    ("ate", "ˈAt"), ("at", "ˈæt"), ("ight", "ˈIt"), ("ing", "ˈɪŋ"), ("ock", "ˈɑk"))}  # fmt: skip
+
+
+def test_letters_are_learned_from_words() -> None:
+    words = training_words(RHYMES | {"ABC": "ˌAbˌisˈi", "two words": "tˈu wˈɜɹdz", "ab": "ˈæb"})
+    assert words == sorted(RHYMES.items())
+    parts = align(words)
+    assert all("".join(symbols) == phonemes for (_, phonemes), symbols in zip(words, parts, strict=True))
+    model = train(words)
+    assert model == train(words)
+    letters = Letters(Dictionary(pack_lines(model)))
+    assert {word: letters.read(word) for word in RHYMES} == RHYMES
+    assert letters.read("Bíght") == "bˈIt"
+    assert letters.read("中") is None
