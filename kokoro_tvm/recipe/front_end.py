@@ -12,20 +12,20 @@ from kokoro_tvm.spec import PypiName, PypiVersion, RelativePath, Sha256, Spec, U
 __all__ = [
     "ArchiveFileSource",
     "FrontEnd",
+    "HttpsSource",
     "InstalledSource",
     "PackageSource",
     "PinnedFiles",
     "PypiSource",
-    "UrlSource",
 ]
 
 _FOLDER = "Folder of the files inside it."
 
 
-class UrlSource(Spec):
+class HttpsSource(Spec):
     """An archive (a wheel, or another zip file) at an address."""
 
-    kind: Literal["url"] = Field(description="A wheel, or another zip file, at an address.")
+    kind: Literal["https"] = Field(description="A wheel, or another zip file, at an address.")
     url: Url = Field(description="Its address.")
     sha256: Sha256 = Field(description="SHA-256 of the archive.")
     folder: RelativePath = Field(description=_FOLDER)
@@ -62,7 +62,7 @@ class ArchiveFileSource(Spec):
 
 
 PackageSource = Annotated[
-    UrlSource | PypiSource | InstalledSource | ArchiveFileSource, Field(discriminator="kind")
+    HttpsSource | PypiSource | InstalledSource | ArchiveFileSource, Field(discriminator="kind")
 ]
 
 

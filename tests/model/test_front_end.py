@@ -75,7 +75,7 @@ def test_a_source_that_does_not_answer_gives_way(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(module, "unreachable", lambda url: f"{url} cannot be reached")
     content = toy_front_end(tmp_path)
     nowhere = [
-        {"kind": "url", "url": "https://nowhere.invalid/a.whl", "sha256": "0" * 64, "folder": "a"},
+        {"kind": "https", "url": "https://nowhere.invalid/a.whl", "sha256": "0" * 64, "folder": "a"},
         {"kind": "installed", "package": "no-such-package", "version": "1.0", "folder": "a"},
         {"kind": "installed", "package": "numpy", "version": "0.0.1", "folder": "a"},
         {"kind": "file", "path": "gone.zip", "sha256": "0" * 64, "folder": "a"},
@@ -87,7 +87,7 @@ def test_a_source_that_does_not_answer_gives_way(tmp_path: Path, monkeypatch: py
     with pytest.raises(BuildError) as caught:
         fetch(spec(content), tmp_path / "again", root=tmp_path)
     for reason in (
-        "(1) url https://nowhere.invalid/a.whl",
+        "(1) https://nowhere.invalid/a.whl",
         "not installed",
         "is installed, not 0.0.1",
         "gone.zip",

@@ -205,7 +205,7 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     **{
         f"front_end.NAME.sources[{kind}].{field}": (values, None if field == "kind" else set())
         for kind, fields in {
-            "url": ("kind", "url", "sha256", "folder"),
+            "https": ("kind", "url", "sha256", "folder"),
             "pypi": ("kind", "package", "version", "sha256", "folder"),
             "installed": ("kind", "package", "version", "folder"),
             "file": ("kind", "path", "sha256", "folder"),
@@ -237,7 +237,7 @@ LONE = {
 }
 # Fields whose source has to be put into the recipe first; what comes of any source is pinned by `files`.
 PACKAGES = {
-    "url": {"kind": "url", "url": "https://host/a", "sha256": "0" * 64, "folder": "a"},
+    "https": {"kind": "https", "url": "https://host/a", "sha256": "0" * 64, "folder": "a"},
     "pypi": {"kind": "pypi", "package": "a", "version": "1.0", "sha256": "0" * 64, "folder": "a"},
     "installed": {"kind": "installed", "package": "a", "version": "1.0", "folder": "a"},
     "file": {"kind": "file", "path": "a", "sha256": "0" * 64, "folder": "a"},

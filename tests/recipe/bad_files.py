@@ -337,10 +337,11 @@ def _keys() -> Iterator[tuple[str, BadFile]]:
         "mattr",
     }
     optional |= {"opt_level", "disabled_passes", "config", "enforce", "speed", "seed", "folder", "voices"}
+    optional |= {"front_end"}
     for file in ("full", "toy"):
         for path, _ in _fields(DATA[file]):
             *above, key = path
-            if isinstance(key, int) or {"pass_context", "config"} <= set(above):
+            if isinstance(key, int) or {"pass_context", "config"} <= set(above) or "files" in above:
                 continue
             slip = key[0] + key
             yield f"{file} {_dotted((*above, slip))}", _without(file, path, slip)
@@ -349,6 +350,7 @@ def _keys() -> Iterator[tuple[str, BadFile]]:
                 and key in ("passes", "gates", "config", "voices")
                 and "sources" not in path[-1:]
             )
+            needed |= file == "toy" and key == "folder" and "front_end" in above
             if (key not in optional or needed) and not (
                 file == "full" and above and above[0] in ("gates", "patches")
             ):

@@ -77,10 +77,12 @@ def _tuples(value: Any) -> Any:
 
 
 def _keys(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Paths of every key, but for the free words of a TVM config."""
+    """Paths of every key, but for the free words of a TVM config and of a list of files."""
     if isinstance(value, list):
         return [found for index, item in enumerate(value) for found in _keys(item, (*path, index))]
-    if not isinstance(value, dict) or (path[-1:] == ("config",) and "sha256" not in value):
+    if not isinstance(value, dict) or path[-1:] == ("files",):
+        return []
+    if path[-1:] == ("config",) and "sha256" not in value:
         return []
     return [found for key, item in value.items() for found in ((*path, key), *_keys(item, (*path, key)))]
 

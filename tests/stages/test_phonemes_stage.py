@@ -53,4 +53,4 @@ def test_a_wrong_symbol_fails_it(
 
 
 def test_the_shipped_recipe_pins_what_is_read() -> None:
-    assert {source.kind for source in shipped().tagger.sources} == {"url", "pypi"}
+    assert {source.kind for source in shipped().tagger.sources} == {"https", "pypi"}

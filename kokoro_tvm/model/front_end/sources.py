@@ -17,7 +17,7 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
-from kokoro_tvm.recipe.front_end import InstalledSource, PackageSource, PypiSource, UrlSource
+from kokoro_tvm.recipe.front_end import HttpsSource, InstalledSource, PackageSource, PypiSource
 
 __all__ = ["describe", "obtain"]
 
@@ -27,8 +27,8 @@ _PIP_TIMEOUT_S = 900.0
 
 def describe(source: PackageSource) -> str:
     """A source in one short phrase, for errors and logs."""
-    if isinstance(source, UrlSource):
-        return f"url {source.url}"
+    if isinstance(source, HttpsSource):
+        return source.url
     if isinstance(source, PypiSource | InstalledSource):
         return f"{source.kind} {source.package}=={source.version}"
     return f"file {source.path}"
@@ -53,7 +53,7 @@ def obtain(
 
 
 def _archive(source: PackageSource, work: Path, root: Path, log: Log) -> Path:
-    if isinstance(source, UrlSource):
+    if isinstance(source, HttpsSource):
         return _download(source.url, work / "archive.zip", log)
     if isinstance(source, PypiSource):
         return _from_index(source, work, log)
