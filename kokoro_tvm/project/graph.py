@@ -121,8 +121,11 @@ class RecipeGraph:
 
     @cached_property
     def phonemes(self) -> Stage | None:
-        """None where there is no front end to judge."""
-        return phonemes.declare(self.place, self.recipe, self.front_end) if self.front_end else None
+        """None where there is no front end to judge, or the recipe has no gate for it."""
+        limits = self.recipe.gates.phonemes.model_dump().values()
+        if self.front_end is None or all(limit is None for limit in limits):
+            return None
+        return phonemes.declare(self.place, self.recipe, self.front_end)
 
     @cached_property
     def reference(self) -> Stage:
