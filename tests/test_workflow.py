@@ -88,7 +88,7 @@ def test_it_installs_as_the_readme_says_and_what_only_nights_need() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     install, extra = COMMANDS[0].rsplit(" ", 1)
     assert extra == "'.[asr,test]'"
-    assert f"{install} . && .venv/bin/doit" in readme
+    assert f"{install} '.[build]' && .venv/bin/doit" in readme
 
 
 @pytest.mark.parametrize("line", COMMANDS[1:])
