@@ -55,7 +55,7 @@ def exists(span: str) -> bool:
         result = re.findall(rf"^\| `{re.escape(field)}` \| (.+?) \|", read("docs/recipes.md"), re.MULTILINE)
         return not value or any(f"`{value}`" in values for values in result)
     if span in TOOLCHAIN:
-        pins = tomllib.loads(read("pyproject.toml"))["project"]["dependencies"]
+        pins = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]["build"]
         return any(pin.startswith(f"{span}==") for pin in pins)
     return span in WORDS or (ROOT / span).exists()
 

@@ -34,7 +34,7 @@ def package(
     """
     from rich.filesize import decimal
 
-    from kokoro_tvm.distribution import write_archive, write_wheel
+    from kokoro_tvm.project.distribution import write_archive, write_wheel
 
     bundle = root / "artifacts" / recipe
     if not bundle.is_dir():

@@ -19,7 +19,6 @@ __all__ = [
     "TVM",
     "installed",
     "llvm_version",
-    "runtime_library",
     "tvm_versions",
     "versions",
 ]
@@ -56,7 +55,9 @@ def llvm_version() -> str:
 
     Raises BuildError where there is no such library.
     """
-    for library in _libraries("*tvm*"):
+    package = importlib.util.find_spec("tvm")
+    folders = package.submodule_search_locations if package else None
+    for library in sorted(path for folder in folders or () for path in Path(folder).glob("lib/libtvm*")):
         found = learned().recall(library, _llvm_inside, "llvm")
         if found:
             return found
@@ -64,19 +65,6 @@ def llvm_version() -> str:
         "no compiler library of TVM with LLVM in it is installed: "
         "`pip install -e '.[build]'` brings apache-tvm"
     )
-
-
-def runtime_library() -> Path:
-    """`libtvm_runtime` of the installed TVM, found without importing it. Raises BuildError."""
-    for library in _libraries("*tvm_runtime.*"):
-        return library
-    raise BuildError("no runtime library of TVM is installed: `pip install -e '.[build]'` brings apache-tvm")
-
-
-def _libraries(pattern: str) -> list[Path]:
-    package = importlib.util.find_spec("tvm")
-    folders = package.submodule_search_locations if package else None
-    return sorted(path for folder in folders or () for path in Path(folder, "lib").glob(pattern))
 
 
 def _llvm_inside(library: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,6 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.cpu_features import ARM, PORTABLE, X86, features_of_cpu
-from kokoro_tvm.engine.versions import runtime_library
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.spec import CpuFeature, CpuName, TargetSpec, Triple, distinct
@@ -130,7 +130,7 @@ class Llvm(TargetKind):
 
     def runtime_library(self, spec: LlvmTarget) -> Path | None:
         """That of the installed TVM, for this machine's architecture and operating system."""
-        return runtime_library() if self.runner(spec) is LOCAL else None
+        return _runtime_library() if self.runner(spec) is LOCAL else None
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features
@@ -166,6 +166,15 @@ KIND = Llvm()
 def native() -> Machine:
     """The machine this runs on."""
     return KIND.resolve(LlvmTarget(kind="llvm", mcpu="native"), "float32")
+
+
+def _runtime_library() -> Path:
+    """`libtvm_runtime` of the installed TVM, found without importing it. Raises BuildError."""
+    package = importlib.util.find_spec("tvm")
+    folders = package.submodule_search_locations if package else None
+    for library in sorted(path for f in folders or () for path in Path(f, "lib").glob("*tvm_runtime.*")):
+        return library
+    raise BuildError("no runtime library of TVM is installed: `pip install -e '.[build]'` brings apache-tvm")
 
 
 def _llvm_word(architecture: str) -> str:

@@ -47,6 +47,6 @@ def test_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert memory == {
         "about": "memory",
         "verdict": "wrong",
-        "message": "1 byte free; a build takes up to 5.0 GB",
+        "message": "1 byte free; a build takes up to 6.5 GB",
         "remedy": "close other programs, or add swap",
     }

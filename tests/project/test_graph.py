@@ -296,7 +296,7 @@ def versions_of(monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
     [
         ("torch", "checkpoint reference export lower pack bundle"),
         ("kokoro", "checkpoint reference export bundle"),
-        ("apache-tvm", "machine lower compile validate bundle speech speak"),
+        ("apache-tvm", "machine runtime lower compile validate bundle speech speak"),
         ("numpy", "checkpoint reference export lower pack validate bundle speech speak front_end phonemes"),
     ],
 )

@@ -53,7 +53,7 @@ def stages(kinds: str, components: list[str] = ALL) -> set[str]:
     for kind in kinds.split():
         if kind in ("checkpoint", "reference", "front_end"):
             named.add(f"kokoro-82m.{kind}")
-        elif kind in ("machine", "bundle", "speech", "speak", "phonemes"):
+        elif kind in ("machine", "runtime", "bundle", "speech", "speak", "phonemes"):
             named.add(f"cpu.{kind}")
         else:
             named |= {f"cpu.{kind}.{c}" + (f"-{BUCKET[c]}" if kind != "pack" else "") for c in components}
@@ -93,7 +93,7 @@ JUDGED = stages("validate speech")
 TEXT = stages("front_end")
 
 TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
-    "model": (names, stages("export pack speak validate bundle speech")),
+    "model": (names, stages("export pack speak validate bundle speech phonemes")),
     "target.kind": (names, None),  # there is one
     "target.mcpu": (st.sampled_from(["native", "x86-64-v3", "znver4", "skylake"]), stages("machine bundle")),
     "target.mtriple": (
@@ -337,15 +337,15 @@ def test_comments_order_and_whitespace_concern_nothing(
 
 TOOLS = {
     "python": stages(
-        "checkpoint machine export lower compile pack reference validate bundle speech speak front_end "
-        "phonemes"
+        "checkpoint machine runtime export lower compile pack reference validate bundle speech speak "
+        "front_end phonemes"
     ),
     "torch": stages("checkpoint export lower pack reference bundle"),
     "kokoro": stages("checkpoint export reference bundle"),
     "transformers": stages("checkpoint export reference bundle"),
     "numpy": stages("checkpoint export lower pack reference validate bundle speech speak front_end phonemes"),
-    "apache-tvm": stages("machine lower compile validate bundle speech speak"),
-    "apache-tvm-ffi": stages("machine lower compile validate bundle speech speak"),
+    "apache-tvm": stages("machine runtime lower compile validate bundle speech speak"),
+    "apache-tvm-ffi": stages("machine runtime lower compile validate bundle speech speak"),
     "LLVM": stages("machine lower compile bundle"),
     "the linker": stages("compile bundle"),
 }
@@ -379,6 +379,7 @@ OUTPUTS = {
     ("front_end", "front_end.safetensors"): stages("phonemes bundle"),
     ("front_end", "tagger.zip"): stages("phonemes"),
     ("phonemes", "phonemes.json"): stages("bundle"),
+    ("runtime", "libtvm_runtime.so"): stages("bundle"),
     ("machine", "machine.json"): stages("lower compile speak validate bundle"),
     ("export.decoder-5120", "program.pt2"): stages("lower compile", ["decoder"]),
     ("lower.decoder-5120", "module.py"): stages("compile", ["decoder"]),

@@ -113,7 +113,7 @@ def test_its_recipe_has_no_phrase_and_all_other_stages(tmp_path: Path) -> None:
     kinds = [
         {stage.kind for stage in RecipeGraph(each, tmp_path, ROOT).stages()} for each in (recipe, foreign)
     ]
-    assert kinds[0] - kinds[1] == {"speak"}
+    assert kinds[0] - kinds[1] == {"runtime", "speak"}
     assert not kinds[1] - kinds[0]
     (judged, *_) = (s for s in RecipeGraph(foreign, tmp_path, ROOT).stages() if s.kind == "validate")
     assert judged.facts()["runner"] is None

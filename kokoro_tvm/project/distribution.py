@@ -27,7 +27,7 @@ from kokoro_tvm.runtime.verification import verify_files
 
 __all__ = ["write_archive", "write_wheel"]
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
 _CHUNK = 1 << 20
 # Platforms of wheels, by architecture and operating system of a triple; glibc 2.28 is what TVM's own need.

@@ -17,8 +17,8 @@ from packaging.requirements import Requirement
 from toys import PHONEMES, speak
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.distribution import write_archive, write_wheel
 from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.project.distribution import write_archive, write_wheel
 
 SPEAK = """
 import sys
@@ -125,6 +125,6 @@ def test_a_damaged_bundle_is_refused_and_nothing_is_written(toy_copy: Path, tmp_
 
 
 def test_a_target_without_wheels(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.distribution._PLATFORMS", {})
+    monkeypatch.setattr("kokoro_tvm.project.distribution._PLATFORMS", {})
     with pytest.raises(InputError, match="There is no platform of wheels for x86_64"):
         write_wheel(toy, tmp_path / "dist")
