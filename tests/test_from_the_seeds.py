@@ -55,7 +55,8 @@ def exists(span: str) -> bool:
         result = re.findall(rf"^\| `{re.escape(field)}` \| (.+?) \|", read("docs/recipes.md"), re.MULTILINE)
         return not value or any(f"`{value}`" in values for values in result)
     if span in TOOLCHAIN:
-        pins = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]["build"]
+        project = tomllib.loads(read("pyproject.toml"))["project"]
+        pins = project["dependencies"] + project["optional-dependencies"]["build"]
         return any(pin.startswith(f"{span}==") for pin in pins)
     return span in WORDS or (ROOT / span).exists()
 

@@ -90,6 +90,7 @@ for count in range(521):
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
 def test_500_utterances_of_any_length_leave_no_memory_behind(toy: Path) -> None:
     """Resident memory after the longest of all, in KiB: said early, and again after 499 others."""

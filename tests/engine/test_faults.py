@@ -153,7 +153,9 @@ def overwrite(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize(("harm", "count"), [(flip, FLIPS), (cut, CUTS)])
+@pytest.mark.parametrize(
+    ("harm", "count"), [pytest.param(flip, FLIPS, marks=pytest.mark.nightly), (cut, CUTS)]
+)
 def test_rot_is_found_before_use_and_only_what_rotted_is_built_again(
     harm: Callable[[Path, random.Random], None], count: int, built: list[Stage], tmp_path: Path
 ) -> None:

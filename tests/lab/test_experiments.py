@@ -25,6 +25,7 @@ def test_prefix_f0n(lab: Callable[[str], Lab]) -> None:
     assert rows["padded"]["audio_snr_db"] < rows["prefix only"]["audio_snr_db"]
 
 
+@pytest.mark.nightly
 def test_decoder_tail(lab: Callable[[str], Lab]) -> None:
     toy = lab("toy")
     done = decoder_tail(toy, toy.references(["hello"]), [32, 64])
@@ -40,6 +41,7 @@ def test_decoder_tail(lab: Callable[[str], Lab]) -> None:
         )
 
 
+@pytest.mark.nightly
 def test_bucket_sizes(lab: Callable[[str], Lab]) -> None:
     masked = lab("masked")
     done = bucket_sizes(masked, masked.references(["hello"]), [64, 72])

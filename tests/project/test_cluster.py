@@ -97,6 +97,7 @@ def scheduler(start: Start, tmp_path: Path) -> str:
     return re.findall(r"tcp://127\.0\.0\.1:\d+", output.read_text())[0]
 
 
+@pytest.mark.nightly
 def test_a_worker_that_dies_loses_nothing(start: Start, scheduler: str, tmp_path: Path) -> None:
     worker = (
         "-m",
