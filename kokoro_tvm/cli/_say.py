@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.readers import Document
     from kokoro_tvm.runtime.writers import Mark
 
-__all__ = ["Receive", "Said", "document_of", "marks_of", "playing", "request_digest", "speak", "stream_of"]
+__all__ = ["Receive", "Spoken", "document_of", "marks_of", "playing", "request_digest", "speak", "stream_of"]
 
 _LONG = 400  # characters; what is longer shows its progress
 
@@ -31,8 +31,8 @@ Receive = Callable[["NDArray[np.float32]"], None]
 
 
 @dataclass
-class Said:
-    """What has been said: samples, those that were computed now, words and marks, the start of every chunk as
+class Spoken:
+    """What was spoken: samples, those that were computed now, words and marks, the start of every chunk as
     (character of the source, sample)."""
 
     samples: int = 0
@@ -75,32 +75,32 @@ def request_digest(tts: Synthesizer, document: Document, manner: dict[str, Any],
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def speak(stream: Stream, length: int, receivers: list[Receive]) -> Said:
+def speak(stream: Stream, length: int, receivers: list[Receive]) -> Spoken:
     """Hand the audio of every chunk to all receivers, and show how much of `length` characters is spoken."""
-    said = Said()
+    spoken = Spoken()
     with _progress(length) as shown:
         for chunk in stream:
             if chunk.rendered:
-                said.computed += chunk.audio.size
+                spoken.computed += chunk.audio.size
                 for receive in receivers:
                     receive(chunk.audio)
-            said.timeline += chunk.timeline
+            spoken.timeline += chunk.timeline
             if chunk.piece.words:
-                said.starts.append((chunk.piece.words[0].start, chunk.start))
+                spoken.starts.append((chunk.piece.words[0].start, chunk.start))
                 shown(chunk.piece.words[-1].end)
-            said.samples = chunk.start + chunk.piece.samples(stream.plan.samples_per_frame)
-    return said
+            spoken.samples = chunk.start + chunk.piece.samples(stream.plan.samples_per_frame)
+    return spoken
 
 
-def marks_of(document: Document, said: Said) -> list[Mark]:
-    """Where the chapters of a document lie in what was said."""
+def marks_of(document: Document, spoken: Spoken) -> list[Mark]:
+    """Where the chapters of a document lie in what was spoken."""
     from kokoro_tvm.runtime.writers import Mark
 
     places = [
-        min((sample for at, sample in said.starts if at >= start), default=said.samples)
+        min((sample for at, sample in spoken.starts if at >= start), default=spoken.samples)
         for start in document.starts
     ]
-    ends = [*places[1:], said.samples]
+    ends = [*places[1:], spoken.samples]
     titles = (chapter.title or f"Part {n}" for n, chapter in enumerate(document.chapters, 1))
     return [Mark(t, a, b) for t, a, b in zip(titles, places, ends, strict=True) if b > a]
 

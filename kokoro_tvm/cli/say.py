@@ -151,17 +151,19 @@ def say(
         start = time.perf_counter()
         with playing(play, rate) as players:
             stream = stream_of(tts, document, manner, phonemes, spool.pieces if spool else 0)
-            said = speak(stream, len(document.text), receivers + players)
+            spoken = speak(stream, len(document.text), receivers + players)
         elapsed = time.perf_counter() - start
     if output is not None:
         title = document.title or output.stem
-        write_audio(output, spool.blocks() if spool else parts, rate, format, title, marks_of(document, said))
+        write_audio(
+            output, spool.blocks() if spool else parts, rate, format, title, marks_of(document, spoken)
+        )
     if captions is not None:
         with whole_file(captions) as temporary:
-            written = write_captions(captions, said.timeline, said.samples / rate)
+            written = write_captions(captions, spoken.timeline, spoken.samples / rate)
             temporary.write_text(written, encoding="utf-8")
     if spool is not None:
         spool.remove()
-    computed = said.computed / rate
+    computed = spoken.computed / rate
     factor = f" (real-time factor {elapsed / computed:.2f})" if computed else ""
-    typer.echo(f"{output or 'played'}: {said.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}")
+    typer.echo(f"{output or 'played'}: {spoken.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}")

@@ -6,12 +6,11 @@ import re
 import unicodedata
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.frontend import source
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import warn
 
-__all__ = ["check_text", "paragraphs", "phonemize", "read"]
+__all__ = ["check_text", "phonemize", "read"]
 
 _WITHOUT_SPACES = frozenset("jz")  # languages that are written without spaces between words
 _LONGEST_WORD = 128  # UTF-8 bytes; espeak-ng drops what a single word has beyond about 160
@@ -40,11 +39,6 @@ def check_text(text: str, code: str) -> None:
                 f"The text has {len(word)} characters without a space or punctuation ('{word[:20]}…'), "
                 "which is too long for a word and would be cut short. Put spaces between words."
             )
-
-
-def paragraphs(text: str) -> list[str]:
-    """Parts of the text between blank lines, with single line breaks as spaces (wrapped lines read on)."""
-    return [part.text for part in source.paragraphs(text)]
 
 
 def read(text: str, code: str, front_end: FrontEnd) -> list[Utterance]:

@@ -11,8 +11,9 @@ import pytest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend import languages as g2p
+from kokoro_tvm.runtime.frontend.source import paragraphs
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.text import check_text, paragraphs, phonemize
+from kokoro_tvm.runtime.text import check_text, phonemize
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,8 @@ def test_accepted(text: str, code: str) -> None:
 
 
 def test_paragraphs() -> None:
-    assert paragraphs("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n") == ["One two.", "Three four"]
+    found = paragraphs("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n")
+    assert [part.text for part in found] == ["One two.", "Three four"]
 
 
 @pytest.mark.usefixtures("no_spacy_model")

@@ -78,8 +78,8 @@ def _write(path: Path, blocks: Iterable[Floats], sample_rate: int, title: str, m
                 status = process.wait()
         if status != 0:
             lines = errors.read_text(errors="replace").strip().splitlines()
-            said = lines[-1] if lines else f"status {status}"
-            raise InputError(f"{path.name} cannot be written: {Path(command[0]).name}: {said}")
+            reason = lines[-1] if lines else f"status {status}"
+            raise InputError(f"{path.name} cannot be written: {Path(command[0]).name}: {reason}")
 
 
 def _escaped(text: str) -> str:
