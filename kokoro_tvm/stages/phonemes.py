@@ -45,6 +45,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
     from kokoro_tvm.measure.phonemes import Read, judge_phonemes
     from kokoro_tvm.runtime.frontend.data import FrontEndFile
     from kokoro_tvm.runtime.frontend.english import English
+    from kokoro_tvm.runtime.frontend.source import SourceText
     from kokoro_tvm.runtime.frontend.unknown import UnknownWords
     from kokoro_tvm.truth import phonemes as truth
 
@@ -57,7 +58,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
         data = file.english(british)
         english = English(data, british, UnknownWords(data, british))
         with truth.misaki_english(inputs["tagger.zip"], british) as misaki:
-            read[name] = [Read(text, misaki(text), english.convert(text)) for text in texts]
+            read[name] = [Read(text, misaki(text), english.convert(SourceText.of(text))) for text in texts]
     report = judge_phonemes(read, limits_of(judged, "phonemes"), judged.enforce)
     for utterance in report.report.utterances:
         log(f"{utterance.name}: {dict((utterance.outputs or {})['phonemes'])}")

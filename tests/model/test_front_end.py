@@ -28,6 +28,7 @@ from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.dictionary import Dictionary, pack_lines
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.letters import Letters
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.stages import front_end as stage
 from kokoro_tvm.stages.base import Place
 
@@ -53,7 +54,7 @@ def test_a_toy_speaks(tmp_path: Path) -> None:
     out = fetched(tmp_path, toy_front_end(tmp_path))
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
     english = English(FrontEndFile.open(out / FILES[0]).english(False), False)
-    tokens = english.convert('"The cat sat--the mat."')
+    tokens = english.convert(SourceText.of('"The cat sat--the mat."'))
     assert [t.text for t in tokens] == ['"', "The", "cat", "sat", "--", "the", "mat", ".", '"']
     assert [t.phonemes for t in tokens if t.text.isalpha()] == ["ðə", "kˈæt", "sˈæt", "ðə", "mˈæt"]
     assert {t.tag for t in tokens} <= set(LABELS)

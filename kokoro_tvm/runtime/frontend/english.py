@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from kokoro_tvm.runtime.frontend.alphabet import CONSONANTS, VOWELS, restress
 from kokoro_tvm.runtime.frontend.data import EnglishData
 from kokoro_tvm.runtime.frontend.figures import CURRENCIES, Figures, is_figures, plain_figures
 from kokoro_tvm.runtime.frontend.lexicon import Context, Lexicon
-from kokoro_tvm.runtime.frontend.links import Link, without_links
 from kokoro_tvm.runtime.frontend.parts import JOINTS, PAUSES, Part, group, join, settle
+from kokoro_tvm.runtime.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.frontend.tagger import Tagger
 from kokoro_tvm.runtime.frontend.tokenizer import Tokenizer
 from kokoro_tvm.runtime.frontend.tokens import Token
@@ -40,22 +41,22 @@ class English:
         self._lexicon = Lexicon(data.gold, data.silver, british)
         self._guess = guess or (lambda word: None)
 
-    def convert(self, text: str) -> list[Token]:
-        """The words and marks of `text` in order; `start` and `end` are places in it.
+    def convert(self, source: SourceText) -> list[Token]:
+        """The words and marks of a text in order, with their places in its source; its links are followed.
 
-        Links (`[word](/phonemes/)`) are followed. A word whose `origin` is "" has no phonemes.
+        A word whose `origin` is "" has no phonemes.
         """
+        text = source.text
         lead = len(text) - len(text.lstrip())
-        plain, places, links = without_links(text[lead:])
-        words = group(self._tag(plain, links))
+        links = [replace(link, start=link.start - lead, end=link.end - lead) for link in source.links]
+        words = group(self._tag(text[lead:], links))
         context = Context()
         for word in reversed(words):
             context = self._read(word, context)
         tokens = []
         for word in words:
             whole = join(word)
-            # The last character's own end: what stands behind it in the source may belong to a link.
-            start, end = lead + places[whole.start], lead + places[whole.end - 1] + 1
+            start, end = source.span(lead + whole.start, lead + whole.end)
             phonemes = (whole.phonemes or "").translate(_WRITTEN)
             tokens.append(Token(whole.text, start, end, phonemes, whole.space, whole.tag, whole.origin))
         return tokens

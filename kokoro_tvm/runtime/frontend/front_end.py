@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.languages import carries_meaning, convert
+from kokoro_tvm.runtime.frontend.links import without_links
 from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
@@ -62,7 +63,7 @@ class FrontEnd:
             utterances = map(_whole, sources, conversion.phonemes)
             return Reading(tuple(utterances), tuple(conversion.notices))
         english = self._of(code, self._file)
-        spoken = [_in_place(english.convert(source.text), source) for source in sources]
+        spoken = [english.convert(without_links(source)) for source in sources]
         tokens = [token for tokens in spoken for token in tokens]
         return Reading(tuple(Utterance(tuple(tokens)) for tokens in spoken), tuple(_notices(tokens)))
 
@@ -79,15 +80,6 @@ def _whole(source: SourceText, phonemes: str) -> Utterance:
     """A paragraph that was converted as a whole."""
     start, end = source.span(0, len(source.text))
     return Utterance((Token(source.text, start, end, phonemes, "", origin="converter"),))
-
-
-def _in_place(tokens: Sequence[Token], source: SourceText) -> list[Token]:
-    """The tokens with places in the source of the text they were made of."""
-    placed = []
-    for token in tokens:
-        start, end = source.span(token.start, token.end)
-        placed.append(replace(token, start=start, end=end))
-    return placed
 
 
 def _notices(tokens: Sequence[Token]) -> list[str]:

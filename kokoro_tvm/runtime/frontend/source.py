@@ -1,30 +1,102 @@
-"""Texts that remember where their characters come from."""
+"""Texts that remember where their characters come from, and what was asked for them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-__all__ = ["SourceText", "paragraphs"]
+__all__ = ["Edit", "Link", "SourceText", "paragraphs"]
 
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+
+
+@dataclass(frozen=True)
+class Link:
+    """How the characters from start to end are to be spoken: by their phonemes, with another stress (see
+    `restress`), or with flags of a number (see `Figures`)."""
+
+    start: int
+    end: int
+    phonemes: str | None = None
+    stress: float | None = None
+    flags: str = ""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Other characters in the place of those from start to end; both alike insert."""
+
+    start: int
+    end: int
+    text: str
 
 
 @dataclass(frozen=True)
 class SourceText:
     """A text as it is to be read, and for every character of it the slice of the source that it stands for.
 
-    starts, ends: places in the source, as many as `text` has characters. A normaliser takes one and gives
-    another; what stands for several characters (or for none) says so in them.
+    starts, ends: places in the source, as many as `text` has characters; links: in the order of their places,
+    which are places in `text`.
     """
 
     text: str
     starts: tuple[int, ...]
     ends: tuple[int, ...]
+    links: tuple[Link, ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> SourceText:
+        """A text that is its own source."""
+        return cls(text, tuple(range(len(text))), tuple(range(1, len(text) + 1)))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where the characters from `start` to `end` (one at least) come from."""
         return self.starts[start], max(self.ends[start:end])
+
+    def edited(self, edits: Iterable[Edit]) -> SourceText:
+        """The text after edits, which are in order and do not overlap each other; all of what is put in
+        stands for all of what it replaces.
+
+        A link keeps what it spans. Raises ValueError for an edit of a link, and for edits in disorder.
+        """
+        parts: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        moved = [0] * (len(self.text) + 1)  # place in the text -> place in the edited text
+        done = 0
+
+        def keep(until: int) -> None:
+            for place in range(done, until):
+                moved[place] = len(starts) + place - done
+            parts.append(self.text[done:until])
+            starts.extend(self.starts[done:until])
+            ends.extend(self.ends[done:until])
+
+        for edit in edits:
+            if not done <= edit.start <= edit.end <= len(self.text):
+                raise ValueError(f"{edit} is not behind the edit before it, or not within the text.")
+            keep(edit.start)
+            for place in range(edit.start, edit.end):
+                moved[place] = len(starts)
+            start, end = self._replaced(edit)
+            parts.append(edit.text)
+            starts += [start] * len(edit.text)
+            ends += [end] * len(edit.text)
+            done = edit.end
+            if any(link.start < edit.end and edit.start < link.end for link in self.links):
+                raise ValueError(f"{edit} changes characters of a link.")
+        keep(len(self.text))
+        links = tuple(
+            replace(link, start=moved[link.start], end=moved[link.end - 1] + 1) for link in self.links
+        )
+        return SourceText("".join(parts), tuple(starts), tuple(ends), links)
+
+    def _replaced(self, edit: Edit) -> tuple[int, int]:
+        if edit.start < edit.end:
+            return self.span(edit.start, edit.end)
+        place = self.ends[edit.start - 1] if edit.start else (self.starts or (0,))[0]
+        return place, place
 
 
 def paragraphs(text: str) -> list[SourceText]:
