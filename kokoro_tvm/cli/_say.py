@@ -19,11 +19,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kokoro_tvm.runtime import Stream, Synthesizer, TimedWord
+    from kokoro_tvm.runtime import Plan, Stream, Synthesizer, TimedWord
     from kokoro_tvm.runtime.readers import Document
     from kokoro_tvm.runtime.writers import Mark
 
-__all__ = ["Receive", "Spoken", "document_of", "marks_of", "playing", "request_digest", "speak", "stream_of"]
+__all__ = [
+    "Receive",
+    "Spoken",
+    "document_of",
+    "marks_of",
+    "plan_of",
+    "playing",
+    "request_digest",
+    "speak",
+    "stream_of",
+    "write_text",
+]
 
 _LONG = 400  # characters; what is longer shows its progress
 
@@ -53,17 +64,34 @@ def document_of(text: str, file: Path | None) -> Document:
     return Document("", (Chapter("", _standard_input() if text == "-" else text),))
 
 
+def plan_of(tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool) -> Plan:
+    """The plan of a document; `manner`: voice, speed and seed, which a document that is a plan has itself."""
+    if document.plan is not None:
+        return tts.complete(document.plan)
+    if document.slots:
+        from kokoro_tvm.runtime.slots import plan_slots
+
+        return plan_slots(document.slots, lambda text: tts.plan(text, **manner))
+    return (tts.plan_phonemes if phonemes else tts.plan)(document.text, **manner)
+
+
 def stream_of(
     tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, skip: int
 ) -> Stream:
     """The chunks of a document; `manner`: voice, speed and seed."""
-    if document.slots:
-        from kokoro_tvm.runtime.slots import plan_slots
-
-        return tts.render_stream(plan_slots(document.slots, lambda text: tts.plan(text, **manner)), skip=skip)
+    if document.plan is not None or document.slots:
+        return tts.render_stream(plan_of(tts, document, manner, phonemes), skip=skip)
     if phonemes:
         return tts.stream_phonemes(document.text, skip=skip, **manner)
     return tts.stream(document.text, skip=skip, **manner)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file completely or not at all."""
+    from kokoro_tvm.runtime.writers.base import whole_file
+
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def request_digest(tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool) -> str:
@@ -71,7 +99,8 @@ def request_digest(tts: Synthesizer, document: Document, manner: dict[str, Any],
     import kokoro_tvm
 
     slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
-    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, phonemes, manner]
+    plan = document.plan.to_json() if document.plan is not None else None
+    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan, phonemes, manner]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -12,10 +12,12 @@ from kokoro_tvm.cli._say import (
     Receive,
     document_of,
     marks_of,
+    plan_of,
     playing,
     request_digest,
     speak,
     stream_of,
+    write_text,
 )
 from kokoro_tvm.cli._speech import (
     BUNDLE,
@@ -25,6 +27,7 @@ from kokoro_tvm.cli._speech import (
     noted,
     without_blas_threads,
 )
+from kokoro_tvm.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,8 +58,9 @@ def say(
             "-i",
             "--input",
             metavar="FILE",
-            help="Document to speak instead: .txt, .md, .html, .epub, or .srt, whose cues are spoken into "
-            "their slots. If it is interrupted, the same command goes on where it stopped.",
+            help="Document to speak instead: .txt, .md, .html, .epub, .srt, whose cues are spoken into "
+            "their slots, or the .json of a plan. If it is interrupted, the same command goes on where it "
+            "stopped.",
         ),
     ] = None,
     output: Annotated[
@@ -83,6 +87,15 @@ def say(
         Path | None,
         typer.Option(
             "--captions", metavar="FILE", help="Captions to write: .srt, .vtt, .ass, .json, .TextGrid."
+        ),
+    ] = None,
+    save_plan: Annotated[
+        Path | None,
+        typer.Option(
+            "--save-plan",
+            metavar="FILE",
+            help="Write the plan (words, phonemes, durations, pauses) as JSON, speak nothing. Edit it and "
+            "speak it with --input.",
         ),
     ] = None,
     voice: VoiceOption = "af_heart",
@@ -119,16 +132,20 @@ def say(
     from kokoro_tvm.runtime.noise import check_seed
     from kokoro_tvm.runtime.spool import Spool
     from kokoro_tvm.runtime.writers import check_audio_file, write_audio
-    from kokoro_tvm.runtime.writers.base import check_place, whole_file
+    from kokoro_tvm.runtime.writers.base import check_place
 
     # Refuse wrong arguments before anything that takes time.
-    if output is None and not play:
+    if save_plan is not None and (output is not None or play or captions is not None):
+        raise InputError("--save-plan speaks nothing. Leave out --output, --play and --captions.")
+    if output is None and not play and save_plan is None:
         output = _OUTPUT
     if output is not None:
         check_audio_file(output, format)
     if captions is not None:
         caption_format(captions)
-        check_place(captions)
+    for path in (captions, save_plan):
+        if path is not None:
+            check_place(path)
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
     document = document_of(text, file)
     for note in document.notes:
@@ -136,6 +153,11 @@ def say(
     with noted():
         tts = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256)
         rate = tts.bundle.sample_rate
+        if save_plan is not None:
+            plan = plan_of(tts, document, manner, phonemes)
+            write_text(save_plan, plan.to_json())
+            typer.echo(f"{save_plan}: a plan of {plan.seconds:.2f} s in {len(plan.pieces)} pieces")
+            return
         spool = None
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
@@ -159,9 +181,7 @@ def say(
             output, spool.blocks() if spool else parts, rate, format, title, marks_of(document, spoken)
         )
     if captions is not None:
-        with whole_file(captions) as temporary:
-            written = write_captions(captions, spoken.timeline, spoken.samples / rate)
-            temporary.write_text(written, encoding="utf-8")
+        write_text(captions, write_captions(captions, spoken.timeline, spoken.samples / rate))
     if spool is not None:
         spool.remove()
     computed = spoken.computed / rate

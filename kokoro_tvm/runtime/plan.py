@@ -85,6 +85,11 @@ class Word:
         return sum(self.known_durations)
 
     @property
+    def space_frames(self) -> int:
+        """Frames of the space after it."""
+        return sum(self.known_durations[len(self.phonemes) :])
+
+    @property
     def heard(self) -> int:
         """Frames from its first sound to its last, where a pause follows: LAST_SOUND of the last phoneme."""
         *others, last = self.known_durations[: len(self.phonemes)]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.readers import READERS, Document, read_document
 from kokoro_tvm.runtime.readers.document import Chapter, Slot
 
@@ -208,3 +209,11 @@ def test_files(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             read_document(tmp_path / name)
+
+
+def test_a_plan_is_a_document_too(fake_synthesizer: Synthesizer) -> None:
+    plan = fake_synthesizer.plan_phonemes(["ab cd.", "ef."])
+    document = read("edited.json", plan.to_json())
+    assert (document.plan, document.text) == (plan, "ab cd . ef .")
+    with pytest.raises(InputError, match=r"^edited\.json: In the plan, pieces\[0\] should be a JSON object"):
+        read("edited.json", plan.to_json().replace('"pieces": [', '"pieces": [1,'))

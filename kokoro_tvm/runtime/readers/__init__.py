@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.readers import epub, html, markdown, srt, text
+from kokoro_tvm.runtime.readers import epub, html, markdown, plan, srt, text
 from kokoro_tvm.runtime.readers.document import Document
 
 __all__ = ["READERS", "Document", "read_document"]
@@ -24,6 +24,7 @@ READERS: Mapping[str, _Read] = {
     ".xhtml": html.read,
     ".epub": epub.read,
     ".srt": srt.read,
+    ".json": plan.read,
 }
 """Suffix of a file -> what reads it, from its bytes and its path."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.plan import Plan
 
 __all__ = ["Chapter", "Document", "Slot", "decoded"]
 
@@ -34,12 +35,13 @@ class Slot:
 
 @dataclass(frozen=True)
 class Document:
-    """Chapters in order, or slots; notes: what was left out, in sentences."""
+    """Chapters in order, or slots, or a plan; notes: what was left out, in sentences."""
 
     title: str
     chapters: tuple[Chapter, ...]
     slots: tuple[Slot, ...] = ()
     notes: tuple[str, ...] = ()
+    plan: Plan | None = None
 
     @property
     def text(self) -> str:
