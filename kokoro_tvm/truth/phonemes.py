@@ -13,7 +13,7 @@ from typing import Any
 
 from kokoro_tvm.errors import ValidationError
 
-__all__ = ["SENTENCES", "ReferenceWord", "misaki_english", "sentences"]
+__all__ = ["SENTENCES", "ReferenceWord", "misaki_english", "sentences", "tagger_folder"]
 
 SENTENCES = Path(__file__).with_name("sentences.txt")
 _COMPONENTS = ["tok2vec", "tagger"]
@@ -90,8 +90,15 @@ def misaki_english(tagger: Path, british: bool) -> Iterator[_Misaki]:
             f"The gate of the phonemes cannot be run, because misaki's reference needs {error.name}. "
             "Run `pip install 'misaki[en]' phonemizer-fork espeakng-loader`."
         ) from error
+    with tagger_folder(tagger) as folder:
+        yield _Misaki(spacy.load(folder, enable=_COMPONENTS, exclude=_OTHERS), british)
+
+
+@contextmanager
+def tagger_folder(tagger: Path) -> Iterator[Path]:
+    """The archive that the stage `front_end` wrote, as a folder that `spacy.load` takes."""
     with TemporaryDirectory() as folder:
         with zipfile.ZipFile(tagger) as archive:
             archive.extractall(folder)
         (Path(folder) / "meta.json").write_text(json.dumps(_META), encoding="utf-8")
-        yield _Misaki(spacy.load(folder, enable=_COMPONENTS, exclude=_OTHERS), british)
+        yield Path(folder)
