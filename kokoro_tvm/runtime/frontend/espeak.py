@@ -7,6 +7,7 @@ EspeakFallback have them (hexgrad, Apache-2.0; misaki/espeak.py).
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
@@ -59,6 +60,7 @@ class EspeakText:
             with_stress=True,
             tie="^",
             language_switch="remove-flags",
+            logger=_quiet(),
         )
 
     def __call__(self, text: str) -> str:
@@ -81,7 +83,11 @@ class EspeakEnglish:
         from phonemizer.backend import EspeakBackend
 
         self._backend: Any = EspeakBackend(
-            language="en-gb" if british else "en-us", preserve_punctuation=True, with_stress=True, tie="^"
+            language="en-gb" if british else "en-us",
+            preserve_punctuation=True,
+            with_stress=True,
+            tie="^",
+            logger=_quiet(),
         )
         self._british = british
 
@@ -89,6 +95,13 @@ class EspeakEnglish:
         """Phonemes of a word; "" where espeak-ng has none."""
         found: list[str] = self._backend.phonemize([word])
         return in_alphabet(found[0].strip(), self._british) if found else ""
+
+
+def _quiet() -> logging.Logger:
+    """A logger for errors alone: phonemizer's own prints where espeak-ng writes two words as one."""
+    logger = logging.getLogger(__name__)
+    logger.setLevel(logging.ERROR)
+    return logger
 
 
 def in_alphabet(spoken: str, british: bool) -> str:

@@ -87,7 +87,7 @@ class FrontEnd:
                 reading = self.read(unicodedata.normalize("NFKC", token.text), "a")
             except InputError:
                 notices[f"Left out, because there is no English here to read it by: {token.text}"] = None
-                return replace(token, phonemes="")
+                return replace(token, phonemes="", space=token.space or " ")
             notices.update(dict.fromkeys(reading.notices))
             phonemes = " ".join(utterance.phonemes for utterance in reading.utterances)
             return replace(token, phonemes=phonemes, origin="english")
