@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kokoro_tvm.runtime.frontend.packages import CHINESE, ESPEAK, JAPANESE, Packages
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Imported by name at run time, or tools that are run: no import statement shows them.
@@ -82,7 +84,24 @@ def test_imports_are_declared() -> None:
 def test_what_speaks_needs_the_base_alone() -> None:
     """Other languages than English need packages of their own, which the message names."""
     places = ("kokoro_tvm/runtime", *(f"kokoro_tvm/cli/{name}.py" for name in SPEAKING))
-    assert imported(*places) - BASE <= {"rich"} | EXTRAS["espeak"], "rich comes with typer"
+    languages = EXTRAS["espeak"] | EXTRAS["japanese"] | EXTRAS["chinese"]
+    assert imported(*places) - BASE <= {"rich"} | languages, "rich comes with typer"
+
+
+@pytest.mark.parametrize("packages", [ESPEAK, JAPANESE, CHINESE], ids=lambda packages: packages.extra)
+def test_what_messages_name_is_what_the_extra_installs(packages: Packages) -> None:
+    assert set(packages.modules) == EXTRAS[packages.extra]
+    assert packages.missing == ()
+    owners = packages_distributions()
+    for name, module in packages.modules.items():
+        assert name in {normal(owner) for owner in owners[module]}
+
+
+def test_an_extra_of_a_language_is_what_is_tested() -> None:
+    """The same versions as the tests have, from packages that pip alone can install."""
+    pins = PROJECT["optional-dependencies"]
+    tested = {*pins["build"], *pins["test"]} | {pin.replace("[en]", "") for pin in pins["build"]}
+    assert {*pins["espeak"], *pins["japanese"], *pins["chinese"]} <= tested
 
 
 def test_the_base_is_what_speaks() -> None:

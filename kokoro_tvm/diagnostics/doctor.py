@@ -12,7 +12,7 @@ from typing import Literal
 from packaging.specifiers import SpecifierSet
 from rich.filesize import decimal
 
-from kokoro_tvm.diagnostics.machine import Facts, Pin, RecipeNeeds
+from kokoro_tvm.diagnostics.machine import Facts, Language, Pin, RecipeNeeds
 
 __all__ = ["Finding", "Verdict", "examine"]
 
@@ -45,6 +45,7 @@ def examine(facts: Facts) -> list[Finding]:
         _compiler(facts),
         _linker(facts),
         _processor(facts),
+        *_languages(facts.languages),
         *(_recipe(recipe, facts.features) for recipe in facts.recipes),
         _memory(facts),
         *_disk(facts),
@@ -103,6 +104,18 @@ def _processor(facts: Facts) -> Finding:
         )
     had = [name for name in _SHOWN_FEATURES if name in facts.features]
     return Finding("processor", "fine", f"{text}, {', '.join(had) or 'no vector features'}")
+
+
+def _languages(languages: tuple[Language, ...]) -> Iterator[Finding]:
+    """One finding for the languages that the same packages speak."""
+    for speaker in dict.fromkeys(language.speaker for language in languages):
+        same = [language for language in languages if language.speaker == speaker]
+        names = ", ".join(language.name for language in same)
+        if same[0].missing:
+            text = f"cannot be spoken, because {speaker} is missing ({', '.join(same[0].missing)}): {names}"
+            yield Finding("languages", "note", text, same[0].remedy)
+        else:
+            yield Finding("languages", "fine", f"by {speaker}: {names}")
 
 
 def _recipe(recipe: RecipeNeeds, features: frozenset[str] | None) -> Finding:

@@ -26,9 +26,11 @@ from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.runtime.frontend.packages import packages_of
+from kokoro_tvm.runtime.voices import LANGUAGES
 from kokoro_tvm.targets import target_kind
 
-__all__ = ["Facts", "Pin", "RecipeNeeds", "gather"]
+__all__ = ["Facts", "Language", "Pin", "RecipeNeeds", "gather"]
 
 _PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 _PATIENCE = 120.0  # seconds the compiler may take to load
@@ -62,11 +64,23 @@ class RecipeNeeds:
 
 
 @dataclass(frozen=True)
+class Language:
+    """A language of the voices. speaker: what turns its text into phonemes; missing: the packages that this
+    needs and that are not installed; remedy: what to do to have them."""
+
+    name: str
+    speaker: str
+    missing: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
 class Facts:
     """One machine. Sizes in bytes, None where the system does not say; a problem is None where there is none.
 
-    cache: the shared one and what may be done with it, "" for none; checkpoints: model -> None where its
-    weights were fetched, else its sources (see `kokoro_tvm.diagnostics.sources`).
+    languages: how each can be spoken here; cache: the shared one and what may be done with it, "" for none;
+    checkpoints: model -> None where its weights were fetched, else its sources (see
+    `kokoro_tvm.diagnostics.sources`).
     """
 
     python: str
@@ -79,6 +93,7 @@ class Facts:
     machine: str
     cores: int
     features: frozenset[str] | None
+    languages: tuple[Language, ...]
     recipes: tuple[RecipeNeeds, ...]
     memory: int | None
     artifacts: Path
@@ -108,6 +123,7 @@ def gather(root: Path) -> Facts:
         machine=machine.cpu,
         cores=machine.cores,
         features=features_of_cpu(),
+        languages=_languages(recipes),
         recipes=tuple(sorted((*needs, *broken), key=lambda r: r.name)),
         memory=_available_memory(),
         artifacts=artifacts,
@@ -176,6 +192,19 @@ def _compiler(recipes: Sequence[Recipe]) -> tuple[str, str | None, list[RecipeNe
         for r in recipes
     ]
     return result["compiler"], None, needs
+
+
+def _languages(recipes: Sequence[Recipe]) -> tuple[Language, ...]:
+    """How each language can be spoken; English by the bundles, if a recipe's model has a front end."""
+    bundled = any(recipe.front_end is not None for recipe in recipes)
+    found = []
+    for code, name in LANGUAGES.items():
+        if code in "ab" and bundled:
+            found.append(Language(name, "the front end of the bundle"))
+        else:
+            packages = packages_of(code)
+            found.append(Language(name, packages.name, packages.missing, packages.remedy))
+    return tuple(found)
 
 
 def _linkers(recipes: Sequence[Recipe]) -> tuple[str, str | None]:

@@ -18,11 +18,15 @@ __all__ = ["Boundary", "Passage", "passages"]
 
 Boundary: TypeAlias = Literal["clause", "sentence", "paragraph", "end"]
 
-_OPENING = "\"'“‘«¿¡([{*_"
-_CLOSING = "\"'”’»)\\]}*_"
-_WIDE = "。！？"  # need no space after them
+_OPENING = "\"'“‘«¿¡([{*_「『（《〈【〔"
+_CLOSING = "\"'”’»)\\]}*_」』）》〉】〕"
+_WIDE = "。｡！？।॥"  # need no space after them
+_QUOTED_ON = re.compile("[」』）]")  # a particle may follow, as in 「はい。」と答えた
+_HIRAGANA = re.compile("[ぁ-ゟ]")
+_WITHOUT_SPACES = re.compile("[ぁ-ヿ一-鿿]")
+_FRENCH = r"(?:[ \u00a0\u202f]»(?!\w))?"  # a quote's end has a space before it; German quotes begin so
 _PARAGRAPH = r"\n[^\S\n]*\n\s*"
-_END = re.compile(rf"(?P<mark>(?:[.!?…]+|[{_WIDE}]+)[{_CLOSING}]*)(?P<gap>\s*)|{_PARAGRAPH}")
+_END = re.compile(rf"(?P<mark>(?:[.!?…]+|[{_WIDE}]+)[{_CLOSING}]*{_FRENCH})(?P<gap>\s*)|{_PARAGRAPH}")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _LAST_WORD = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]+$")
 _CLAUSE = re.compile(rf"[;:,—、，；：][{_CLOSING}]*\s*")
@@ -123,11 +127,15 @@ class _Reader:
         mark, gap = found["mark"], found["gap"]
         if mark is None or _BLANK_LINE.search(gap):
             return "paragraph"
-        if mark[0] not in _WIDE:
-            if not gap or first.islower():
-                return "clause"
-            if mark == "." and self._abbreviated(found.start()):
-                return "clause"
+        if mark[0] in _WIDE:
+            goes_on = after == found.end() and not gap and _QUOTED_ON.match(mark[-1])
+            return "clause" if goes_on and _HIRAGANA.match(first) else "sentence"
+        if not gap:
+            return "sentence" if mark[0] in "!?" and _WITHOUT_SPACES.match(first) else "clause"
+        if first.islower():
+            return "clause"
+        if mark == "." and self._abbreviated(found.start()):
+            return "clause"
         return "sentence"
 
     def _abbreviated(self, dot: int) -> bool:

@@ -13,7 +13,7 @@ from kokoro_tvm.runtime.model import Floats, Model
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.passages import passages
 from kokoro_tvm.runtime.phonemes import clean, has_sound, warn_of_unknown
-from kokoro_tvm.runtime.plan import Piece, Word
+from kokoro_tvm.runtime.plan import MARKS, Piece, Word
 from kokoro_tvm.runtime.rendering import predict, with_predicted
 from kokoro_tvm.runtime.routing import TooLongError
 from kokoro_tvm.runtime.utterances import tokens_of
@@ -155,16 +155,18 @@ def _stripped(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 class _Notices:
-    """Names every symbol that the model does not know once in a text."""
+    """Names every symbol that the model does not know once in a text, and the word it is in; but for marks,
+    which have no sound."""
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        self._vocabulary = vocabulary
-        self._known: set[str] = set()
+        self._known = {*vocabulary, *MARKS}
 
     def warn(self, words: tuple[Word, ...]) -> None:
-        symbols = set(symbols_of(words))
-        unknown = {s for s in symbols - set(self._vocabulary) - self._known if not s.isspace()}
-        if unknown:
+        found: dict[str, str] = {}
+        for word in words:
+            unknown = {s for s in word.symbols if s not in self._known and not s.isspace()}
+            found |= dict.fromkeys(unknown, word.text)
             self._known |= unknown
-            listed = ", ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in sorted(unknown))
+        if found:
+            listed = ", ".join(f"{s!r} (U+{ord(s):04X}) in '{found[s]:.40}'" for s in sorted(found))
             warn(f"Left out, because the model does not know them: {listed}.")

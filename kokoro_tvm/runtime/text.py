@@ -7,7 +7,7 @@ import unicodedata
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.tokens import Utterance
+from kokoro_tvm.runtime.frontend.tokens import LATIN, Utterance
 from kokoro_tvm.runtime.notices import warn
 
 __all__ = ["check_text", "phonemize", "read"]
@@ -31,9 +31,7 @@ def check_text(text: str, code: str) -> None:
         raise InputError("The text is not valid UTF-8. Convert it to UTF-8 first.")
     if not any(char.isalnum() for char in text):
         raise InputError(f"There is nothing to speak: '{text.strip()[:20]}' has no letter or digit.")
-    if code in _WITHOUT_SPACES:
-        return
-    for word in re.findall(r"\w+", text):
+    for word in re.findall(f"{LATIN}+" if code in _WITHOUT_SPACES else r"\w+", text):
         if len(word.encode()) > _LONGEST_WORD:
             raise InputError(
                 f"The text has {len(word)} characters without a space or punctuation ('{word[:20]}…'), "

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.diagnostics.machine import Facts, Pin, RecipeNeeds
+from kokoro_tvm.diagnostics.machine import Facts, Language, Pin, RecipeNeeds
 
 __all__ = ["GOOD", "made"]
 
@@ -25,6 +25,11 @@ GOOD = Facts(
     machine="A processor (family 26, model 2)",
     cores=2,
     features=frozenset({"avx2", "fma", "avx512f", "popcnt"}),
+    languages=(
+        Language("American English", "the front end of the bundle"),
+        Language("Spanish", "espeak-ng"),
+        Language("French", "espeak-ng"),
+    ),
     recipes=(RecipeNeeds("cpu", ("avx2", "fma")),),
     memory=15_500_000_000,
     artifacts=Path("artifacts"),

@@ -13,7 +13,7 @@ from diagnostics.facts import GOOD, made
 from kokoro_tvm.cli.doctor import table
 from kokoro_tvm.diagnostics import doctor
 from kokoro_tvm.diagnostics.doctor import examine
-from kokoro_tvm.diagnostics.machine import Facts, Pin, RecipeNeeds
+from kokoro_tvm.diagnostics.machine import Facts, Language, Pin, RecipeNeeds
 from kokoro_tvm.diagnostics.sources import Reach
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -46,6 +46,11 @@ BAD = made(
     linker_problem="no working g++ to link with ([Errno 2] No such file or directory: 'g++')",
     cores=1,
     features=frozenset({"avx2", "fma"}),
+    languages=(
+        Language("American English", "the front end of the bundle"),
+        Language("Spanish", "espeak-ng", ("espeakng-loader",), "run `pip install espeakng-loader`"),
+        Language("French", "espeak-ng", ("espeakng-loader",), "run `pip install espeakng-loader`"),
+    ),
     recipes=(
         RecipeNeeds("cpu", ("avx2",)),
         RecipeNeeds("cpu-bf16", problem="precision bfloat16 needs the CPU feature avx512bf16"),
@@ -85,6 +90,8 @@ def test_a_good_machine_has_nothing_wrong() -> None:
         ({"compiler_problem": "did not load within 120 s"}, "compiler", "wrong"),
         ({"linker_problem": "g++ cannot make a shared library: ld: not found"}, "linker", "wrong"),
         ({"features": None}, "processor", "note"),
+        ({"languages": (Language("Hindi", "espeak-ng"),)}, "languages", "fine"),
+        ({"languages": (Language("Hindi", "espeak-ng", ("x",), "run it"),)}, "languages", "note"),
         ({"features": None}, "recipe cpu", "note"),
         ({"features": frozenset()}, "recipe cpu", "note"),
         ({"memory": doctor.BUILD_MEMORY - 1}, "memory", "wrong"),

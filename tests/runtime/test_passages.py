@@ -14,7 +14,7 @@ from kokoro_tvm.runtime.passages import Passage, passages
 
 # Texts of what decides: marks, quotes, space of all kinds, capitals and abbreviations.
 TEXTS = st.lists(
-    st.sampled_from([*'a3.!?…。, \n"“”()*é😀\t', "Word", "Dr", "J", "\n\n", "\r\n", ". "]),
+    st.sampled_from([*'a3.!?…。।」とは「» , \n"“”()*é😀\t', "Word", "Dr", "J", "\n\n", "\r\n", ". "]),
     max_size=60,
 ).map("".join)
 
@@ -29,6 +29,18 @@ TEXTS = st.lists(
         ("Wrapped\nlines. Read\non.", ["Wrapped\nlines.", "Read\non."]),
         ("Title\n\nText.", ["Title", "Text."]),
         ("你好。再见！", ["你好。", "再见！"]),
+        (
+            "「駅は？」と彼は言った。「はい。」「ええ！」",
+            ["「駅は？」と彼は言った。", "「はい。」", "「ええ！」"],
+        ),
+        ("すごい!本当?はい。", ["すごい!", "本当?", "はい。"]),
+        ("他说：“去吧。”她哭了……没有人。", ["他说：“去吧。”", "她哭了……没有人。"]),
+        ("यह किताब है। वह क़लम है॥ ठीक", ["यह किताब है।", "वह क़लम है॥", "ठीक"]),
+        ("¿Qué? ¡No! «Sí.» Bueno.", ["¿Qué?", "¡No!", "«Sí.»", "Bueno."]),
+        (
+            "Ça va ? Oui ! « Bon. » Il part ; elle reste.",
+            ["Ça va ?", "Oui !", "« Bon. »", "Il part ; elle reste."],
+        ),
         ("Wait... what? Yes.", ["Wait... what?", "Yes."]),
         ("It was I. You knew.", ["It was I.", "You knew."]),
     ],

@@ -201,6 +201,7 @@ def test_a_symbol_is_named_once_however_long_the_text(
     with pytest.warns(SpeechWarning) as caught:
         roomy[0].from_phonemes(["aZb", "aZYb", "cd"])
     assert [str(w.message).count("U+") for w in caught] == [1, 1]
+    assert ["in 'aZb'" in str(w.message) for w in caught] == [True, False]
 
 
 def test_200_megabytes(roomy: tuple[Synthesizer, FakeRunner]) -> None:

@@ -11,9 +11,11 @@ import pytest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend import languages as g2p
+from kokoro_tvm.runtime.frontend.packages import ESPEAK, JAPANESE
 from kokoro_tvm.runtime.frontend.source import paragraphs
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.text import check_text, phonemize
+from kokoro_tvm.runtime.voices import LANGUAGES
 
 
 @pytest.fixture(autouse=True)
@@ -82,13 +84,29 @@ def test_other_languages_speak_through_espeak(code: str) -> None:
         assert phonemize("Ola 12.", code)[0].endswith(".")
 
 
-@pytest.mark.parametrize(("code", "package"), [("j", "misaki[ja]"), ("z", "misaki[zh]")])
-def test_missing_language_package(monkeypatch: pytest.MonkeyPatch, code: str, package: str) -> None:
-    monkeypatch.setitem(sys.modules, {"j": "misaki.ja", "z": "misaki.zh"}[code], None)
+@pytest.mark.parametrize(
+    ("code", "module", "package"),
+    [
+        ("e", "phonemizer.backend", "phonemizer-fork espeakng-loader"),
+        ("j", "mojimoji", "misaki fugashi jaconv mojimoji unidic-lite"),
+        ("z", "jieba", "misaki jieba pypinyin cn2an ordered-set"),
+    ],
+)
+def test_missing_language_package(
+    monkeypatch: pytest.MonkeyPatch, code: str, module: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError) as caught:
         phonemize("你好", code)
-    assert f"pip install '{package}'" in str(caught.value)
+    assert f"{LANGUAGES[code]} text" in str(caught.value)
+    assert f"run `pip install {package}`" in str(caught.value)
     assert "--phonemes" in str(caught.value)
+
+
+def test_misaki_where_it_cannot_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0))
+    assert JAPANESE.remedy == "use Python 3.10 to 3.12, which is what misaki is made for"
+    assert ESPEAK.remedy == "run `pip install phonemizer-fork espeakng-loader`"
 
 
 @pytest.fixture
@@ -152,10 +170,8 @@ def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
             "Failed initializing MeCab.\n\n--- ERROR DETAILS ---\nno such file: mecabrc\n-----\n"
         )
 
-    stand_in = types.ModuleType("misaki.ja")
-    stand_in.JAG2P = broken  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "misaki.ja", stand_in)
-    with pytest.raises(InputError, match=r"misaki\.ja cannot start: no such file: mecabrc\. .*unidic"):
+    monkeypatch.setattr("misaki.cutlet.Tagger", broken)
+    with pytest.raises(InputError, match=r"MeCab.* cannot start: no such file: mecabrc\. .*unidic-lite"):
         phonemize("こんにちは", "j")
 
 

@@ -1,16 +1,17 @@
-"""Words that no lexicon has, by espeak-ng, in the alphabet of the English voices.
+"""espeak-ng in the alphabet of the voices: whole texts of a language, and words that no English lexicon has.
 
 espeak-ng is licensed under the GPL, version 3 or later, and is no part of this package: it is used where
-phonemizer-fork and espeakng-loader are installed. Its symbols become misaki's as misaki's EspeakFallback has
-them (hexgrad, Apache-2.0; misaki/espeak.py).
+phonemizer-fork and espeakng-loader are installed. Its symbols become misaki's as misaki's EspeakG2P and
+EspeakFallback have them (hexgrad, Apache-2.0; misaki/espeak.py).
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
-__all__ = ["MODULES", "PACKAGES", "EspeakEnglish", "point_to_library"]
+__all__ = ["MODULES", "PACKAGES", "EspeakEnglish", "EspeakText", "point_to_library"]
 
 MODULES = ("phonemizer", "espeakng_loader")
 PACKAGES = "phonemizer-fork espeakng-loader"
@@ -26,6 +27,14 @@ _BOTH = (
 _BRITISH = (("e^ə", "ɛː"), ("iə", "ɪə"), ("ə^ʊ", "Q"))
 _AMERICAN = (("o^ʊ", "O"), ("ɜːɹ", "ɜɹ"), ("ɜː", "ɜɹ"), ("ɪə", "iə"), ("ː", ""))
 _LAST = (("o", "ɔ"), ("ɾ", "T"), ("ʔ", "t"), ("^", ""))
+# Of whole texts, where ^ ties what is spoken as one; misaki has no use for other ties and for hyphens.
+_TIED = (
+    ("a^ɪ", "I"), ("a^ʊ", "W"), ("d^z", "ʣ"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("o^ʊ", "O"), ("s^s", "S"),
+    ("t^s", "ʦ"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), ("ə^ʊ", "Q"), ("^", ""), ("-", ""),
+)  # fmt: skip
+# The order matters: what is quoted is told from what is in brackets, which espeak-ng reads as words.
+_QUOTED = (("«", "“"), ("»", "”"), ("(", "«"), (")", "»"))
+_DANDA = (("।", "."), ("॥", "."))  # espeak-ng and misaki leave nothing of it, not even a pause
 
 
 def point_to_library() -> None:
@@ -37,6 +46,34 @@ def point_to_library() -> None:
     EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
 
 
+class EspeakText:
+    """Whole texts by espeak-ng, as misaki's EspeakG2P has them. One thread at a time, as `EspeakEnglish`."""
+
+    def __init__(self, language: str) -> None:
+        """language: espeak-ng's name of it. Raises ImportError where the packages are not installed."""
+        point_to_library()
+        from phonemizer.backend import EspeakBackend
+
+        self._backend: Any = EspeakBackend(
+            language=language,
+            preserve_punctuation=True,
+            with_stress=True,
+            tie="^",
+            language_switch="remove-flags",
+            logger=_quiet(),
+        )
+
+    def __call__(self, text: str) -> str:
+        """Phonemes of a text; "" where espeak-ng has none."""
+        for symbols, ours in (*_DANDA, *_QUOTED):
+            text = text.replace(symbols, ours)
+        found: list[str] = self._backend.phonemize([text])
+        spoken = found[0].strip() if found else ""
+        for symbols, ours in (*_TIED, ("«", "("), ("»", ")")):
+            spoken = spoken.replace(symbols, ours)
+        return spoken
+
+
 class EspeakEnglish:
     """espeak-ng's English. Only one thread at a time may create or call it, or anything else of espeak-ng."""
 
@@ -46,7 +83,11 @@ class EspeakEnglish:
         from phonemizer.backend import EspeakBackend
 
         self._backend: Any = EspeakBackend(
-            language="en-gb" if british else "en-us", preserve_punctuation=True, with_stress=True, tie="^"
+            language="en-gb" if british else "en-us",
+            preserve_punctuation=True,
+            with_stress=True,
+            tie="^",
+            logger=_quiet(),
         )
         self._british = british
 
@@ -54,6 +95,13 @@ class EspeakEnglish:
         """Phonemes of a word; "" where espeak-ng has none."""
         found: list[str] = self._backend.phonemize([word])
         return in_alphabet(found[0].strip(), self._british) if found else ""
+
+
+def _quiet() -> logging.Logger:
+    """A logger for errors alone: phonemizer's own prints where espeak-ng writes two words as one."""
+    logger = logging.getLogger(__name__)
+    logger.setLevel(logging.ERROR)
+    return logger
 
 
 def in_alphabet(spoken: str, british: bool) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
@@ -60,12 +62,37 @@ class FrontEnd:
         sources = paragraphs(text)
         if self._file is None or code not in tuple(_ENGLISH):
             conversion = convert([source.text for source in sources], code)
-            utterances = map(_whole, sources, conversion.phonemes)
-            return Reading(tuple(utterances), tuple(conversion.notices))
+            placed = [_placed(*each) for each in zip(sources, conversion.tokens, strict=True)]
+            spoken, notices = self._with_latin_words(placed)
+            return Reading(tuple(map(Utterance, spoken)), (*conversion.notices, *notices))
         english = self._of(code, self._file)
-        spoken = [english.convert(without_links(source)) for source in sources]
-        tokens = [token for tokens in spoken for token in tokens]
-        return Reading(tuple(Utterance(tuple(tokens)) for tokens in spoken), tuple(_notices(tokens)))
+        read = [english.convert(without_links(source)) for source in sources]
+        tokens = [token for tokens in read for token in tokens]
+        return Reading(tuple(Utterance(tuple(tokens)) for tokens in read), tuple(_notices(tokens)))
+
+    def _with_latin_words(
+        self, utterances: Iterable[tuple[Token, ...]]
+    ) -> tuple[list[tuple[Token, ...]], list[str]]:
+        """Utterances whose words in Latin letters are read as English, and notices.
+
+        misaki leaves these words of Japanese and Chinese as they are, so that their letters would be taken
+        for phonemes.
+        """
+        notices: dict[str, None] = {}
+
+        def english(token: Token) -> Token:
+            if token.origin != "latin":
+                return token
+            try:
+                reading = self.read(unicodedata.normalize("NFKC", token.text), "a")
+            except InputError:
+                notices[f"Left out, because there is no English here to read it by: {token.text}"] = None
+                return replace(token, phonemes="", space=token.space or " ")
+            notices.update(dict.fromkeys(reading.notices))
+            phonemes = " ".join(utterance.phonemes for utterance in reading.utterances)
+            return replace(token, phonemes=phonemes, origin="english")
+
+        return [_words_apart(map(english, tokens)) for tokens in utterances], list(notices)
 
     def _of(self, code: str, file: FrontEndFile) -> English:
         with self._lock:
@@ -76,10 +103,21 @@ class FrontEnd:
             return self._english[code]
 
 
-def _whole(source: SourceText, phonemes: str) -> Utterance:
-    """A paragraph that was converted as a whole."""
-    start, end = source.span(0, len(source.text))
-    return Utterance((Token(source.text, start, end, phonemes, "", origin="converter"),))
+def _placed(source: SourceText, tokens: Iterable[Token]) -> tuple[Token, ...]:
+    """Tokens of a paragraph with places in the whole text."""
+    spans = ((token, source.span(token.start, token.end)) for token in tokens)
+    return tuple(replace(token, start=start, end=end) for token, (start, end) in spans)
+
+
+def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
+    """Tokens with spaces at both sides of English words."""
+    spaced: list[Token] = []
+    for token in tokens:
+        if spaced and "english" in (token.origin, spaced[-1].origin) and not spaced[-1].space:
+            marked = "mark" in (token.origin, spaced[-1].origin)
+            spaced[-1] = replace(spaced[-1], space="" if marked else " ")
+        spaced.append(token)
+    return tuple(spaced)
 
 
 def _notices(tokens: Sequence[Token]) -> list[str]:

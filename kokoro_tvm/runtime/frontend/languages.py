@@ -3,28 +3,29 @@ bundles without a front end of their own."""
 
 from __future__ import annotations
 
-import importlib
 import os
-import shlex
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.frontend.chinese import Chinese
+from kokoro_tvm.runtime.frontend.espeak import EspeakText
+from kokoro_tvm.runtime.frontend.japanese import Japanese
+from kokoro_tvm.runtime.frontend.packages import packages_of
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.voices import LANGUAGES
 
 __all__ = ["Conversion", "carries_meaning", "convert", "one_at_a_time"]
 
-# A converter: text -> phonemes, and what of the text it left out.
-_Converter: TypeAlias = Callable[[str], tuple[str, list[str]]]
+# A converter: text -> tokens, and what of the text it left out.
+_Converter: TypeAlias = Callable[[str], tuple[list[Token], list[str]]]
 
 _SPACY_MODEL = "en_core_web_sm"
 _ESPEAK = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
-_ESPEAK_PACKAGES = "misaki phonemizer-fork espeakng-loader"
-_EXTRAS = {"j": ("misaki.ja", "misaki[ja]"), "z": ("misaki.zh", "misaki[zh]")}
 _NOT_MISAKI = (
     f"English phonemes come from espeak-ng, because spaCy's {_SPACY_MODEL} is not installed and the bundle "
     "has no front end of its own; misaki's are nearer to those the model was trained on."
@@ -42,10 +43,16 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True)
 class Conversion:
-    """phonemes: one string for each text; notices: what the caller of the runtime should be warned of."""
+    """tokens: those of each text, with places in it; a text of a language that is converted as a whole is one
+    token of the origin "converter". notices: what the caller of the runtime should be warned of."""
 
-    phonemes: list[str]
+    tokens: list[tuple[Token, ...]]
     notices: list[str]
+
+    @property
+    def phonemes(self) -> list[str]:
+        """One string for each text."""
+        return [Utterance(tokens).phonemes for tokens in self.tokens]
 
 
 @contextmanager
@@ -56,7 +63,7 @@ def one_at_a_time() -> Iterator[None]:
 
 
 def convert(texts: Iterable[str], code: str) -> Conversion:
-    """Phonemes of `texts` in the language of `code` (a letter of LANGUAGES); threads wait for each other.
+    """Tokens of `texts` in the language of `code` (a letter of LANGUAGES); threads wait for each other.
 
     Raises:
         InputError: there is no such language, or its G2P is not installed.
@@ -68,10 +75,10 @@ def convert(texts: Iterable[str], code: str) -> Conversion:
             if code in "ab" and not _installed(_SPACY_MODEL):
                 notices.append(_NOT_MISAKI)
         found = [_converters[code](text) for text in texts]
-    lost = [word for _, words in found for word in words]
+    lost = dict.fromkeys(word for _, words in found for word in words)
     if lost:
         notices.append(f"Left out, because misaki has no phonemes for it: {' '.join(lost)}")
-    return Conversion([phonemes for phonemes, _ in found], notices)
+    return Conversion([tuple(tokens) for tokens, _ in found], notices)
 
 
 def carries_meaning(text: str) -> bool:
@@ -80,13 +87,26 @@ def carries_meaning(text: str) -> bool:
 
 
 def _create(code: str) -> _Converter:
-    if code in "ab" and _installed(_SPACY_MODEL):
-        return _misaki_english(british=code == "b")
-    if code in _ESPEAK:
-        return _espeak(_ESPEAK[code])
-    if code in _EXTRAS:
-        return _extra(code)
-    raise InputError(f"There is no language '{code}'. Known: {', '.join(LANGUAGES)}.")
+    if code not in LANGUAGES:
+        raise InputError(f"There is no language '{code}'. Known: {', '.join(LANGUAGES)}.")
+    try:
+        if code in "ab" and _installed(_SPACY_MODEL):
+            return _misaki_english(british=code == "b")
+        if code in _ESPEAK:
+            return _whole(EspeakText(_ESPEAK[code]))
+        return _in_tokens(Japanese() if code == "j" else Chinese())
+    except ImportError as error:
+        packages = packages_of(code)
+        raise InputError(
+            f"Turning {LANGUAGES[code]} text into phonemes needs {packages.name}, which cannot be imported "
+            f"({error}). To speak it, {packages.remedy}; or give phonemes instead (--phonemes)."
+        ) from error
+    except RuntimeError as error:  # MeCab's, whose dictionary is a download of its own
+        raise InputError(
+            f"MeCab, which divides Japanese into words, cannot start: {_last_line(error)}. Run "
+            "`pip uninstall unidic` and `pip install unidic-lite`, or `python -m unidic download`; or give "
+            "phonemes instead (--phonemes)."
+        ) from error
 
 
 def _installed(distribution: str) -> bool:
@@ -101,44 +121,32 @@ def _installed(distribution: str) -> bool:
 
 
 def _misaki_english(british: bool) -> _Converter:
-    english = _import("misaki.en", "misaki[en]")
-    espeak = _import("misaki.espeak", _ESPEAK_PACKAGES)
-    g2p = english.G2P(trf=False, british=british, fallback=espeak.EspeakFallback(british=british), unk="")
+    from misaki import en, espeak
 
-    def speak(text: str) -> tuple[str, list[str]]:
+    g2p = en.G2P(trf=False, british=british, fallback=espeak.EspeakFallback(british=british), unk="")
+
+    def speak(text: str) -> tuple[list[Token], list[str]]:
         phonemes, tokens = g2p(text)
         lost = [token.text for token in tokens if not token.phonemes and carries_meaning(token.text)]
-        return str(phonemes), lost
+        return _one(text, str(phonemes)), lost
 
     return speak
 
 
-def _espeak(language: str) -> _Converter:
-    g2p = _import("misaki.espeak", _ESPEAK_PACKAGES).EspeakG2P(language=language)
-    return lambda text: (str(g2p(text)[0]), [])
+def _whole(g2p: Callable[[str], str]) -> _Converter:
+    return lambda text: (_one(text, g2p(text)), [])
 
 
-def _extra(code: str) -> _Converter:
-    module, package = _EXTRAS[code]
-    loaded = _import(module, package)
-    try:
-        g2p = loaded.JAG2P() if code == "j" else loaded.ZHG2P(version=None)
-    except RuntimeError as error:  # MeCab's, whose dictionary is a download of its own
-        raise InputError(
-            f"{module} cannot start: {_last_line(error)}. For Japanese, run `python -m unidic download`, or "
-            "`pip uninstall unidic` and `pip install unidic-lite`; or give phonemes instead (--phonemes)."
-        ) from error
-    return lambda text: (str(g2p(text)[0]), [])
+def _one(text: str, phonemes: str) -> list[Token]:
+    return [Token(text, 0, len(text), phonemes, "", origin="converter")]
 
 
-def _import(module: str, packages: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise InputError(
-            f"Turning this text into phonemes needs {module}, which cannot be imported ({error}). "
-            f"Run `pip install {shlex.join(packages.split())}`, or give phonemes instead (--phonemes)."
-        ) from error
+def _in_tokens(g2p: Callable[[str], list[Token]]) -> _Converter:
+    def speak(text: str) -> tuple[list[Token], list[str]]:
+        tokens = g2p(text)
+        return tokens, [t.text for t in tokens if not t.phonemes and carries_meaning(t.text)]
+
+    return speak
 
 
 def _last_line(error: BaseException) -> str:

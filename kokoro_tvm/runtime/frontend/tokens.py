@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
-__all__ = ["Token", "Utterance"]
+__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "spaced_as"]
+
+LATIN = "[A-Za-zÀ-ÖØ-öø-ɏ]"
+"""A letter of the Latin script, as a regular expression."""
+
+NUMBER = re.compile("[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+")
+"""Figures of a number, in groups of three or not."""
 
 
 @dataclass(frozen=True)
@@ -41,3 +49,18 @@ class Utterance:
     def phonemes(self) -> str:
         """The string of phonemes that the tokens write, without space at both ends."""
         return "".join(token.phonemes + token.space for token in self.tokens).strip()
+
+
+def spaced_as(tokens: Iterable[Token], phonemes: str) -> Iterator[Token]:
+    """The tokens with the spaces of a string of phonemes, which has their symbols in order, spaces aside."""
+    places = [place for place, symbol in enumerate(phonemes) if not symbol.isspace()]
+    places.append(len(phonemes))
+    done = 0
+    for token in tokens:
+        first = done
+        done += sum(not symbol.isspace() for symbol in token.phonemes)
+        if done == first:
+            yield replace(token, phonemes="", space="")
+        else:
+            end = places[done - 1] + 1
+            yield replace(token, phonemes=phonemes[places[first] : end], space=phonemes[end : places[done]])

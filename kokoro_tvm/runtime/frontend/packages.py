@@ -1,0 +1,66 @@
+"""Which packages each language is spoken with, and whether they are installed, without importing them."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import sys
+from dataclasses import dataclass
+
+__all__ = ["CHINESE", "ESPEAK", "JAPANESE", "Packages", "packages_of"]
+
+_MISAKI_ENDS = (3, 13)  # misaki 0.9.4, its last release, is for older Pythons
+
+
+@dataclass(frozen=True)
+class Packages:
+    """What a G2P needs. extra: the part of kokoro-tvm that installs it; modules: by the name of the package
+    that has them."""
+
+    name: str
+    extra: str
+    modules: dict[str, str]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the packages that are not installed."""
+        return tuple(p for p, module in self.modules.items() if importlib.util.find_spec(module) is None)
+
+    @property
+    def remedy(self) -> str:
+        """What to do to have them."""
+        if "misaki" in self.modules and sys.version_info >= _MISAKI_ENDS:
+            return "use Python 3.10 to 3.12, which is what misaki is made for"
+        return f"run `pip install {shlex.join(self.modules)}`"
+
+
+ESPEAK = Packages(
+    "espeak-ng", "espeak", {"phonemizer-fork": "phonemizer", "espeakng-loader": "espeakng_loader"}
+)
+JAPANESE = Packages(
+    "misaki with MeCab",
+    "japanese",
+    {
+        "misaki": "misaki",
+        "fugashi": "fugashi",
+        "jaconv": "jaconv",
+        "mojimoji": "mojimoji",
+        "unidic-lite": "unidic_lite",
+    },
+)
+CHINESE = Packages(
+    "misaki with jieba",
+    "chinese",
+    {
+        "misaki": "misaki",
+        "jieba": "jieba",
+        "pypinyin": "pypinyin",
+        "cn2an": "cn2an",
+        "ordered-set": "ordered_set",
+    },
+)
+
+
+def packages_of(code: str) -> Packages:
+    """What speaks the language of a code; English where the bundle has no front end of its own."""
+    return {"j": JAPANESE, "z": CHINESE}.get(code, ESPEAK)
