@@ -10,6 +10,7 @@ import logging
 import re
 import unicodedata
 from collections.abc import Iterator
+from tempfile import TemporaryDirectory
 
 from kokoro_tvm.runtime.frontend.source import Edit, SourceText
 from kokoro_tvm.runtime.frontend.tokens import LATIN, NUMBER, Token, spaced_as
@@ -38,9 +39,12 @@ class Chinese:
 
         jieba.setLogLevel(logging.WARNING)  # else it prints how long it took to load
         self._numbers = cn2an
-        self._words = jieba
+        self._words = jieba.Tokenizer()
         self._misaki = zh.ZHG2P
-        jieba.initialize()
+        with TemporaryDirectory() as folder:
+            # jieba would read a cache from the folder for temporary files, where anybody may have put one.
+            self._words.tmp_dir = folder
+            self._words.initialize()
 
     def __call__(self, text: str) -> list[Token]:
         """Words and marks of a text."""
