@@ -12,6 +12,7 @@ from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.languages import carries_meaning, convert
 from kokoro_tvm.runtime.frontend.links import without_links
+from kokoro_tvm.runtime.frontend.normalization import normalize
 from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
@@ -63,7 +64,7 @@ class FrontEnd:
             utterances = map(_whole, sources, conversion.phonemes)
             return Reading(tuple(utterances), tuple(conversion.notices))
         english = self._of(code, self._file)
-        spoken = [english.convert(without_links(source)) for source in sources]
+        spoken = [english.convert(normalize(without_links(source), code)) for source in sources]
         tokens = [token for tokens in spoken for token in tokens]
         return Reading(tuple(Utterance(tuple(tokens)) for tokens in spoken), tuple(_notices(tokens)))
 
