@@ -9,7 +9,8 @@ from kokoro_tvm.runtime.frontend.source import Edit, Link, SourceText
 
 __all__ = ["without_links"]
 
-_LINK = re.compile(r"\[([^\]]+)\]\(([^\)]*)\)")
+# What is no link is matched too, without its last group, and not looked at again: time stays linear.
+_LINK = re.compile(r"\[([^\]]+)(?:\](?:\(([^\)]*)(\))?)?)?")
 _WHOLE = re.compile(r"[-+]?[0-9]+")
 
 
@@ -22,6 +23,8 @@ def without_links(source: SourceText) -> SourceText:
     links: list[Link] = []
     removed = 0
     for match in _LINK.finditer(source.text):
+        if not match[3]:
+            continue
         opening, closing = (match.start(), match.start(1)), (match.end(1), match.end())
         link = _link(match.group(2))
         if link is not None:

@@ -39,7 +39,7 @@ _NAME = re.compile(rf"(?<=[\w,] )(?P<short>{any_of(_NAMED)})\.(?!\w)(?P<ends>$|(
 
 
 def titles(text: str) -> Iterator[Edit]:
-    """Prof. Hall is Professor Hall, Smith Jr. is Smith Junior; Mr., Mrs. and Dr. are left to misaki's rules."""
+    """Prof. Hall is Professor Hall, Smith Jr. is Smith Junior; Mr. and Dr. are left to misaki's rules."""
     found = [
         *rewrite(_TITLE, text, lambda match: _TITLES[match["short"]]),
         *rewrite(_NAME, text, _name),

@@ -11,6 +11,8 @@ from kokoro_tvm.runtime.frontend.source import Edit
 
 __all__ = ["powers", "signs"]
 
+_OPENING = "(\"“‘'[" + "−√∑∫∂≈"  # a sign has its own space behind it
+_CLOSING = ".,;:!?)]}…\"”'’"
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _POWER = re.compile(
     rf"(?P<base>(?<!\w)(?:[A-Za-zα-ω]|\d{{1,15}})|\))"
@@ -18,7 +20,8 @@ _POWER = re.compile(
     r"|(?P<formula>(?<![\w])[A-Z]{2,4})(?=[₀-₉])"
 )
 _SIGNS = {
-    "×": "times", "÷": "divided by", "±": "plus or minus", "=": "equals", "≠": "does not equal",
+    "==": "equals", "!=": "does not equal", "×": "times",
+    "÷": "divided by", "±": "plus or minus", "=": "equals", "≠": "does not equal",
     "≈": "is about", "≤": "is less than or equal to", "≥": "is greater than or equal to", "∞": "infinity",
     "√": "the square root of", "∑": "the sum of", "∈": "is in", "→": "to", "←": "from", "↔": "to and from",
     "⇒": "implies", "⇔": "is equivalent to", "©": "copyright", "®": "registered", "™": "trademark",
@@ -26,7 +29,7 @@ _SIGNS = {
     "↑": "up", "↓": "down", "−": "minus", "‰": "per mille",
 }  # fmt: skip
 _SIGN = re.compile(
-    rf"(?P<by>(?<=\d)\s?[x×](?=\s?\d)(?! ))|(?P<times>(?<=\d)[x×](?!\w))"
+    rf"(?P<by>(?<=\d)(?<![^\d.,]0)(?<!^0)(?:[x×]| x )(?=\d))|(?P<times>(?<=\d)[x×](?!\w))"
     rf"|(?P<compared>(?:(?<=\w )|(?<!\S))(?P<less>[<>]=?)(?= ?[\w.$£€]))"
     rf"|(?P<star>(?<=\d) ?\* ?(?=\d))"
     rf"|(?P<paragraphs>§§)|(?P<sign>{any_of(_SIGNS)})"
@@ -63,7 +66,7 @@ def _power(match: re.Match[str]) -> str:
 
 def _sign(match: re.Match[str]) -> str:
     if match["by"]:
-        return "times" if match["by"][0].isspace() else "by"
+        return "by"
     if match["times"] or match["star"]:
         return "times"
     if match["compared"]:
@@ -78,5 +81,5 @@ def _spaced(match: re.Match[str], words: str) -> str:
     """With a space to its neighbours, where there is none."""
     text = match.string
     before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
-    lead = " " if before and not before.isspace() and before not in "(\"“‘'[" else ""
-    return lead + words + (" " if after.isalnum() or (after and after in "($£€√-−") else "")
+    lead = " " if before and not before.isspace() and before not in _OPENING else ""
+    return lead + words + ("" if not after or after.isspace() or after in _CLOSING else " ")

@@ -1,4 +1,4 @@
-"""Money that misaki reads wrong: other currencies, scales in short, ranges, debts, signs behind the amount."""
+"""Money that misaki reads wrong: other currencies, scales in short, ranges, debts, signs behind."""
 
 from __future__ import annotations
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.frontend.normalization.rules import any_of, ordinal, rewrite
+from kokoro_tvm.runtime.frontend.normalization.rules import any_of, ordinal
 from kokoro_tvm.runtime.frontend.source import Edit
 
 __all__ = ["numerals"]
 
 _COUNTED = """
-Chapter Part Book Volume Vol. Act Scene Section Article Title Appendix Phase Type Class Level Episode Figure Table
-War Bowl Canto Psalm Mark Apollo Rocky Fantasy Schedule Grade Lesson Unit Round Stage Symphony Sonata Division
+Chapter Part Book Volume Vol. Act Scene Section Article Title Appendix Phase Type Class Level Episode
+Figure Table War Bowl Canto Psalm Mark Apollo Rocky Fantasy Schedule Grade Lesson Unit Round Stage
+Symphony Sonata Division
 """
 _RULERS = """
-Henry Louis George Edward Charles James William Richard Elizabeth Napoleon Paul Benedict Pius Leo Gregory Innocent
-Clement Urban Alexander Nicholas Peter Catherine Frederick Friedrich Ferdinand Philip Felipe Alfonso Francis Carlos
-Christian Gustav Ramesses Ramses Ptolemy Cleopatra Darius Xerxes Otto Wilhelm Ludwig Leopold Emmanuel Umberto Harald
-Henri Constantine Justinian Theodosius Ivan Stephen Robert Sixtus Boniface Celestine Eugene Mary Margrethe Haakon
-Edgar Harold John Joseph Thomas Albert Rainier Selim Mehmed Suleiman Murad
+Henry Louis George Edward Charles James William Richard Elizabeth Napoleon Paul Benedict Pius Leo Gregory
+Innocent Clement Urban Alexander Nicholas Peter Catherine Frederick Friedrich Ferdinand Philip Felipe
+Alfonso Francis Carlos Christian Gustav Ramesses Ramses Ptolemy Cleopatra Darius Xerxes Otto Wilhelm
+Ludwig Leopold Emmanuel Umberto Harald Henri Constantine Justinian Theodosius Ivan Stephen Robert Sixtus
+Boniface Celestine Eugene Mary Margrethe Haakon Edgar Harold John Joseph Thomas Albert Rainier Selim
+Mehmed Suleiman Murad
 """
 _ROMAN = (
     r"(?P<roman>(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3}))(?!\w|['’]\w|\.\w)"

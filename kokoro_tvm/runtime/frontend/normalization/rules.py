@@ -13,8 +13,9 @@ __all__ = ["MONTHS", "NUMBER", "any_of", "figures", "free", "grouped", "ordinal"
 # Repetitions are bounded, and patterns do not begin inside a word or a number: time stays linear.
 NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\.\d{1,9})?"
 """A number in figures, with commas perhaps."""
-MONTHS = tuple(
-    "January February March April May June July August September October November December".split()
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 )
 
 

@@ -17,16 +17,14 @@ _ROAD = re.compile(r"(?<!\w)(?P<short>St|Dr|Ave|Av|Blvd|Rd|Ln|Hwy|Sq|Pkwy)(?P<do
 _BEFORE = re.compile(r"(?P<word>\d{1,3}(?:st|nd|rd|th)|[^\W\d_][\w'’]{0,30}) $")
 _AFTER = re.compile(r" (?P<word>[A-Z][\w'’]*)")
 # Capitalised, and no name of a street: what begins a sentence, or has a saint behind it.
-_NO_STREETS = frozenset(
-    """
-    A An And As At But By For From He Her His I If In It My Near No Of On Or Our She That The Their They This To We
-    When Where With You Mount Port Fort East West North South Lake Sault Bay New Saint Dr Mr Mrs Ms Prof Ask Call Tell
-    See Visit Is Was Said
-    """.split()  # noqa: SIM905
-)
-_SENTENCES = frozenset(
-    "He She It They We I You The A An This That These Those In On At But And Then There".split()
-)
+_NOT_BEFORE = """
+A An And As At But By For From He Her His I If In It My Near No Of On Or Our She That The Their They
+This To We When Where With You Mount Port Fort East West North South Lake Sault Bay New Saint Dr Mr
+Mrs Ms Prof Ask Call Tell See Visit Is Was Said
+"""
+_NO_STREETS = frozenset(_NOT_BEFORE.split())
+_BEGINNINGS = "He She It They We I You The A An This That These Those In On At But And Then There"
+_SENTENCES = frozenset(_BEGINNINGS.split())
 
 
 def streets(text: str) -> Iterator[Edit]:
