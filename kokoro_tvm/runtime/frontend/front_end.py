@@ -26,10 +26,11 @@ _SILENT = frozenset({"mark", "given", "lexicon", "number"})  # origins that may 
 @dataclass(frozen=True)
 class Reading:
     """utterances: one for each paragraph, with places in the whole text; notices: which words were guessed
-    or left out, in sentences."""
+    or left out, in sentences; sources: of each utterance the text that was read."""
 
     utterances: tuple[Utterance, ...]
     notices: tuple[str, ...]
+    sources: tuple[SourceText, ...] = ()
 
 
 class FrontEnd:
@@ -58,15 +59,14 @@ class FrontEnd:
             InputError: there is no such language, or its G2P is not installed.
             BundleError: the bundle's data is of another layout.
         """
-        sources = paragraphs(text)
+        sources = [normalize(without_links(source), code) for source in paragraphs(text)]
         if self._file is None or code not in tuple(_ENGLISH):
-            conversion = convert([source.text for source in sources], code)
-            utterances = map(_whole, sources, conversion.phonemes)
-            return Reading(tuple(utterances), tuple(conversion.notices))
+            return _converted(sources, code)
         english = self._of(code, self._file)
-        spoken = [english.convert(normalize(without_links(source), code)) for source in sources]
+        spoken = [english.convert(source) for source in sources]
         tokens = [token for tokens in spoken for token in tokens]
-        return Reading(tuple(Utterance(tuple(tokens)) for tokens in spoken), tuple(_notices(tokens)))
+        utterances = tuple(Utterance(tuple(tokens)) for tokens in spoken)
+        return Reading(utterances, tuple(_notices(tokens)), tuple(sources))
 
     def _of(self, code: str, file: FrontEndFile) -> English:
         with self._lock:
@@ -77,9 +77,23 @@ class FrontEnd:
             return self._english[code]
 
 
+def _converted(sources: Sequence[SourceText], code: str) -> Reading:
+    """Paragraphs by a converter, which takes no links."""
+    conversion = convert([source.text for source in sources], code)
+    notices = list(conversion.notices)
+    linked = [source.text[link.start : link.end] for source in sources for link in source.links]
+    if linked:
+        notices.append(
+            "Read as written, because only English by a bundle's own front end takes phonemes and stress: "
+            + " ".join(linked)
+        )
+    utterances = tuple(map(_whole, sources, conversion.phonemes))
+    return Reading(utterances, tuple(notices), tuple(sources))
+
+
 def _whole(source: SourceText, phonemes: str) -> Utterance:
     """A paragraph that was converted as a whole."""
-    start, end = source.span(0, len(source.text))
+    start, end = source.span(0, len(source.text)) if source.text else (0, 0)
     return Utterance((Token(source.text, start, end, phonemes, "", origin="converter"),))
 
 

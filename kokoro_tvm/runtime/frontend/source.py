@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from kokoro_tvm.runtime.frontend.blocks import block_at
+from kokoro_tvm.runtime.frontend.pictures import has_words
 
 __all__ = ["Edit", "Link", "SourceText", "paragraphs"]
 
@@ -108,10 +109,10 @@ class SourceText:
 
 
 def paragraphs(text: str) -> list[SourceText]:
-    """Parts of the text between blank lines that hold a letter or digit, with every run of whitespace as one
+    """Parts of the text between blank lines that may be spoken, with every run of whitespace as one
     space (wrapped lines read on); lines that begin a block of Markdown are parts too, without its mark."""
     parts = (_in_one_line(text, part) for part in _parts(text))
-    return [part for part in parts if any(map(str.isalnum, part.text))]
+    return [part for part in parts if has_words(part.text)]
 
 
 @dataclass

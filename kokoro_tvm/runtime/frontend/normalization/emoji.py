@@ -7,13 +7,13 @@ import unicodedata
 from collections.abc import Iterator
 
 from kokoro_tvm.runtime.frontend.normalization.rules import rewrite
+from kokoro_tvm.runtime.frontend.pictures import PICTURE
 from kokoro_tvm.runtime.frontend.source import Edit
 
 __all__ = ["names"]
 
-_PICTURE = "[\u231a\u231b\u23e9-\u23f3\u2600-\u27bf\u2b50\u2b55\U0001f300-\U0001f3fa\U0001f400-\U0001faff]"
 _CHANGES = "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"  # how it looks: skin, colour, region
-_ONE = f"{_PICTURE}{_CHANGES}*"
+_ONE = f"{PICTURE}{_CHANGES}*"
 _EMOJI = re.compile(
     f"(?P<flag>[\U0001f1e6-\U0001f1ff]{{2}})"
     f"|(?P<keycap>[0-9#*]\ufe0f?\u20e3)"
