@@ -72,6 +72,8 @@ def _sign(match: re.Match[str]) -> str:
     if match["compared"]:
         is_ = "is " if match.start() and not match.string.endswith(" is ", 0, match.start()) else ""
         return is_ + _LESS[match["less"]]
+    if match["sign"] == "≈" and match.start() == 0:
+        return "about"
     if match["greek"]:
         return unicodedata.name(match["greek"]).rpartition(" ")[2].lower()
     return "sections" if match["paragraphs"] else _SIGNS[match["sign"]]

@@ -15,7 +15,7 @@ _RANGE = re.compile(
     rf"(?<![\w.,–-])[$£€]?{NUMBER}{_ENDING}%?(?P<between>[–-]|\s[–-]\s|–\s|\s–)(?={NUMBER}{_ENDING}(?![\w–-]))"
     rf"|(?<![^\s(\[\"“‘'])(?P<minus>[-−])(?=\.?\d)"
     rf"|(?<![\w#&])(?P<number>(?:#|№ ?)(?=\d))"
-    rf"|(?<!\S)(?P<about>[~∼≈] ?(?=[$£€]?\d))"
+    rf"|(?<!\S)(?P<about>[~∼] ?(?=[$£€]?\d))"
 )
 _SUM = re.compile(r"[=+×÷*]")
 _ABOUT = re.compile(r"(?:about|roughly|around|approximately) $", re.IGNORECASE)

@@ -12,8 +12,8 @@ __all__ = ["clocks"]
 
 _CLOCK = re.compile(
     r"(?<![\w.:])(?:(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.\d{1,9})?)?"
-    r"(?P<zulu>Z\b)?(?P<half>\s?[aApP](?:\.[mM]\b|[mM]\b))?(?P<from>\s?[–-]\s?(?=\d{1,2}:\d\d(?!\d)))?"
-    r"(?![\d:])(?!\w)"
+    r"(?P<zulu>Z\b)?(?P<half>\s?[aApP](?:\.[mM]\b|[mM]\b))?"
+    r"(?:(?P<from>\s?[–-]\s?(?=\d{1,2}:\d\d(?!\d)))|(?![\w:]))"
     r"|(?P<ratio>(?P<left>\d{1,4}):(?P<right>\d{1,4})(?![\w:]|\.\d))"
     r"|(?P<whole>1[0-2]|0?[1-9])(?P<noon>\s?(?:am|AM|pm|PM)\b)(?P<until>\s?[–-]\s?(?=\d))?"
     r"|(?P<first>1[0-2]|[1-9])(?P<dash>[–-])(?=(?:1[0-2]|[1-9])\s?(?:am|AM|pm|PM)\b))"
