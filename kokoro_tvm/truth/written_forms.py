@@ -9,7 +9,7 @@ from pathlib import Path
 
 from yaml import safe_load
 
-__all__ = ["WRITTEN_FORMS", "WrittenForm", "table", "written_forms"]
+__all__ = ["WRITTEN_FORMS", "WrittenForm", "table_of", "written_forms"]
 
 WRITTEN_FORMS = Path(__file__).with_name("written_forms.yaml")
 
@@ -36,7 +36,7 @@ def written_forms() -> tuple[WrittenForm, ...]:
     return tuple(WrittenForm(category, **row) for category, rows in data.items() for row in rows)
 
 
-def table(forms: Iterable[WrittenForm]) -> str:
+def table_of(forms: Iterable[WrittenForm]) -> str:
     """The forms as a table of Markdown."""
     lines = ["| category | written | read here as | misaki 0.9.4 |", "| --- | --- | --- | --- |"]
     before = ""

@@ -23,7 +23,6 @@ _MARKS = re.compile(
     r"(?P<autolink><(?P<address>(?:https?://|mailto:)?[^\s<>@]{1,64}[@.][^\s<>]{1,2000})>)"
     r"|(?P<note>\[\^\w{1,20}\])"
     r"|(?P<empty>!?\[\](?:\([^()\[\]]*\))?)"
-    r"|(?P<image>(?<!\S)!(?=\w))"
     r"|(?P<reference>\[(?P<words>[^\[\]]+)\]\[[^\[\]]{0,99}\])"
     r"|(?P<escape>\\(?P<char>[][\\`*_~#()<>!|.+-]))"
     r"|(?P<cell> \| )"
