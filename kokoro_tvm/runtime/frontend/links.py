@@ -17,7 +17,8 @@ _WHOLE = re.compile(r"[-+]?[0-9]+")
 def without_links(source: SourceText) -> SourceText:
     """The text with only the words of its links, and with its links as values.
 
-    Brackets that ask for nothing known lose what stands in the round ones, as they do in misaki, and a picture's mark, `![a cat](cat.png)`, with them.
+    Brackets that ask for nothing known lose what stands in the round ones, as they do in misaki, and a
+    picture's mark, `![a cat](cat.png)`, with them.
     """
     edits: list[Edit] = []
     links: list[Link] = []

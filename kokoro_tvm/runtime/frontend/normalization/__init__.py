@@ -44,6 +44,7 @@ def _english(dates_of: _Pass) -> tuple[_Pass, ...]:
         phones.numbers,
         money.amounts,
         money.after,
+        measures.prices,
         measures.units,
         measures.feet,
         fractions.fractions,

@@ -15,17 +15,20 @@ __all__ = ["fractions"]
 
 _FRACTION = re.compile(
     r"(?:(?<![\w.,/])(?P<whole>\d{1,9})[ \u2009]?)?(?P<char>[¼½¾⅐-⅞])(?!\d)"
+    r"|(?<![\w.,/–-])(?P<marks>\d{1,2}(?:\.\d)?)/10(?![\w/⁄]|\.\d)"
     r"|(?<![\w.,/–-])(?:(?P<before>\d{1,9})[ -])?(?P<above>\d{1,2})[/⁄](?P<below>\d{1,2})(?![\w/⁄]|\.\d)"
 )
-_PARTS = frozenset({2, 3, 4, 5, 6, 7, 8, 9, 16, 32, 64})  # "9/10" may be a mark, "9/11" is a day
+_PARTS = frozenset({2, 3, 4, 5, 6, 7, 8, 9, 16, 32, 64})  # "9/11" is a day
 
 
 def fractions(text: str) -> Iterator[Edit]:
-    """½ is one half, 1½ is 1 and a half, 3/4 is three quarters."""
+    """½ is one half, 1½ is 1 and a half, 3/4 is three quarters; 9/10 is 9 out of 10."""
     return rewrite(_FRACTION, text, _said)
 
 
 def _said(match: re.Match[str]) -> str | None:
+    if match["marks"]:
+        return f"{match['marks']} out of 10"
     if match["char"]:
         value = Fraction(unicodedata.numeric(match["char"])).limit_denominator(10)
         above, below, whole = value.numerator, value.denominator, match["whole"]

@@ -30,6 +30,7 @@ _SIGNS = {
 }  # fmt: skip
 _SIGN = re.compile(
     rf"(?P<by>(?<=\d)(?<![^\d.,]0)(?<!^0)(?:[x×]| x )(?=\d))|(?P<times>(?<=\d)[x×](?!\w))"
+    r"|(?P<heart>(?<!\S)<3(?![^\s.,!?]))"
     rf"|(?P<compared>(?:(?<=\w )|(?<!\S))(?P<less>[<>]=?)(?= ?[\w.$£€]))"
     rf"|(?P<star>(?<=\d) ?\* ?(?=\d))"
     rf"|(?P<paragraphs>§§)|(?P<sign>{any_of(_SIGNS)})"
@@ -65,8 +66,10 @@ def _power(match: re.Match[str]) -> str:
 
 
 def _sign(match: re.Match[str]) -> str:
+    if match["heart"]:
+        return "heart"
     if match["by"]:
-        return "by"
+        return "times" if match.string.startswith("10 to the power", match.end()) else "by"
     if match["times"] or match["star"]:
         return "times"
     if match["compared"]:

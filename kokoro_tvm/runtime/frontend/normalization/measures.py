@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kokoro_tvm.runtime.frontend.normalization.rules import NUMBER, any_of, grouped
 from kokoro_tvm.runtime.frontend.source import Edit
 
-__all__ = ["feet", "units"]
+__all__ = ["feet", "prices", "units"]
 
 _LENGTHS = {
     "km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter", "µm": "micrometer",
@@ -27,7 +27,7 @@ _UNITS = _LENGTHS | {
     "mA": "milliamp", "Ah": "amp hour", "mAh": "milliamp hour", "Ω": "ohm", "\u2126": "ohm", "kΩ": "kilohm",
     "dB": "decibel", "Pa": "pascal", "kPa": "kilopascal", "hPa": "hectopascal", "J": "joule",
     "kJ": "kilojoule", "cal": "calorie", "kcal": "kilocalorie", "ha": "hectare", "kn": "knot", "px": "pixel",
-    "s": "second", "N": "newton", "mol": "mole",
+    "s": "second", "N": "newton", "mol": "mole", "in": "inch",
 }  # fmt: skip
 # Read as they stand, whatever the number; a slash and a power do not follow.
 _WHOLE = {
@@ -48,10 +48,14 @@ _POWERS = {"²": "square ", "³": "cubic ", "": ""}
 _UNIT = re.compile(
     rf"(?<![\w.,])(?P<number>{NUMBER})(?:"
     rf"(?P<gap>\s?|-)(?:(?P<whole>{any_of(_WHOLE)})|(?P<length>{any_of(_LENGTHS)})(?P<power>[²³])"
-    rf"|(?P<unit>{any_of(_UNITS)}))(?:/(?P<per>{any_of(_UNITS)})(?P<per_power>[²³])?)?(?![\w²³/°])"
+    rf"|(?P<unit>{any_of(_UNITS)}))(?:/(?P<per>{any_of(_UNITS)})(?P<per_power>[²³])?)?"
+    r"(?:(?P<dot>\.)(?= [a-z])|(?![\w²³°&]|/[^\W\d]))"
     rf"|(?P<period>/)(?={_PERIODS}\b))"
 )
-_PERIOD = re.compile(rf"(?<=\w)/(?={_PERIODS}\b)")
+_PRICE = re.compile(
+    rf"(?:[$£€]{NUMBER}|(?<= )(?:dollars?|euros?|pounds?|yen|rupees|cents?))"
+    rf"(?P<each>/(?:(?P<unit>{any_of(_UNITS)}|mo|yr)(?!\w)|(?={_PERIODS}\b)))"
+)
 _FEET = re.compile(
     r"(?<![\w.,'’])(?P<feet>\d{1,4})(?:(?P<mark>['′’])"
     r"(?:\s?(?P<inches>\d{1,2}(?:\.\d)?)(?:\"|″|”|''))?|(?P<only>[\"″”]))(?![\w'’\"])"
@@ -69,6 +73,13 @@ def units(text: str) -> Iterator[Edit]:
             if number != match["number"]:
                 yield Edit(*match.span("number"), number)
             yield Edit(match.end("number"), match.end(), f" {said}")
+
+
+def prices(text: str) -> Iterator[Edit]:
+    """$3/kg is $3 per kilogram."""
+    for match in _PRICE.finditer(text):
+        unit = {"mo": "month", "yr": "year"}.get(match["unit"]) or _UNITS.get(match["unit"], "")
+        yield Edit(*match.span("each"), f" per {unit}")
 
 
 def feet(text: str) -> Iterator[Edit]:
@@ -96,6 +107,8 @@ def _unit(match: re.Match[str]) -> str | None:
     unit = match["unit"] or match["length"]
     if not match["gap"] and unit in ("s", "V", "N", "W", "h", "J", "L", "l"):
         return None  # 80s, 5W: more often something else
+    if unit == "in" and match["gap"] and not match["dot"]:
+        return None  # 5 in the morning
     name = _UNITS[unit]
     said = _POWERS[match["power"] or ""] + (name if singular else _plural(name, "2"))
     if match["per"]:

@@ -34,7 +34,7 @@ _NAMED = "thousand|million|billion|trillion"
 _SCALE = rf"(?:\s?(?P<short>{any_of(_SCALES)})(?!\w)|[ -](?P<named>{_NAMED})(?!\w))?"
 _BEFORE = re.compile(
     rf"(?<![\w$£€])(?P<minus>[-−])?(?P<sign>{any_of(_CURRENCIES)}) ?(?P<debt>[-−])?(?P<number>{NUMBER})"
-    rf"(?:\s?[–-]\s?(?P<again>{any_of(_CURRENCIES)})?(?P<until>{NUMBER}))?{_SCALE}(?![\d%])"
+    rf"(?:(?P<first>{any_of(_SCALES)})?\s?[–-]\s?(?P<again>{any_of(_CURRENCIES)})?(?P<until>{NUMBER}))?{_SCALE}(?![\d%])"
 )
 _AFTER = re.compile(
     rf"(?<![\w.,$£€])(?P<number>{NUMBER}|\d{{1,9}},\d\d){_SCALE}\s?"
@@ -69,7 +69,9 @@ def _amount(match: re.Match[str]) -> str | None:
         return f"minus {sign}{match[0].lstrip('-−' + sign + ' ')}" if minus else None
     if match["until"] and sign in _READ and "." in match["number"] + match["until"] and not scale:
         return f"{minus}{sign}{match['number']} to {sign}{match['until']}"
-    return minus + _said(match["number"], match["until"] or "", scale, sign)
+    said = _said(match["number"], match["until"] or "", scale, sign)
+    first = _SCALES.get(match["first"] or "", "")
+    return minus + (said.replace(" to ", f" {first} to ", 1) if first else said)
 
 
 def _said(number: str, until: str, scale: str, sign: str) -> str:

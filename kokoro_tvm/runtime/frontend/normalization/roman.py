@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.frontend.normalization.rules import any_of, ordinal
+from kokoro_tvm.runtime.frontend.normalization.rules import any_of
+from kokoro_tvm.runtime.frontend.numerals import ordinal
 from kokoro_tvm.runtime.frontend.source import Edit
 
 __all__ = ["numerals"]
@@ -24,26 +25,29 @@ Boniface Celestine Eugene Mary Margrethe Haakon Edgar Harold John Joseph Thomas 
 Mehmed Suleiman Murad
 """
 _ROMAN = (
-    r"(?P<roman>(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3}))(?!\w|['’]\w|\.\w)"
+    r"(?P<roman>(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3}))"
+    r"(?!\w|['’](?!s\b)\w|\.\w)"
 )
 _NUMERAL = re.compile(
     rf"(?<!\w)(?:(?P<counted>{any_of(_COUNTED.split())}|World War) {_ROMAN}"
     rf"|(?P<ruler>{any_of(_RULERS.split())})(?: [A-Z][a-z]{{1,20}})? {_ROMAN.replace('roman', 'ruling')}"
     rf"|{_ROMAN.replace('roman', 'century').removesuffix(')')})(?= (?:century|Century|centuries))"
-    rf"|(?P<name>[A-Z][a-z]{{3,20}}) (?P<part>II|III|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w|['’]\w))"
+    rf"|(?P<name>[A-Z][a-z]{{3,20}}) (?P<part>II|III|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w))"
 )
 _ONE = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _AFTER_ONE = re.compile(r"\s*(?:[^\sa-zA-Z]|$| (?:of|and|is|was|to|in|had|ended|began|reigned|ruled|died)\b)")
 
 
 def numerals(text: str) -> Iterator[Edit]:
-    """Henry VIII is the 8th, Chapter IV is 4; "I" is a number only where no sentence goes on with it."""
+    """Henry VIII is the eighth, Chapter IV is 4; "I" is a number only where no sentence goes on with it."""
     for match in _NUMERAL.finditer(text):
         for group in ("roman", "ruling", "century", "part"):
             written = match[group]
             if written and not (written == "I" and not _AFTER_ONE.match(text, match.end(group))):
                 value = _value(written)
-                said = {"ruling": f"the {ordinal(value)}", "century": ordinal(value)}.get(group, str(value))
+                said = {"ruling": f"the {' '.join(ordinal(value))}", "century": " ".join(ordinal(value))}.get(
+                    group, str(value)
+                )
                 yield Edit(*match.span(group), said)
 
 
