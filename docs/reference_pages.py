@@ -1,4 +1,4 @@
-"""Writes the generated parts of the pages: options of commands, fields of recipes.
+"""Writes the generated parts of the pages: options of commands, fields of recipes, written forms.
 
 .venv/bin/python docs/reference_pages.py
 """
@@ -14,6 +14,7 @@ from markdown_tables import replace
 
 from kokoro_tvm.cli._app import build_app
 from kokoro_tvm.recipe.fields import recipe_fields
+from kokoro_tvm.truth.written_forms import table_of, written_forms
 
 DOCS = Path(__file__).parent
 
@@ -48,6 +49,7 @@ def generated() -> dict[tuple[str, str], str]:
     """(page, marker) -> what stands between its markers."""
     found = {("recipes.md", record): field_table(record) for record in ("TargetFile", "ModelFile")}
     found["recipes.md", "sources"] = field_table("ModelFile", sources=True)
+    found["text.md", "written forms"] = table_of(written_forms())
     for name, command in commands(typer.main.get_command(build_app())):
         if table := command_table(command):
             found["commands.md", name] = table

@@ -24,7 +24,8 @@ def phonemize(
     bundle: BundleOption = BUNDLE,
     json: JsonOption = False,
 ) -> None:
-    """Show the tokens of a text with their phonemes, and where each comes from.
+    """Show the tokens of a text: what is written, what it is read as where that is something else, part of
+    speech, phonemes, and where these come from.
 
     Nothing is synthesized, and no code of the bundle is loaded.
     """
@@ -52,5 +53,7 @@ def phonemize(
         table = Table.grid(padding=(0, 2))
         for token in utterance.tokens:
             place = f"{token.start}:{token.end}"
-            table.add_row(place, text[token.start : token.end], token.tag, token.phonemes, token.origin)
+            written = text[token.start : token.end]
+            read_as = "" if written == token.text else token.text
+            table.add_row(place, written, read_as, token.tag, token.phonemes, token.origin)
         console.print(table)

@@ -54,14 +54,19 @@ class Division:
 def words_of(utterance: Utterance, source: str, start: int) -> tuple[Word, ...]:
     """The words of an utterance, whose tokens' spans are places in `source`; `start` is added to the spans.
 
-    Tokens that stand for the same characters ("two", "dollars" for "$2") are one word.
+    Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks between.
     """
     words: list[Word] = []
     for token in utterance.tokens:
         text = source[token.start : token.end]
         first, last = start + token.start, start + token.end
         before = words[-1] if words else None
-        if before is not None and before.start <= first < before.end and not _is_mark(token):
+        inside = before is not None and before.start <= first < before.end
+        if (
+            before is not None
+            and inside
+            and (not _is_mark(token) or (before.start, before.end) == (first, last))
+        ):
             phonemes = before.symbols + token.phonemes
             longer = max(last, before.end)
             text = source[before.start - start : longer - start]

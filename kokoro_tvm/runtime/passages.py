@@ -1,6 +1,7 @@
 """Sentences of a text that need not be there in full: what is spoken as soon as it is complete.
 
-Where a sentence ends depends on the text alone, not on the portions it comes in. A break in the wrong place
+Where a sentence ends depends on the text alone, not on the portions it comes in. A heading, an item of a list
+and a row of a table end where the next line begins something else. A break in the wrong place
 is heard, a missing one only delays: so a mark after an abbreviation or an initial, or before a small letter,
 ends nothing.
 """
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.frontend.blocks import MOST, block_at, may_begin
 
 __all__ = ["Boundary", "Passage", "passages"]
 
@@ -26,7 +28,7 @@ _HIRAGANA = re.compile("[ぁ-ゟ]")
 _WITHOUT_SPACES = re.compile("[ぁ-ヿ一-鿿]")
 _FRENCH = r"(?:[ \u00a0\u202f]»(?!\w))?"  # a quote's end has a space before it; German quotes begin so
 _PARAGRAPH = r"\n[^\S\n]*\n\s*"
-_END = re.compile(rf"(?P<mark>(?:[.!?…]+|[{_WIDE}]+)[{_CLOSING}]*{_FRENCH})(?P<gap>\s*)|{_PARAGRAPH}")
+_END = re.compile(rf"(?P<mark>(?:[.!?…]+|[{_WIDE}]+)[{_CLOSING}]*{_FRENCH})(?P<gap>\s*)|{_PARAGRAPH}|\n\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _LAST_WORD = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]+$")
 _CLAUSE = re.compile(rf"[;:,—、，；：][{_CLOSING}]*\s*")
@@ -82,6 +84,12 @@ class _Reader:
         self._buffer = ""
         self._start = 0  # place of the buffer in the text
         self._ended = False
+        self._breaks = (
+            2  # line breaks before the buffer, two and more for a blank line; 0 once it is looked at
+        )
+        self._mark = 0  # length of the mark of a block that the buffer begins with
+        self._one_line = False  # whether what is read is a block that ends with its line
+        self._numbered = False  # whether it belongs to an item with a number
 
     def read(self) -> Passage | None:
         self._skip_space()
@@ -95,7 +103,11 @@ class _Reader:
     def _end(self) -> tuple[int, Boundary] | None:
         """(length, boundary) of the first passage in the buffer; None where more has to come first."""
         buffer = self._buffer
+        if self._breaks and not self._begin_line():
+            return None
         for found in _END.finditer(buffer):
+            if found.start() < self._mark:
+                continue  # the point of "2. Second"
             length = found.start() + len(found["mark"] or "")
             if found.end() - found.start() > _LONGEST_GAP:
                 return length, "paragraph"
@@ -118,6 +130,11 @@ class _Reader:
         buffer = self._buffer
         if found.end() == len(buffer):
             return "end"
+        if "\n" in found[0]:
+            if not self._shows_block(found.end()):
+                return None
+            if self._one_line or block_at(buffer, found.end(), self._numbered):
+                return "paragraph"
         after = found.end()
         while after < len(buffer) and buffer[after] in _OPENING and after < found.end() + _MOST_OPENING:
             after += 1
@@ -125,8 +142,10 @@ class _Reader:
             return None
         first = buffer[after : after + 1]
         mark, gap = found["mark"], found["gap"]
-        if mark is None or _BLANK_LINE.search(gap):
+        if _BLANK_LINE.search(found[0]):
             return "paragraph"
+        if mark is None:
+            return "clause"
         if mark[0] in _WIDE:
             goes_on = after == found.end() and not gap and _QUOTED_ON.match(mark[-1])
             return "clause" if goes_on and _HIRAGANA.match(first) else "sentence"
@@ -137,6 +156,23 @@ class _Reader:
         if mark == "." and self._abbreviated(found.start()):
             return "clause"
         return "sentence"
+
+    def _begin_line(self) -> bool:
+        """Find what block the buffer begins; False where more has to come first."""
+        if not self._shows_block(0):
+            return False
+        block = block_at(self._buffer, 0, self._numbered or self._breaks > 1)
+        self._mark = block.end if block else 0
+        self._one_line = block is not None and block.is_one_line
+        if block or self._breaks > 1:
+            self._numbered = block is not None and block.kind == "numbered"
+        self._breaks = 0
+        return True
+
+    def _shows_block(self, place: int) -> bool:
+        """Whether enough is there to know what block begins at a place."""
+        rest = len(self._buffer) - place
+        return self._ended or rest >= MOST or (rest > 0 and not may_begin(self._buffer[place]))
 
     def _abbreviated(self, dot: int) -> bool:
         word = _LAST_WORD.search(self._buffer, max(0, dot - 20), dot)
@@ -157,12 +193,14 @@ class _Reader:
     def _take(self, length: int, boundary: Boundary) -> Passage:
         passage = Passage(self._buffer[:length].rstrip(), self._start, boundary)
         self._buffer, self._start = self._buffer[length:], self._start + length
+        self._mark = 0
         return passage
 
     def _skip_space(self) -> None:
         while True:
             rest = self._buffer.lstrip()
             self._start += len(self._buffer) - len(rest)
+            self._breaks += self._buffer.count("\n", 0, len(self._buffer) - len(rest))
             self._buffer = rest
             if rest or not self._more():
                 return

@@ -7,6 +7,7 @@ import unicodedata
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.pictures import has_words
 from kokoro_tvm.runtime.frontend.tokens import LATIN, Utterance
 from kokoro_tvm.runtime.notices import warn
 
@@ -29,7 +30,7 @@ def check_text(text: str, code: str) -> None:
         raise InputError("The text holds a NUL byte, so it is probably not text. Remove it first.")
     if any(unicodedata.category(char) == "Cs" for char in text):
         raise InputError("The text is not valid UTF-8. Convert it to UTF-8 first.")
-    if not any(char.isalnum() for char in text):
+    if not has_words(text):
         raise InputError(f"There is nothing to speak: '{text.strip()[:20]}' has no letter or digit.")
     for word in re.findall(f"{LATIN}+" if code in _WITHOUT_SPACES else r"\w+", text):
         if len(word.encode()) > _LONGEST_WORD:

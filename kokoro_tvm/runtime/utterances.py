@@ -13,6 +13,8 @@ from functools import partial
 
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.languages import convert
+from kokoro_tvm.runtime.frontend.pictures import has_words
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.plan import MARKS
@@ -31,7 +33,7 @@ def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance
     Spans are places in `text`. Raises InputError for text that cannot be spoken whole. A SpeechWarning names
     symbols that are left out, and words that were guessed.
     """
-    if not any(char.isalnum() for char in text):
+    if not has_words(text):
         if "\0" in text:
             check_text(text, code)
         lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
@@ -42,22 +44,29 @@ def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance
     reading = front_end.read(text, code)
     for notice in reading.notices:
         warn(notice)
-    spoken = [_in_words(utterance, text, code) for utterance in reading.utterances if utterance.phonemes]
+    sources = zip(reading.utterances, reading.sources, strict=True)
+    spoken = [_in_words(utterance, source, code) for utterance, source in sources if utterance.phonemes]
     if not spoken:
         warn(f"Left out, because no phonemes came of it: '{text[:40]}'")
     return spoken
 
 
-def _in_words(utterance: Utterance, text: str, code: str) -> Utterance:
-    """The utterance; of one that was converted as a whole, its words."""
+def _in_words(utterance: Utterance, source: SourceText, code: str) -> Utterance:
+    """The utterance; of one that was converted as a whole, the words of what was read."""
     (first, *others) = utterance.tokens
     if others or first.origin != "converter":
         return utterance
-    tokens = aligned(text[first.start : first.end], first.phonemes.strip(), partial(_alone, code=code))
-    return replace(
-        utterance,
-        tokens=tuple(replace(t, start=t.start + first.start, end=t.end + first.start) for t in tokens),
-    )
+    tokens = aligned(source.text, first.phonemes.strip(), partial(_alone, code=code))
+    return replace(utterance, tokens=tuple(_placed(token, source) for token in tokens))
+
+
+def _placed(token: Token, source: SourceText) -> Token:
+    """The token with its places in what was written."""
+    if token.start == token.end:  # a mark of the converter's own
+        place = source.starts[token.start] if token.start < len(source.starts) else source.ends[-1]
+        return replace(token, start=place, end=place)
+    start, end = source.span(token.start, token.end)
+    return replace(token, start=start, end=end)
 
 
 def tokens_of(phonemes: str) -> tuple[Token, ...]:

@@ -14,7 +14,21 @@ from kokoro_tvm.runtime.passages import Passage, passages
 
 # Texts of what decides: marks, quotes, space of all kinds, capitals and abbreviations.
 TEXTS = st.lists(
-    st.sampled_from([*'a3.!?…。।」とは「» , \n"“”()*é😀\t', "Word", "Dr", "J", "\n\n", "\r\n", ". "]),
+    st.sampled_from(
+        [
+            *'a31.!?…。।」とは「» , \n"“”()*é😀\t#-|>`',
+            "Word",
+            "Dr",
+            "J",
+            "\n\n",
+            "\r\n",
+            ". ",
+            "\n- ",
+            "\n2. ",
+            "\n1) ",
+            "\n# ",
+        ]
+    ),
     max_size=60,
 ).map("".join)
 
@@ -43,6 +57,14 @@ TEXTS = st.lists(
         ),
         ("Wait... what? Yes.", ["Wait... what?", "Yes."]),
         ("It was I. You knew.", ["It was I.", "You knew."]),
+        ("# A title\nText\nreads on", ["# A title", "Text\nreads on"]),
+        ("# Why? So\nText", ["# Why?", "So", "Text"]),
+        ("Buy:\n- eggs\n  - milk\n\t* tea", ["Buy:", "- eggs", "- milk", "* tea"]),
+        ("1. One. More\n2. Two\n10) Ten", ["1. One.", "More", "2. Two", "10) Ten"]),
+        ("She was\n12. He wept", ["She was\n12.", "He wept"]),
+        ("| a | b |\n|---|---|\n| c |\nText", ["| a | b |", "|---|---|", "| c |", "Text"]),
+        ("Title\n=====\nText\n***\nMore", ["Title", "=====", "Text", "***", "More"]),
+        ("A\n-5 and\n#tag and\n**bold** b", ["A\n-5 and\n#tag and\n**bold** b"]),
     ],
 )
 def test_sentences(text: str, expected: list[str]) -> None:

@@ -14,6 +14,7 @@ from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.languages import carries_meaning, convert
 from kokoro_tvm.runtime.frontend.links import without_links
+from kokoro_tvm.runtime.frontend.normalization import normalize
 from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
@@ -27,10 +28,11 @@ _SILENT = frozenset({"mark", "given", "lexicon", "number"})  # origins that may 
 @dataclass(frozen=True)
 class Reading:
     """utterances: one for each paragraph, with places in the whole text; notices: which words were guessed
-    or left out, in sentences."""
+    or left out, in sentences; sources: of each utterance the text that was read."""
 
     utterances: tuple[Utterance, ...]
     notices: tuple[str, ...]
+    sources: tuple[SourceText, ...] = ()
 
 
 class FrontEnd:
@@ -59,16 +61,18 @@ class FrontEnd:
             InputError: there is no such language, or its G2P is not installed.
             BundleError: the bundle's data is of another layout.
         """
-        sources = paragraphs(text)
+        sources = [normalize(without_links(source), code) for source in paragraphs(text)]
         if self._file is None or code not in tuple(_ENGLISH):
             conversion = convert([source.text for source in sources], code)
             placed = [_placed(*each) for each in zip(sources, conversion.tokens, strict=True)]
             spoken, notices = self._with_latin_words(placed)
-            return Reading(tuple(map(Utterance, spoken)), (*conversion.notices, *notices))
+            notices = [*conversion.notices, *notices]
+            return Reading(tuple(map(Utterance, spoken)), tuple(notices), tuple(sources))
         english = self._of(code, self._file)
-        read = [english.convert(without_links(source)) for source in sources]
+        read = [english.convert(source) for source in sources]
         tokens = [token for tokens in read for token in tokens]
-        return Reading(tuple(Utterance(tuple(tokens)) for tokens in read), tuple(_notices(tokens)))
+        utterances = tuple(Utterance(tuple(tokens)) for tokens in read)
+        return Reading(utterances, tuple(_notices(tokens)), tuple(sources))
 
     def _with_latin_words(
         self, utterances: Iterable[tuple[Token, ...]]
@@ -105,8 +109,11 @@ class FrontEnd:
 
 def _placed(source: SourceText, tokens: Iterable[Token]) -> tuple[Token, ...]:
     """Tokens of a paragraph with places in the whole text."""
-    spans = ((token, source.span(token.start, token.end)) for token in tokens)
-    return tuple(replace(token, start=start, end=end) for token, (start, end) in spans)
+    placed = []
+    for token in tokens:
+        start, end = source.span(token.start, token.end) if token.start < token.end else (0, 0)
+        placed.append(replace(token, start=start, end=end))
+    return tuple(placed)
 
 
 def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from kokoro_tvm.runtime.frontend.blocks import block_at
+from kokoro_tvm.runtime.frontend.pictures import has_words
 
 __all__ = ["Edit", "Link", "SourceText", "paragraphs"]
 
-_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
+_WORD = re.compile(r"\S+")
+_CELL = re.compile(r" ?\| ?")
+_BOX = re.compile(r"\[[ xX]?\] ")
+_ONE_LINE = frozenset({"heading", "row", "fence", "rule"})
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class SourceText:
         starts: list[int] = []
         ends: list[int] = []
         moved = [0] * (len(self.text) + 1)  # place in the text -> place in the edited text
-        done = 0
+        done = passed = 0
 
         def keep(until: int) -> None:
             for place in range(done, until):
@@ -84,7 +91,9 @@ class SourceText:
             starts += [start] * len(edit.text)
             ends += [end] * len(edit.text)
             done = edit.end
-            if any(link.start < edit.end and edit.start < link.end for link in self.links):
+            while passed < len(self.links) and self.links[passed].end <= edit.start:
+                passed += 1
+            if passed < len(self.links) and self.links[passed].start < edit.end:
                 raise ValueError(f"{edit} changes characters of a link.")
         keep(len(self.text))
         links = tuple(
@@ -100,28 +109,70 @@ class SourceText:
 
 
 def paragraphs(text: str) -> list[SourceText]:
-    """Parts of the text between blank lines that hold a letter or digit, with every run of whitespace as one
-    space (wrapped lines read on)."""
-    found = []
-    start = 0
-    for end, following in (*((m.start(), m.end()) for m in _BLANK_LINE.finditer(text)), (len(text), 0)):
-        part = _in_one_line(text, start, end)
-        if any(map(str.isalnum, part.text)):
-            found.append(part)
-        start = following
-    return found
+    """Parts of the text between blank lines that may be spoken, with every run of whitespace as one
+    space (wrapped lines read on); lines that begin a block of Markdown are parts too, without its mark."""
+    parts = (_in_one_line(text, part) for part in _parts(text))
+    return [part for part in parts if has_words(part.text)]
 
 
-def _in_one_line(text: str, start: int, end: int) -> SourceText:
+@dataclass
+class _Part:
+    """The lines of a paragraph, as slices of the text without marks; kind: see `Block`, "" for none."""
+
+    kind: str = ""
+    lines: list[tuple[int, int]] = field(default_factory=list)
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    part = _Part()
+    for start, end in _lines(text):
+        if start == end:
+            yield part
+            part = _Part()
+            continue
+        block = block_at(text, start, numbered=not part.lines or part.kind == "numbered")
+        if block is not None or part.kind in _ONE_LINE:
+            yield part
+            part = _Part(block.kind if block else "")
+        if block is not None and block.kind == "fence":
+            continue
+        begin = block.end if block is not None and block.kind != "numbered" else start
+        part.lines.append((begin, end))
+    yield part
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """The words of every line, from the first to the end."""
+    place = 0
+    for line in text.split("\n"):
+        end = place + len(line)
+        lead = _LEAD.match(text, place, end)
+        yield lead.end() if lead else place, end
+        place = end + 1
+
+
+def _in_one_line(text: str, part: _Part) -> SourceText:
     chars: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    for match in re.compile(r"\S+").finditer(text, start, end):
-        if chars:
-            chars.append(" ")
-            starts.append(ends[-1])
-            ends.append(match.start())
-        chars.append(match.group())
-        starts += range(match.start(), match.end())
-        ends += range(match.start() + 1, match.end() + 1)
-    return SourceText("".join(chars), tuple(starts), tuple(ends))
+    for line in part.lines:
+        for match in _WORD.finditer(text, *line):
+            if chars:
+                chars.append(" ")
+                starts.append(ends[-1])
+                ends.append(match.start())
+            chars.append(match.group())
+            starts += range(match.start(), match.end())
+            ends += range(match.start() + 1, match.end() + 1)
+    source = SourceText("".join(chars), tuple(starts), tuple(ends))
+    if part.kind == "numbered":
+        mark = re.search(r"[.)]", source.text)
+        return source.edited([Edit(mark.start(), mark.end(), ":")] if mark else [])
+    if part.kind == "row":
+        return source.edited(
+            Edit(*m.span(), ", " if m.end() < len(source.text) else "") for m in _CELL.finditer(source.text)
+        )
+    if part.kind == "item":
+        box = _BOX.match(source.text)
+        return source.edited([Edit(*box.span(), "")] if box else [])
+    return source

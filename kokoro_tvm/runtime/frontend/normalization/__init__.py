@@ -1,0 +1,71 @@
+"""Written forms to the words they are read as, before the front end: each transformation keeps its places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kokoro_tvm.runtime.frontend.normalization import (
+    abbreviations,
+    addresses,
+    dates,
+    emoji,
+    fractions,
+    markdown,
+    maths,
+    measures,
+    money,
+    phones,
+    ranges,
+    roman,
+    streets,
+    times,
+)
+from kokoro_tvm.runtime.frontend.normalization.rules import free
+from kokoro_tvm.runtime.frontend.source import Edit, SourceText
+
+__all__ = ["normalize"]
+
+_Pass = Callable[[str], Iterable[Edit]]
+
+# What is no language: markup. The order matters: a tag may be written by an entity and is none then.
+_MARKUP: tuple[_Pass, ...] = (markdown.tags, markdown.entities, markdown.marks)
+
+
+def _english(dates_of: _Pass) -> tuple[_Pass, ...]:
+    """Passes of an English. What claims more comes first: "10-20 km" is read before "10-20"."""
+    return (
+        *_MARKUP,
+        addresses.web,
+        addresses.mail,
+        addresses.tags,
+        emoji.names,
+        dates_of,
+        times.clocks,
+        phones.numbers,
+        money.amounts,
+        money.after,
+        measures.prices,
+        measures.units,
+        measures.feet,
+        fractions.fractions,
+        ranges.ranges,
+        roman.numerals,
+        streets.streets,
+        abbreviations.titles,
+        abbreviations.others,
+        maths.powers,
+        maths.signs,
+    )
+
+
+_PASSES = {"a": _english(dates.american), "b": _english(dates.british)}
+
+
+def normalize(source: SourceText, code: str) -> SourceText:
+    """The text as it is to be read in the language of `code` (a letter of LANGUAGES); links stay as they are.
+
+    Languages other than English lose their markup alone. What is read right as it stands is not changed.
+    """
+    for edits in _PASSES.get(code, _MARKUP):
+        source = source.edited(free(edits(source.text), source.links))
+    return source
