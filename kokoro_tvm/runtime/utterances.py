@@ -13,10 +13,12 @@ from functools import partial
 
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.languages import convert
+from kokoro_tvm.runtime.frontend.links import aliased
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.plan import MARKS
-from kokoro_tvm.runtime.text import check_text
+from kokoro_tvm.runtime.text import check_text, is_speakable
 
 __all__ = ["aligned", "read_utterances", "tokens_of"]
 
@@ -25,21 +27,23 @@ _PARTS = re.compile(
 )
 
 
-def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance]:
+def read_utterances(source: str | SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
     """What is spoken of one sentence in the language of `code`; nothing if it has no letter and no digit.
 
-    Spans are places in `text`. Raises InputError for text that cannot be spoken whole. A SpeechWarning names
-    symbols that are left out, and words that were guessed.
+    Spans are places in the text as it is given. Raises InputError for text that cannot be spoken
+    whole. A SpeechWarning names symbols that are left out, and words that were guessed.
     """
-    if not any(char.isalnum() for char in text):
+    text = source if isinstance(source, str) else source.text
+    source = source if isinstance(source, str) else aliased(source)
+    if not is_speakable(source):
         if "\0" in text:
             check_text(text, code)
         lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
         if lost:
             warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")
         return []
-    check_text(text, code)
-    reading = front_end.read(text, code)
+    check_text(source, code)
+    reading = front_end.read(source, code)
     for notice in reading.notices:
         warn(notice)
     spoken = [_in_words(utterance, text, code) for utterance in reading.utterances if utterance.phonemes]
@@ -49,15 +53,17 @@ def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance
 
 
 def _in_words(utterance: Utterance, text: str, code: str) -> Utterance:
-    """The utterance; of one that was converted as a whole, its words."""
-    (first, *others) = utterance.tokens
-    if others or first.origin != "converter":
-        return utterance
-    tokens = aligned(text[first.start : first.end], first.phonemes.strip(), partial(_alone, code=code))
-    return replace(
-        utterance,
-        tokens=tuple(replace(t, start=t.start + first.start, end=t.end + first.start) for t in tokens),
-    )
+    """The utterance; of what was converted as a whole, its words."""
+    tokens: list[Token] = []
+    for token in utterance.tokens:
+        if token.origin != "converter":
+            tokens.append(token)
+            continue
+        words = aligned(text[token.start : token.end], token.phonemes.strip(), partial(_alone, code=code))
+        placed = [replace(t, start=t.start + token.start, end=t.end + token.start) for t in words]
+        tokens += placed
+        tokens[-1] = replace(tokens[-1], space=token.space)
+    return replace(utterance, tokens=tuple(tokens))
 
 
 def tokens_of(phonemes: str) -> tuple[Token, ...]:

@@ -11,7 +11,7 @@ import pytest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend import languages as g2p
-from kokoro_tvm.runtime.frontend.source import paragraphs
+from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.text import check_text, phonemize
 
@@ -53,7 +53,7 @@ def test_accepted(text: str, code: str) -> None:
 
 
 def test_paragraphs() -> None:
-    found = paragraphs("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n")
+    found = paragraphs(SourceText.of("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n"))
     assert [part.text for part in found] == ["One two.", "Three four"]
 
 

@@ -78,7 +78,7 @@ class English:
                 part.stress, part.flags = link.stress, link.flags
             if link is not None and link.phonemes is not None:
                 # What a link spans is one word, spoken where it begins.
-                part.settle("" if link is spoken else link.phonemes, "given")
+                part.settle("" if link is spoken else link.phonemes, link.origin)
                 if link is spoken:
                     part = join([parts.pop(), part])
                 spoken = link

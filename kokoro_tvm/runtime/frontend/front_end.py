@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.files import OpenFile
+from kokoro_tvm.runtime.frontend.converted import converted
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
-from kokoro_tvm.runtime.frontend.languages import carries_meaning, convert
+from kokoro_tvm.runtime.frontend.languages import carries_meaning
 from kokoro_tvm.runtime.frontend.links import without_links
 from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
@@ -19,7 +20,9 @@ from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
 __all__ = ["FrontEnd", "Reading"]
 
 _ENGLISH = "ab"
-_SILENT = frozenset({"mark", "given", "lexicon", "number"})  # origins that may rightly have no phonemes
+_SILENT = frozenset(
+    {"mark", "given", "user lexicon", "lexicon", "number"}
+)  # origins that may rightly have no phonemes
 
 
 @dataclass(frozen=True)
@@ -50,20 +53,22 @@ class FrontEnd:
         """
         return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None)
 
-    def read(self, text: str, code: str) -> Reading:
-        """`text` in the language of `code` (a letter of LANGUAGES).
+    def read(self, text: str | SourceText, code: str) -> Reading:
+        """`text` in the language of `code` (a letter of LANGUAGES); links stand in a string as brackets.
 
         Raises:
             InputError: there is no such language, or its G2P is not installed.
             BundleError: the bundle's data is of another layout.
         """
-        sources = paragraphs(text)
+        if isinstance(text, SourceText):
+            sources = paragraphs(text)
+        else:
+            sources = [without_links(source) for source in paragraphs(SourceText.of(text))]
         if self._file is None or code not in tuple(_ENGLISH):
-            conversion = convert([source.text for source in sources], code)
-            utterances = map(_whole, sources, conversion.phonemes)
-            return Reading(tuple(utterances), tuple(conversion.notices))
+            utterances, notices = converted(sources, code)
+            return Reading(tuple(utterances), tuple(notices))
         english = self._of(code, self._file)
-        spoken = [english.convert(without_links(source)) for source in sources]
+        spoken = [english.convert(source) for source in sources]
         tokens = [token for tokens in spoken for token in tokens]
         return Reading(tuple(Utterance(tuple(tokens)) for tokens in spoken), tuple(_notices(tokens)))
 
@@ -74,12 +79,6 @@ class FrontEnd:
                 data = file.english(british)
                 self._english[code] = English(data, british, UnknownWords(data, british))
             return self._english[code]
-
-
-def _whole(source: SourceText, phonemes: str) -> Utterance:
-    """A paragraph that was converted as a whole."""
-    start, end = source.span(0, len(source.text))
-    return Utterance((Token(source.text, start, end, phonemes, "", origin="converter"),))
 
 
 def _notices(tokens: Sequence[Token]) -> list[str]:

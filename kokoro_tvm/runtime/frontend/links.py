@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kokoro_tvm.runtime.frontend.source import Edit, Link, SourceText
 
-__all__ = ["without_links"]
+__all__ = ["aliased", "link_of", "without_links"]
 
 _LINK = re.compile(r"\[([^\]]+)\]\(([^\)]*)\)")
 _WHOLE = re.compile(r"[-+]?[0-9]+")
@@ -23,7 +23,7 @@ def without_links(source: SourceText) -> SourceText:
     removed = 0
     for match in _LINK.finditer(source.text):
         opening, closing = (match.start(), match.start(1)), (match.end(1), match.end())
-        link = _link(match.group(2))
+        link = link_of(match.group(2))
         if link is not None:
             start = opening[0] - removed
             links.append(replace(link, start=start, end=start + len(match.group(1))))
@@ -32,8 +32,16 @@ def without_links(source: SourceText) -> SourceText:
     return replace(source.edited(edits), links=tuple(links))
 
 
-def _link(request: str) -> Link | None:
-    """What the round brackets ask for, without its place."""
+def aliased(source: SourceText) -> SourceText:
+    """The text with other texts in the place of what is to be spoken as they are."""
+    edits = [Edit(link.start, link.end, link.alias) for link in source.links if link.alias is not None]
+    if not edits:
+        return source
+    return replace(source, links=tuple(link for link in source.links if link.alias is None)).edited(edits)
+
+
+def link_of(request: str) -> Link | None:
+    """What the round brackets ask for, without its place; None for what is not known."""
     if _WHOLE.fullmatch(request):
         return Link(0, 0, stress=int(request))
     if request in ("0.5", "+0.5", "-0.5"):

@@ -9,18 +9,21 @@ from dataclasses import dataclass, replace
 __all__ = ["Edit", "Link", "SourceText", "paragraphs"]
 
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
 class Link:
     """How the characters from start to end are to be spoken: by their phonemes, with another stress (see
-    `restress`), or with flags of a number (see `Figures`)."""
+    `restress`), with flags of a number (see `Figures`), or as another text; origin: who gave the phonemes."""
 
     start: int
     end: int
     phonemes: str | None = None
     stress: float | None = None
     flags: str = ""
+    alias: str | None = None
+    origin: str = "given"
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,15 @@ class SourceText:
     links: tuple[Link, ...] = ()
 
     @classmethod
-    def of(cls, text: str) -> SourceText:
-        """A text that is its own source."""
-        return cls(text, tuple(range(len(text))), tuple(range(1, len(text) + 1)))
+    def of(cls, text: str, start: int = 0, links: tuple[Link, ...] = ()) -> SourceText:
+        """A text that is its own source, or stands in it from `start` on."""
+        end = start + len(text)
+        return cls(text, tuple(range(start, end)), tuple(range(start + 1, end + 1)), links)
+
+    @property
+    def speakable(self) -> bool:
+        """Whether it has a letter or digit, or something that a link says how to speak."""
+        return any(map(str.isalnum, self.text)) or any(link.phonemes for link in self.links)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where the characters from `start` to `end` (one at least) come from."""
@@ -99,29 +108,37 @@ class SourceText:
         return place, place
 
 
-def paragraphs(text: str) -> list[SourceText]:
-    """Parts of the text between blank lines that hold a letter or digit, with every run of whitespace as one
-    space (wrapped lines read on)."""
+def paragraphs(source: SourceText) -> list[SourceText]:
+    """Parts of the text between blank lines that can be spoken, with every run of whitespace as one space
+    (wrapped lines read on). A link lies within a line."""
+    text = source.text
     found = []
     start = 0
     for end, following in (*((m.start(), m.end()) for m in _BLANK_LINE.finditer(text)), (len(text), 0)):
-        part = _in_one_line(text, start, end)
-        if any(map(str.isalnum, part.text)):
+        part = _in_one_line(source, start, end)
+        if part.speakable:
             found.append(part)
         start = following
     return found
 
 
-def _in_one_line(text: str, start: int, end: int) -> SourceText:
+def _in_one_line(source: SourceText, start: int, end: int) -> SourceText:
     chars: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    for match in re.compile(r"\S+").finditer(text, start, end):
+    links: list[Link] = []
+    waiting = [link for link in source.links if start <= link.start < end]
+    for match in _WORD.finditer(source.text, start, end):
+        first, last = match.span()
         if chars:
             chars.append(" ")
             starts.append(ends[-1])
-            ends.append(match.start())
+            ends.append(source.starts[first])
+        back = first - len(starts)
         chars.append(match.group())
-        starts += range(match.start(), match.end())
-        ends += range(match.start() + 1, match.end() + 1)
-    return SourceText("".join(chars), tuple(starts), tuple(ends))
+        starts += source.starts[first:last]
+        ends += source.ends[first:last]
+        while waiting and waiting[0].start < last:
+            link = waiting.pop(0)
+            links.append(replace(link, start=link.start - back, end=link.end - back))
+    return SourceText("".join(chars), tuple(starts), tuple(ends), tuple(links))
