@@ -54,24 +54,33 @@ def document_of(text: str, file: Path | None) -> Document:
 
 
 def stream_of(
-    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, skip: int
+    tts: Synthesizer,
+    document: Document,
+    manner: dict[str, Any],
+    phonemes: bool,
+    ssml: bool | None,
+    skip: int,
 ) -> Stream:
     """The chunks of a document; `manner`: voice, speed and seed."""
     if document.slots:
         from kokoro_tvm.runtime.slots import plan_slots
 
-        return tts.render_stream(plan_slots(document.slots, lambda text: tts.plan(text, **manner)), skip=skip)
+        plan = plan_slots(document.slots, lambda text: tts.plan(text, ssml=ssml, **manner))
+        return tts.render_stream(plan, skip=skip)
     if phonemes:
         return tts.stream_phonemes(document.text, skip=skip, **manner)
-    return tts.stream(document.text, skip=skip, **manner)
+    return tts.stream(document.text, skip=skip, ssml=ssml, **manner)
 
 
-def request_digest(tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool) -> str:
+def request_digest(
+    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, ssml: bool | None
+) -> str:
     """What decides about the samples, as a digest."""
     import kokoro_tvm
 
     slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
-    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, phonemes, manner]
+    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, phonemes, manner, ssml]
+    parts.append(tts.front_end.lexicon.entries)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -20,6 +20,8 @@ from kokoro_tvm.cli._say import (
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
+    LexiconOption,
+    SsmlOption,
     ThreadsOption,
     VoiceOption,
     noted,
@@ -88,6 +90,8 @@ def say(
     voice: VoiceOption = "af_heart",
     speed: Annotated[float, typer.Option("--speed", help="Speed of speech; above 1 is faster.")] = 1.0,
     bundle: BundleOption = BUNDLE,
+    lexicon: LexiconOption = None,
+    ssml: SsmlOption = None,
     phonemes: Annotated[
         bool, typer.Option("--phonemes", help="The text is phonemes, in misaki's alphabet.")
     ] = False,
@@ -134,13 +138,13 @@ def say(
     for note in document.notes:
         typer.secho(f"note: {note}", err=True)
     with noted():
-        tts = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256)
+        tts = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon)
         rate = tts.bundle.sample_rate
         spool = None
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
         if output is not None and file is not None:
-            spool = Spool(output, request_digest(tts, document, manner, phonemes))
+            spool = Spool(output, request_digest(tts, document, manner, phonemes, ssml))
             receivers.append(spool.add)
             if spool.pieces:
                 typer.secho(
@@ -150,7 +154,7 @@ def say(
             receivers.append(parts.append)
         start = time.perf_counter()
         with playing(play, rate) as players:
-            stream = stream_of(tts, document, manner, phonemes, spool.pieces if spool else 0)
+            stream = stream_of(tts, document, manner, phonemes, ssml, spool.pieces if spool else 0)
             spoken = speak(stream, len(document.text), receivers + players)
         elapsed = time.perf_counter() - start
     if output is not None:

@@ -21,6 +21,7 @@ from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.inputs import check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.joins import Pauses
+from kokoro_tvm.runtime.lexicon_file import read_lexicon
 from kokoro_tvm.runtime.markup import Known, parse
 from kokoro_tvm.runtime.markup.reading import read_marked
 from kokoro_tvm.runtime.model import Floats, Model
@@ -65,24 +66,29 @@ class Synthesizer:
         threads: int | None = None,
         verify: bool = False,
         sha256: str | None = None,
+        lexicon: str | Path | None = None,
     ) -> None:
         """Open the bundle at `path` (default: `default_bundle()`) and compare its files with its manifest.
 
         A bundle is code: opening it executes its libraries. `sha256` is the digest that its bundle.json must
         have (`kokoro-tvm inspect` prints it), which pins every file. Large weights that this user opened
-        before and that have not changed since are not read again, unless `verify` is true.
+        before and that have not changed since are not read again, unless `verify` is true. `lexicon` is a
+        YAML file of words and their phonemes, which come before all others (docs/text.md).
 
         Raises:
             BundleError: missing, damaged, of another schema or digest, or not for this processor.
-            InputError: `threads` is no positive number, or `sha256` no digest.
+            InputError: `threads` is no positive number, `sha256` no digest, or there is a mistake in the
+                lexicon.
         """
         count = choose_threads(threads)
         bundle = read_bundle(default_bundle() if path is None else path, sha256)
+        words = None if lexicon is None else read_lexicon(lexicon, bundle.vocabulary)
         with OpenFiles(bundle.files()) as files:
             verify_bundle(bundle, files, workers=count, again=verify)
             session = Session(bundle, count, files)
             voices = Voices.open(bundle, files[bundle.voices])
-            front_end = FrontEnd.open(bundle, files[bundle.front_end] if bundle.front_end else None)
+            data = files[bundle.front_end] if bundle.front_end else None
+            front_end = FrontEnd.open(bundle, data, words)
         self._assemble(bundle, session, voices, front_end)
 
     @classmethod

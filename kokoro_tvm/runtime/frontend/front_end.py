@@ -16,10 +16,12 @@ from kokoro_tvm.runtime.frontend.links import without_links
 from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
+from kokoro_tvm.runtime.frontend.user_lexicon import UserLexicon
 
 __all__ = ["FrontEnd", "Reading"]
 
 _ENGLISH = "ab"
+_UNSPACED = frozenset("jz")  # languages that are written without spaces between words
 _SILENT = frozenset(
     {"mark", "given", "user lexicon", "lexicon", "number"}
 )  # origins that may rightly have no phonemes
@@ -37,21 +39,24 @@ class Reading:
 class FrontEnd:
     """Text to phonemes by the data of a bundle. Threads may share it."""
 
-    def __init__(self, file: FrontEndFile | None = None) -> None:
+    def __init__(self, file: FrontEndFile | None = None, lexicon: UserLexicon | None = None) -> None:
         """file: tagger and lexicon of the bundle; without it English goes by misaki with spaCy or by
-        espeak-ng, whichever is installed."""
+        espeak-ng, whichever is installed. lexicon: a user's words, in all languages."""
+        self.lexicon = lexicon or UserLexicon({})
         self._file = file
         self._english: dict[str, English] = {}
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, bundle: Bundle, file: OpenFile | None = None) -> FrontEnd:
+    def open(
+        cls, bundle: Bundle, file: OpenFile | None = None, lexicon: UserLexicon | None = None
+    ) -> FrontEnd:
         """The front end of a bundle, from `file`, or from the manifest's path, unchecked, without one.
 
         Raises:
             BundleError: its file is no safetensors file.
         """
-        return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None)
+        return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None, lexicon)
 
     def read(self, text: str | SourceText, code: str) -> Reading:
         """`text` in the language of `code` (a letter of LANGUAGES); links stand in a string as brackets.
@@ -64,6 +69,7 @@ class FrontEnd:
             sources = paragraphs(text)
         else:
             sources = [without_links(source) for source in paragraphs(SourceText.of(text))]
+        sources = [self.lexicon.linked(source, code not in _UNSPACED) for source in sources]
         if self._file is None or code not in tuple(_ENGLISH):
             utterances, notices = converted(sources, code)
             return Reading(tuple(utterances), tuple(notices))
