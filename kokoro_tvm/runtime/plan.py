@@ -39,10 +39,11 @@ _MOST_FRAMES = 1 << 24  # of one symbol, above any bucket
 class Word:
     """A word or a mark with the frames each of its symbols lasts.
 
-    text: as it stands in the source, whose characters `start` to `end` it is; phonemes: symbols that the
-    model knows; space: the symbols between it and the next word, " " or ""; durations: frames for each symbol
-    of `phonemes + space`, at least 1, or None where the model has still to predict them; pitch: factor on the
-    predicted pitch; rate: how much faster than the plan's speed it is spoken where durations are predicted.
+    text: as it stands in the source, without markup; start, end: its characters there; phonemes: symbols
+    that the model knows; space: the symbols between it and the next word, " " or ""; durations: frames for
+    each symbol of `phonemes + space`, at least 1, or None where the model has still to predict them; pitch:
+    factor on the predicted pitch; rate: how much faster than the plan's speed it is spoken where durations
+    are predicted.
     """
 
     text: str

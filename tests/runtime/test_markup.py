@@ -120,22 +120,10 @@ def test_pauses_add_up_and_stand_alone() -> None:
 
 
 # Texts of markup, well formed or not, between words and marks.
-MARKUP = st.lists(
-    st.sampled_from(
-        ["word ", "Dr. ", "He. ", "a", "Go!", "\n\n", " ", "[", "]", "(", ")", "[pause:", "[pause:0.5s]"]
-        + [
-            "[pause:1s]",
-            "[voice:bf_emma]",
-            "[voice:]",
-            "[rate:2]",
-            "[rate:]",
-            "[b. C. d](/abc d/)",
-            "[a](-1)",
-        ]
-        + ["[b  c\n d](/ab/)", "[5](#a#)", "[x](y)", "](/", "😀", "[voice:no]", "[pause:x]", "[a](/☃/)"]
-    ),
-    max_size=30,
-).map("".join)
+PARTS = """word |Dr. |He. |a|Go!|\n\n| |[|]|(|)|[pause:|[pause:0.5s]|[pause:1s]|[voice:bf_emma]|[voice:]|
+[rate:2]|[rate:]|[b. C. d](/abc d/)|[a](-1)|[b  c\n d](/ab/)|[5](#a#)|[x](y)|](/|😀|[voice:no]|[pause:x]|
+[a](/☃/)"""
+MARKUP = st.lists(st.sampled_from(PARTS.split("|")), max_size=30).map("".join)
 
 
 def portions_of(text: str, sizes: list[int]) -> list[str]:
@@ -294,7 +282,18 @@ def test_the_first_sentence_does_not_wait(tts: Synthesizer) -> None:
     read: list[str] = []
 
     def portions() -> Any:
-        for word in "[rate:2] He ran [home](/ab/). A big bad dog. [pause:1s] No.".split(" "):
+        for word in (
+            "[rate:2]",
+            "He",
+            "ran",
+            "[home](/ab/).",
+            "A",
+            "big",
+            "bad",
+            "dog.",
+            "[pause:1s]",
+            "No.",
+        ):
             read.append(word)
             yield word + " "
 
