@@ -142,6 +142,13 @@ def outcome(text: str | Iterable[str], ssml: bool | None = None) -> tuple[list[M
     return found, ""
 
 
+def test_manners_of_a_long_text() -> None:
+    text = "[rate:2]fast [1] word [rate:]slow [2] " * 100
+    (section,) = marked_sections(parse(text, KNOWN))
+    rates = [manner.rate for manner in section.manners]
+    assert rates == [1.0 if place % 23 >= 14 else 2.0 for place in range(len(rates))]
+
+
 @given(MARKUP, st.lists(st.integers(1, 7), min_size=1, max_size=40))
 def test_portions_do_not_matter(text: str, sizes: list[int]) -> None:
     assert outcome(portions_of(text, sizes)) == outcome(text)

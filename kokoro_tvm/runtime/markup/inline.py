@@ -21,6 +21,8 @@ __all__ = ["LONGEST_LINK", "in_one_line", "parse_inline"]
 LONGEST_LINK = 500
 """Characters that phonemes or another text are given for, at most."""
 
+_ENOUGH = 2 * LONGEST_LINK + 4  # characters in which it shows what a bracket is
+_TOGETHER = 1 << 10
 _SETTING = re.compile(r"(pause|voice|rate):(.*)", re.DOTALL)
 _BEGUN = re.compile(r"\[(pause|voice|rate):")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
@@ -48,6 +50,17 @@ def in_one_line(source: SourceText) -> SourceText:
     return SourceText("".join(text), tuple(starts), tuple(ends))
 
 
+def _merged(stretches: list[Stretch]) -> Stretch:
+    """Stretches of one manner, without links, that follow each other, as one."""
+    sources = [stretch.source for stretch in stretches]
+    source = SourceText(
+        "".join(one.text for one in sources),
+        tuple(place for one in sources for place in one.starts),
+        tuple(place for one in sources for place in one.ends),
+    )
+    return Stretch(source, stretches[0].manner)
+
+
 class _Inline:
     """The text that has come and is not parsed yet, and the manner of what follows."""
 
@@ -60,12 +73,23 @@ class _Inline:
         self._manner = Manner()
 
     def items(self) -> Iterator[Item]:
+        plain: list[Stretch] = []  # brackets that were none: handed out together, but before more is read
         while self._buffer or self._more():
             opening = self._buffer.find("[")
             if opening == 0:
-                yield from self._bracket()
+                found = list(self._bracket())
             else:
-                yield self._plain(len(self._buffer) if opening < 0 else opening)
+                found = [self._plain(len(self._buffer) if opening < 0 else opening)]
+            if plain and plain[0].manner != self._manner:
+                yield _merged(plain)
+                plain = []
+            if len(found) == 1 and isinstance(found[0], Stretch) and not found[0].source.links:
+                plain.append(found[0])
+                found = []
+            if plain and (found or len(self._buffer) < _ENOUGH or len(plain) == _TOGETHER):
+                yield _merged(plain)
+                plain = []
+            yield from found
 
     def _bracket(self) -> Iterator[Item]:
         """What the bracket at the beginning of the buffer asks for; itself where that is nothing."""
