@@ -64,26 +64,35 @@ def document_of(text: str, file: Path | None) -> Document:
     return Document("", (Chapter("", _standard_input() if text == "-" else text),))
 
 
-def plan_of(tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool) -> Plan:
+def plan_of(
+    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, ssml: bool | None
+) -> Plan:
     """The plan of a document; `manner`: voice, speed and seed, which a document that is a plan has itself."""
     if document.plan is not None:
         return tts.complete(document.plan)
     if document.slots:
         from kokoro_tvm.runtime.slots import plan_slots
 
-        return plan_slots(document.slots, lambda text: tts.plan(text, **manner))
-    return (tts.plan_phonemes if phonemes else tts.plan)(document.text, **manner)
+        return plan_slots(document.slots, lambda text: tts.plan(text, ssml=ssml, **manner))
+    if phonemes:
+        return tts.plan_phonemes(document.text, **manner)
+    return tts.plan(document.text, ssml=ssml, **manner)
 
 
 def stream_of(
-    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, skip: int
+    tts: Synthesizer,
+    document: Document,
+    manner: dict[str, Any],
+    phonemes: bool,
+    ssml: bool | None,
+    skip: int,
 ) -> Stream:
     """The chunks of a document; `manner`: voice, speed and seed."""
     if document.plan is not None or document.slots:
-        return tts.render_stream(plan_of(tts, document, manner, phonemes), skip=skip)
+        return tts.render_stream(plan_of(tts, document, manner, phonemes, ssml), skip=skip)
     if phonemes:
         return tts.stream_phonemes(document.text, skip=skip, **manner)
-    return tts.stream(document.text, skip=skip, **manner)
+    return tts.stream(document.text, skip=skip, ssml=ssml, **manner)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -94,13 +103,16 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def request_digest(tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool) -> str:
+def request_digest(
+    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, ssml: bool | None
+) -> str:
     """What decides about the samples, as a digest."""
     import kokoro_tvm
 
     slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
     plan = document.plan.to_json() if document.plan is not None else None
-    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan, phonemes, manner]
+    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan, phonemes, manner, ssml]
+    parts.append(tts.front_end.lexicon.entries)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -13,7 +13,16 @@ import typer
 
 from kokoro_tvm.bundles import default_bundle
 
-__all__ = ["BUNDLE", "BundleOption", "ThreadsOption", "VoiceOption", "noted", "without_blas_threads"]
+__all__ = [
+    "BUNDLE",
+    "BundleOption",
+    "LexiconOption",
+    "SsmlOption",
+    "ThreadsOption",
+    "VoiceOption",
+    "noted",
+    "without_blas_threads",
+]
 
 BUNDLE = default_bundle()
 
@@ -25,6 +34,22 @@ VoiceOption: TypeAlias = Annotated[
     typer.Option(
         "--voice",
         help="A voice, or the mean of several, separated by commas. The first decides the language.",
+    ),
+]
+LexiconOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--lexicon",
+        metavar="FILE",
+        help="YAML file of words and their phonemes, which come before the bundle's lexicon.",
+    ),
+]
+SsmlOption: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--ssml/--no-ssml",
+        help="Whether the text is SSML.",
+        show_default="whether it begins with <speak>",
     ),
 ]
 ThreadsOption: TypeAlias = Annotated[

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kokoro_tvm.cli._output import JsonOption
-from kokoro_tvm.cli._speech import BUNDLE, BundleOption, VoiceOption, noted
+from kokoro_tvm.cli._speech import BUNDLE, BundleOption, LexiconOption, SsmlOption, VoiceOption, noted
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from kokoro_tvm.runtime.frontend.tokens import Utterance
 
 __all__ = ["register"]
 
@@ -22,6 +27,8 @@ def phonemize(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to read.")],
     voice: VoiceOption = "af_heart",
     bundle: BundleOption = BUNDLE,
+    lexicon: LexiconOption = None,
+    ssml: SsmlOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show the tokens of a text: what is written, what it is read as where that is something else, part of
@@ -29,31 +36,41 @@ def phonemize(
 
     Nothing is synthesized, and no code of the bundle is loaded.
     """
-    from rich.table import Table
-
     from kokoro_tvm.cli._output import open_console, print_json
     from kokoro_tvm.runtime import describe, read_bundle
     from kokoro_tvm.runtime.files import OpenFiles
     from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-    from kokoro_tvm.runtime.text import read
+    from kokoro_tvm.runtime.lexicon_file import read_lexicon
+    from kokoro_tvm.runtime.markup import Known
+    from kokoro_tvm.runtime.markup.reading import read_marked
     from kokoro_tvm.runtime.verification import verify_files
 
     manifest = read_bundle(bundle)
-    code = describe(voice.partition(",")[0]).code
+    words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)
+    known = Known(manifest.vocabulary, lambda name: describe((name or voice).partition(",")[0]).code)
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
-        front_end = FrontEnd.open(manifest, files[manifest.front_end] if manifest.front_end else None)
-        utterances = read(text, code, front_end)
+        data = files[manifest.front_end] if manifest.front_end else None
+        utterances = read_marked(text, known, FrontEnd.open(manifest, data, words), ssml)
     if json:
         print_json([{**asdict(utterance), "phonemes": utterance.phonemes} for utterance in utterances])
         return
     console = open_console()
     for utterance in utterances:
-        typer.echo(utterance.phonemes)
-        table = Table.grid(padding=(0, 2))
-        for token in utterance.tokens:
-            place = f"{token.start}:{token.end}"
-            written = text[token.start : token.end]
-            read_as = "" if written == token.text else token.text
-            table.add_row(place, written, read_as, token.tag, token.phonemes, token.origin)
-        console.print(table)
+        if utterance.tokens:
+            typer.echo(utterance.phonemes)
+            console.print(_table(utterance, text))
+        if utterance.pause is not None:
+            typer.echo(f"pause {utterance.pause:g} s")
+
+
+def _table(utterance: Utterance, text: str) -> Table:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for token in utterance.tokens:
+        place = f"{token.start}:{token.end}"
+        written = text[token.start : token.end]
+        read_as = "" if written == token.text else token.text
+        table.add_row(place, written, read_as, token.tag, token.phonemes, token.origin)
+    return table

@@ -22,6 +22,8 @@ from kokoro_tvm.cli._say import (
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
+    LexiconOption,
+    SsmlOption,
     ThreadsOption,
     VoiceOption,
     noted,
@@ -101,6 +103,8 @@ def say(
     voice: VoiceOption = "af_heart",
     speed: Annotated[float, typer.Option("--speed", help="Speed of speech; above 1 is faster.")] = 1.0,
     bundle: BundleOption = BUNDLE,
+    lexicon: LexiconOption = None,
+    ssml: SsmlOption = None,
     phonemes: Annotated[
         bool, typer.Option("--phonemes", help="The text is phonemes, in misaki's alphabet.")
     ] = False,
@@ -151,10 +155,10 @@ def say(
     for note in document.notes:
         typer.secho(f"note: {note}", err=True)
     with noted():
-        tts = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256)
+        tts = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon)
         rate = tts.bundle.sample_rate
         if save_plan is not None:
-            plan = plan_of(tts, document, manner, phonemes)
+            plan = plan_of(tts, document, manner, phonemes, ssml)
             write_text(save_plan, plan.to_json())
             typer.echo(f"{save_plan}: a plan of {plan.seconds:.2f} s in {len(plan.pieces)} pieces")
             return
@@ -162,7 +166,7 @@ def say(
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
         if output is not None and file is not None:
-            spool = Spool(output, request_digest(tts, document, manner, phonemes))
+            spool = Spool(output, request_digest(tts, document, manner, phonemes, ssml))
             receivers.append(spool.add)
             if spool.pieces:
                 typer.secho(
@@ -172,7 +176,7 @@ def say(
             receivers.append(parts.append)
         start = time.perf_counter()
         with playing(play, rate) as players:
-            stream = stream_of(tts, document, manner, phonemes, spool.pieces if spool else 0)
+            stream = stream_of(tts, document, manner, phonemes, ssml, spool.pieces if spool else 0)
             spoken = speak(stream, len(document.text), receivers + players)
         elapsed = time.perf_counter() - start
     if output is not None:

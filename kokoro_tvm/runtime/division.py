@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
+from kokoro_tvm.runtime.markup.items import Manner
 from kokoro_tvm.runtime.passages import Boundary
 from kokoro_tvm.runtime.phonemes import middle_cut
 from kokoro_tvm.runtime.plan import MARKS, Word
@@ -22,12 +24,13 @@ __all__ = ["Breath", "Division", "breaths", "halves", "symbols_of", "words_of"]
 class Breath:
     """Words to be spoken as one utterance, durations unknown, and what comes after them.
 
-    pause: seconds asked for by the text, None where the marks decide.
+    pause: seconds asked for by the text, None where the marks decide; voice: None for that of the request.
     """
 
     words: tuple[Word, ...]
     boundary: Boundary
     pause: float | None = None
+    voice: str | None = None
 
 
 @dataclass(frozen=True)
@@ -51,29 +54,39 @@ class Division:
             raise InputError("A division cannot ask for pieces with at least more symbols than at most.")
 
 
-def words_of(utterance: Utterance, source: str, start: int) -> tuple[Word, ...]:
-    """The words of an utterance, whose tokens' spans are places in `source`; `start` is added to the spans.
+def words_of(
+    utterance: Utterance, source: SourceText, manners: Sequence[Manner] | None = None
+) -> tuple[Word, ...]:
+    """The words of an utterance, whose tokens' spans are places in the text of `source`; the words have its
+    places, and the manner of the character that they begin with.
 
     Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks between.
     """
     words: list[Word] = []
+    begin, end = 0, 0  # of the last word, in the text
     for token in utterance.tokens:
-        text = source[token.start : token.end]
-        first, last = start + token.start, start + token.end
-        before = words[-1] if words else None
-        inside = before is not None and before.start <= first < before.end
-        if (
-            before is not None
-            and inside
-            and (not _is_mark(token) or (before.start, before.end) == (first, last))
-        ):
-            phonemes = before.symbols + token.phonemes
-            longer = max(last, before.end)
-            text = source[before.start - start : longer - start]
-            words[-1] = replace(before, text=text, end=longer, phonemes=phonemes, space=token.space)
-        else:
-            words.append(Word(text, first, last, token.phonemes, token.space))
+        same = (token.start, token.end) == (begin, end)
+        if begin <= token.start < end and (same or not _is_mark(token)):
+            end = max(end, token.end)
+            last = words[-1]
+            words[-1] = replace(
+                _placed(source, begin, end, last.symbols + token.phonemes, token.space),
+                rate=last.rate,
+                pitch=last.pitch,
+            )
+            continue
+        begin, end = token.start, token.end
+        word = _placed(source, begin, end, token.phonemes, token.space)
+        if manners and begin < len(manners):
+            word = replace(word, rate=manners[begin].rate, pitch=manners[begin].pitch)
+        words.append(word)
     return tuple(words)
+
+
+def _placed(source: SourceText, begin: int, end: int, phonemes: str, space: str) -> Word:
+    start = source.starts[begin] if begin < len(source.starts) else 0
+    start, last = source.span(begin, end) if begin < end else (start, start)
+    return Word(source.text[begin:end], start, last, phonemes, space)
 
 
 def breaths(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]:
@@ -81,9 +94,12 @@ def breaths(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]
     held: Breath | None = None
     first = True
     for sentence in sentences:
+        if held is not None and sentence.words and held.voice != sentence.voice:
+            yield from divided(held, division.most)
+            first, held = False, None
         if held is not None:
             before = _spaced(held.words) if sentence.words else held.words
-            sentence = replace(sentence, words=before + sentence.words)
+            sentence = replace(sentence, words=before + sentence.words, voice=held.voice)
             held = None
         length = len(symbols_of(sentence.words))
         if length < division.least and sentence.boundary in {"sentence", "clause"} and sentence.pause is None:
@@ -92,9 +108,9 @@ def breaths(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]
         if first and length > division.first:
             place = _first_clause(sentence.words, division.least)
             if place is not None:
-                yield Breath(_ended(sentence.words[:place]), "clause")
+                yield _before(sentence, sentence.words[:place])
                 sentence = replace(sentence, words=sentence.words[place:])
-        first = False
+        first = first and not sentence.words
         yield from divided(sentence, division.most)
     if held is not None:
         yield held
@@ -129,7 +145,7 @@ def halves(breath: Breath) -> tuple[Breath, Breath] | None:
             before.append(replace(word, phonemes=left.rstrip(), space=left[len(left.rstrip()) :]))
             after.append(replace(word, phonemes=right))
         place = end
-    return Breath(_ended(before), "clause"), replace(breath, words=tuple(after))
+    return _before(breath, before), replace(breath, words=tuple(after))
 
 
 def symbols_of(words: Iterable[Word]) -> str:
@@ -153,8 +169,10 @@ def _spaced(words: tuple[Word, ...]) -> tuple[Word, ...]:
     return (*others, last if last.space else replace(last, space=" "))
 
 
-def _ended(words: Sequence[Word]) -> tuple[Word, ...]:
-    return (*words[:-1], replace(words[-1], space=""))
+def _before(breath: Breath, words: Sequence[Word]) -> Breath:
+    """The first words of a breath as one of its own."""
+    ended = (*words[:-1], replace(words[-1], space=""))
+    return replace(breath, words=ended, boundary="clause", pause=None)
 
 
 def _is_mark(token: Token) -> bool:

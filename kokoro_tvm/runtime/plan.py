@@ -14,7 +14,7 @@ from typing import Any
 
 from kokoro_tvm.errors import InputError
 
-__all__ = ["LAST_SOUND", "MARKS", "Piece", "Plan", "Word"]
+__all__ = ["FACTORS", "LAST_SOUND", "LONGEST_PAUSE", "MARKS", "Piece", "Plan", "Word"]
 
 MARKS = frozenset(';:,.!?—…"()“”«»¡¿')
 """Symbols of a string of phonemes that are punctuation; whatever else is not a space belongs to a word."""
@@ -26,19 +26,24 @@ Measured over voices and phonemes (docs/timing.py): its sound ends 5 to 120 ms a
 durations, which give it 275 to 675 ms.
 """
 
-_LONGEST_PAUSE = 3600  # seconds; keeps a slip of the finger from asking for all memory
+LONGEST_PAUSE = 3600
+"""Seconds; keeps a slip of the finger from asking for all memory."""
+
+FACTORS = (0.1, 10.0)
+"""The least and the greatest factor on the pitch and on the speed of a word; beyond them it is no voice's."""
+
 _MOST_FRAMES = 1 << 24  # of one symbol, above any bucket
-_PITCH = (0.1, 10.0)  # outside of it f0 is no voice's
 
 
 @dataclass(frozen=True)
 class Word:
     """A word or a mark with the frames each of its symbols lasts.
 
-    text: as it stands in the source, whose characters `start` to `end` it is; phonemes: symbols that the
-    model knows; space: the symbols between it and the next word, " " or ""; durations: frames for each symbol
-    of `phonemes + space`, at least 1, or None where the model has still to predict them; pitch: factor on the
-    predicted pitch.
+    text: as it stands in the source, without markup; start, end: its characters there; phonemes: symbols
+    that the model knows; space: the symbols between it and the next word, " " or ""; durations: frames for
+    each symbol of `phonemes + space`, at least 1, or None where the model has still to predict them; pitch:
+    factor on the predicted pitch; rate: how much faster than the plan's speed it is spoken where durations
+    are predicted.
     """
 
     text: str
@@ -48,6 +53,7 @@ class Word:
     space: str = ""
     durations: tuple[int, ...] | None = None
     pitch: float = 1.0
+    rate: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("text", "phonemes", "space"):
@@ -58,7 +64,8 @@ class Word:
         start, end = _whole(self.start, "start of a word"), _whole(self.end, "end of a word")
         if start > end:
             raise InputError(f"The word '{self.text}' ends at character {end}, before its start at {start}.")
-        _check_pitch(self.pitch, f"the word '{self.text}'")
+        _check_factor(self.pitch, f"pitch of the word '{self.text}'")
+        _check_factor(self.rate, f"rate of the word '{self.text}'")
         if self.durations is None:
             return
         durations = tuple(_whole(d, f"duration in '{self.text}'", 1, _MOST_FRAMES) for d in self.durations)
@@ -113,7 +120,8 @@ class Piece:
     style: row of the voice's table; noise: which of the seed's noises it draws; lead, tail: frames of the
     marks that the model expects at both ends; keep: samples that stay of the near silence before the first
     sound and after the last, None for all of it; pause: samples of silence after it; pitch: factors on the
-    predicted pitch, spread evenly over the piece with straight lines between them (one factor: all of it).
+    predicted pitch, spread evenly over the piece with straight lines between them (one factor: all of it);
+    voice: None for the plan's.
     """
 
     words: tuple[Word, ...]
@@ -124,6 +132,7 @@ class Piece:
     keep: tuple[int | None, int | None] = (None, None)
     pause: int = 0
     pitch: tuple[float, ...] = (1.0,)
+    voice: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))
@@ -139,7 +148,9 @@ class Piece:
         if not self.pitch:
             raise InputError("The pitch of a piece needs at least one factor; 1.0 leaves it as predicted.")
         for factor in self.pitch:
-            _check_pitch(factor, "a piece")
+            _check_factor(factor, "pitch of a piece")
+        if self.voice is not None and (not isinstance(self.voice, str) or not self.voice):
+            raise InputError(f"The voice of a piece should be a name, but is {self.voice!r}.")
         if self.words and not self.symbols:
             raise InputError("The words of a piece have no phonemes. Remove the words instead.")
 
@@ -212,12 +223,12 @@ class Plan:
         _whole(self.seed, "seed of a plan")
         if not (_number(self.speed, "speed of a plan") > 0):
             raise InputError(f"The speed of a plan should be above 0, but is {self.speed!r}.")
-        longest = _LONGEST_PAUSE * self.sample_rate
+        longest = LONGEST_PAUSE * self.sample_rate
         for place, piece in enumerate(self.pieces):
             if piece.pause > longest:
                 raise InputError(
                     f"The pause after piece {place} lasts {piece.pause / self.sample_rate:.0f} s; "
-                    f"{_LONGEST_PAUSE} s is the longest."
+                    f"{LONGEST_PAUSE} s is the longest."
                 )
 
     @property
@@ -265,8 +276,8 @@ class Plan:
     def with_pause(self, piece: int, seconds: float) -> Plan:
         """Another silence after a piece, on top of what the piece keeps of its own."""
         value = _number(seconds, "pause")
-        if not 0 <= value <= _LONGEST_PAUSE:
-            raise InputError(f"A pause should last 0 to {_LONGEST_PAUSE} s, but lasts {value:g} s.")
+        if not 0 <= value <= LONGEST_PAUSE:
+            raise InputError(f"A pause should last 0 to {LONGEST_PAUSE} s, but lasts {value:g} s.")
         changed = replace(self.pieces[self.check_place(piece)], pause=round(value * self.sample_rate))
         return self.with_piece(piece, changed)
 
@@ -345,7 +356,7 @@ def _number(value: Any, what: str) -> float:
     return float(value)
 
 
-def _check_pitch(factor: Any, what: str) -> None:
-    low, high = _PITCH
-    if not low <= _number(factor, f"pitch of {what}") <= high:
-        raise InputError(f"The pitch of {what} should be a factor from {low} to {high}, but is {factor!r}.")
+def _check_factor(factor: Any, what: str) -> None:
+    low, high = FACTORS
+    if not low <= _number(factor, what) <= high:
+        raise InputError(f"The {what} should be a factor from {low} to {high}, but is {factor!r}.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING
+from dataclasses import fields as dataclass_fields
 from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError
@@ -23,7 +25,16 @@ _PLAN = {
     "samples_per_frame": int,
     "mute": bool,
 }
-_PIECE = {"style": int, "noise": int, "lead": int, "tail": int, "keep": list, "pause": int, "pitch": list}
+_PIECE = {
+    "style": int,
+    "noise": int,
+    "lead": int,
+    "tail": int,
+    "keep": list,
+    "pause": int,
+    "pitch": list,
+    "voice": str,
+}
 _WORD = {
     "text": str,
     "start": int,
@@ -32,8 +43,8 @@ _WORD = {
     "space": str,
     "durations": list,
     "pitch": float,
+    "rate": float,
 }
-_NEEDED = {"voice", "text", "start", "end", "phonemes"}
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
 
 
@@ -51,7 +62,7 @@ def plan_from_json(text: str) -> Plan:
         node = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"The plan is not JSON ({error}).") from error
-    values = _values(node, "the plan", _PLAN, {"schema", "pieces"})
+    values = _values(node, "the plan", Plan, _PLAN, {"schema", "pieces"})
     if node.get("schema") != SCHEMA:
         raise InputError(
             f"The plan has schema {node.get('schema')!r}; this version of kokoro-tvm reads {SCHEMA}. "
@@ -62,13 +73,13 @@ def plan_from_json(text: str) -> Plan:
 
 
 def _piece(node: Any, place: str) -> Piece:
-    values = _values(node, place, _PIECE, {"words"})
+    values = _values(node, place, Piece, _PIECE, {"words"})
     words = [_word(word, f"{place}.words[{i}]") for i, word in enumerate(_list(node, "words", place))]
     return _made(place, lambda: Piece(words=tuple(words), **values))
 
 
 def _word(node: Any, place: str) -> Word:
-    values = _values(node, place, _WORD, set())
+    values = _values(node, place, Word, _WORD, set())
     return _made(place, lambda: Word(**values))
 
 
@@ -77,27 +88,30 @@ def _node(thing: Any, fields: Mapping[str, type]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def _values(node: Any, place: str, fields: Mapping[str, type], others: set[str]) -> dict[str, Any]:
-    """The fields of a JSON object as arguments, lists as tuples."""
+def _values(
+    node: Any, place: str, kind: type[Plan | Piece | Word], fields: Mapping[str, type], others: set[str]
+) -> dict[str, Any]:
+    """The fields of a JSON object as arguments of `kind`, lists as tuples; null is for what may be None."""
     if not isinstance(node, dict):
         raise InputError(f"In the plan, {place} should be a JSON object, but is {node!r:.60}.")
     for name in node:
         if name not in fields and name not in others:
             raise InputError(f"In the plan, {place} has the unknown field {name!r}.")
-    missing = sorted(name for name in fields if name in _NEEDED and name not in node)
+    defaults = {field.name: field.default for field in dataclass_fields(kind)}
+    missing = sorted(name for name in fields if defaults[name] is MISSING and name not in node)
     if missing:
         raise InputError(f"In the plan, {place} lacks {', '.join(map(repr, missing))}.")
     found = {}
-    for name, kind in fields.items():
-        if name not in node or (name == "durations" and node[name] is None):
+    for name, typed in fields.items():
+        if name not in node or (node[name] is None and defaults[name] is None):
             continue
         value = node[name]
-        fits = isinstance(value, int | float) if kind is float else isinstance(value, kind)
-        if not fits or (isinstance(value, bool) and kind is not bool):
+        fits = isinstance(value, int | float) if typed is float else isinstance(value, typed)
+        if not fits or (isinstance(value, bool) and typed is not bool):
             raise InputError(
-                f"In the plan, '{name}' of {place} should be {_NAMES[kind]}, but is {value!r:.60}."
+                f"In the plan, '{name}' of {place} should be {_NAMES[typed]}, but is {value!r:.60}."
             )
-        found[name] = tuple(value) if kind is list else value
+        found[name] = tuple(value) if typed is list else value
     return found
 
 

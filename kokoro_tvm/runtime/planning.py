@@ -7,20 +7,23 @@ from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.division import Breath, Division, breaths, halves, symbols_of, words_of
+from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.frontend.strings import tokens_of
 from kokoro_tvm.runtime.frontend.tokens import Utterance
-from kokoro_tvm.runtime.joins import Pauses, pause_after
+from kokoro_tvm.runtime.joins import ATTACK, Pauses, pause_after
+from kokoro_tvm.runtime.markup.items import Item
+from kokoro_tvm.runtime.markup.passages import MarkedPassage, marked_passages
 from kokoro_tvm.runtime.model import Floats, Model
 from kokoro_tvm.runtime.notices import warn
-from kokoro_tvm.runtime.passages import passages
 from kokoro_tvm.runtime.phonemes import clean, has_sound, warn_of_unknown
 from kokoro_tvm.runtime.plan import MARKS, Piece, Word
 from kokoro_tvm.runtime.rendering import predict, with_predicted
 from kokoro_tvm.runtime.routing import TooLongError
-from kokoro_tvm.runtime.utterances import tokens_of
 
 __all__ = ["Planned", "Style", "plan_pieces", "sentences_of_phonemes", "sentences_of_text"]
 
-_FrontEnd = Callable[[str], list[Utterance]]
+_FrontEnd = Callable[[SourceText, str | None], list[Utterance]]
+"""What is spoken of a sentence in a voice (None: that of the request)."""
 
 
 @dataclass(frozen=True)
@@ -33,29 +36,46 @@ class Planned:
 
 @dataclass(frozen=True)
 class Style:
-    """How to speak: the voice's table (rows, width), the speed, and what is between pieces."""
+    """How to speak: the table (rows, width) of each voice, None being that of the request, the speed, and
+    what is between pieces."""
 
-    table: Floats
+    table: Callable[[str | None], Floats]
     speed: float
     pauses: Pauses
     division: Division
 
 
-def sentences_of_text(text: str | Iterable[str], front_end: _FrontEnd) -> Iterator[Breath]:
-    """Sentences of a text as they come. Raises InputError when nothing of it can be spoken."""
-    spoken, seen = False, ""
-    for passage in passages(text):
-        seen = seen or passage.text
-        utterances = front_end(passage.text)
-        for place, utterance in enumerate(utterances):
-            last = place == len(utterances) - 1
-            words = _stripped(words_of(utterance, passage.text, passage.start))
-            if words or utterance.pause is not None:
-                spoken = spoken or bool(words)
-                yield Breath(words, passage.boundary if last else "sentence", utterance.pause)
+def sentences_of_text(items: Iterable[Item], front_end: _FrontEnd) -> Iterator[Breath]:
+    """Sentences of a text with markup as they come. Raises InputError when nothing of it can be spoken."""
+    spoken, seen, lead = False, "", 0.0  # seconds asked for before the first word
+    for passage in marked_passages(items):
+        seen = seen or passage.source.text
+        found = [_words(utterance, passage) for utterance in _utterances(passage, front_end)]
+        found = [words for words in found if words]
+        if found and not spoken:
+            spoken = True
+            if lead:
+                yield Breath((), "clause", lead)
+        for words in found[:-1]:
+            yield Breath(words, "sentence", voice=passage.voice)
+        if found:
+            yield Breath(found[-1], passage.boundary, passage.pause, passage.voice)
+        elif spoken and passage.pause is not None:
+            yield Breath((), passage.boundary, passage.pause)
+        else:
+            lead += passage.pause or 0.0
     if not spoken:
-        found = f"'{seen[:20]}' has no letter or digit" if seen else "the text is empty"
-        raise InputError(f"There is nothing to speak: {found}.")
+        empty = "the text has pauses alone" if lead else "the text is empty"
+        reason = f"'{seen[:20]}' has no letter or digit" if seen else empty
+        raise InputError(f"There is nothing to speak: {reason}.")
+
+
+def _utterances(passage: MarkedPassage, front_end: _FrontEnd) -> list[Utterance]:
+    return front_end(passage.own, passage.voice) if passage.source.text else []
+
+
+def _words(utterance: Utterance, passage: MarkedPassage) -> tuple[Word, ...]:
+    return _stripped(words_of(utterance, passage.source, passage.manners))
 
 
 def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]) -> Iterator[Breath]:
@@ -67,7 +87,7 @@ def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]
     start = 0
     for place, text in enumerate(texts):
         if place in speakable:
-            words = words_of(Utterance(tokens_of(text)), text, start)
+            words = words_of(Utterance(tokens_of(text)), SourceText.of(text, start))
             yield Breath(words, "end" if place == speakable[-1] else "paragraph")
         else:
             warn(f"Left out, because the model knows none of its symbols: '{text[:40]}'")
@@ -85,9 +105,17 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
     for breath in breaths(sentences, style.division):
         notices.warn(breath.words)
         for part, planned in _fitting(model, breath, style, number):
-            release, pause, attack = _silence(part, style, model.bundle.sample_rate)
-            piece = replace(planned.piece, keep=(keep, release), pause=pause)
-            keep = attack
+            rate = model.bundle.sample_rate
+            if planned.piece.words:
+                release, pause, attack = _silence(part, style, rate)
+                piece = replace(planned.piece, keep=(keep, release), pause=pause, voice=part.voice)
+                keep = attack
+            else:
+                pause = round((part.pause or 0.0) * rate)
+                if keep is None:  # before the first sound, which keeps a part of the silence
+                    keep = min(pause, round(ATTACK * rate))
+                    pause -= keep
+                piece = replace(planned.piece, pause=pause)
             number += 1
             yield replace(planned, piece=piece)
 
@@ -95,10 +123,12 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
 def _silence(part: Breath, style: Style, sample_rate: int) -> tuple[int | None, int, int]:
     """What `pause_after` says of the silence after a part; at the end of the text everything is kept."""
     if part.pause is not None:
-        return pause_after(part.pause, sample_rate)
+        release, pause, attack = pause_after(part.pause, sample_rate)
+        return (release, pause + attack, 0) if part.boundary == "end" else (release, pause, attack)
     if part.boundary == "end":
         return None, 0, 0
-    return pause_after(style.pauses.after(part.words, part.boundary) / style.speed, sample_rate)
+    seconds = style.pauses.after(part.words, part.boundary) / (style.speed * part.words[-1].rate)
+    return pause_after(seconds, sample_rate)
 
 
 def _fitting(model: Model, breath: Breath, style: Style, number: int) -> Iterator[tuple[Breath, Planned]]:
@@ -113,7 +143,7 @@ def _fitting(model: Model, breath: Breath, style: Style, number: int) -> Iterato
                 number += 1
             continue
         try:
-            yield part, _predicted(model, part.words, style, number)
+            yield part, _predicted(model, part, style, number)
         except TooLongError as error:
             parts = halves(part)
             if parts is None:
@@ -123,11 +153,12 @@ def _fitting(model: Model, breath: Breath, style: Style, number: int) -> Iterato
             number += 1
 
 
-def _predicted(model: Model, words: tuple[Word, ...], style: Style, number: int) -> Planned:
-    row = min(max(len(symbols_of(words)) - 1, 0), len(style.table) - 1)  # as voices.style_of picks it
+def _predicted(model: Model, part: Breath, style: Style, number: int) -> Planned:
+    words, table = part.words, style.table(part.voice)
+    row = min(max(len(symbols_of(words)) - 1, 0), len(table) - 1)  # as voices.style_of picks it
     vocabulary = model.bundle.vocabulary
     draft = Piece(tuple(_known(word, vocabulary) for word in words), style=row, noise=number)
-    durations, features = predict(model, style.table, draft, style.speed)
+    durations, features = predict(model, table, draft, style.speed)
     model.check_frames(durations)
     return Planned(with_predicted(draft, durations, ends=True), features)
 

@@ -18,26 +18,28 @@ from kokoro_tvm.runtime.plan import Piece, Plan
 __all__ = ["complete", "predict", "render", "spoken_durations", "with_predicted"]
 
 
-def spoken_durations(duration: Floats, speed: float) -> NDArray[np.int64]:
+def spoken_durations(duration: Floats, speed: float | NDArray[np.float64]) -> NDArray[np.int64]:
     """Whole frames per token, int64 (tokens,), as `frame_durations` says, but with ends that do not grow.
 
     The marks at both ends are silent where they last as long as in training; stretched by a speed below 1
-    they turn into a vowel.
+    they turn into a vowel. `speed` is one for all tokens or (tokens,).
     """
     durations = frame_durations(duration, speed)
-    if speed < 1:
-        ends = [0, -1]
-        durations[ends] = frame_durations(duration, 1.0)[ends]
+    whole = frame_durations(duration, 1.0)
+    for end in (0, -1):
+        durations[end] = min(durations[end], whole[end])
     return durations
 
 
 def predict(model: Model, table: Floats, piece: Piece, speed: float) -> tuple[NDArray[np.int64], Floats]:
-    """(frames of every token (tokens,), features `d` of the tokens) as the model would speak a piece.
+    """(frames of every token (tokens,), features `d` of the tokens) as the model would speak a piece, each
+    word at its rate.
 
     Raises InputError for phonemes the model does not know; TooLongError, one too, for too many tokens.
     """
     duration, features = model.predict(token_ids(model, piece), table[_row(table, piece)])
-    return spoken_durations(duration, speed), features
+    rates = [rate for word in piece.words for rate in [word.rate] * len(word.symbols)]
+    return spoken_durations(duration, speed * np.array([1.0, *rates, 1.0])), features
 
 
 def with_predicted(piece: Piece, predicted: NDArray[np.int64], ends: bool) -> Piece:

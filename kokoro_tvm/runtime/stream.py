@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 
 import numpy as np
@@ -25,8 +25,14 @@ class Stream:
     """
 
     def __init__(
-        self, model: Model, table: Floats, plan: Plan, pieces: Iterable[Planned], skip: int | None = 0
+        self,
+        model: Model,
+        table: Callable[[str | None], Floats],
+        plan: Plan,
+        pieces: Iterable[Planned],
+        skip: int | None = 0,
     ) -> None:
+        """table: the style table of a piece's voice."""
         self.plan = plan
         self._model = model
         self._chunks = self._render(table, pieces, skip)
@@ -59,13 +65,15 @@ class Stream:
     ) -> None:
         self.close()
 
-    def _render(self, table: Floats, pieces: Iterable[Planned], skip: int | None) -> Iterator[Chunk]:
+    def _render(
+        self, table: Callable[[str | None], Floats], pieces: Iterable[Planned], skip: int | None
+    ) -> Iterator[Chunk]:
         start = 0
         for number, planned in enumerate(pieces):
             piece, plan = planned.piece, self.plan
             rendered = skip is not None and number >= skip
             if rendered:
-                audio = render(self._model, table, plan, piece, planned.features)
+                audio = render(self._model, table(piece.voice), plan, piece, planned.features)
             else:
                 audio = np.zeros(0, np.float32)
             words = tuple(words_of_piece(plan, piece, number, start))

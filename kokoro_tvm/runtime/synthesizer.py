@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,14 @@ from kokoro_tvm.runtime.bundle import Bundle, read_bundle
 from kokoro_tvm.runtime.division import Breath, Division
 from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.inputs import check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.joins import Pauses
-from kokoro_tvm.runtime.model import Model
+from kokoro_tvm.runtime.lexicon_file import read_lexicon
+from kokoro_tvm.runtime.markup import Known, parse
+from kokoro_tvm.runtime.markup.reading import read_marked
+from kokoro_tvm.runtime.model import Floats, Model
 from kokoro_tvm.runtime.noise import Noise, check_seed, draw_noise, given_noise
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.plan import Plan
@@ -34,9 +39,8 @@ from kokoro_tvm.runtime.rendering import complete
 from kokoro_tvm.runtime.session import Runner, Session
 from kokoro_tvm.runtime.speech import Chunk, Speech
 from kokoro_tvm.runtime.stream import Stream
-from kokoro_tvm.runtime.text import phonemize
+from kokoro_tvm.runtime.text import read_utterances
 from kokoro_tvm.runtime.threads import choose_threads
-from kokoro_tvm.runtime.utterances import read_utterances
 from kokoro_tvm.runtime.verification import verify_bundle
 from kokoro_tvm.runtime.voices import LANGUAGES, Voices, describe
 
@@ -44,6 +48,7 @@ __all__ = ["Speech", "Synthesizer"]
 
 _PAUSES = Pauses()
 _DIVISION = Division()
+_VOICES = 32  # that a request remembers the tables of; each mix is one
 _LONGEST = 2_000_000  # characters, which are 40 hours and 13 GB of audio
 _WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # phonemes are divided only where they do not fit
 
@@ -61,24 +66,29 @@ class Synthesizer:
         threads: int | None = None,
         verify: bool = False,
         sha256: str | None = None,
+        lexicon: str | Path | None = None,
     ) -> None:
         """Open the bundle at `path` (default: `default_bundle()`) and compare its files with its manifest.
 
         A bundle is code: opening it executes its libraries. `sha256` is the digest that its bundle.json must
         have (`kokoro-tvm inspect` prints it), which pins every file. Large weights that this user opened
-        before and that have not changed since are not read again, unless `verify` is true.
+        before and that have not changed since are not read again, unless `verify` is true. `lexicon` is a
+        YAML file of words and their phonemes, which come before all others (docs/text.md).
 
         Raises:
             BundleError: missing, damaged, of another schema or digest, or not for this processor.
-            InputError: `threads` is no positive number, or `sha256` no digest.
+            InputError: `threads` is no positive number, `sha256` no digest, or there is a mistake in the
+                lexicon.
         """
         count = choose_threads(threads)
         bundle = read_bundle(default_bundle() if path is None else path, sha256)
+        words = None if lexicon is None else read_lexicon(lexicon, bundle.vocabulary)
         with OpenFiles(bundle.files()) as files:
             verify_bundle(bundle, files, workers=count, again=verify)
             session = Session(bundle, count, files)
             voices = Voices.open(bundle, files[bundle.voices])
-            front_end = FrontEnd.open(bundle, files[bundle.front_end] if bundle.front_end else None)
+            data = files[bundle.front_end] if bundle.front_end else None
+            front_end = FrontEnd.open(bundle, data, words)
         self._assemble(bundle, session, voices, front_end)
 
     @classmethod
@@ -107,15 +117,19 @@ class Synthesizer:
         seed: int = 0,
         pauses: Pauses = _PAUSES,
         division: Division = _DIVISION,
+        ssml: bool | None = None,
     ) -> Speech:
         """Speak `text` in the language of `voice` (the first of a mix): the chunks of `stream`, joined.
+
+        Markup in the text is followed (docs/text.md); ssml: whether all of it is SSML, which None leaves to
+        its beginning.
 
         Raises:
             InputError: the text, voice, speed or seed is invalid, or the text longer than two million
                 characters; the message says why.
         """
         _check_length(text)
-        return self._joined(self.stream(text, voice, speed, seed, pauses, division))
+        return self._joined(self.stream(text, voice, speed, seed, pauses, division, ssml))
 
     def plan(
         self,
@@ -125,13 +139,14 @@ class Synthesizer:
         seed: int = 0,
         pauses: Pauses = _PAUSES,
         division: Division = _DIVISION,
+        ssml: bool | None = None,
     ) -> Plan:
         """Everything about a speech that is known before the decoder runs: `render` speaks it.
 
         Raises InputError as `__call__` does.
         """
         _check_length(text)
-        stream = self.stream(text, voice, speed, seed, pauses, division, skip=None)
+        stream = self.stream(text, voice, speed, seed, pauses, division, ssml, skip=None)
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
     def stream(
@@ -142,6 +157,7 @@ class Synthesizer:
         seed: int = 0,
         pauses: Pauses = _PAUSES,
         division: Division = _DIVISION,
+        ssml: bool | None = None,
         skip: int | None = 0,
     ) -> Stream:
         """Speak piece by piece: the first chunk comes after the first clause.
@@ -154,9 +170,15 @@ class Synthesizer:
         Raises:
             InputError: the voice, speed or seed is invalid; while chunks are asked for, the text.
         """
-        voice_table, code = self.voices.table(voice), self._language(voice)
-        sentences = sentences_of_text(text, partial(read_utterances, code=code, front_end=self.front_end))
-        return self._stream(sentences, voice, speed, seed, Style(voice_table, 1.0, pauses, division), skip)
+        language = self._languages(voice)
+        items = parse(text, Known(self.bundle.vocabulary, language), ssml)
+
+        def front_end(source: SourceText, voice: str | None) -> list[Utterance]:
+            return read_utterances(source, language(voice), self.front_end)
+
+        sentences = sentences_of_text(items, front_end)
+        style = Style(self._tables(voice), 1.0, pauses, division)
+        return self._stream(sentences, voice, speed, seed, style, skip)
 
     def from_phonemes(
         self,
@@ -201,7 +223,7 @@ class Synthesizer:
         """The chunks of what `from_phonemes` speaks, as `stream` gives them."""
         texts = [phonemes] if isinstance(phonemes, str) else list(phonemes)
         sentences = sentences_of_phonemes(texts, self.bundle.vocabulary)
-        style = Style(self.voices.table(voice), 1.0, pauses, _WHOLE)
+        style = Style(self._tables(voice), 1.0, pauses, _WHOLE)
         return self._stream(sentences, voice, speed, seed, style, skip)
 
     def complete(self, plan: Plan) -> Plan:
@@ -209,8 +231,9 @@ class Synthesizer:
 
         Raises InputError for another voice or phoneme than there is.
         """
-        model, table = self._model_for(plan), self.voices.table(plan.voice)
-        return replace(plan, pieces=tuple(complete(model, table, piece, plan.speed) for piece in plan.pieces))
+        model, table = self._model_for(plan), self._tables(plan.voice)
+        pieces = (complete(model, table(piece.voice), piece, plan.speed) for piece in plan.pieces)
+        return replace(plan, pieces=tuple(pieces))
 
     def render(self, plan: Plan, pieces: Iterable[int] | None = None) -> Speech:
         """Speak a plan, or some of its pieces by number: each sounds as it does in the whole.
@@ -231,16 +254,18 @@ class Synthesizer:
         if not plan.pieces:
             raise InputError("There is nothing to speak: the plan has no pieces.")
         plan = self.complete(plan)
-        model, table = self._model_for(plan), self.voices.table(plan.voice)
+        model, table = self._model_for(plan), self._tables(plan.voice)
         for piece in plan.pieces:  # before any of them is rendered
+            table(piece.voice)
             model.check_frames(np.array(piece.durations, np.int64))
         self._announce()
         planned = (Planned(piece, None) for piece in plan.pieces)
         return Stream(model, table, replace(plan, pieces=()), planned, skip)
 
-    def phonemize(self, text: str, voice: str = "af_heart") -> list[str]:
-        """Phonemes of each paragraph of `text`; raises InputError."""
-        return phonemize(text, self._language(voice), self.front_end)
+    def phonemize(self, text: str, voice: str = "af_heart", ssml: bool | None = None) -> list[str]:
+        """Phonemes of each paragraph of `text`, divided at pauses and other voices too; raises InputError."""
+        known = Known(self.bundle.vocabulary, self._languages(voice))
+        return [u.phonemes for u in read_marked(text, known, self.front_end, ssml) if u.tokens]
 
     def run(
         self,
@@ -309,6 +334,26 @@ class Synthesizer:
                 f"bundle for {rates[0]} and {rates[1]}. Plan the text with this bundle."
             )
         return Model(self.bundle, self.runner)
+
+    def _tables(self, voice: str) -> Callable[[str | None], Floats]:
+        """The style table of a voice, or of `voice` itself for None; raises InputError for an unknown one."""
+
+        @lru_cache(_VOICES)
+        def table(other: str | None) -> Floats:
+            return self.voices.table(voice if other is None else other)
+
+        table(None)
+        return table
+
+    def _languages(self, voice: str) -> Callable[[str | None], str]:
+        """What `_language` gives, of `voice` itself for None; each voice's warnings come once."""
+
+        @lru_cache(_VOICES)
+        def language(other: str | None) -> str:
+            return self._language(voice if other is None else other)
+
+        language(None)
+        return language
 
     def _language(self, voice: str) -> str:
         """The letter of the language to speak; a SpeechWarning says where the voice leaves it open."""

@@ -30,6 +30,18 @@ def test_json(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert utterance["tokens"][0]["start"] == 0
 
 
+def test_markup_and_words_of_the_user(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "words.yaml").write_text("world: ˈab\n", encoding="utf-8")
+    text = "Hello world. [pause:0.5s] [He](/hˈi/) ran."
+    assert run(text, "--bundle", str(toy), "--lexicon", str(tmp_path / "words.yaml")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "pause 0.5 s" in lines
+    assert any(line.split() == ["6:11", "world", "ˈab", "user", "lexicon"] for line in lines)
+    assert any(line.split() == ["27:29", "He", "hˈi", "given"] for line in lines)
+    assert run("<speak><p>a</speak>", "--bundle", str(toy)) == 2
+    assert "Close <p> of line 1, column 8 first." in " ".join(capsys.readouterr().err.split())
+
+
 def test_nothing_to_read(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("!?", "--bundle", str(toy)) == 2
     assert "has no letter or digit" in capsys.readouterr().err

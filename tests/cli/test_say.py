@@ -41,9 +41,11 @@ class Silent:
     def __init__(self, requested: dict[str, Any]) -> None:
         self.requested = requested
         self.bundle = types.SimpleNamespace(sample_rate=24000, sha256="")
+        self.front_end = types.SimpleNamespace(lexicon=types.SimpleNamespace(entries={}))
 
-    def stream(self, text: str, voice: str, speed: float, seed: int, skip: int = 0) -> Any:
-        self.requested.update(text=text, voice=voice, speed=speed, seed=seed, skip=skip)
+    def stream(self, text: str, **options: Any) -> Any:
+        self.requested.update(text=text, **options)
+        skip: int = options["skip"]
         warnings.warn("espeak speaks", SpeechWarning, stacklevel=1)
         return Sentences(text, skip, self.requested.get("fail", 99))
 
@@ -76,8 +78,8 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What was requested of the Synthesizer."""
     requested: dict[str, Any] = {}
 
-    def opened(path: Path, threads: int | None, verify: bool, sha256: str | None) -> Silent:
-        requested.update(bundle=path, threads=threads, verify=verify, sha256=sha256)
+    def opened(path: Path, **options: Any) -> Silent:
+        requested.update(bundle=path, **options)
         return Silent(requested)
 
     monkeypatch.setattr(kokoro_tvm.runtime, "Synthesizer", opened)
@@ -95,10 +97,12 @@ def test_defaults(
         "threads": None,
         "verify": False,
         "sha256": None,
+        "lexicon": None,
         "text": "Hello world.",
         "voice": "af_heart",
         "speed": 1.0,
         "seed": 0,
+        "ssml": None,
         "skip": 0,
     }
     assert re.match(
@@ -111,6 +115,7 @@ def test_defaults(
 def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
     words = ["say", "hˈI.", "--phonemes", "--voice", "af_heart,am_adam", "--speed", "1.5", "--seed", "3"]
     words += ["--bundle", "elsewhere", "--threads", "3", "--verify", "--sha256", "ab" * 32]
+    words += ["--lexicon", "words.yaml"]
     words += ["-o", str(tmp_path / "a.wav")]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -119,6 +124,7 @@ def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) ->
         "threads": 3,
         "verify": True,
         "sha256": "ab" * 32,
+        "lexicon": Path("words.yaml"),
         "phonemes": "hˈI.",
         "voice": "af_heart,am_adam",
         "speed": 1.5,
@@ -126,6 +132,15 @@ def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) ->
         "skip": 0,
     }
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+@pytest.mark.parametrize(("option", "expected"), [("--ssml", True), ("--no-ssml", False)])
+def test_ssml(
+    app: typer.Typer, requested: dict[str, Any], tmp_path: Path, option: str, expected: bool
+) -> None:
+    words = ["say", "<speak>Hi.</speak>", option, "-o", str(tmp_path / "a.wav")]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    assert requested["ssml"] is expected
 
 
 def test_captions_and_formats(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:

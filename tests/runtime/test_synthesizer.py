@@ -14,8 +14,9 @@ from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, TooLongError
 from kokoro_tvm.runtime.frontend import languages as g2p
+from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.frontend.strings import tokens_of
 from kokoro_tvm.runtime.frontend.tokens import Utterance
-from kokoro_tvm.runtime.utterances import tokens_of
 
 REF_S = np.array([0.5, -1.0, 0.25, 2.0], np.float32)
 
@@ -203,9 +204,9 @@ def test_several_utterances(fake: tuple[Synthesizer, Any]) -> None:
 def test_text(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     requested: list[tuple[str, str]] = []
 
-    def read(text: str, code: str, front_end: object) -> list[Utterance]:
-        requested.append((text, code))
-        return [Utterance(tokens_of({"Hi.": "ab", "You.": "cd"}[text]))]
+    def read(source: SourceText, code: str, front_end: object) -> list[Utterance]:
+        requested.append((source.text, code))
+        return [Utterance(tokens_of({"Hi.": "ab", "You.": "cd"}[source.text]))]
 
     monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read)
     tts, _ = fake

@@ -7,12 +7,14 @@ import types
 import warnings
 from typing import Any
 
+import misaki
 import pytest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend import languages as g2p
 from kokoro_tvm.runtime.frontend.packages import ESPEAK, JAPANESE
-from kokoro_tvm.runtime.frontend.source import paragraphs
+from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.text import check_text, phonemize
 from kokoro_tvm.runtime.voices import LANGUAGES
@@ -55,7 +57,7 @@ def test_accepted(text: str, code: str) -> None:
 
 
 def test_paragraphs() -> None:
-    found = paragraphs("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n")
+    found = paragraphs(SourceText.of("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n"))
     assert [part.text for part in found] == ["One two.", "Three four"]
 
 
@@ -96,6 +98,7 @@ def test_missing_language_package(
     monkeypatch: pytest.MonkeyPatch, code: str, module: str, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delattr(misaki, module.removeprefix("misaki."), raising=False)
     with pytest.raises(InputError) as caught:
         phonemize("你好", code)
     assert f"{LANGUAGES[code]} text" in str(caught.value)
@@ -128,6 +131,7 @@ def misaki_english(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     stand_in = types.ModuleType("misaki.en")
     stand_in.G2P = G2P  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "misaki.en", stand_in)
+    monkeypatch.setattr(misaki, "en", stand_in, raising=False)  # another test may have imported the real one
     monkeypatch.setattr(g2p, "_installed", lambda name: name == "en_core_web_sm")
     return made
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.strings import aligned, tokens_of
 from kokoro_tvm.runtime.frontend.tokens import Token
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.utterances import aligned, read_utterances, tokens_of
+from kokoro_tvm.runtime.text import read_utterances
 
 
 def never(words: list[str]) -> list[str]:

@@ -19,8 +19,7 @@ from kokoro_tvm.runtime.division import Breath, divided, symbols_of, words_of
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.text import check_text
-from kokoro_tvm.runtime.utterances import read_utterances
+from kokoro_tvm.runtime.text import check_text, read_utterances
 from kokoro_tvm.truth.languages import reference, sentences
 
 VOCABULARY = json.loads(

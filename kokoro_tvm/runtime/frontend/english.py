@@ -7,8 +7,9 @@ of a build compares the two.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from kokoro_tvm.runtime.frontend.alphabet import CONSONANTS, VOWELS, restress
 from kokoro_tvm.runtime.frontend.data import EnglishData
@@ -17,7 +18,7 @@ from kokoro_tvm.runtime.frontend.lexicon import Context, Lexicon
 from kokoro_tvm.runtime.frontend.parts import JOINTS, PAUSES, Part, group, join, settle
 from kokoro_tvm.runtime.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.frontend.tagger import Tagger
-from kokoro_tvm.runtime.frontend.tokenizer import Tokenizer
+from kokoro_tvm.runtime.frontend.tokenizer import Piece, Tokenizer
 from kokoro_tvm.runtime.frontend.tokens import Token
 
 __all__ = ["English", "Guess", "Guesser"]
@@ -63,7 +64,7 @@ class English:
 
     def _tag(self, text: str, links: Sequence[Link]) -> list[Part]:
         """Parts of `text` with their tags, and with what the links ask of them."""
-        pieces = self._tokenizer(text)
+        pieces = list(_cut(self._tokenizer(text), links))
         parts: list[Part] = []
         spoken: Link | None = None
         for piece, tag in zip(pieces, self._tagger(pieces), strict=True):
@@ -78,7 +79,7 @@ class English:
                 part.stress, part.flags = link.stress, link.flags
             if link is not None and link.phonemes is not None:
                 # What a link spans is one word, spoken where it begins.
-                part.settle("" if link is spoken else link.phonemes, "given")
+                part.settle("" if link is spoken else link.phonemes, link.origin)
                 if link is spoken:
                     part = join([parts.pop(), part])
                 spoken = link
@@ -142,6 +143,20 @@ class English:
             figures = Figures(spelled, part.begins, part.currency, part.flags).read(self._lexicon)
             return (restress(figures, part.stress), "number") if figures is not None else None
         return None
+
+
+def _cut(pieces: Iterable[Piece], links: Sequence[Link]) -> Iterator[Piece]:
+    """The pieces, cut where phonemes are given for a part of one: the rest of it is read too."""
+    edges = sorted({edge for link in links if link.phonemes is not None for edge in (link.start, link.end)})
+    for piece in pieces:
+        end = piece.start + len(piece.text)
+        places = [edge for edge in edges if piece.start < edge < end]
+        if not places:
+            yield piece
+            continue
+        for first, last in pairwise([piece.start, *places, end]):
+            part = piece.text[first - piece.start : last - piece.start]
+            yield Piece(part, first, piece.space and last == end)
 
 
 def _before(context: Context, phonemes: str, part: Part) -> Context:

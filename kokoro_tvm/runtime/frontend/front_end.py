@@ -10,72 +10,82 @@ from dataclasses import dataclass, replace
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.files import OpenFile
+from kokoro_tvm.runtime.frontend.converted import converted
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
-from kokoro_tvm.runtime.frontend.languages import carries_meaning, convert
+from kokoro_tvm.runtime.frontend.languages import carries_meaning
 from kokoro_tvm.runtime.frontend.links import without_links
 from kokoro_tvm.runtime.frontend.normalization import normalize
-from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
+from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
+from kokoro_tvm.runtime.frontend.user_lexicon import UserLexicon
 
 __all__ = ["FrontEnd", "Reading"]
 
 _ENGLISH = "ab"
-_SILENT = frozenset({"mark", "given", "lexicon", "number"})  # origins that may rightly have no phonemes
+_UNSPACED = frozenset("jz")  # languages that are written without spaces between words
+_SILENT = frozenset(
+    {"mark", "given", "user lexicon", "lexicon", "number"}
+)  # origins that may rightly have no phonemes
 
 
 @dataclass(frozen=True)
 class Reading:
     """utterances: one for each paragraph, with places in the whole text; notices: which words were guessed
-    or left out, in sentences; sources: of each utterance the text that was read."""
+    or left out, in sentences."""
 
     utterances: tuple[Utterance, ...]
     notices: tuple[str, ...]
-    sources: tuple[SourceText, ...] = ()
 
 
 class FrontEnd:
     """Text to phonemes by the data of a bundle. Threads may share it."""
 
-    def __init__(self, file: FrontEndFile | None = None) -> None:
+    def __init__(self, file: FrontEndFile | None = None, lexicon: UserLexicon | None = None) -> None:
         """file: tagger and lexicon of the bundle; without it English goes by misaki with spaCy or by
-        espeak-ng, whichever is installed."""
+        espeak-ng, whichever is installed. lexicon: a user's words, in all languages."""
+        self.lexicon = lexicon or UserLexicon({})
         self._file = file
         self._english: dict[str, English] = {}
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, bundle: Bundle, file: OpenFile | None = None) -> FrontEnd:
+    def open(
+        cls, bundle: Bundle, file: OpenFile | None = None, lexicon: UserLexicon | None = None
+    ) -> FrontEnd:
         """The front end of a bundle, from `file`, or from the manifest's path, unchecked, without one.
 
         Raises:
             BundleError: its file is no safetensors file.
         """
-        return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None)
+        return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None, lexicon)
 
-    def read(self, text: str, code: str) -> Reading:
-        """`text` in the language of `code` (a letter of LANGUAGES).
+    def read(self, text: str | SourceText, code: str) -> Reading:
+        """`text` in the language of `code` (a letter of LANGUAGES); links stand in a string as brackets.
 
         Raises:
             InputError: there is no such language, or its G2P is not installed.
             BundleError: the bundle's data is of another layout.
         """
-        sources = [normalize(without_links(source), code) for source in paragraphs(text)]
+        if isinstance(text, SourceText):
+            sources = paragraphs(text)
+        else:
+            sources = [without_links(source) for source in paragraphs(SourceText.of(text))]
+        linked = (self.lexicon.linked(source, code not in _UNSPACED) for source in sources)
+        sources = [normalize(source, code) for source in linked]
         if self._file is None or code not in tuple(_ENGLISH):
-            conversion = convert([source.text for source in sources], code)
-            placed = [_placed(*each) for each in zip(sources, conversion.tokens, strict=True)]
-            spoken, notices = self._with_latin_words(placed)
-            notices = [*conversion.notices, *notices]
-            return Reading(tuple(map(Utterance, spoken)), tuple(notices), tuple(sources))
+            found, notices = converted(sources, code)
+            spoken, more = self._with_latin_words(found)
+            return Reading(tuple(map(Utterance, spoken)), (*notices, *more))
         english = self._of(code, self._file)
         read = [english.convert(source) for source in sources]
         tokens = [token for tokens in read for token in tokens]
-        utterances = tuple(Utterance(tuple(tokens)) for tokens in read)
-        return Reading(utterances, tuple(_notices(tokens)), tuple(sources))
+        return Reading(tuple(Utterance(tuple(tokens)) for tokens in read), tuple(_notices(tokens)))
 
     def _with_latin_words(
-        self, utterances: Iterable[tuple[Token, ...]]
+        self, utterances: Iterable[Iterable[Token]]
     ) -> tuple[list[tuple[Token, ...]], list[str]]:
         """Utterances whose words in Latin letters are read as English, and notices.
 
@@ -105,15 +115,6 @@ class FrontEnd:
                 data = file.english(british)
                 self._english[code] = English(data, british, UnknownWords(data, british))
             return self._english[code]
-
-
-def _placed(source: SourceText, tokens: Iterable[Token]) -> tuple[Token, ...]:
-    """Tokens of a paragraph with places in the whole text."""
-    placed = []
-    for token in tokens:
-        start, end = source.span(token.start, token.end) if token.start < token.end else (0, 0)
-        placed.append(replace(token, start=start, end=end))
-    return tuple(placed)
 
 
 def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:

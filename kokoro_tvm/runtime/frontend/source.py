@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from kokoro_tvm.runtime.frontend.blocks import block_at
 from kokoro_tvm.runtime.frontend.pictures import has_words
 
-__all__ = ["Edit", "Link", "SourceText", "paragraphs"]
-
-_LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
-_WORD = re.compile(r"\S+")
-_CELL = re.compile(r" ?\| ?")
-_BOX = re.compile(r"\[[ xX]?\] ")
-_ONE_LINE = frozenset({"heading", "row", "fence", "rule"})
+__all__ = ["Edit", "Link", "SourceText"]
 
 
 @dataclass(frozen=True)
 class Link:
     """How the characters from start to end are to be spoken: by their phonemes, with another stress (see
-    `restress`), or with flags of a number (see `Figures`)."""
+    `restress`), with flags of a number (see `Figures`), or as another text; origin: who gave the phonemes."""
 
     start: int
     end: int
     phonemes: str | None = None
     stress: float | None = None
     flags: str = ""
+    alias: str | None = None
+    origin: str = "given"
 
 
 @dataclass(frozen=True)
@@ -53,9 +47,15 @@ class SourceText:
     links: tuple[Link, ...] = ()
 
     @classmethod
-    def of(cls, text: str) -> SourceText:
-        """A text that is its own source."""
-        return cls(text, tuple(range(len(text))), tuple(range(1, len(text) + 1)))
+    def of(cls, text: str, start: int = 0, links: tuple[Link, ...] = ()) -> SourceText:
+        """A text that is its own source, or stands in it from `start` on."""
+        end = start + len(text)
+        return cls(text, tuple(range(start, end)), tuple(range(start + 1, end + 1)), links)
+
+    @property
+    def speakable(self) -> bool:
+        """Whether it has a letter, digit or picture, or something that a link says how to speak."""
+        return has_words(self.text) or any(link.phonemes for link in self.links)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where the characters from `start` to `end` (one at least) come from."""
@@ -106,73 +106,3 @@ class SourceText:
             return self.span(edit.start, edit.end)
         place = self.ends[edit.start - 1] if edit.start else (self.starts or (0,))[0]
         return place, place
-
-
-def paragraphs(text: str) -> list[SourceText]:
-    """Parts of the text between blank lines that may be spoken, with every run of whitespace as one
-    space (wrapped lines read on); lines that begin a block of Markdown are parts too, without its mark."""
-    parts = (_in_one_line(text, part) for part in _parts(text))
-    return [part for part in parts if has_words(part.text)]
-
-
-@dataclass
-class _Part:
-    """The lines of a paragraph, as slices of the text without marks; kind: see `Block`, "" for none."""
-
-    kind: str = ""
-    lines: list[tuple[int, int]] = field(default_factory=list)
-
-
-def _parts(text: str) -> Iterator[_Part]:
-    part = _Part()
-    for start, end in _lines(text):
-        if start == end:
-            yield part
-            part = _Part()
-            continue
-        block = block_at(text, start, numbered=not part.lines or part.kind == "numbered")
-        if block is not None or part.kind in _ONE_LINE:
-            yield part
-            part = _Part(block.kind if block else "")
-        if block is not None and block.kind == "fence":
-            continue
-        begin = block.end if block is not None and block.kind != "numbered" else start
-        part.lines.append((begin, end))
-    yield part
-
-
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """The words of every line, from the first to the end."""
-    place = 0
-    for line in text.split("\n"):
-        end = place + len(line)
-        lead = _LEAD.match(text, place, end)
-        yield lead.end() if lead else place, end
-        place = end + 1
-
-
-def _in_one_line(text: str, part: _Part) -> SourceText:
-    chars: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for line in part.lines:
-        for match in _WORD.finditer(text, *line):
-            if chars:
-                chars.append(" ")
-                starts.append(ends[-1])
-                ends.append(match.start())
-            chars.append(match.group())
-            starts += range(match.start(), match.end())
-            ends += range(match.start() + 1, match.end() + 1)
-    source = SourceText("".join(chars), tuple(starts), tuple(ends))
-    if part.kind == "numbered":
-        mark = re.search(r"[.)]", source.text)
-        return source.edited([Edit(mark.start(), mark.end(), ":")] if mark else [])
-    if part.kind == "row":
-        return source.edited(
-            Edit(*m.span(), ", " if m.end() < len(source.text) else "") for m in _CELL.finditer(source.text)
-        )
-    if part.kind == "item":
-        box = _BOX.match(source.text)
-        return source.edited([Edit(*box.span(), "")] if box else [])
-    return source

@@ -17,6 +17,7 @@ _Read: TypeAlias = Callable[[bytes, Path], Document]
 READERS: Mapping[str, _Read] = {
     ".txt": text.read,
     ".text": text.read,
+    ".ssml": text.read,
     ".md": markdown.read,
     ".markdown": markdown.read,
     ".html": html.read,

@@ -108,6 +108,9 @@ def test_links_give_phonemes_stress_and_ways_of_numbers(file: FrontEndFile) -> N
     assert say("[New York](/njujˈɔɹk/) now")[0].phonemes == "njujˈɔɹk"
     assert "ˈ" not in say("[better](-1)")[0].phonemes
     assert say("[100](#a#) men")[0].phonemes.startswith("ə ")
+    parts = say("un[believ](/bəlˈiv/)ably good")
+    assert [(part.text, part.origin) for part in parts[:2]] == [("un", "letters"), ("believ", "given")]
+    assert parts[2].text == "ably" and parts[2].phonemes
 
 
 @pytest.mark.parametrize(

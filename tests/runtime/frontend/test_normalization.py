@@ -16,9 +16,10 @@ from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.links import without_links
 from kokoro_tvm.runtime.frontend.normalization import normalize
-from kokoro_tvm.runtime.frontend.source import SourceText, paragraphs
+from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.unknown import UnknownWords
-from kokoro_tvm.runtime.utterances import read_utterances
+from kokoro_tvm.runtime.text import read_utterances
 from kokoro_tvm.truth.phonemes import misaki_english, sentences
 from kokoro_tvm.truth.written_forms import WrittenForm, written_forms
 
@@ -192,16 +193,16 @@ x
 Title
 =====
 """
-    assert [part.text for part in paragraphs(text)] == [
+    assert [part.text for part in paragraphs(SourceText.of(text))] == [
         *("A title", "Text that reads on:", "one wrapped", "two", "3: three", "4: four quoted on"),
         *("x", "a, b", "Title"),
     ]  # fmt: skip
-    for part in paragraphs(text):
+    for part in paragraphs(SourceText.of(text)):
         assert list(part.starts) == sorted(part.starts)
 
 
 def test_marks_of_a_block_need_their_space() -> None:
-    assert [part.text for part in paragraphs("-5 is cold\n#tag me\n2024. So\n**bold**")] == [
+    assert [part.text for part in paragraphs(SourceText.of("-5 is cold\n#tag me\n2024. So\n**bold**"))] == [
         "-5 is cold #tag me 2024. So **bold**"
     ]
 
@@ -213,7 +214,7 @@ def test_marks_of_a_block_need_their_space() -> None:
 )
 def test_paragraphs_keep_their_places(text: str) -> None:
     end = 0
-    for part in paragraphs(text):
+    for part in paragraphs(SourceText.of(text)):
         assert end <= part.starts[0]
         assert list(part.starts) == sorted(part.starts)
         end = part.ends[-1]
@@ -241,5 +242,5 @@ def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
 def test_large_texts(unit: str) -> None:
     """Quadratic time would be minutes each."""
     text = unit * (100_000 // len(unit))
-    for part in paragraphs(text):
+    for part in paragraphs(SourceText.of(text)):
         normalize(without_links(part), "a")

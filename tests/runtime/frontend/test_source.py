@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.runtime.frontend.links import without_links
-from kokoro_tvm.runtime.frontend.source import Edit, Link, SourceText, paragraphs
+from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.frontend.source import Edit, Link, SourceText
 
 
 @st.composite
@@ -61,6 +62,6 @@ def test_edits_in_disorder_are_refused() -> None:
 
 
 def test_whitespace_is_one_space_and_blank_lines_divide() -> None:
-    first, second = paragraphs(" a\n\tb \n \n***\n\nc")
+    first, second = paragraphs(SourceText.of(" a\n\tb \n \n***\n\nc"))
     assert (first.text, first.starts, first.ends) == ("a b", (1, 2, 4), (2, 4, 5))
     assert (second.text, second.span(0, 1)) == ("c", (14, 15))

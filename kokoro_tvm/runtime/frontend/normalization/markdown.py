@@ -26,6 +26,7 @@ _MARKS = re.compile(
     r"|(?P<reference>\[(?P<words>[^\[\]]+)\]\[[^\[\]]{0,99}\])"
     r"|(?P<escape>\\(?P<char>[][\\`*_~#()<>!|.+-]))"
     r"|(?P<cell> \| )"
+    r"|(?P<picture>(?<!\S)!(?=\w))"  # the brackets behind it are gone
     r"|(?P<run>\*+|_+|~+|`+)"
 )
 _LONGEST = {"*": 3, "_": 3, "~": 2, "`": 3}  # marks in a row that mean anything

@@ -1,72 +1,21 @@
-"""What is spoken of a sentence, word by word, whether the front end gives tokens or, for other languages than
-English, a string."""
+"""Strings of phonemes as tokens: those that are given, and those that were made of a text as a whole."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
-from functools import partial
 
-from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.languages import convert
-from kokoro_tvm.runtime.frontend.pictures import has_words
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
-from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.frontend.tokens import Token
 from kokoro_tvm.runtime.plan import MARKS
-from kokoro_tvm.runtime.text import check_text
 
-__all__ = ["aligned", "read_utterances", "tokens_of"]
+__all__ = ["aligned", "tokens_of"]
 
 _PARTS = re.compile(
     rf"(?P<mark>[{re.escape(''.join(sorted(MARKS)))}]+)|(?P<word>[^\s{re.escape(''.join(sorted(MARKS)))}]+)"
 )
-
-
-def read_utterances(text: str, code: str, front_end: FrontEnd) -> list[Utterance]:
-    """What is spoken of one sentence in the language of `code`; nothing if it has no letter and no digit.
-
-    Spans are places in `text`. Raises InputError for text that cannot be spoken whole. A SpeechWarning names
-    symbols that are left out, and words that were guessed.
-    """
-    if not has_words(text):
-        if "\0" in text:
-            check_text(text, code)
-        lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
-        if lost:
-            warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")
-        return []
-    check_text(text, code)
-    reading = front_end.read(text, code)
-    for notice in reading.notices:
-        warn(notice)
-    sources = zip(reading.utterances, reading.sources, strict=True)
-    spoken = [_in_words(utterance, source, code) for utterance, source in sources if utterance.phonemes]
-    if not spoken:
-        warn(f"Left out, because no phonemes came of it: '{text[:40]}'")
-    return spoken
-
-
-def _in_words(utterance: Utterance, source: SourceText, code: str) -> Utterance:
-    """The utterance; of one that was converted as a whole, the words of what was read."""
-    (first, *others) = utterance.tokens
-    if others or first.origin != "converter":
-        return utterance
-    tokens = aligned(source.text, first.phonemes.strip(), partial(_alone, code=code))
-    return replace(utterance, tokens=tuple(_placed(token, source) for token in tokens))
-
-
-def _placed(token: Token, source: SourceText) -> Token:
-    """The token with its places in what was written."""
-    if token.start == token.end:  # a mark of the converter's own
-        place = source.starts[token.start] if token.start < len(source.starts) else source.ends[-1]
-        return replace(token, start=place, end=place)
-    start, end = source.span(token.start, token.end)
-    return replace(token, start=start, end=end)
 
 
 def tokens_of(phonemes: str) -> tuple[Token, ...]:
@@ -95,10 +44,6 @@ def aligned(text: str, phonemes: str, alone: Callable[[list[str]], list[str]]) -
         *parts, last = _pieces_of(sounds, word[0], word.start())
         yield from parts
         yield replace(last, space=chunk[len(sounds) :])
-
-
-def _alone(words: list[str], code: str) -> list[str]:
-    return convert(words, code).phonemes
 
 
 def _cut(phonemes: str, sounds: list[str]) -> list[str]:

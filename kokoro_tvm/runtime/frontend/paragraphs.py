@@ -1,0 +1,104 @@
+"""Divides a text into what is read as one: paragraphs, and the blocks of Markdown inside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from kokoro_tvm.runtime.frontend.blocks import block_at
+from kokoro_tvm.runtime.frontend.normalization.rules import free
+from kokoro_tvm.runtime.frontend.source import Edit, Link, SourceText
+
+__all__ = ["paragraphs"]
+
+_LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
+_WORD = re.compile(r"\S+")
+_CELL = re.compile(r" ?\| ?")
+_BOX = re.compile(r"\[[ xX]?\] ")
+_NUMBER_END = re.compile(r"[.)]")
+_ONE_LINE = frozenset({"heading", "row", "fence", "rule"})
+
+
+def paragraphs(source: SourceText) -> list[SourceText]:
+    """Parts of the text between blank lines that may be spoken, with every run of whitespace as one space
+    (wrapped lines read on); lines that begin a block of Markdown are parts too, without its mark.
+
+    A link lies within a line.
+    """
+    links = list(source.links)
+    found = (_without_marks(_in_one_line(source, part, links), part.kind) for part in _parts(source.text))
+    return [part for part in found if part.speakable]
+
+
+@dataclass
+class _Part:
+    """The lines of a paragraph, as slices of the text without marks; kind: see `Block`, "" for none."""
+
+    kind: str = ""
+    lines: list[tuple[int, int]] = field(default_factory=list)
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    part = _Part()
+    for start, end in _lines(text):
+        if start == end:
+            yield part
+            part = _Part()
+            continue
+        block = block_at(text, start, numbered=not part.lines or part.kind == "numbered")
+        if block is not None or part.kind in _ONE_LINE:
+            yield part
+            part = _Part(block.kind if block else "")
+        if block is not None and block.kind == "fence":
+            continue
+        begin = block.end if block is not None and block.kind != "numbered" else start
+        part.lines.append((begin, end))
+    yield part
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """The words of every line, from the first to the end."""
+    place = 0
+    for line in text.split("\n"):
+        end = place + len(line)
+        lead = _LEAD.match(text, place, end)
+        yield lead.end() if lead else place, end
+        place = end + 1
+
+
+def _in_one_line(source: SourceText, part: _Part, waiting: list[Link]) -> SourceText:
+    """The words of a part; takes its links from those that are waiting."""
+    chars: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    links: list[Link] = []
+    for line in part.lines:
+        for match in _WORD.finditer(source.text, *line):
+            first, last = match.span()
+            if chars:
+                chars.append(" ")
+                starts.append(ends[-1])
+                ends.append(source.starts[first])
+            back = first - len(starts)
+            chars.append(match.group())
+            starts += source.starts[first:last]
+            ends += source.ends[first:last]
+            while waiting and waiting[0].start < last:
+                link = waiting.pop(0)
+                if link.start >= first:
+                    links.append(replace(link, start=link.start - back, end=link.end - back))
+    return SourceText("".join(chars), tuple(starts), tuple(ends), tuple(links))
+
+
+def _without_marks(source: SourceText, kind: str) -> SourceText:
+    """A part without the marks inside of it: of cells and boxes; a numbered item says its number."""
+    text = source.text
+    edits: list[Edit] = []
+    if kind == "numbered" and (mark := _NUMBER_END.search(text)):
+        edits = [Edit(*mark.span(), ":")]
+    if kind == "item" and (box := _BOX.match(text)):
+        edits = [Edit(*box.span(), "")]
+    if kind == "row":
+        edits = [Edit(*cell.span(), ", " if cell.end() < len(text) else "") for cell in _CELL.finditer(text)]
+    return source.edited(free(edits, source.links))

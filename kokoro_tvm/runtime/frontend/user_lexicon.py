@@ -1,0 +1,77 @@
+"""Words whose phonemes a user gives, in whatever text they stand: they become links of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from kokoro_tvm.runtime.frontend.alphabet import restress
+from kokoro_tvm.runtime.frontend.source import Link, SourceText
+
+__all__ = ["UserLexicon"]
+
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
+
+
+class UserLexicon:
+    """Phonemes by spelling; a spelling in small letters stands for all others that no entry has."""
+
+    def __init__(self, entries: Mapping[str, str]) -> None:
+        """entries: word or words -> phonemes in the alphabet of the voices."""
+        self.entries = {_spelled(word): phonemes for word, phonemes in entries.items()}
+        lengths: dict[str, set[int]] = {}
+        for word in self.entries:
+            lengths.setdefault(word[0].lower(), set()).add(len(word))
+        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+
+    def linked(self, source: SourceText, spaced: bool = True) -> SourceText:
+        """The text with a link for each of its words that is an entry, longest first, unless a link has it.
+
+        spaced: whether words have spaces between them; without, an entry may stand within letters.
+        """
+        if not self.entries:
+            return source
+        others = [link for link in source.links if link.phonemes is None and link.alias is None]
+        taken = [link for link in source.links if link not in others]
+        found = []
+        for link in self._found(source.text, spaced):
+            if any(_overlap(link, other) for other in taken):
+                continue
+            stress = next((other.stress for other in others if _overlap(link, other)), None)
+            found.append(replace(link, phonemes=restress(link.phonemes or "", stress)))
+        others = [other for other in others if not any(_overlap(link, other) for link in found)]
+        links = sorted([*taken, *others, *found], key=lambda link: link.start)
+        return replace(source, links=tuple(links))
+
+    def _found(self, text: str, spaced: bool) -> Iterator[Link]:
+        spelled = text.translate(_APOSTROPHES)
+        place = 0
+        while place < len(text):
+            end = self._end(spelled, place, spaced)
+            if end is None:
+                place += 1
+            else:
+                word = spelled[place:end]
+                phonemes = self.entries.get(word, "") or self.entries[word.lower()]
+                yield Link(place, end, phonemes=phonemes, origin="user lexicon")
+                place = end
+
+    def _end(self, text: str, place: int, spaced: bool) -> int | None:
+        """Where the longest entry ends that begins at a place of the text."""
+        if spaced and place and text[place].isalnum() and text[place - 1].isalnum():
+            return None
+        for length in self._lengths.get(text[place].lower(), ()):
+            word, end = text[place : place + length], place + length
+            if word not in self.entries and word.lower() not in self.entries:
+                continue
+            if not (spaced and word[-1].isalnum() and text[end : end + 1].isalnum()):
+                return end
+        return None
+
+
+def _spelled(word: str) -> str:
+    return " ".join(word.translate(_APOSTROPHES).split())
+
+
+def _overlap(link: Link, other: Link) -> bool:
+    return link.start < other.end and other.start < link.end

@@ -1,0 +1,54 @@
+"""Markup inside a text: brackets (`[pause:0.5s]`) and a part of SSML, both parsed into the same values."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.markup.inline import parse_inline
+from kokoro_tvm.runtime.markup.items import Break, Item, Known, Manner, Stretch
+
+__all__ = ["Break", "Item", "Known", "Manner", "Stretch", "parse"]
+
+_PORTION = 1 << 12  # characters that are looked at together
+_SSML = re.compile(r"\ufeff?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(speak[\s/>]|!DOCTYPE\s+speak)", re.DOTALL)
+_DECISION = 1 << 10  # characters of the text that decide whether it is SSML
+
+
+def parse(text: str | Iterable[str], known: Known, ssml: bool | None = None) -> Iterator[Item]:
+    """Stretches and breaks of a text as it comes.
+
+    ssml: whether it is SSML; None looks whether it begins with `<speak`, after space and an XML declaration.
+    Raises InputError, with line and column, for markup that makes no sense.
+    """
+    portions = _portions(text)
+    if ssml is None:
+        head = _head(portions)
+        ssml = _SSML.match(head[:_DECISION]) is not None
+        portions = itertools.chain([head], portions)
+    if not ssml:
+        return parse_inline(portions, known)
+    from kokoro_tvm.runtime.markup.ssml import parse_ssml  # expat takes a few milliseconds to load
+
+    return parse_ssml(portions, known)
+
+
+def _portions(text: str | Iterable[str]) -> Iterator[str]:
+    for portion in (text,) if isinstance(text, str) else text:
+        if not isinstance(portion, str):
+            raise InputError(f"The text to speak should come as strings, but {portion!r:.40} came.")
+        for place in range(0, len(portion), _PORTION):
+            yield portion[place : place + _PORTION]
+
+
+def _head(portions: Iterator[str]) -> str:
+    """As much of the text as decides about it."""
+    head = ""
+    for portion in portions:
+        head += portion
+        begin = head.lstrip("\ufeff \t\r\n")
+        if len(head) >= _DECISION or (begin and begin[0] != "<") or _SSML.match(head):
+            break
+    return head
