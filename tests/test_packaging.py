@@ -82,10 +82,10 @@ def test_imports_are_declared() -> None:
 
 
 def test_what_speaks_needs_the_base_alone() -> None:
-    """Other languages than English need packages of their own, which the message names."""
+    """Other languages and a lexicon of one's own need packages of their own, which the message names."""
     places = ("kokoro_tvm/runtime", *(f"kokoro_tvm/cli/{name}.py" for name in SPEAKING))
-    languages = EXTRAS["espeak"] | EXTRAS["japanese"] | EXTRAS["chinese"]
-    assert imported(*places) - BASE <= {"rich"} | languages, "rich comes with typer"
+    own = EXTRAS["espeak"] | EXTRAS["japanese"] | EXTRAS["chinese"] | EXTRAS["lexicon"]
+    assert imported(*places) - BASE <= {"rich"} | own, "rich comes with typer"
 
 
 @pytest.mark.parametrize("packages", [ESPEAK, JAPANESE, CHINESE], ids=lambda packages: packages.extra)
