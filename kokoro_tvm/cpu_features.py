@@ -86,13 +86,11 @@ ARM: Mapping[str, str] = {
     "sve2": "sve2",
 }
 
-_V3 = frozenset(
-    {"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
-    | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
-)
+_V2 = frozenset({"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"})
+_V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 # Recipes whose bundles run on every CPU of a level, the more capable first, and what such a CPU has.
-PORTABLE: Mapping[str, frozenset[str]] = {"x86-64-v4": _V4, "x86-64-v3": _V3}
+PORTABLE: Mapping[str, frozenset[str]] = {"x86-64-v4": _V4, "x86-64-v3": _V3, "x86-64-v2": _V2}
 
 
 def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:

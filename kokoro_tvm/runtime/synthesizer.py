@@ -324,6 +324,10 @@ class Synthesizer:
     def _announce(self) -> None:
         if self.bundle.synthetic:
             warn(f"{self.bundle.root} was built from synthetic (random) weights: this is not speech.")
+        if self.bundle.not_run:
+            warn(
+                f"Nobody checked what {self.bundle.root} says: its gates were not run, {self.bundle.not_run}."
+            )
 
 
 def _check_length(text: str | Iterable[str]) -> None:
