@@ -35,6 +35,9 @@ class Qemu(Runner):
         self.architecture = architecture
         self.cpu = cpu
 
+    def __str__(self) -> str:
+        return f"{self.program}, {self.cpu}"
+
     @property
     def program(self) -> str:
         """The emulator's."""
