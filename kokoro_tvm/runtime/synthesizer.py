@@ -94,6 +94,8 @@ class Synthesizer:
         return self
 
     def _assemble(self, bundle: Bundle, runner: Runner, voices: Voices, front_end: FrontEnd) -> None:
+        if bundle.not_run:
+            warn(f"Nothing vouches for what {bundle.root} says: its gates were not run ({bundle.not_run}).")
         self.front_end = front_end
         self.bundle = bundle
         self.voices = voices
@@ -324,10 +326,6 @@ class Synthesizer:
     def _announce(self) -> None:
         if self.bundle.synthetic:
             warn(f"{self.bundle.root} was built from synthetic (random) weights: this is not speech.")
-        if self.bundle.not_run:
-            warn(
-                f"Nobody checked what {self.bundle.root} says: its gates were not run, {self.bundle.not_run}."
-            )
 
 
 def _check_length(text: str | Iterable[str]) -> None:
