@@ -19,6 +19,7 @@ __all__ = [
     "OPS",
     "Place",
     "files_of",
+    "modules_of",
     "references_of",
     "runner_facts",
     "runner_modules",
@@ -90,6 +91,17 @@ class Place:
 def files_of(group: str, stage: Stage, *, without: str = "") -> dict[str, tuple[Stage, str]]:
     """All outputs of a stage but one as a group of inputs."""
     return {f"{group}/{output}": (stage, output) for output in stage.outputs if output != without}
+
+
+def modules_of(*rooms: str) -> tuple[str, ...]:
+    """All modules of rooms of this package, for stages on which none of their code decides: a kind of target
+    imports its toolchains and runners, which neither lower nor generate code."""
+    package = Path(__file__).parents[1]
+    return tuple(
+        f"{package.name}.{room}.{path.stem}"
+        for room in rooms
+        for path in sorted(Path(package, room).glob("*.py"))
+    )
 
 
 def references_of(recipe: Recipe, reference: Stage) -> dict[str, tuple[Stage, str]]:
