@@ -15,8 +15,10 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_tvm.cpu_features import known_features
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle, Component, FileRef
+from kokoro_tvm.runtime.cpu import refuse_missing
 from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.inspection import check_library
 from kokoro_tvm.runtime.session import SessionBase, find_parameter
@@ -39,12 +41,17 @@ class Server:
         self, command: Sequence[str], name: str, environment: Mapping[str, str] | None = None
     ) -> None:
         """name: of what executes the code, in errors; environment: more variables."""
-        self._name = name
+        self.name = name
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | (environment or {})
         )
         self._libraries, self._arrays = itertools.count(), itertools.count()
         self.close = weakref.finalize(self, _end, self._process)
+
+    def features(self) -> frozenset[str]:
+        """What the CPU has, by LLVM's names; empty where the server knows no way to ask it."""
+        (words,) = self._request("say what its CPU has", b"features\n")
+        return known_features(words.tobytes().decode().split())
 
     def open(self, path: Path, kind: Literal["vm", "module"]) -> int:
         """Loads a library, as TVM's virtual machine or as its functions; the number to call it by.
@@ -92,18 +99,21 @@ class Server:
             stdin.flush()
             word, count = stdout.readline().split()
             if word == b"error":
-                raise BundleError(f"{self._name} could not {what}: {_first_line(_read(stdout, int(count)))}")
+                raise BundleError(f"{self.name} could not {what}: {_first_line(_read(stdout, int(count)))}")
             return tuple(_array(stdout) for _ in range(int(count)))
         except (OSError, ValueError) as error:  # it is gone, or sent half an answer
             self.close()
-            raise BundleError(f"{self._name} could not {what}: {_ending(self._process)}.") from error
+            raise BundleError(f"{self.name} could not {what}: {_ending(self._process)}.") from error
 
 
 class ProcessSession(SessionBase):
     """Every library and weight of a bundle, loaded by a server."""
 
     def __init__(self, bundle: Bundle, server: Server) -> None:
-        """Raises BundleError where a file is not the one the manifest names, or cannot be loaded."""
+        """Raises BundleError where a file is not the one the manifest names, or cannot be loaded, or the
+        server's CPU lacks a feature that the code may use."""
+        if had := server.features():
+            refuse_missing(bundle, had, server.name)
         self.bundle = bundle
         self._server = server
         self._machines: dict[tuple[str, int], int] = {}

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from machines import machine_of
 from tvm.script import tirx as T
 
 from kokoro_tvm.compiler.codegen import generate
+from kokoro_tvm.cpu_features import PORTABLE
 from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.runners.process import Server
 from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.runtime.cpu import refuse_missing
 from kokoro_tvm.targets import Machine, find_runner, target_kind
 from kokoro_tvm.targets.llvm import LlvmTarget
 
@@ -125,6 +128,24 @@ def test_an_instruction_that_the_cpu_lacks_is_named(serve: Serve, tmp_path: Path
         "lacks."
     )
     assert caught.value.exit_code == 5
+
+
+def test_what_the_emulated_cpu_has_is_what_it_says_itself(serve: Serve) -> None:
+    """Not what this machine's /proc/cpuinfo says, which an emulated program reads."""
+    assert serve(OLD).features() == PORTABLE["x86-64-v2"]
+    assert PORTABLE["x86-64-v3"] <= serve(NEWER).features()
+
+
+def test_a_bundle_for_another_cpu_is_refused_with_the_features_name(serve: Serve) -> None:
+    needs = tuple(sorted(PORTABLE["x86-64-v3"]))
+    bundle: Any = SimpleNamespace(root="bundle", recipe="newer", cpu_features=needs)
+    had = serve(OLD).features()
+    with pytest.raises(BundleError) as caught:
+        refuse_missing(bundle, had, OLD.version())
+    assert str(caught.value) == (
+        "bundle (recipe newer) was built for a processor with avx, avx2, bmi, bmi2, f16c, fma, lzcnt, movbe, "
+        f"which {OLD.version()} lacks."
+    )
 
 
 def test_a_kernel_that_leaves_its_arguments_is_found(serve: Serve, tmp_path: Path) -> None:
