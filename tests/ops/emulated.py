@@ -20,7 +20,7 @@ from kokoro_tvm.runners.process import Place, Server
 from kokoro_tvm.stages import runtime
 from kokoro_tvm.targets import Machine, PinnedLibrary, find_runner, resolve, target_kind
 
-__all__ = ["EMULATED", "EmulatedKernel"]
+__all__ = ["EMULATED", "EmulatedKernel", "emulated"]
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 OPTIONS = {"opt_level": 3, "disabled_passes": [], "config": {}}
@@ -76,3 +76,9 @@ EMULATED: dict[str, tuple[Machine, str | None]] = {
     for name in ("x86-64-v2", "linux-arm64")
 }
 """Recipe -> its machine, and why it cannot be emulated here."""
+_RECIPES = {machine: name for name, (machine, _) in EMULATED.items()}
+
+
+def emulated(machine: Machine, function: Any) -> EmulatedKernel | None:
+    """A kernel in an emulator of the machine; None for one that runs here."""
+    return EmulatedKernel(_RECIPES[machine], machine, function) if machine in _RECIPES else None

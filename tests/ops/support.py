@@ -28,7 +28,7 @@ from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.runtime.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
 
-from .emulated import EMULATED, EmulatedKernel
+from .emulated import EMULATED, EmulatedKernel, emulated
 
 # Every kernel is run as this machine would have it and as a CPU with 8 lanes and 16 registers would, where it
 # can be.
@@ -61,7 +61,6 @@ machines = pytest.mark.parametrize(
         ),
     ],
 )
-_RECIPES = {machine: name for name, (machine, _) in EMULATED.items()}
 needs_bfloat16 = pytest.mark.skipif(BFLOAT16 is None, reason=_LACKS)
 
 # The axis whose extent an artifact of policy `exact` knows only at run time; y is the result.
@@ -281,13 +280,10 @@ def _kernel(
     operation: str, shapes: Any, attributes: Any, extents: Any, machine: Machine, moments: Any
 ) -> tuple[Any, Any]:
     function = prim_func(operation, shapes, attributes, extents, machine, moments)
-    if machine in _RECIPES:
-        kernel = EmulatedKernel(_RECIPES[machine], machine, function)
-        return kernel, registry()[operation].packings(
-            Call(dict(shapes), dict(attributes), extents, machine.features)
-        )
-    library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
     call = Call(dict(shapes), dict(attributes), extents, machine.features)
+    if (kernel := emulated(machine, function)) is not None:
+        return kernel, registry()[operation].packings(call)
+    library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
     return library[function.attrs["global_symbol"]], registry()[operation].packings(call)
 
 
