@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["ARM", "CPUINFO", "PORTABLE", "X86", "features_of_cpu"]
+__all__ = ["ARM", "CPUINFO", "PORTABLE", "X86", "features_of_cpu", "known_features"]
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -86,13 +86,18 @@ ARM: Mapping[str, str] = {
     "sve2": "sve2",
 }
 
-_V3 = frozenset(
-    {"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
-    | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
-)
+_V2 = frozenset({"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"})
+_V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 # Recipes whose bundles run on every CPU of a level, the more capable first, and what such a CPU has.
-PORTABLE: Mapping[str, frozenset[str]] = {"x86-64-v4": _V4, "x86-64-v3": _V3}
+PORTABLE: Mapping[str, frozenset[str]] = {"x86-64-v4": _V4, "x86-64-v3": _V3, "x86-64-v2": _V2}
+
+
+def known_features(words: Iterable[str]) -> frozenset[str]:
+    """Of X86 or ARM, by LLVM's names, from the words that Linux lists a CPU's features in."""
+    had = set(words)
+    table = ARM if "asimd" in had else X86
+    return frozenset(name for name, word in table.items() if word in had)
 
 
 def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:
@@ -102,8 +107,6 @@ def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:
     with cpuinfo.open(encoding="utf-8") as lines:  # read no further than the first core: it takes time
         for line in lines:
             key, _, words = line.partition(":")
-            table = {"flags": X86, "Features": ARM}.get(key.strip())
-            if table is not None:
-                had = set(words.split())
-                return frozenset(name for name, word in table.items() if word in had)
+            if key.strip() in ("flags", "Features"):
+                return known_features(words.split())
     return None

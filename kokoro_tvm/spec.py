@@ -11,6 +11,7 @@ __all__ = [
     "PATTERNS",
     "CpuFeature",
     "CpuName",
+    "EmulatedCpu",
     "Name",
     "NpmName",
     "NpmVersion",
@@ -44,6 +45,7 @@ _TRIPLE = r"^[a-z0-9_]+(-[A-Za-z0-9_.]+){1,3}$"
 _CPU_FEATURE = r"^[+-][A-Za-z0-9._-]+$"
 _TVM_PASS = r"^[A-Za-z][A-Za-z0-9_.]*$"
 _CPU = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+_EMULATED = r"^[A-Za-z0-9][A-Za-z0-9._-]*(,[A-Za-z0-9._+-]+(=[A-Za-z0-9._-]+)?)*$"
 
 # What a pattern asks for, in words: an error says these instead of showing a regular expression.
 PATTERNS: dict[str, str] = {
@@ -62,6 +64,7 @@ PATTERNS: dict[str, str] = {
     _CPU_FEATURE: "a CPU feature with + or - before it, such as +avx512f",
     _TVM_PASS: "the name of a TVM pass such as FuseOps",
     _CPU: "the name of a CPU as LLVM spells it, or native",
+    _EMULATED: "the name of a CPU as QEMU spells it, such as cortex-a72",
 }
 
 Name = Annotated[str, Field(pattern=_NAME)]
@@ -76,6 +79,7 @@ Url = Annotated[str, Field(pattern=_URL)]
 RelativePath = Annotated[str, Field(pattern=_RELATIVE)]
 VoiceName = Annotated[str, Field(pattern=_VOICE)]
 CpuName = Annotated[str, Field(pattern=_CPU)]
+EmulatedCpu = Annotated[str, Field(pattern=_EMULATED)]
 CpuFeature = Annotated[str, Field(pattern=_CPU_FEATURE)]
 Triple = Annotated[str, Field(pattern=_TRIPLE)]
 TvmPass = Annotated[str, Field(pattern=_TVM_PASS)]
@@ -105,6 +109,11 @@ class TargetSpec(Spec):
     """A recipe's `target`, whatever its kind: `kokoro_tvm.targets` has one class a kind."""
 
     kind: str
+    run: bool = Field(
+        default=True,
+        description="Whether the code is run where it is built. `false`: its gates are not run, and the "
+        "bundle says so wherever it is opened or inspected.",
+    )
 
 
 def distinct(words: tuple[str, ...]) -> tuple[str, ...]:

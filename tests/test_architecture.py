@@ -75,4 +75,4 @@ def test_one_module_for_each_kind_toolchain_and_runner() -> None:
         for path in PACKAGE.rglob("*.py")
         if words.search(path.read_text(encoding="utf-8"))
     }
-    assert knowing == {"targets/llvm.py", "toolchains/gnu.py"}
+    assert knowing == {"targets/llvm.py", "toolchains/gnu.py", "toolchains/lld.py"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -12,15 +13,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 import yaml
 from test_vectors import EVEX
 from toys import PHONEMES, REPOSITORY, copy_repository, doit, speak
 from toys import RECIPES as TOYS
 
+from kokoro_tvm import Synthesizer
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
-from kokoro_tvm.targets import resolve
+from kokoro_tvm.runtime import SpeechWarning, write_wav
+from kokoro_tvm.targets import find_runner, resolve, target_kind
 
 RECIPES = REPOSITORY / "recipes"
 NATIVE = ("cpu", "cpu-listened", "cpu-masked", "cpu-padded")  # test_tiny.py builds for it, all policies
@@ -37,6 +41,10 @@ ROUNDED = {
 
 def obstacle(recipe: Recipe) -> str:
     """Why this machine cannot run what the recipe builds; empty where it can."""
+    kind = target_kind(recipe.target.kind)
+    runner, reason = find_runner(recipe.target.model_dump(mode="json"))
+    if runner is None or runner.needs_runtime:
+        return (runner.check() if runner else reason) or kind.toolchain(recipe.target).check() or ""
     try:
         machine = resolve(recipe.target, recipe.precision)
     except BuildError as error:
@@ -53,6 +61,7 @@ def root(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in SHIPPED:
         result = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
         rounded = {"gates": ROUNDED} if result["precision"] == "bfloat16" else {}
+        result.pop("utterances", None)  # the toy has one
         recipes[name] = result | LENGTHS | {"model": "toy-model"} | rounded
     for name, result in recipes.items():
         text = yaml.safe_dump(result, allow_unicode=True)
@@ -86,12 +95,64 @@ EVERY_RUN = "x86-64-v3"
 def test_it_builds_and_speaks(name: str, build: Callable[[str], Path]) -> None:
     recipe, bundle = load_recipe(name, RECIPES), build(name)
     result = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
-    assert (result["recipe"], result["precision"]) == (name, recipe.precision)
+    assert (result["recipe"], result["precision"], result["not_run"]) == (name, recipe.precision, None)
+    report = json.loads((bundle.parent / ".build" / name / "speech/speech.json").read_text(encoding="utf-8"))
+    runner, _ = find_runner(recipe.target.model_dump(mode="json"))
+    assert runner is not None
+    assert report["runner"] == runner.version()
+    if not runs_natively(recipe):
+        audio, _ = soundfile.read(bundle / "hello.wav", dtype="float32")
+        assert np.abs(audio).max() > 0.001
+        return
     assert set(result["cpu_features"]) <= (features_of_cpu() or set(result["cpu_features"]))
     speech = speak(bundle)
     assert len(speech.durations) == len(PHONEMES) + 2
     assert np.isfinite(speech.audio).all()
     assert np.abs(speech.audio).max() > 0.001
+
+
+def runs_natively(recipe: Recipe) -> bool:
+    machine = resolve(recipe.target, recipe.precision)
+    return set(machine.required) <= (features_of_cpu() or set())
+
+
+@pytest.mark.nightly
+def test_what_is_emulated_is_to_the_last_bit_what_runs_here(build: Callable[[str], Path]) -> None:
+    name = "x86-64-v2"
+    if not runs_natively(load_recipe(name, RECIPES)):
+        pytest.skip("this is no x86-64 machine")
+    bundle = build(name)
+    emulated, _ = soundfile.read(bundle / "hello.wav", dtype="int16")
+    with pytest.warns(SpeechWarning, match="random"):
+        here = Synthesizer(bundle).from_phonemes(PHONEMES, voice="af_heart")
+    write_wav(bundle.parent / "here.wav", here.audio, here.sample_rate)
+    natively, _ = soundfile.read(bundle.parent / "here.wav", dtype="int16")
+    assert np.array_equal(emulated, natively)
+
+
+# Instructions above a level, by mnemonic or registers. `tzcnt` is how `rep bsf` is shown, which every x86-64
+# CPU has.
+ABOVE = {
+    "x86-64-v2": rf"\tv[a-z]|\t(?:andn|bextr|bls|bzhi|pdep|pext|rorx|sarx|shlx|shrx|mulx|lzcnt|movbe)|{EVEX}",
+    "linux-arm64": r"\b[zp]\d+\.[bhsd]\b|\tf[a-z]+\tv\d+\.[48]h|"
+    r"\t(?:[su]dot|bf[a-z]+t|[us]mmla|aes|sha\d|crc32|cas|swp|ld(?:add|set|clr)|sqrdml|fcmla|fcadd|fjcvt)",
+}
+PRESENT = {"x86-64-v2": r"\tmulps", "linux-arm64": r"\tfmla\tv\d+\.4s"}
+OBJDUMP = {"x86-64-v2": "objdump", "linux-arm64": "aarch64-linux-gnu-objdump"}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ABOVE)
+def test_no_library_has_an_instruction_above_its_level(name: str, build: Callable[[str], Path]) -> None:
+    if shutil.which(OBJDUMP[name]) is None:
+        pytest.skip(f"no {OBJDUMP[name]} (Debian: the package binutils of the architecture)")
+    found = 0
+    for library in sorted(build(name).glob("*-*.so")):
+        command = [OBJDUMP[name], "--disassemble", "--no-show-raw-insn", str(library)]
+        code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert not re.findall(ABOVE[name], code), library.name
+        found += len(re.findall(PRESENT[name], code))
+    assert found > 100
 
 
 def test_no_library_of_x86_64_v3_has_an_instruction_of_avx512(build: Callable[[str], Path]) -> None:

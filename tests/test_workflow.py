@@ -103,6 +103,9 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
         assert (module, tests, marker) == ("-m", "pytest", "-m")
         marked = ROOT.joinpath("tests").rglob("test_*.py")
         assert any(f"pytest.mark.{name}" in path.read_text(encoding="utf-8") for path in marked)
+    elif program == "sudo":
+        page = (ROOT / "docs/targets.md").read_text(encoding="utf-8")
+        assert line.removeprefix("sudo ").replace(" -y", "") in page
     else:
         assert program == ".venv/bin/kokoro-tvm"
         command: Any = typer.main.get_command(build_app())

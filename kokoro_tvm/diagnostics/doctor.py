@@ -12,7 +12,7 @@ from typing import Literal
 from packaging.specifiers import SpecifierSet
 from rich.filesize import decimal
 
-from kokoro_tvm.diagnostics.machine import Facts, Language, Pin, RecipeNeeds
+from kokoro_tvm.diagnostics.machine import Facts, Language, Pin, RecipeNeeds, Tool
 
 __all__ = ["Finding", "Verdict", "examine"]
 
@@ -44,6 +44,7 @@ def examine(facts: Facts) -> list[Finding]:
         *_packages(facts.pins),
         _compiler(facts),
         _linker(facts),
+        *map(_tool, facts.tools),
         _processor(facts),
         *_languages(facts.languages),
         *(_recipe(recipe, facts.features) for recipe in facts.recipes),
@@ -93,6 +94,13 @@ def _linker(facts: Facts) -> Finding:
     return Finding("linker", "wrong", facts.linker_problem, "Debian: apt-get install g++")
 
 
+def _tool(tool: Tool) -> Finding:
+    names = ", ".join(tool.recipes)
+    if tool.problem is None:
+        return Finding(tool.about, "fine", f"{tool.found}, for {names}")
+    return Finding(tool.about, "note", f"{tool.problem}; only {names} needs it")
+
+
 def _processor(facts: Facts) -> Finding:
     cores = "1 core" if facts.cores == 1 else f"{facts.cores} cores"
     text = f"{facts.machine}, {cores} to use"
@@ -122,6 +130,8 @@ def _recipe(recipe: RecipeNeeds, features: frozenset[str] | None) -> Finding:
     about = f"recipe {recipe.name}"
     if recipe.problem is not None:
         return Finding(about, "note", f"cannot be built here: {recipe.problem}")
+    if recipe.elsewhere:
+        return Finding(about, "fine", f"can be built here and {recipe.elsewhere}")
     lacking = [name for name in recipe.features if features is not None and name not in features]
     if lacking:
         text = f"can be built here, but not run: this processor has no {', '.join(lacking)}"

@@ -26,11 +26,13 @@ from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.runners import Runner
 from kokoro_tvm.runtime.frontend.packages import packages_of
 from kokoro_tvm.runtime.voices import LANGUAGES
 from kokoro_tvm.targets import target_kind
+from kokoro_tvm.toolchains import Toolchain
 
-__all__ = ["Facts", "Language", "Pin", "RecipeNeeds", "gather"]
+__all__ = ["Facts", "Language", "Pin", "RecipeNeeds", "Tool", "gather"]
 
 _PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 _PATIENCE = 120.0  # seconds the compiler may take to load
@@ -56,10 +58,22 @@ class Pin:
 
 @dataclass(frozen=True)
 class RecipeNeeds:
-    """The CPU features that what a recipe builds needs to run; `problem`: why it cannot be built here."""
+    """The CPU features that what a recipe builds needs to run here; `problem`: why it cannot be built here;
+    `elsewhere`: the emulator that runs it, or that nothing does."""
 
     name: str
     features: tuple[str, ...] = ()
+    problem: str | None = None
+    elsewhere: str = ""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A linker or a runner that only some recipes need; found: its version, problem: why it is of no use."""
+
+    about: str
+    recipes: tuple[str, ...]
+    found: str = ""
     problem: str | None = None
 
 
@@ -102,13 +116,14 @@ class Facts:
     cache: str
     cache_problem: str | None
     checkpoints: Mapping[str, Sequence[Reach] | None]
+    tools: tuple[Tool, ...] = ()
 
 
 def gather(root: Path) -> Facts:
     """Looks at everything; `root` holds recipes/ and artifacts/. Raises RecipeError without any recipe."""
     recipes, broken = _recipes(root / "recipes")
     compiler, compiler_problem, needs = _compiler(recipes)
-    linker, linker_problem = _linkers(recipes)
+    linker, linker_problem = _linkers([recipe for recipe in recipes if "ci" in recipe.sets])
     artifacts = root / "artifacts"
     cache, cache_problem = _cache()
     machine = describe_machine()
@@ -134,6 +149,7 @@ def gather(root: Path) -> Facts:
         checkpoints={
             model: _checkpoint(model, r, root) for model, r in {r.model: r for r in recipes}.items()
         },
+        tools=_tools(recipes),
     )
 
 
@@ -188,7 +204,9 @@ def _compiler(recipes: Sequence[Recipe]) -> tuple[str, str | None, list[RecipeNe
         return "", f"does not load: {_why(error.returncode, error.stderr)}", []
     result: dict[str, Any] = json.loads(done.stdout)
     needs = [
-        RecipeNeeds(r.name, tuple(result["needs"].get(r.name, ())), result["problems"].get(r.name))
+        RecipeNeeds(
+            r.name, tuple(result["needs"].get(r.name, ())), result["problems"].get(r.name), _elsewhere(r)
+        )
         for r in recipes
     ]
     return result["compiler"], None, needs
@@ -209,17 +227,45 @@ def _languages(recipes: Sequence[Recipe]) -> tuple[Language, ...]:
 
 def _linkers(recipes: Sequence[Recipe]) -> tuple[str, str | None]:
     """The linkers that the recipes need, and why one of them cannot link."""
-    needed = {
-        toolchain.command: toolchain
-        for recipe in recipes
-        for toolchain in [target_kind(recipe.target.kind).toolchain(recipe.target)]
-    }
+    needed = {toolchain.command: toolchain for toolchain in map(_toolchain, recipes)}
     try:
         versions = [toolchain.version() for toolchain in needed.values()]
     except BuildError as error:
         return "", str(error)
     problems = [problem for toolchain in needed.values() if (problem := toolchain.check())]
     return ", ".join(versions), "; ".join(problems) or None
+
+
+def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
+    """Linkers that no recipe of the set `ci` needs, and runners that are programs of their own."""
+    usual = {_toolchain(recipe) for recipe in recipes if "ci" in recipe.sets}
+    users: dict[tuple[str, Toolchain | Runner], list[str]] = {}
+    runners: dict[str, Runner] = {}
+    for recipe in recipes:
+        linker, runner = _toolchain(recipe), target_kind(recipe.target.kind).runner(recipe.target)
+        if linker not in usual:
+            users.setdefault(("linker", linker), []).append(recipe.name)
+        if runner is not None and runner.needs_runtime:
+            same = runners.setdefault(str(runner), runner)
+            users.setdefault(("runner", same), []).append(recipe.name)
+    return tuple(_tool(about, tool, names) for (about, tool), names in users.items())
+
+
+def _tool(about: str, tool: Toolchain | Runner, recipes: Sequence[str]) -> Tool:
+    problem = tool.check()
+    return Tool(about, tuple(recipes), "" if problem else tool.version(), problem)
+
+
+def _elsewhere(recipe: Recipe) -> str:
+    """What runs a recipe's code other than this process; empty where that does."""
+    runner = target_kind(recipe.target.kind).runner(recipe.target)
+    if runner is None:
+        return "is not run"
+    return f"runs under {runner}" if runner.needs_runtime else ""
+
+
+def _toolchain(recipe: Recipe) -> Toolchain:
+    return target_kind(recipe.target.kind).toolchain(recipe.target)
 
 
 def _why(status: int, stderr: str) -> str:

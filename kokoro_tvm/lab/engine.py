@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME, STYLE_DIM
 from kokoro_tvm.runtime.alignment import frame_durations, repeat_tokens, token_of_frame
 from kokoro_tvm.runtime.routing import length_axis, smallest_bucket
-from kokoro_tvm.runtime.session import Session
+from kokoro_tvm.runtime.session import SessionBase
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
 from kokoro_tvm.truth.request import Request
 from kokoro_tvm.truth.steps import STEPS, Steps, Tail, split_tail
@@ -58,7 +58,7 @@ class Engine(Protocol):
 class TvmEngine:
     """The compiled code of a bundle."""
 
-    session: Session
+    session: SessionBase
     regime: str = "tvm"
 
     @property

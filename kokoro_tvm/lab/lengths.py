@@ -16,7 +16,7 @@ from kokoro_tvm.lab.engine import Engine, Fill, TvmEngine, run_component
 from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
 from kokoro_tvm.measure.measurement import measure, measure_audio
 from kokoro_tvm.runtime import TooLongError
-from kokoro_tvm.runtime.session import Session
+from kokoro_tvm.runtime.session import SessionBase
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS, Reference
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def every_length(
             yield Lengthy(component, length, name, metrics, tuple(verdicts))
 
 
-def bucket_edges(session: Session, reference: Reference, component: str) -> Iterator[Edge]:
+def bucket_edges(session: SessionBase, reference: Reference, component: str) -> Iterator[Edge]:
     """One below each bucket, the bucket itself and one above: what the session, which runs as it does for
     speech, makes of them, and the expected bucket run by itself."""
     engine, buckets = TvmEngine(session), session.bundle.components[component].buckets

@@ -101,6 +101,8 @@ class Report:
     enforce: bool
     """False when the recipe's gates only report (`length: padded`)."""
     utterances: tuple[UtteranceReport, ...]
+    runner: str = ""
+    """What ran the code, with its version; empty where nothing did."""
 
     @property
     def passed(self) -> bool:
@@ -133,6 +135,7 @@ class Report:
             "bucket": self.bucket,
             "passed": self.passed,
             "enforce": self.enforce,
+            "runner": self.runner,
             "missed": self.missed(),
             "utterances": [
                 {

@@ -11,7 +11,7 @@ and `report`, which no other stage needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from pathlib import Path
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.runners import Runner
 from kokoro_tvm.stages import (
     bundle,
     checkpoint,
@@ -38,7 +39,7 @@ from kokoro_tvm.stages import (
     validate,
 )
 from kokoro_tvm.stages.base import Place
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import RuntimeLibrary, target_kind
 
 __all__ = ["RecipeGraph"]
 
@@ -92,7 +93,7 @@ class RecipeGraph:
             *(self.lower(spec) for spec in specs),
             *(self.compile(spec) for spec in specs),
             *(self.pack(component) for component in self.recipe.components),
-            *([self.speak] if self._runs_here else []),
+            *([self.speak] if self._runner else []),
             self.reference,
             *(self.validate(spec) for spec in specs),
             self.bundle,
@@ -104,10 +105,6 @@ class RecipeGraph:
     def _is_listened_to(self) -> bool:
         """Whether a speech recogniser is needed: only where the recipe has a gate for it."""
         return self.recipe.gates.intelligibility.max_word_error_increase is not None
-
-    @property
-    def _runs_here(self) -> bool:
-        return target_kind(self.recipe.target.kind).runner(self.recipe.target) is not None
 
     @cached_property
     def checkpoint(self) -> Stage:
@@ -138,8 +135,25 @@ class RecipeGraph:
     @cached_property
     def runtime(self) -> Stage | None:
         """None where bundles of the target do not bring the TVM runtime."""
-        library = target_kind(self.recipe.target.kind).runtime_library(self.recipe.target)
-        return None if library is None else runtime.declare(self.place, library)
+        return runtime.declare(self.place, self._libraries) if self._libraries else None
+
+    @cached_property
+    def _libraries(self) -> Mapping[str, RuntimeLibrary]:
+        return target_kind(self.recipe.target.kind).runtime_libraries(self.recipe.target)
+
+    @cached_property
+    def _runtime_parts(self) -> _Files:
+        """The libraries of the TVM runtime, as inputs."""
+        if self.runtime is None:
+            return {}
+        return {
+            role: (self.runtime, file)
+            for role, file in zip(self._libraries, self.runtime.outputs, strict=False)
+        }
+
+    @property
+    def _runner(self) -> Runner | None:
+        return target_kind(self.recipe.target.kind).runner(self.recipe.target)
 
     def export(self, spec: ArtifactSpec) -> Stage:
         return self._once(
@@ -183,9 +197,7 @@ class RecipeGraph:
         judged = dict(self._validations)
         if self.phonemes is not None:
             judged["phonemes"] = (self.phonemes, "phonemes.json")
-        parts = self._all_parts
-        if self.runtime is not None:
-            parts = {**parts, "runtime": (self.runtime, self.runtime.outputs[0])}
+        parts = {**self._all_parts, **self._runtime_parts}
         return bundle.declare(self.place, self.recipe, parts, judged, self.checkpoint, self.front_end)
 
     @cached_property
@@ -222,6 +234,8 @@ class RecipeGraph:
             "config": (self.checkpoint, "config.json"),
             "machine": (self.machine, "machine.json"),
         }
+        if self._runner is not None and self._runner.needs_runtime:
+            parts |= self._runtime_parts
         for spec in specs:
             lowered, packed, compiled = self.lower(spec), self.pack(spec.component), self.compile(spec)
             parts.setdefault(f"parameters/{spec.component}", (lowered, "parameters.json"))

@@ -25,7 +25,7 @@ from kokoro_tvm.recipe.parts import (
     Target,
     Utterance,
 )
-from kokoro_tvm.spec import Name, Spec
+from kokoro_tvm.spec import Name, Spec, distinct
 
 __all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "json_schema", "kind_of"]
 
@@ -106,6 +106,11 @@ class TargetFile(Spec):
     )
     gates: GatesOverride | None = Field(
         default=None, description="Numbers in place of the model's, one by one."
+    )
+    utterances: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(distinct)] | None = Field(
+        default=None,
+        description="Names of the model's utterances that the gates are run on, for targets that are "
+        "emulated; null: all.",
     )
     timeout_s: int = Field(
         default=DEFAULT_TIMEOUT_S,

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe._source import SourceText
 from kokoro_tvm.recipe._yaml import Node, parse, read
 from kokoro_tvm.recipe.files import ModelFile, TargetFile, kind_of
 from kokoro_tvm.recipe.known import Known
@@ -94,6 +95,7 @@ def _load(path: Path, root: Path, known: Known) -> Recipe | ModelFile:
     beside = path.parent / f"{target.model}.yaml"
     for candidate in (beside, root / beside.name):
         if candidate.is_file() and (model := _model(candidate, known)) is not None:
+            _check_utterances(source, node, target, model)
             return resolve(path.stem, target, model, read_schedule(schedule_path(path)))
     value, _, _ = place(node, ["model"])
     files = [file for folder in (path.parent, root) for file in folder.glob("*.yaml")]
@@ -103,6 +105,16 @@ def _load(path: Path, root: Path, known: Known) -> Recipe | ModelFile:
     if not there:
         what = f"there is no model recipe `{target.model}`"
     raise source.error(value.span, f"`model`: {what}{hint(target.model, names)}")
+
+
+def _check_utterances(source: SourceText, node: Node, target: TargetFile, model: ModelFile) -> None:
+    """Raises RecipeError for an utterance that the model does not have."""
+    names = [utterance.name for utterance in model.utterances]
+    for index, name in enumerate(target.utterances or ()):
+        if name not in names:
+            value, _, _ = place(node, ["utterances", index])
+            problem = f"`{target.model}` has no utterance `{name}`{hint(name, names)}"
+            raise source.error(value.span, f"`utterances[{index}]`: {problem}")
 
 
 def _model(path: Path, known: Known) -> ModelFile | None:

@@ -43,7 +43,8 @@ class ArtifactSpec(Spec):
 class Recipe(Spec):
     """A target recipe over its model's; `components` is in the order of the build.
 
-    schedule: component -> layer -> what to take in place of the rule, from the file that `tune` writes.
+    judged: names of the utterances that the gates are run on; schedule: component -> layer -> what to take in
+    place of the rule, from the file that `tune` writes.
     """
 
     name: Name
@@ -57,6 +58,7 @@ class Recipe(Spec):
     pass_context: PassContext
     gates: Gates
     utterances: tuple[Utterance, ...]
+    judged: tuple[Name, ...]
     checkpoint: Checkpoint
     front_end: FrontEnd | None = None
     timeout_s: int
@@ -97,6 +99,7 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleF
         pass_context=context,
         gates=gates,
         utterances=model.utterances,
+        judged=target.utterances or tuple(utterance.name for utterance in model.utterances),
         checkpoint=model.checkpoint,
         front_end=model.front_end,
         timeout_s=target.timeout_s,

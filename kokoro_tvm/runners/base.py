@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.bundle import Bundle
-    from kokoro_tvm.runtime.session import Session
+    from kokoro_tvm.runtime.session import SessionBase
 
 __all__ = ["Runner", "open_synthesizer"]
 
@@ -17,15 +17,26 @@ __all__ = ["Runner", "open_synthesizer"]
 class Runner(ABC):
     """Executes compiled components."""
 
+    needs_runtime: ClassVar[bool] = False
+    """Whether it executes code with the TVM runtime of the target, rather than with this process's."""
+
     @abstractmethod
     def version(self) -> str:
-        """What it is and which version; part of the key of every stage that uses it."""
+        """What it is and which version. Raises BuildError where it is not installed."""
+
+    def facts(self) -> Any:
+        """What of it decides about results, as JSON: part of the key of every stage that uses it."""
+        return self.version()
+
+    def check(self) -> str | None:
+        """Why it cannot run anything here, with what to do about it; None where it can."""
+        return None
 
     @abstractmethod
-    def session(self, bundle: Bundle, threads: int) -> Session:
-        """The bundle's code, loaded, as `kokoro_tvm.runtime.session.Session` or what behaves like it.
+    def session(self, bundle: Bundle, threads: int) -> SessionBase:
+        """The bundle's code, loaded.
 
-        Raises BundleError where the code cannot be loaded.
+        Raises BundleError where the code cannot be loaded, BuildError where the runner is not installed.
         """
 
 

@@ -78,10 +78,11 @@ class Bundle:
     """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
 
     `target` holds its kind and options, as the recipe was resolved; `runtime` is `libtvm_runtime` for it,
-    None where that has to be installed. `front_end` is None where the model's recipe has none: English then
-    goes by what is installed. `sha256` is that of bundle.json, which has the digests of all other files.
-    `version` is that of the kokoro-tvm that wrote it, for information. Both are empty for a bundle that was
-    not read from a file.
+    None where that has to be installed, `ffi` the `libtvm_ffi` that goes with it, for whatever is not Python.
+    `not_run` is why its gates were not run, empty where they were. `front_end` is None where the model's
+    recipe has none: English then goes by what is installed. `sha256` is that of bundle.json, which has the
+    digests of all other files. `version` is that of the kokoro-tvm that wrote it, for information. Both are
+    empty for a bundle that was not read from a file.
     """
 
     root: Path
@@ -101,6 +102,8 @@ class Bundle:
     cpu_features: tuple[str, ...]
     toolchain: dict[str, str]
     runtime: FileRef | None = None
+    ffi: FileRef | None = None
+    not_run: str = ""
     target: dict[str, Any] = field(default_factory=dict)
     front_end: FileRef | None = None
     schema: int = SCHEMA
@@ -123,7 +126,7 @@ class Bundle:
     def code_files(self) -> tuple[FileRef, ...]:
         """Files with code."""
         libraries = tuple(library.file for c in self.components.values() for library in c.libraries)
-        return libraries if self.runtime is None else (self.runtime, *libraries)
+        return (*(file for file in (self.runtime, self.ffi) if file is not None), *libraries)
 
 
 def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
@@ -224,6 +227,8 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         toolchain={name: toolchain.get(name, str) for name in toolchain.names()},
         target=node.get("target", dict),
         runtime=_file(root, node.child("runtime")) if node.has("runtime") else None,
+        ffi=_file(root, node.child("ffi")) if node.has("ffi") else None,
+        not_run=node.get("not_run", str) if node.has("not_run") else "",
         schema=node.get("schema", int),
         version=node.get("version", str),
         sha256=digest,

@@ -9,7 +9,7 @@ from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.notices import warn
 
-__all__ = ["check_cpu"]
+__all__ = ["check_cpu", "refuse_missing"]
 
 
 def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
@@ -29,12 +29,16 @@ def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
                 f"(recipe {bundle.recipe}) runs here: it needs {', '.join(bundle.cpu_features)}."
             )
         return
+    refuse_missing(bundle, had, "this one", _advice(bundle, had))
+
+
+def refuse_missing(bundle: Bundle, had: frozenset[str], where: str, advice: str = "") -> None:
+    """Raises BundleError that names the features the bundle's code may use and `where`, which has `had`,
+    lacks."""
     missing = sorted(set(bundle.cpu_features) - had)
     if missing:
-        raise BundleError(
-            f"{bundle.root} (recipe {bundle.recipe}) was built for a processor with {', '.join(missing)}, "
-            f"which this one lacks. {_advice(bundle, had)}"
-        )
+        text = f"{bundle.root} (recipe {bundle.recipe}) was built for a processor with {', '.join(missing)}"
+        raise BundleError(f"{text}, which {where} lacks. {advice}".rstrip())
 
 
 def _advice(bundle: Bundle, had: frozenset[str]) -> str:

@@ -35,8 +35,8 @@ def inspect_library(path: Path) -> dict[str, Any]:
 def inspect_bundle(path: Path) -> dict[str, Any]:
     """What a bundle holds and where it comes from, after every file was compared with the manifest.
 
-    sha256 (of bundle.json), schema and version of kokoro-tvm that wrote it, recipe, synthetic, "made of",
-    "made with", files (name to sha256), libraries (name to manifest).
+    sha256 (of bundle.json), schema and version of kokoro-tvm that wrote it, recipe, synthetic, gates (run, or
+    why not), "made of", "made with", files (name to sha256), libraries (name to manifest).
 
     Raises:
         BundleError: a file is missing, damaged, or says something else of itself than the manifest; there is
@@ -57,6 +57,7 @@ def inspect_bundle(path: Path) -> dict[str, Any]:
         "version": bundle.version,
         "recipe": provenance.recipe,
         "synthetic": bundle.synthetic,
+        "gates": f"not run: {bundle.not_run}" if bundle.not_run else "run",
         "made of": provenance.dependencies,
         "made with": provenance.tools,
         "files": provenance.subjects,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from kokoro_tvm.runtime.routing import fit, length_axis, smallest_bucket, valid_
 from kokoro_tvm.runtime.tensors import aligned, map_safetensors
 from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi
 
-__all__ = ["Runner", "Session"]
+__all__ = ["Runner", "Session", "SessionBase", "find_parameter"]
 
 Array = NDArray[Any]
 _CPU, _DEVICE_0, _POOLED = 1, 0, 2  # what vm_initialization takes: device type, device id, allocator
@@ -46,7 +47,76 @@ class _Loaded:
     parameters: tuple[Any, ...]  # tvm_ffi tensors over the mapped weights, one set for all buckets
 
 
-class Session:
+class SessionBase(ABC):
+    """What a bundle's components take and return, whoever executes their code: routing, padding, cutting."""
+
+    bundle: Bundle
+
+    @abstractmethod
+    def _execute(
+        self, component: Component, bucket: int, length: int, arrays: list[Array]
+    ) -> tuple[Array, ...]:
+        """What the code of a bucket returns for aligned arrays, in the order the component's signature has
+        them. Raises BundleError where it fails."""
+
+    def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
+        """Outputs of `component` for `length` tokens or frames, from the smallest bucket that takes them.
+
+        `inputs` are the signature's without `length`, for exactly `length`; they are padded where the length
+        policy needs it. The outputs may lie in the runtime's memory and are valid as long as they are held.
+
+        Raises:
+            TooLongError: `length` is above the largest bucket.
+            BundleError: the compiled code failed, or an output has another shape than the signature promises.
+        """
+        spec = self.bundle.components[component]
+        bucket = smallest_bucket(spec.buckets, length, spec.axis)
+        size = length if self.bundle.length == "exact" else bucket
+        ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
+        arrays = [
+            self._prepared(port, array, length, size) for port, array in zip(ports, inputs, strict=True)
+        ]
+        outputs = self.run_whole(component, bucket, length, *arrays)
+        return tuple(
+            self._cut(spec, port, array, length, size)
+            for port, array in zip(spec.outputs, outputs, strict=True)
+        )
+
+    def run_whole(self, component: str, bucket: int, length: int, *inputs: Array) -> tuple[Array, ...]:
+        """Outputs of `component` from the code of one `bucket` as it gives them, nothing padded, nothing cut.
+
+        `inputs` are the signature's without `length`, as long as the code takes them: `length` where lengths
+        are exact, else the bucket, whose tail is the caller's. Raises BundleError when the compiled code
+        failed.
+        """
+        spec = self.bundle.components[component]
+        ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
+        arrays = [aligned(array, port.dtype) for port, array in zip(ports, inputs, strict=True)]
+        if self.bundle.length == "masked":
+            arrays.append(aligned([length], np.int64))
+        return self._execute(spec, bucket, length, arrays)
+
+    def _prepared(self, port: Port, array: Array, length: int, size: int) -> Array:
+        where = length_axis(port.name, self.bundle.samples_per_frame)
+        if where is None or size == length:
+            return aligned(array, port.dtype)
+        axis, factor = where
+        return fit(np.asarray(array, port.dtype), axis, size * factor)
+
+    def _cut(self, spec: Component, port: Port, array: Array, length: int, size: int) -> Array:
+        where = length_axis(port.name, self.bundle.samples_per_frame)
+        if where is None:
+            return array
+        axis, factor = where
+        if array.ndim <= axis or array.shape[axis] != size * factor or array.dtype != port.dtype:
+            raise BundleError(
+                f"{spec.function} gave {port.name} as {array.dtype} {array.shape}; for {size} {spec.axis} "
+                f"axis {axis} should have {size * factor} elements of {port.dtype}. Build the bundle again."
+            )
+        return valid_part(array, axis, length * factor)
+
+
+class Session(SessionBase):
     """Every library of a bundle with its weights mapped. Threads may share it; runs queue up."""
 
     def __init__(self, bundle: Bundle, threads: int, files: OpenFiles | None = None) -> None:
@@ -70,51 +140,18 @@ class Session:
             self._ffi = load_tvm_ffi(files[bundle.runtime] if bundle.runtime else None)
             self._loaded = {c.name: self._load(c, files) for c in bundle.components.values()}
 
-    def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
-        """Outputs of `component` for `length` tokens or frames, from the smallest bucket that takes them.
-
-        `inputs` are the signature's without `length`, for exactly `length`; they are padded where the length
-        policy needs it. The outputs may lie in the runtime's memory and are valid as long as they are held.
-
-        Raises:
-            TooLongError: `length` is above the largest bucket.
-            BundleError: the compiled code failed, or an output has another shape than the signature promises.
-        """
-        loaded = self._loaded[component]
-        spec = loaded.component
-        bucket = smallest_bucket(spec.buckets, length, spec.axis)
-        size = length if self.bundle.length == "exact" else bucket
-        ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
-        arrays = [
-            self._prepared(port, array, length, size) for port, array in zip(ports, inputs, strict=True)
-        ]
-        outputs = self.run_whole(component, bucket, length, *arrays)
-        return tuple(
-            self._cut(spec, port, array, length, size)
-            for port, array in zip(spec.outputs, outputs, strict=True)
-        )
-
-    def run_whole(self, component: str, bucket: int, length: int, *inputs: Array) -> tuple[Array, ...]:
-        """Outputs of `component` from the code of one `bucket` as it gives them, nothing padded, nothing cut.
-
-        `inputs` are the signature's without `length`, as long as the code takes them: `length` where lengths
-        are exact, else the bucket, whose tail is the caller's. Raises BundleError when the compiled code
-        failed.
-        """
-        loaded = self._loaded[component]
-        spec = loaded.component
-        ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
-        arrays = [aligned(array, port.dtype) for port, array in zip(ports, inputs, strict=True)]
-        if self.bundle.length == "masked":
-            arrays.append(aligned([length], np.int64))
-        call = loaded.machines[bucket][spec.function]
+    def _execute(
+        self, component: Component, bucket: int, length: int, arrays: list[Array]
+    ) -> tuple[Array, ...]:
+        loaded = self._loaded[component.name]
+        call = loaded.machines[bucket][component.function]
         tensors = (*map(self._tensor, arrays), *loaded.parameters)
         size = length if self.bundle.length == "exact" else bucket
         try:
-            result = compute(self.threads, self._call, component, size, call, tensors)
+            result = compute(self.threads, self._call, component.name, size, call, tensors)
         except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
             raise BundleError(
-                f"{spec.function} of bucket {bucket} failed for {length} {spec.axis} "
+                f"{component.function} of bucket {bucket} failed for {length} {component.axis} "
                 f"({_first_line(error)}). Build the bundle again, and report this if it stays."
             ) from error
         outputs = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
@@ -146,25 +183,6 @@ class Session:
         self._release_memory(component, size)
         return call(*tensors)
 
-    def _prepared(self, port: Port, array: Array, length: int, size: int) -> Array:
-        where = length_axis(port.name, self.bundle.samples_per_frame)
-        if where is None or size == length:
-            return aligned(array, port.dtype)
-        axis, factor = where
-        return fit(np.asarray(array, port.dtype), axis, size * factor)
-
-    def _cut(self, spec: Component, port: Port, array: Array, length: int, size: int) -> Array:
-        where = length_axis(port.name, self.bundle.samples_per_frame)
-        if where is None:
-            return array
-        axis, factor = where
-        if array.ndim <= axis or array.shape[axis] != size * factor or array.dtype != port.dtype:
-            raise BundleError(
-                f"{spec.function} gave {port.name} as {array.dtype} {array.shape}; for {size} {spec.axis} "
-                f"axis {axis} should have {size * factor} elements of {port.dtype}. Build the bundle again."
-            )
-        return valid_part(array, axis, length * factor)
-
     def _tensor(self, array: Array) -> Any:
         """`array` as a TVM tensor over the same memory; version 1.0 of DLPack takes read-only arrays too."""
         return self._ffi.from_dlpack(array.__dlpack__(max_version=(1, 0)))
@@ -181,7 +199,7 @@ class Session:
     def _load(self, component: Component, files: OpenFiles) -> _Loaded:
         tensors = map_safetensors(component.weights.path, files[component.weights])
         parameters = tuple(
-            self._tensor(_parameter(component, port, tensors)) for port in component.parameters
+            self._tensor(find_parameter(component, port, tensors)) for port in component.parameters
         )
         machines = {lib.bucket: self._machine(component, lib, files[lib.file]) for lib in component.libraries}
         return _Loaded(component, machines, parameters)
@@ -201,7 +219,7 @@ class Session:
         return machine
 
 
-def _parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:
+def find_parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:
     """One weight in its shape, from the flat, zero-padded tensor of the file; nothing is copied."""
     path = component.weights.path
     if port.name not in tensors:

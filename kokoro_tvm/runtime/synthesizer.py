@@ -104,6 +104,8 @@ class Synthesizer:
         return self
 
     def _assemble(self, bundle: Bundle, runner: Runner, voices: Voices, front_end: FrontEnd) -> None:
+        if bundle.not_run:
+            warn(f"Nothing vouches for what {bundle.root} says: its gates were not run ({bundle.not_run}).")
         self.front_end = front_end
         self.bundle = bundle
         self.voices = voices

@@ -19,6 +19,8 @@ __all__ = [
     "OPS",
     "Place",
     "files_of",
+    "modules_of",
+    "references_of",
     "runner_facts",
     "runner_modules",
     "threads",
@@ -91,16 +93,34 @@ def files_of(group: str, stage: Stage, *, without: str = "") -> dict[str, tuple[
     return {f"{group}/{output}": (stage, output) for output in stage.outputs if output != without}
 
 
+def modules_of(*rooms: str) -> tuple[str, ...]:
+    """All modules of rooms of this package, for stages on which none of their code decides: a kind of target
+    imports its toolchains and runners, which neither lower nor generate code."""
+    package = Path(__file__).parents[1]
+    return tuple(
+        f"{package.name}.{room}.{path.stem}"
+        for room in rooms
+        for path in sorted(Path(package, room).glob("*.py"))
+    )
+
+
+def references_of(recipe: Recipe, reference: Stage) -> dict[str, tuple[Stage, str]]:
+    """The references that a recipe's gates are run on, as a group of inputs."""
+    chosen = {f"{name}.safetensors" for name in recipe.judged}
+    return {name: file for name, file in files_of("references", reference).items() if file[1] in chosen}
+
+
 def runner_modules(recipe: Recipe) -> list[str]:
     """The module of what runs a recipe's code here; none where nothing does."""
     runner = _runner(recipe)
     return [type(runner).__module__] if runner else []
 
 
-def runner_facts(recipe: Recipe) -> str | None:
-    """The version of what runs a recipe's code here; None where nothing does."""
+def runner_facts(recipe: Recipe) -> Any:
+    """What of that decides about results; None where nothing runs the code. Raises BuildError where it is
+    not installed."""
     runner = _runner(recipe)
-    return runner.version() if runner else None
+    return runner.facts() if runner else None
 
 
 def _runner(recipe: Recipe) -> Runner | None:

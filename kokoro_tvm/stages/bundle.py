@@ -15,7 +15,7 @@ from kokoro_tvm.engine.versions import TORCH, TVM, llvm_version, versions
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place, files_of
 from kokoro_tvm.stages.provenance import parameters
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import find_runner, target_kind
 
 __all__ = ["declare", "run"]
 
@@ -31,9 +31,9 @@ def declare(
     """parts: see `kokoro_tvm.stages.manifest`; validations: artifact -> its report, without which nothing is
     bundled; front_end: None where the bundle has none."""
     texts = files_of("front_end", front_end, without="tagger.zip") if front_end else {}
-    names = [
-        file for name, (_, file) in parts.items() if name.startswith(("libraries/", "weights/", "runtime"))
-    ]
+    copied = ("libraries/", "weights/", "runtime", "ffi")
+    names = [file for name, (_, file) in parts.items() if name.startswith(copied)]
+    _, not_run = find_runner(recipe.target.model_dump(mode="json"))
     toolchain = target_kind(recipe.target.kind).toolchain(recipe.target)
     return place.stage(
         "bundle",
@@ -56,6 +56,7 @@ def declare(
         parameters={
             "recipe": {key: getattr(recipe, key) for key in ("name", "model", "length", "precision")},
             "provenance": parameters(recipe),
+            "not_run": not_run,
         },
         settings=lambda: {
             "toolchain": versions(*TVM, *TORCH),
@@ -77,6 +78,7 @@ def run(
     *,
     recipe: dict[str, str],
     provenance: dict[str, Any],
+    not_run: str,
     toolchain: dict[str, str],
     compiler: dict[str, str],
 ) -> None:
@@ -94,7 +96,7 @@ def run(
 
     with safe_open(str(inputs["checkpoint/weights.safetensors"]), framework="numpy") as weights:
         metadata = weights.metadata()
-    manifest = describe(inputs, recipe, metadata["synthetic"] == "true", toolchain)
+    manifest = describe(inputs, recipe, metadata["synthetic"] == "true", toolchain, not_run)
     files = {"voices.safetensors": inputs["voices"]}
     if manifest["front_end"] is not None:
         files["front_end.safetensors"] = inputs["front_end/front_end.safetensors"]
@@ -103,8 +105,7 @@ def run(
         files[entry["weights"]["file"]] = component.weights.path
         for library in entry["libraries"]:
             files[library["file"]] = component.libraries[library["bucket"]].path
-    if "runtime" in inputs:
-        files[manifest["runtime"]["file"]] = inputs["runtime"]
+    files |= {manifest[role]["file"]: inputs[role] for role in ("runtime", "ffi") if role in inputs}
     for name, path in files.items():
         link(path, out / name)
     text = json.dumps(manifest, indent=1, ensure_ascii=False)
@@ -127,7 +128,7 @@ def run(
 
 
 def _sha256(manifest: dict[str, Any], name: str) -> str:
-    files = ("voices", "front_end", "runtime")
+    files = ("voices", "front_end", "runtime", "ffi")
     entries = [entry for key in files if (entry := manifest[key]) is not None]
     for component in manifest["components"].values():
         entries += [component["weights"], *component["libraries"]]

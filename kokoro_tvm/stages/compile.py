@@ -23,7 +23,7 @@ from kokoro_tvm.engine.versions import tvm_versions, versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.parts import Resources
-from kokoro_tvm.stages.base import COMPILER, OPS, Place, threads
+from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of, threads
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.stages.lower import lowered, lowering
 from kokoro_tvm.targets import target_kind
@@ -65,7 +65,9 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
             "generator": {"sources": _generator(recipe.target.kind), "versions": tvm_versions()},
             "processes": processes(recipe.resources, threads()),
         },
-        sources=lambda: function_sources("kokoro_tvm.stages.compile:run", modules, apart=_CHECKED),
+        sources=lambda: function_sources(
+            "kokoro_tvm.stages.compile:run", modules, apart=[*_CHECKED, *modules_of("runners")]
+        ),
         facts=lambda: {"linker": toolchain.version(), "versions": tvm_versions()},
         cache=parts_store(place.store).root,
         needs=Needs(recipe.resources.memory_gb, cpus or math.inf),
@@ -116,5 +118,5 @@ def processes(resources: Resources, cores: int) -> int:
 
 def _generator(kind: str) -> dict[str, str]:
     """Digests of the code that decides about a kernel's object, for a kind of target."""
-    linking = ("kokoro_tvm.toolchains", "kokoro_tvm.runners")
-    return sources(["kokoro_tvm.compiler.codegen", type(target_kind(kind)).__module__], [OPS, *linking])
+    modules = ["kokoro_tvm.compiler.codegen", type(target_kind(kind)).__module__]
+    return sources(modules, [OPS, *modules_of("runners", "toolchains")])

@@ -12,7 +12,7 @@ from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions, versions
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
-from kokoro_tvm.stages.base import COMPILER, OPS, Place
+from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of
 from kokoro_tvm.stages.files import log, read_json, write, write_json
 from kokoro_tvm.targets import target_kind
 
@@ -39,7 +39,9 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
         inputs={"program": (export, "program.pt2"), "machine": (machine, "machine.json")},
         parameters=lowering(recipe, spec),
         settings=lambda: {"versions": tvm_versions() | versions("torch")},
-        sources=lambda: function_sources("kokoro_tvm.stages.lower:run", modules(), apart=_EXPORTED),
+        sources=lambda: function_sources(
+            "kokoro_tvm.stages.lower:run", modules(), apart=[*_EXPORTED, *modules_of("runners", "toolchains")]
+        ),
         facts=lambda: {"project": __version__, "versions": tvm_versions() | versions("torch", "numpy")},
         preload=COMPILER,
     )

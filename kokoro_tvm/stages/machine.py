@@ -10,7 +10,7 @@ from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import COMPILER, OPS, Place
+from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of
 from kokoro_tvm.stages.files import write_json
 from kokoro_tvm.targets import target_kind
 
@@ -25,7 +25,9 @@ def declare(place: Place, recipe: Recipe) -> Stage:
         outputs=("machine.json",),
         parameters={"target": spec.model_dump(mode="json"), "precision": recipe.precision},
         sources=lambda: function_sources(
-            "kokoro_tvm.stages.machine:run", [type(kind).__module__], apart=[OPS]
+            "kokoro_tvm.stages.machine:run",
+            [type(kind).__module__],
+            apart=[OPS, *modules_of("runners", "toolchains")],
         ),
         facts=lambda: {**kind.facts(spec), "versions": tvm_versions()},
         preload=COMPILER,

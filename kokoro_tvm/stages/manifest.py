@@ -1,6 +1,6 @@
 """A bundle's manifest, and bundles that are not in a folder of their own yet.
 
-Their parts are inputs of a stage: config, machine, runtime and voices (if needed), parameters/COMPONENT,
+Their parts are inputs of a stage: config, machine; runtime, ffi and voices (if needed); parameters/COMPONENT,
 weights/COMPONENT and libraries/COMPONENT-BUCKET; front_end/front_end.safetensors where there is one.
 """
 
@@ -52,9 +52,13 @@ def component_files(inputs: Inputs) -> list[ComponentFiles]:
 
 
 def describe(
-    inputs: Inputs, recipe: Mapping[str, str], synthetic: bool, toolchain: Mapping[str, str]
+    inputs: Inputs,
+    recipe: Mapping[str, str],
+    synthetic: bool,
+    toolchain: Mapping[str, str],
+    not_run: str = "",
 ) -> dict[str, Any]:
-    """The content of bundle.json. recipe: name, model, length, precision."""
+    """The content of bundle.json. recipe: name, model, length, precision; not_run: why its gates were not."""
     config, machine = read_json(inputs["config"]), read_json(inputs["machine"])
     table = signatures(config)
     return {
@@ -66,7 +70,11 @@ def describe(
         "target": {"kind": machine["kind"], **machine["options"]},
         "cpu_features": list(machine["required"]),
         **_constants(config),
-        "runtime": _entry(inputs["runtime"].name, _file(inputs, "runtime")) if "runtime" in inputs else None,
+        **{
+            role: _entry(inputs[role].name, _file(inputs, role)) if role in inputs else None
+            for role in ("runtime", "ffi")
+        },
+        "not_run": not_run or None,
         "voices": _entry("voices.safetensors", _file(inputs, "voices")),
         "front_end": _entry("front_end.safetensors", _file(inputs, _FRONT_END))
         if _FRONT_END in inputs
@@ -111,6 +119,8 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
         components=components,
         cpu_features=tuple(machine["required"]),
         toolchain={},
+        runtime=_file(inputs, "runtime") if "runtime" in inputs else None,
+        ffi=_file(inputs, "ffi") if "ffi" in inputs else None,
     )
 
 

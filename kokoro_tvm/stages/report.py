@@ -13,7 +13,7 @@ from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, files_of, runner_modules, threads
+from kokoro_tvm.stages.base import Place, files_of, references_of, runner_modules, threads
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.targets import find_runner, target_kind
 
@@ -58,7 +58,7 @@ def declare(
         outputs=("report.html",),
         inputs={
             **files_of("bundle", bundle),
-            **files_of("references", reference),
+            **references_of(recipe, reference),
             **{f"validations/{artifact}": made for artifact, made in validations.items()},
             "speech": (speech, "speech.json"),
             "machine": (machine, "machine.json"),
@@ -116,7 +116,10 @@ def run(
         utterances=spoken,
         longer=longer,
         stages=built,
-        machine=target_kind(target["kind"]).show(Machine.from_json(read_json(inputs["machine"]))),
+        machine={
+            **target_kind(target["kind"]).show(Machine.from_json(read_json(inputs["machine"]))),
+            "gates": f"run by {runner.version()}" if runner else f"not run: {reason}",
+        },
     )
     log(f"{write_page(facts, out / 'report.html').stat().st_size:,} bytes")
 

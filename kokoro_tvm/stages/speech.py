@@ -12,7 +12,7 @@ from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.runners import open_synthesizer
-from kokoro_tvm.stages.base import Place, files_of, runner_facts, runner_modules, threads
+from kokoro_tvm.stages.base import Place, files_of, references_of, runner_facts, runner_modules, threads
 from kokoro_tvm.stages.files import log
 from kokoro_tvm.targets import find_runner
 
@@ -25,7 +25,7 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage) -> St
         "speech",
         doc="compare what the bundle says with what the stock model says",
         outputs=("speech.json",),
-        inputs={**files_of("bundle", bundle, without="provenance.json"), **files_of("references", reference)},
+        inputs={**files_of("bundle", bundle, without="provenance.json"), **references_of(recipe, reference)},
         settings=lambda: {
             "target": recipe.target.model_dump(mode="json"),
             "gates": gates,
@@ -55,7 +55,8 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     if runner is None:
         report = unrun("speech", references, judged, reason)
         write_report(report, out / "speech.json")
-        report.require()
+        if target["run"]:
+            report.require()
         return
     tts = open_synthesizer(runner, inputs.folder("bundle"), threads)
     spoken: dict[str, Speech] = {}
@@ -79,6 +80,6 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
     report = validate_speech(lambda r: spoken[r.name], fitting, judged)
-    report = replace(report, utterances=(*report.utterances, *longer))
+    report = replace(report, utterances=(*report.utterances, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()

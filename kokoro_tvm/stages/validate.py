@@ -10,7 +10,7 @@ from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
-from kokoro_tvm.stages.base import Place, files_of, runner_facts, runner_modules, threads
+from kokoro_tvm.stages.base import Place, references_of, runner_facts, runner_modules, threads
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
@@ -26,7 +26,7 @@ def declare(
         spec.id,
         doc=f"compare {spec.id} with the stock model",
         outputs=("validation.json",),
-        inputs={**parts, **files_of("references", reference)},
+        inputs={**parts, **references_of(recipe, reference)},
         parameters={"length": recipe.length, "precision": recipe.precision},
         settings=lambda: {
             "gates": gates,
@@ -54,7 +54,10 @@ def run(
     names: dict[str, str],
     threads: int,
 ) -> None:
-    """Writes the report. Raises ValidationError where a gate is missed, or nothing here can run the code."""
+    """Writes the report. Raises ValidationError where a gate is missed, or nothing here can run the code
+    though it should be run."""
+    from dataclasses import replace
+
     import numpy as np
 
     from kokoro_tvm.measure.artifact import unrun, validate_component
@@ -79,5 +82,7 @@ def run(
             return {p.name: np.array(o) for p, o in zip(component.outputs, outputs, strict=True)}
 
         report = validate_component(component.name, call, references, judged, bucket=bucket)
+        report = replace(report, runner=runner.version())
     write_report(report, out / "validation.json")
-    report.require()
+    if target["run"]:
+        report.require()

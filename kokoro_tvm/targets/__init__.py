@@ -13,12 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.spec import TargetSpec
-from kokoro_tvm.targets.base import Machine, TargetKind
+from kokoro_tvm.targets.base import Machine, PinnedLibrary, RuntimeLibrary, TargetKind
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
 
-__all__ = ["Machine", "TargetKind", "find_runner", "kinds", "resolve", "target_kind", "tvm_target"]
+__all__ = [
+    "Machine",
+    "PinnedLibrary",
+    "RuntimeLibrary",
+    "TargetKind",
+    "find_runner",
+    "kinds",
+    "resolve",
+    "target_kind",
+    "tvm_target",
+]
 
 _SHARED = {"__init__", "base"}
 
@@ -47,8 +57,11 @@ def find_runner(target: Mapping[str, Any]) -> tuple[Runner | None, str]:
     kind = target_kind(target["kind"])
     spec = kind.spec.model_validate(target, strict=False)
     runner = kind.runner(spec)
-    reason = "" if runner else f"nothing on this machine runs code for {kind.describe(spec)}"
-    return runner, reason
+    if runner is not None:
+        return runner, ""
+    if not spec.run:
+        return None, "the recipe's target says `run: false`"
+    return None, f"nothing on this machine runs code for {kind.describe(spec)}"
 
 
 def tvm_target(machine: Machine) -> object:

@@ -5,17 +5,41 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kokoro_tvm.ops.base.features import Features
     from kokoro_tvm.runners import Runner
     from kokoro_tvm.spec import TargetSpec
     from kokoro_tvm.toolchains import Toolchain
 
-__all__ = ["Machine", "TargetKind"]
+__all__ = ["Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
+
+
+@dataclass(frozen=True)
+class PinnedLibrary:
+    """A library inside a wheel of another platform, which pip fetches.
+
+    platforms: tags of that platform; wheel: SHA-256 of the wheel; member: the library's path in it; sha256:
+    of the library.
+    """
+
+    package: str
+    version: str
+    platforms: tuple[str, ...]
+    wheel: str
+    member: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """The library's file name."""
+        return Path(self.member).name
+
+
+RuntimeLibrary: TypeAlias = Path | PinnedLibrary
+"""Where a library of the TVM runtime is from: what is installed here, or a wheel."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +108,13 @@ class TargetKind(ABC):
         """What runs the code on the machine that builds; None where nothing does."""
         return None
 
-    def runtime_library(self, spec: Any) -> Path | None:
-        """`libtvm_runtime` for the target, which its bundles bring; None where it has to be installed.
+    def runtime_libraries(self, spec: Any) -> Mapping[str, RuntimeLibrary]:
+        """The TVM runtime for the target, which its bundles bring: `runtime` is libtvm_runtime, `ffi`
+        libtvm_ffi where that is brought too. Empty where the runtime has to be installed.
 
-        Raises BundleError where there should be one.
+        Raises BuildError where there should be one.
         """
-        return None
+        return {}
 
     def show(self, machine: Machine) -> dict[str, str]:
         """A machine as pages show it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,11 @@ from pydantic_core import PydanticCustomError
 from kokoro_tvm.cpu_features import ARM, PORTABLE, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.local import LOCAL
-from kokoro_tvm.spec import CpuFeature, CpuName, TargetSpec, Triple, distinct
-from kokoro_tvm.targets.base import Machine, TargetKind
+from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
+from kokoro_tvm.targets.base import Machine, PinnedLibrary, RuntimeLibrary, TargetKind
 from kokoro_tvm.toolchains.gnu import GNU
+from kokoro_tvm.toolchains.lld import LLD
 from kokoro_tvm.words import nearest
 
 if TYPE_CHECKING:
@@ -39,11 +42,12 @@ _IDENTITY = (
     "Features",
 )
 _ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other words for LLVM's
+_WHEELS = Path(__file__).with_name("wheels.json")
 _SYSTEMS = {"darwin": ("darwin", "macos")}  # as triples name them, where that is another word
 
 
 class LlvmTarget(TargetSpec):
-    """A CPU, compiled for by TVM's LLVM and linked with the C++ compiler of the machine that builds."""
+    """A CPU, compiled for by TVM's LLVM."""
 
     kind: Literal["llvm"] = Field(description="Kind of target: `llvm` for CPUs.")
     mcpu: CpuName = Field(
@@ -59,6 +63,12 @@ class LlvmTarget(TargetSpec):
         default=(),
         description="CPU features to add (`+avx512f`) or to remove (`-sse4a`).",
     )
+    emulate: EmulatedCpu | None = Field(
+        default=None,
+        description="The CPU, by QEMU's name (`qemu-aarch64 -cpu help`), that gates run on: under QEMU's "
+        "user-mode emulation, which is a hundred times slower. null: the machine that builds, if it can run "
+        "the code.",
+    )
 
     @model_validator(mode="after")
     def _native_is_here(self) -> LlvmTarget:
@@ -72,6 +82,26 @@ class LlvmTarget(TargetSpec):
                 {"key": "mcpu"},
             )
         return self
+
+    @property
+    def architecture(self) -> str:
+        """As LLVM calls it."""
+        return _llvm_word((self.mtriple or platform.machine()).partition("-")[0])
+
+    @property
+    def system(self) -> str:
+        """The operating system's word in the triple, without its version; "" where it names none."""
+        words = (self.mtriple or platform.system().lower()).split("-")
+        systems = {name: s for s in ("linux", "windows", "darwin") for name in _SYSTEMS.get(s, (s,))}
+        return next((s for word in words for name, s in systems.items() if word.startswith(name)), "")
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the machine that builds is of its architecture and operating system."""
+        return (self.architecture, self.system) == (
+            _llvm_word(platform.machine()),
+            platform.system().lower(),
+        )
 
 
 class Llvm(TargetKind):
@@ -117,20 +147,32 @@ class Llvm(TargetKind):
         return _tvm_target(machine.options)
 
     def toolchain(self, spec: LlvmTarget) -> Toolchain:
-        return GNU
+        """The C++ compiler of the machine that builds, for its own kind; for other Linux machines LLVM's
+        linker."""
+        return LLD if spec.system == "linux" and not spec.is_native else GNU
 
     def runner(self, spec: LlvmTarget) -> Runner | None:
-        """This process, for code of this machine's architecture and operating system."""
-        if spec.mtriple is None:
-            return LOCAL
-        architecture, *others = spec.mtriple.split("-")
-        here, system = _llvm_word(platform.machine()), platform.system().lower()
-        of_system = any(word.startswith(_SYSTEMS.get(system, (system,))) for word in others)
-        return LOCAL if _llvm_word(architecture) == here and of_system else None
+        """This process, for code of this machine's architecture and operating system; else an emulator."""
+        if not spec.run:
+            return None
+        if spec.emulate is not None:
+            return Qemu(spec.architecture, spec.emulate)
+        return LOCAL if spec.is_native else None
 
-    def runtime_library(self, spec: LlvmTarget) -> Path | None:
-        """That of the installed TVM, for this machine's architecture and operating system."""
-        return _runtime_library() if self.runner(spec) is LOCAL else None
+    def runtime_libraries(self, spec: LlvmTarget) -> Mapping[str, RuntimeLibrary]:
+        """Those of the installed TVM, for this machine's architecture and operating system; else of wheels.
+
+        libtvm_ffi comes along where no Python brings it: under an emulator, and for other machines.
+        """
+        if not spec.is_native:
+            pinned = json.loads(_WHEELS.read_text(encoding="utf-8"))
+            found = pinned.get(f"{spec.system}-{spec.architecture}", {})
+            return {
+                role: PinnedLibrary(**each | {"platforms": tuple(each["platforms"])})
+                for role, each in found.items()
+            }
+        runtime = {"runtime": _installed("tvm", "*tvm_runtime.*")}
+        return runtime if spec.emulate is None else runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features
@@ -145,9 +187,9 @@ class Llvm(TargetKind):
 
     def lacking(self, spec: LlvmTarget, precision: str) -> tuple[str, ...]:
         """What a level, an added feature or the precision needs is known; what a CPU's name means, LLVM
-        knows."""
+        knows. Code that is emulated, or not run, needs nothing."""
         there = features_of_cpu()
-        if there is None:
+        if there is None or not spec.run or spec.emulate is not None:
             return ()
         needed = set(PORTABLE.get(spec.mcpu, ()))
         needed |= {_BFLOAT16} if precision == "bfloat16" else set()
@@ -168,13 +210,13 @@ def native() -> Machine:
     return KIND.resolve(LlvmTarget(kind="llvm", mcpu="native"), "float32")
 
 
-def _runtime_library() -> Path:
-    """`libtvm_runtime` of the installed TVM, found without importing it. Raises BuildError."""
-    package = importlib.util.find_spec("tvm")
-    folders = package.submodule_search_locations if package else None
-    for library in sorted(path for f in folders or () for path in Path(f, "lib").glob("*tvm_runtime.*")):
+def _installed(package: str, pattern: str) -> Path:
+    """A library of an installed package, found without importing it. Raises BuildError."""
+    found = importlib.util.find_spec(package)
+    folders = found.submodule_search_locations if found else None
+    for library in sorted(path for f in folders or () for path in Path(f, "lib").glob(pattern)):
         return library
-    raise BuildError("no runtime library of TVM is installed: `pip install -e '.[build]'` brings apache-tvm")
+    raise BuildError(f"no {pattern} of {package} is installed: `pip install -e '.[build]'` brings it")
 
 
 def _llvm_word(architecture: str) -> str:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-__all__ = ["Toolchain"]
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["Toolchain", "link_with", "version_of"]
 
 
 class Toolchain(ABC):
     """A linker."""
 
-    command: ClassVar[str]
+    command: str
     """The linker's program."""
     suffix: ClassVar[str]
     """Of the files it makes, with the dot."""
@@ -32,3 +37,34 @@ class Toolchain(ABC):
     @abstractmethod
     def check(self) -> str | None:
         """Why it cannot link a small library, with what to do about it; None where it can."""
+
+
+def link_with(version: str, command: Sequence[str], out: Path) -> None:
+    """Runs a linker that takes `-o`, which writes the library `out` whole or not at all.
+
+    version: its name in messages. Raises BuildError where it fails or writes nothing.
+    """
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".link-") as folder:
+        partial = Path(folder, out.name)
+        done = subprocess.run(
+            [*command, "-o", str(partial)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if done.returncode != 0:
+            reason = f"exit status {done.returncode}: {done.stdout.strip()}"
+            raise BuildError(f"{version} could not link {out.name}: {reason}")
+        if not partial.is_file() or partial.stat().st_size == 0:
+            raise BuildError(f"{version} wrote no library for {out.name}; is the disk full?")
+        partial.replace(out)
+
+
+@cache
+def version_of(command: str, package: str) -> str:
+    """The first line a linker's `--version` prints. Raises BuildError where there is none; package:
+    Debian's."""
+    try:
+        done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BuildError(
+            f"no working {command} to link with ({error}): install it (Debian: apt-get install {package})"
+        ) from error
+    return done.stdout.splitlines()[0]

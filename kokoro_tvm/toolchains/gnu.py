@@ -6,11 +6,9 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.toolchains.base import Toolchain
+from kokoro_tvm.toolchains.base import Toolchain, link_with, version_of
 
 __all__ = ["GNU"]
 
@@ -22,20 +20,10 @@ class Gnu(Toolchain):
     suffix = ".so"
 
     def version(self) -> str:
-        return _version(self.command)
+        return version_of(self.command, "g++")
 
     def link(self, objects: Sequence[Path], out: Path) -> None:
-        version = self.version()
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".link-") as folder:
-            partial = Path(folder, out.name)
-            command = [self.command, "-shared", "-fPIC", "-o", str(partial), *map(str, objects)]
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            if done.returncode != 0:
-                reason = f"exit status {done.returncode}: {done.stdout.strip()}"
-                raise BuildError(f"{version} could not link {out.name}: {reason}")
-            if not partial.is_file() or partial.stat().st_size == 0:
-                raise BuildError(f"{version} wrote no library for {out.name}; is the disk full?")
-            partial.replace(out)
+        link_with(self.version(), [self.command, "-shared", "-fPIC", *map(str, objects)], out)
 
     def check(self) -> str | None:
         with tempfile.TemporaryDirectory() as folder:
@@ -56,17 +44,6 @@ class Gnu(Toolchain):
         if done.returncode < 0:
             reason = f"it was ended by signal {signal.Signals(-done.returncode).name}"
         return f"{self.command} cannot make a shared library: {reason}"
-
-
-@cache
-def _version(command: str) -> str:
-    try:
-        done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise BuildError(
-            f"no working {command} to link with ({error}): install it (Debian: apt-get install g++)"
-        ) from error
-    return done.stdout.splitlines()[0]
 
 
 GNU = Gnu()

@@ -23,9 +23,12 @@ import kokoro_tvm.ops  # noqa: F401  (registers the operations)
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
 from kokoro_tvm.ops.moments import slots
+from kokoro_tvm.runners.process import Place
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.runtime.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
+
+from .emulated import EMULATED, EmulatedKernel, emulated
 
 # Every kernel is run as this machine would have it and as a CPU with 8 lanes and 16 registers would, where it
 # can be.
@@ -44,7 +47,20 @@ except BuildError as error:
 
 THREADS = max(2, usable_cores())  # TVM's own choice is half as many as there are cores
 
-machines = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES.keys())
+machines = pytest.mark.parametrize(
+    "machine",
+    [
+        *(pytest.param(machine, id=name) for name, machine in MACHINES.items()),
+        *(
+            pytest.param(
+                machine,
+                id=name,
+                marks=[pytest.mark.nightly, pytest.mark.skipif(reason is not None, reason=str(reason))],
+            )
+            for name, (machine, reason) in EMULATED.items()
+        ),
+    ],
+)
 needs_bfloat16 = pytest.mark.skipif(BFLOAT16 is None, reason=_LACKS)
 
 # The axis whose extent an artifact of policy `exact` knows only at run time; y is the result.
@@ -91,7 +107,7 @@ def results(
     dynamic: bool = True,
     machine: Machine = NATIVE,
     moments: bool = False,
-    guard: str = "end",
+    guard: Place = "end",
 ) -> list[np.ndarray]:
     """The result, and its moments where the kernel is to leave them behind: float32, NaN where it wrote
     nothing.
@@ -105,6 +121,8 @@ def results(
     function, arrays, written = prepared(
         operation, tensors, attributes, dynamic=dynamic, machine=machine, moments=moments
     )
+    if isinstance(function, EmulatedKernel):
+        return function(arrays, written, guard)
     guarded = [_guarded(array, guard) for array in (*arrays, *written)]
     use_threads(THREADS)
     function(*map(tvm_ffi.from_dlpack, guarded))
@@ -262,8 +280,10 @@ def _kernel(
     operation: str, shapes: Any, attributes: Any, extents: Any, machine: Machine, moments: Any
 ) -> tuple[Any, Any]:
     function = prim_func(operation, shapes, attributes, extents, machine, moments)
-    library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
     call = Call(dict(shapes), dict(attributes), extents, machine.features)
+    if (kernel := emulated(machine, function)) is not None:
+        return kernel, registry()[operation].packings(call)
+    library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
     return library[function.attrs["global_symbol"]], registry()[operation].packings(call)
 
 

@@ -17,6 +17,7 @@ from kokoro_tvm.ops.cpu import math as _math
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.targets import Machine, tvm_target
 
+from .emulated import EmulatedKernel, emulated
 from .support import machines
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -48,14 +49,19 @@ def elementwise(name: str, arguments: int, machine: Machine) -> Any:
 
 @cache
 def compiled(name: str, arguments: int, machine: Machine) -> Any:
-    return tvm.compile(
-        tvm.IRModule({name: elementwise(name, arguments, machine)}), target=tvm_target(machine)
-    )[name]
+    kernel = elementwise(name, arguments, machine)
+    if (elsewhere := emulated(machine, kernel)) is not None:
+        return elsewhere
+    return tvm.compile(tvm.IRModule({name: kernel}), target=tvm_target(machine))[name]
 
 
 def apply(name: str, machine: Machine, *arguments: np.ndarray) -> np.ndarray:
     result = np.full(arguments[0].shape, np.nan, np.float32)
-    compiled(name, len(arguments), machine)(*map(tvm_ffi.from_dlpack, (*arguments, result)))
+    kernel = compiled(name, len(arguments), machine)
+    if isinstance(kernel, EmulatedKernel):
+        (result,) = kernel(arguments, [result], "end")
+    else:
+        kernel(*map(tvm_ffi.from_dlpack, (*arguments, result)))
     return result
 
 

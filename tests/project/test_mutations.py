@@ -98,12 +98,20 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "target.mcpu": (st.sampled_from(["native", "x86-64-v3", "znver4", "skylake"]), stages("machine bundle")),
     "target.mtriple": (
         st.sampled_from(["x86_64-linux-gnu", "aarch64-linux-gnu"]),
-        lambda name, value: stages("machine bundle") | (set() if runs_here(value) else JUDGED),
+        lambda name, value: (
+            stages("machine bundle")
+            | (set() if runs_here(value) else JUDGED | stages("runtime compile"))  # another linker
+        ),
     ),
     "target.mattr": (
         st.lists(st.sampled_from(["+avx2", "-fma", "+sse4.2"]), unique=True),
         stages("machine bundle"),
     ),
+    "target.emulate": (
+        st.sampled_from(["Nehalem", "max"]),
+        stages("machine runtime bundle speak") | JUDGED,
+    ),
+    "target.run": (st.booleans(), stages("machine bundle") | JUDGED),  # nothing speaks then
     "precision": (
         st.sampled_from(["float32", "bfloat16"]),
         stages("machine lower speak validate bundle"),
@@ -163,6 +171,10 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "gates.corpus.min_last_frame_snr_db": (decibels, set()),
     "gates.corpus.min_exact_frame_snr_median_db": (decibels, set()),
     "gates.enforce": (st.booleans(), JUDGED | stages("phonemes")),
+    "utterances": (  # hello.wav says the first of them, and "short" is what it says anyway
+        st.lists(st.sampled_from(["short", "long"]), min_size=1, unique=True),
+        lambda name, value: JUDGED | (stages("speak") if value[0] != "short" else set()),
+    ),
     "timeout_s": (st.integers(1, 86_400), set()),
     "resources.memory_gb": (st.floats(0.5, 64), set()),
     "resources.cpus": (st.integers(1, 64), set()),

@@ -57,6 +57,8 @@ SPOILED = {
     "indentation": ("here", "length: exact", "gates:\n    f0n: {min_snr_db: 1}\n  bert: {min_snr_db: 1}"),
     "quote-left-open": ("here", "exact", '"exact'),
     "escape": ("here", "exact", '"C:\\zoo"'),
+    "unknown-utterance": ("here", "length: exact", "length: exact\nutterances: [short, nasl]"),
+    "emulated-by-a-path": ("here", "mcpu: native", "mcpu: native, emulate: ../cortex"),
     "target-as-model": ("here", "model: toy", "model: full"),
     "word-is-a-list": ("here", "exact", "[exact]"),
     "boolean-in-quotes": ("full", "enforce: false", 'enforce: "false"'),

@@ -77,9 +77,12 @@ def test_what_cannot_be_compared_is_reported(bundle: Bundle, tmp_path: Path, cpu
         ("cpu", "float32", NATIVE, PORTABLE["x86-64-v4"] | {"avx512bf16"}, "gfni",
          "Use the recipe `cpu`, built on this machine, or the portable recipe `x86-64-v4`."),
         ("x86-64-v3", "float32", PORTABLE["x86-64-v3"], PORTABLE["x86-64-v3"] - {"avx2", "fma"}, "avx2, fma",
+         "Use the recipe `cpu`, built on this machine, or the portable recipe `x86-64-v2`."),
+        ("x86-64-v2", "float32", PORTABLE["x86-64-v2"], {"sse2"},
+         "cx16, popcnt, sahf, sse3, sse4.1, sse4.2, ssse3",
          "Use the recipe `cpu`, built on this machine."),
     ],
-    ids=["bf16 on v4", "bf16 on v3", "v4 on v3", "native elsewhere", "v3 on an old one"],
+    ids=["bf16 on v4", "bf16 on v3", "v4 on v3", "native elsewhere", "v3 on an old one", "v2 on a first one"],
 )  # fmt: skip
 def test_names_what_is_missing_and_what_to_use(
     bundle: Bundle,

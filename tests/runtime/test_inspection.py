@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -15,12 +16,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_bundle import compile_library, refresh
+from toy_bundle import compile_library, edit_manifest, refresh
 
 import kokoro_tvm
 from kokoro_tvm.cli import main
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime import Synthesizer, read_bundle
+from kokoro_tvm.runtime import SpeechWarning, Synthesizer, read_bundle
 from kokoro_tvm.runtime.executable import read_manifest
 from kokoro_tvm.runtime.inspection import inspect_library
 from kokoro_tvm.runtime.provenance import (
@@ -81,6 +82,19 @@ def test_a_library_says_what_it_is(bundle: Path, capsys: pytest.CaptureFixture[s
     assert status == 0
     assert [line.split() for line in out.splitlines()][:2] == [["component", "f0n"], ["bucket", "128"]]
     assert json.loads(run(capsys, str(path), "--json")[1]) == found
+
+
+def test_gates_that_were_not_run_are_told_wherever_it_is_looked_at(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "gates" in run(capsys, str(bundle))[1]
+    reason = "the recipe's target says `run: false`"
+    edit_manifest(bundle, lambda manifest: manifest.update(not_run=reason))
+    provide(bundle)
+    status, out, _ = run(capsys, str(bundle))
+    assert (status, re.findall(r"^gates +(.*)$", out, re.MULTILINE)) == (0, [f"not run: {reason}"])
+    with pytest.warns(SpeechWarning, match=re.escape(f"its gates were not run ({reason})")):
+        Synthesizer(bundle)
 
 
 ALONE = """

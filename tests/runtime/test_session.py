@@ -45,8 +45,8 @@ def test_weights_are_mapped_not_copied(compiled: Compiled, monkeypatch: pytest.M
     from kokoro_tvm.runtime import session
 
     given: list[np.ndarray] = []
-    original = session._parameter
-    monkeypatch.setattr(session, "_parameter", lambda *args: given.append(original(*args)) or given[-1])
+    original = session.find_parameter
+    monkeypatch.setattr(session, "find_parameter", lambda *args: given.append(original(*args)) or given[-1])
     opened = Session(read_bundle(compiled("exact")), threads=1)
     for array, tensor in zip(
         given, [loaded.parameters[0] for loaded in opened._loaded.values()], strict=True

@@ -18,7 +18,7 @@ from kokoro_tvm.targets.llvm import LlvmTarget
 from kokoro_tvm.truth.reference import Reference, save_reference
 
 ROOT = Path(__file__).parents[2]
-TARGET = {"kind": "llvm", "mcpu": "generic", "mtriple": "riscv64-unknown-linux-gnu", "mattr": []}
+TARGET = {"kind": "llvm", "mcpu": "generic", "mtriple": "riscv64-unknown-linux-gnu", "mattr": [], "run": True}
 REASON = "nothing on this machine runs code for llvm generic"
 NAMES = {"name": "foreign", "model": "small"}
 
@@ -97,6 +97,34 @@ def test_a_bundle_that_nothing_runs(
     else:
         run()
     check(tmp_path / "speech.json", "speech")
+
+
+OFF = {**TARGET, "run": False}
+OFF_REASON = "the recipe's target says `run: false`"
+
+
+def test_a_recipe_may_say_that_nothing_is_run(
+    parts: dict[str, tuple[str, str]], compared: dict[str, tuple[str, str]], tmp_path: Path
+) -> None:
+    """Its gates are not run and pass nothing, and what is built is built all the same."""
+    for out in ("validation", "speech"):
+        (tmp_path / out).mkdir()
+    validate.run(
+        tmp_path / "validation", Inputs(parts | compared), target=OFF, gates=gates(True), names=NAMES,
+        length="exact", precision="float32", threads=1,
+    )  # fmt: skip
+    speech.run(tmp_path / "speech", Inputs(compared), target=OFF, gates=gates(True), threads=1)
+    for name in ("validation", "speech"):
+        found = json.loads((tmp_path / name / f"{name}.json").read_text(encoding="utf-8"))
+        assert (found["passed"], found["runner"]) == (False, "")
+        assert {u["status"] for u in found["utterances"]} == {f"not run: {OFF_REASON}"}
+
+
+def test_its_bundle_is_made_to_say_so(tmp_path: Path) -> None:
+    recipe = load_recipe("cpu", ROOT / "recipes")
+    off = recipe.model_copy(update={"target": LlvmTarget.model_validate(OFF, strict=False)})
+    made, run = (RecipeGraph(each, tmp_path, ROOT).bundle.parameters["not_run"] for each in (off, recipe))
+    assert (made, run) == (OFF_REASON, "")
 
 
 def test_a_phrase_that_nothing_speaks(parts: dict[str, tuple[str, str]], tmp_path: Path) -> None:

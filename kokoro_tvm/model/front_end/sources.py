@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import shutil
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,12 +14,12 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
+from kokoro_tvm.model.sources.wheel import download_wheel, extract
 from kokoro_tvm.recipe.front_end import HttpsSource, InstalledSource, PackageSource, PypiSource
 
 __all__ = ["describe", "obtain"]
 
-_LARGEST = 1 << 28  # bytes of an archive, and of one file in it
-_PIP_TIMEOUT_S = 900.0
+_LARGEST = 1 << 28  # bytes of an archive
 
 
 def describe(source: PackageSource) -> str:
@@ -47,7 +44,7 @@ def obtain(
     else:
         archive = _archive(source, work, root, log)
         check_sha256(archive, source.sha256, describe(source))
-        _extract(archive, source.folder, files, out)
+        extract(archive, source.folder, files, out)
     for name, sha256 in files.items():
         check_sha256(out / name, sha256, f"{name} of {describe(source)}")
 
@@ -56,7 +53,7 @@ def _archive(source: PackageSource, work: Path, root: Path, log: Log) -> Path:
     if isinstance(source, HttpsSource):
         return _download(source.url, work / "archive.zip", log)
     if isinstance(source, PypiSource):
-        return _from_index(source, work, log)
+        return download_wheel(source.package, source.version, work, log)
     assert not isinstance(source, InstalledSource)
     path = root / source.path
     if not path.is_file():
@@ -83,29 +80,6 @@ def _download(url: str, target: Path, log: Log) -> Path:
     return target
 
 
-def _from_index(source: PypiSource, work: Path, log: Log) -> Path:
-    """A wheel, as pip fetches it; nothing is built or installed."""
-    wanted = f"{source.package}=={source.version}"
-    log(f"downloading {wanted} with pip")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    command += ["--no-input", "--no-deps", "--only-binary=:all:", "--dest", str(work), wanted]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise SourceUnavailableError(
-            f"`pip download {wanted}` took more than {_PIP_TIMEOUT_S:.0f} s"
-        ) from error
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise SourceUnavailableError(
-            f"`pip download {wanted}` failed: {lines[-1] if lines else 'it said nothing'}"
-        )
-    wheels = sorted(work.glob("*.whl"))
-    if len(wheels) != 1:
-        raise BuildError(f"`pip download {wanted}`: expected one wheel, got {[path.name for path in wheels]}")
-    return wheels[0]
-
-
 def _copy_installed(source: InstalledSource, files: Mapping[str, str], out: Path) -> None:
     try:
         package = importlib.metadata.distribution(source.package)
@@ -123,21 +97,3 @@ def _copy_installed(source: InstalledSource, files: Mapping[str, str], out: Path
 def _copy(path: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(path, target)
-
-
-def _extract(archive: Path, folder: str, files: Mapping[str, str], out: Path) -> None:
-    """The files' bytes alone, under the names of the recipe: no path of the archive counts."""
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            for name in files:
-                info = opened.getinfo(f"{folder}/{name}")
-                if info.file_size > _LARGEST:
-                    raise BuildError(f"{archive.name}: {name} is larger than {_LARGEST:,} bytes")
-                target = out / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with opened.open(info) as packed, target.open("wb") as file:
-                    shutil.copyfileobj(packed, file)
-    except KeyError as error:
-        raise BuildError(f"{archive.name} lacks a file: {error.args[0]}") from error
-    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as error:
-        raise BuildError(f"{archive.name} cannot be unpacked: {error}") from error

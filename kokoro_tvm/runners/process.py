@@ -1,0 +1,196 @@
+"""A bundle's code in a process of another kind, which `server.c` serves: what every emulator shares."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.cpu_features import known_features
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle import Bundle, Component, FileRef
+from kokoro_tvm.runtime.cpu import refuse_missing
+from kokoro_tvm.runtime.files import OpenFiles
+from kokoro_tvm.runtime.inspection import check_library
+from kokoro_tvm.runtime.session import SessionBase, find_parameter
+from kokoro_tvm.runtime.tensors import map_safetensors
+
+__all__ = ["SERVER", "ProcessSession", "Server"]
+
+SERVER = Path(__file__).with_name("server.c")
+
+Array = NDArray[Any]
+Place = Literal["aligned", "end", "start"]
+_CODES = {"i": 0, "u": 1, "f": 2}  # of DLPack's types, by numpy's kinds
+_KINDS = {code: kind for kind, code in _CODES.items()}
+
+
+class Server:
+    """The other process. One request at a time."""
+
+    def __init__(
+        self, command: Sequence[str], name: str, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """name: of what executes the code, in errors; environment: more variables."""
+        self.name = name
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | (environment or {})
+        )
+        self._libraries, self._arrays = itertools.count(), itertools.count()
+        self.close = weakref.finalize(self, _end, self._process)
+
+    def features(self) -> frozenset[str]:
+        """What the CPU has, by LLVM's names; empty where the server knows no way to ask it."""
+        (words,) = self._request("say what its CPU has", b"features\n")
+        return known_features(words.tobytes().decode().split())
+
+    def open(self, path: Path, kind: Literal["vm", "module"]) -> int:
+        """Loads a library, as TVM's virtual machine or as its functions; the number to call it by.
+
+        Raises BundleError, as all requests do.
+        """
+        number = next(self._libraries)
+        self._request(f"load {path.name}", f"open {number} {kind} {path}\n".encode())
+        return number
+
+    def keep(self, array: Array) -> int:
+        """Hands over an array that stays; the number to pass it by."""
+        number = next(self._arrays)
+        self._request("take an array", f"keep {number}\n".encode(), *_described(array, "aligned"))
+        return number
+
+    def call(
+        self,
+        library: int,
+        function: str,
+        arguments: Sequence[int | Array],
+        *,
+        result: Literal["results", "arguments"] = "results",
+        place: Place = "aligned",
+    ) -> tuple[Array, ...]:
+        """What a function returned, or its arguments after it ran; an argument that is a number is kept.
+
+        place: of the arguments in memory, see server.c.
+        """
+        parts: list[bytes | memoryview] = [f"call {library} {function} {len(arguments)} {result}\n".encode()]
+        for argument in arguments:
+            if isinstance(argument, int):
+                parts.append(f"kept {argument}\n".encode())
+            else:
+                parts += _described(argument, place)
+        return self._request(f"run {function}", *parts)
+
+    def _request(self, what: str, *parts: bytes | memoryview) -> tuple[Array, ...]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            for part in parts:
+                stdin.write(part)
+            stdin.flush()
+            word, count = stdout.readline().split()
+            if word == b"error":
+                raise BundleError(f"{self.name} could not {what}: {_first_line(_read(stdout, int(count)))}")
+            return tuple(_array(stdout) for _ in range(int(count)))
+        except (OSError, ValueError) as error:  # it is gone, or sent half an answer
+            self.close()
+            raise BundleError(f"{self.name} could not {what}: {_ending(self._process)}.") from error
+
+
+class ProcessSession(SessionBase):
+    """Every library and weight of a bundle, loaded by a server."""
+
+    def __init__(self, bundle: Bundle, server: Server) -> None:
+        """Raises BundleError where a file is not the one the manifest names, or cannot be loaded, or the
+        server's CPU lacks a feature that the code may use."""
+        if had := server.features():
+            refuse_missing(bundle, had, server.name)
+        self.bundle = bundle
+        self._server = server
+        self._machines: dict[tuple[str, int], int] = {}
+        self._parameters: dict[str, list[int]] = {}
+        with OpenFiles(bundle.component_files()) as files, TemporaryDirectory() as folder:
+            for component in bundle.components.values():
+                for library in component.libraries:
+                    check_library(bundle, component, library, files[library.file])
+                    path = Path(folder, library.file.path.name)
+                    path.write_bytes(files[library.file].content())
+                    self._machines[component.name, library.bucket] = server.open(path, "vm")
+                tensors = map_safetensors(component.weights.path, files[component.weights])
+                arrays = [find_parameter(component, port, tensors) for port in component.parameters]
+                self._parameters[component.name] = [server.keep(array) for array in arrays]
+
+    def _execute(
+        self, component: Component, bucket: int, length: int, arrays: list[Array]
+    ) -> tuple[Array, ...]:
+        machine, kept = self._machines[component.name, bucket], self._parameters[component.name]
+        return self._server.call(machine, component.function, [*arrays, *kept])
+
+
+def copy_runtime(bundle: Bundle, folder: Path) -> None:
+    """Writes the TVM runtime of a bundle's platform into a folder, checked. Raises BundleError."""
+    brought: list[FileRef] = [file for file in (bundle.runtime, bundle.ffi) if file is not None]
+    with OpenFiles(brought) as files:
+        for file in brought:
+            Path(folder, file.path.name).write_bytes(files[file].content())
+
+
+def _described(array: Array, place: Place) -> list[bytes | memoryview]:
+    """An array as a request has it: its line, and its bytes."""
+    flat = np.ascontiguousarray(array)
+    shape = "".join(f" {extent}" for extent in array.shape)
+    line = f"data {_CODES[array.dtype.kind]} {array.dtype.itemsize * 8} {array.ndim}{shape} {place}\n"
+    return [line.encode(), flat.reshape(-1).view(np.uint8).data]
+
+
+def _array(stream: IO[bytes]) -> Array:
+    code, bits, _, *shape = map(int, stream.readline().split())
+    dtype = np.dtype(f"{_KINDS[code]}{bits // 8}")
+    content = _read(stream, dtype.itemsize * int(np.prod(shape, dtype=np.int64)))
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+def _read(stream: IO[bytes], size: int) -> bytes:
+    content = stream.read(size)
+    if len(content) < size:
+        raise ValueError("the answer is cut short")
+    return content
+
+
+def _first_line(message: bytes) -> str:
+    lines = message.decode(errors="replace").strip().splitlines()
+    return lines[0] if lines else "it gave no reason"
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    status = process.wait()
+    if status > 128:  # as a shell reports a signal
+        status = 128 - status
+    if status >= 0:
+        return f"it ended with exit status {status}"
+    number = signal.Signals(-status)
+    hint = ", an instruction that this CPU lacks" if number == signal.SIGILL else ""
+    return f"it was ended by signal {number.name}{hint}"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            try:
+                stream.close()
+            except OSError:  # what was left to be written: nobody reads it any more
+                continue
+    try:
+        process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,305 @@
+/* Runs compiled code for another process: requests on standard input, replies on standard output.
+ *
+ * A request is a line of words, an array a line `KIND CODE BITS NDIM EXTENT... PLACE` with its bytes behind it:
+ *
+ *   features                           one array: the CPU's features, in the words of /proc/cpuinfo
+ *   open ID vm|module PATH             loads a library: its virtual machine, or its functions as they are
+ *   keep ID                            then an array, which stays
+ *   call ID FUNCTION COUNT results|arguments
+ *                                      then COUNT times `kept ID` or an array
+ *
+ * A reply is `ok COUNT` and so many arrays (of `call`: what it returned, or its arguments afterwards), or
+ * `error SIZE` and so many bytes. PLACE is where an array lies in memory: `aligned` on 64 bytes, `end` right
+ * before or `start` right behind a page that nobody may touch. It needs nothing but C99, POSIX and libtvm_ffi.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <tvm/ffi/c_api.h>
+
+/* An emulator shows /proc/cpuinfo of the machine it runs on; what the CPU itself says is right. */
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+static const struct { int word, bit; const char *name; } FEATURES[] = {
+    {0, 0, "fp"}, {0, 1, "asimd"}, {0, 3, "aes"}, {0, 6, "sha2"}, {0, 7, "crc32"}, {0, 8, "atomics"},
+    {0, 10, "asimdhp"}, {0, 12, "asimdrdm"}, {0, 13, "jscvt"}, {0, 14, "fcma"}, {0, 15, "lrcpc"}, {0, 17, "sha3"},
+    {0, 19, "sm4"}, {0, 20, "asimddp"}, {0, 22, "sve"}, {0, 23, "asimdfhm"}, {0, 25, "uscat"}, {0, 26, "ilrcpc"},
+    {0, 27, "flagm"}, {1, 1, "sve2"}, {1, 8, "frint"}, {1, 13, "i8mm"}, {1, 14, "bf16"}};
+#define HAS(i) (getauxval(FEATURES[i].word ? AT_HWCAP2 : AT_HWCAP) >> FEATURES[i].bit & 1)
+#elif defined(__x86_64__)
+#include <cpuid.h>
+enum { A, B, C, D };
+static const struct { unsigned leaf; int word, bit; const char *name; } FEATURES[] = {
+    {1, D, 26, "sse2"}, {1, C, 0, "pni"}, {1, C, 1, "pclmulqdq"}, {1, C, 9, "ssse3"}, {1, C, 12, "fma"},
+    {1, C, 13, "cx16"}, {1, C, 19, "sse4_1"}, {1, C, 20, "sse4_2"}, {1, C, 22, "movbe"}, {1, C, 23, "popcnt"},
+    {1, C, 25, "aes"}, {1, C, 28, "avx"}, {1, C, 29, "f16c"}, {7, B, 3, "bmi1"}, {7, B, 5, "avx2"},
+    {7, B, 8, "bmi2"}, {7, B, 16, "avx512f"}, {7, B, 17, "avx512dq"}, {7, B, 28, "avx512cd"}, {7, B, 30, "avx512bw"},
+    {7, B, 31, "avx512vl"}, {0x80000001, C, 0, "lahf_lm"}, {0x80000001, C, 5, "abm"}};
+static int has(int i) {
+  unsigned registers[4] = {0};
+  __get_cpuid_count(FEATURES[i].leaf, 0, &registers[A], &registers[B], &registers[C], &registers[D]);
+  return registers[FEATURES[i].word] >> FEATURES[i].bit & 1;
+}
+#define HAS(i) has(i)
+#endif
+
+enum { LIBRARIES = 64, KEPT = 4096, ARGUMENTS = 4096, EXTENTS = 8, LINE = 4096, ALIGNMENT = 64 };
+
+typedef struct {
+  DLManagedTensor dl;
+  int64_t shape[EXTENTS], strides[EXTENTS];
+  void *memory;
+  size_t mapped;
+} Array;
+
+static FILE *replies;
+static TVMFFIAny libraries[LIBRARIES], kept[KEPT];
+
+static void die(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fputc('\n', stderr);
+  exit(3);
+}
+
+/* The cell of an object lies behind its header. */
+static void *cell_of(TVMFFIObjectHandle object) { return (char *)object + sizeof(TVMFFIObject); }
+
+static void read_line(char *line) {
+  if (!fgets(line, LINE, stdin)) die("the request ends in the middle");
+  line[strcspn(line, "\n")] = 0;
+}
+
+static int64_t size_of(const DLTensor *tensor) {
+  int64_t count = 1;
+  for (int i = 0; i < tensor->ndim; ++i) count *= tensor->shape[i];
+  return count * (tensor->dtype.bits / 8);
+}
+
+static int refuse(const char *message, size_t size) {
+  fprintf(replies, "error %zu\n", size);
+  fwrite(message, 1, size, replies);
+  return fflush(replies);
+}
+
+/* Tells what TVM raised, and is 1 where it raised something. */
+static int failed(int status) {
+  if (status == 0) return 0;
+  TVMFFIObjectHandle raised = NULL;
+  TVMFFIErrorMoveFromRaised(&raised);
+  if (!raised) return refuse("an error without a message", 26), 1;
+  const TVMFFIErrorCell *cell = cell_of(raised);
+  refuse(cell->message.data, cell->message.size);
+  TVMFFIObjectDecRef(raised);
+  return 1;
+}
+
+static void release(TVMFFIAny *value) {
+  if (value->type_index >= kTVMFFIStaticObjectBegin) TVMFFIObjectDecRef(value->v_obj);
+  memset(value, 0, sizeof *value);
+}
+
+static TVMFFIAny text(const char *content) {
+  TVMFFIAny value = {0};
+  value.type_index = kTVMFFIRawStr;
+  value.v_c_str = content;
+  return value;
+}
+
+static TVMFFIAny number(int64_t content) {
+  TVMFFIAny value = {0};
+  value.type_index = kTVMFFIInt;
+  value.v_int64 = content;
+  return value;
+}
+
+static int call_global(const char *name, TVMFFIAny *arguments, int count, TVMFFIAny *result) {
+  TVMFFIByteArray key = {name, strlen(name)};
+  TVMFFIObjectHandle function = NULL;
+  memset(result, 0, sizeof *result);
+  int status = TVMFFIFunctionGetGlobal(&key, &function);
+  if (status == 0 && !function) die("libtvm_runtime has no function %s", name);
+  if (status == 0) status = TVMFFIFunctionCall(function, arguments, count, result);
+  if (function) TVMFFIObjectDecRef(function);
+  return status;
+}
+
+static int function_of(TVMFFIAny module, const char *name, TVMFFIAny *function) {
+  TVMFFIAny arguments[3] = {module, text(name), {0}};
+  arguments[2].type_index = kTVMFFIBool;
+  return call_global("ffi.ModuleGetFunction", arguments, 3, function);
+}
+
+static int call_of(TVMFFIAny module, const char *name, TVMFFIAny *arguments, int count, TVMFFIAny *result) {
+  TVMFFIAny function;
+  memset(result, 0, sizeof *result);
+  int status = function_of(module, name, &function);
+  if (status == 0 && function.type_index != kTVMFFIFunction) die("there is no function %s", name);
+  if (status == 0) status = TVMFFIFunctionCall(function.v_obj, arguments, count, result);
+  release(&function);
+  return status;
+}
+
+static void free_array(DLManagedTensor *tensor) {
+  Array *array = tensor->manager_ctx;
+  munmap(array->memory, array->mapped);
+  free(array);
+}
+
+/* Reads an array's description (behind its kind) and its bytes. */
+static TVMFFIAny read_array(const char *description) {
+  Array *array = calloc(1, sizeof *array);
+  DLTensor *tensor = &array->dl.dl_tensor;
+  int code, bits, at, used;
+  char place[16];
+  if (!array || sscanf(description, "%d %d %d%n", &code, &bits, &tensor->ndim, &at) != 3) die("no array: %s", description);
+  if (tensor->ndim < 0 || tensor->ndim > EXTENTS) die("an array of %d extents", tensor->ndim);
+  for (int i = 0; i < tensor->ndim; ++i, at += used)
+    if (sscanf(description + at, "%" SCNd64 "%n", &array->shape[i], &used) != 1) die("no extents: %s", description);
+  if (sscanf(description + at, "%15s", place) != 1) die("no place: %s", description);
+  for (int64_t i = tensor->ndim - 1, stride = 1; i >= 0; stride *= array->shape[i--]) array->strides[i] = stride;
+  tensor->shape = array->shape;
+  tensor->strides = array->strides;
+  tensor->device.device_type = kDLCPU;
+  tensor->dtype = (DLDataType){(uint8_t)code, (uint8_t)bits, 1};
+  array->dl.manager_ctx = array;
+  array->dl.deleter = free_array;
+
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (size_t)size_of(tensor);
+  size_t whole = (size + page - 1) / page * page;
+  array->mapped = whole + 2 * page;
+  array->memory = mmap(NULL, array->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (array->memory == MAP_FAILED) die("no memory for %zu bytes", size);
+  char *first = (char *)array->memory + page;
+  if (strcmp(place, "end") == 0) first += whole - size;
+  if (strcmp(place, "aligned") != 0 &&
+      (mprotect(array->memory, page, PROT_NONE) || mprotect((char *)array->memory + page + whole, page, PROT_NONE)))
+    die("no page can be protected");
+  tensor->data = first;
+  if (fread(first, 1, size, stdin) != size) die("an array ends in the middle");
+
+  TVMFFIAny value = {0};
+  value.type_index = kTVMFFITensor;
+  TVMFFIObjectHandle handle = NULL;
+  if (TVMFFITensorFromDLPack(&array->dl, 0, 1, &handle)) die("TVM does not take the array %s", description);
+  value.v_obj = handle;
+  return value;
+}
+
+static void write_array(const DLTensor *tensor) {
+  fprintf(replies, "%d %d %d", tensor->dtype.code, tensor->dtype.bits, tensor->ndim);
+  for (int i = 0; i < tensor->ndim; ++i) fprintf(replies, " %" PRId64, tensor->shape[i]);
+  fputc('\n', replies);
+  fwrite((char *)tensor->data + tensor->byte_offset, 1, (size_t)size_of(tensor), replies);
+}
+
+static int write_features(void) {
+  char words[LINE] = "";
+#ifdef HAS
+  for (size_t i = 0; i < sizeof FEATURES / sizeof *FEATURES; ++i)
+    if (HAS(i)) strcat(strcat(words, " "), FEATURES[i].name);
+#endif
+  return fprintf(replies, "ok 1\n1 8 1 %zu\n%s", strlen(words), words) < 0;
+}
+
+static int open_library(int id, const char *kind, const char *path) {
+  TVMFFIAny module, machine, none, arguments[3] = {text(path), text("so"), {0}};
+  int status = call_global("ffi.Module.load_from_file.so", arguments, 2, &module);
+  if (status == 0 && strcmp(kind, "vm") == 0) {
+    status = call_of(module, "vm_load_executable", NULL, 0, &machine);
+    if (status == 0) {
+      TVMFFIAny options[3] = {number(kDLCPU), number(0), number(2)};
+      status = call_of(machine, "vm_initialization", options, 3, &none);
+      release(&none);
+      libraries[id] = machine;
+    }
+  } else if (status == 0) {
+    libraries[id] = module;
+  }
+  return status;
+}
+
+/* Writes what a call returned: a tensor, several, or nothing. */
+static int write_result(TVMFFIAny result) {
+  if (result.type_index == kTVMFFINone) return fprintf(replies, "ok 0\n"), 0;
+  if (result.type_index == kTVMFFITensor) {
+    fprintf(replies, "ok 1\n");
+    write_array(cell_of(result.v_obj));
+    return 0;
+  }
+  TVMFFIAny size, item;
+  int status = call_global("ffi.ArraySize", &result, 1, &size);
+  if (status) return status;
+  fprintf(replies, "ok %" PRId64 "\n", size.v_int64);
+  for (int64_t i = 0; i < size.v_int64; ++i) {
+    TVMFFIAny arguments[2] = {result, number(i)};
+    if (call_global("ffi.ArrayGetItem", arguments, 2, &item) || item.type_index != kTVMFFITensor)
+      die("result %" PRId64 " is no tensor", i);
+    write_array(cell_of(item.v_obj));
+    release(&item);
+  }
+  return 0;
+}
+
+static int call(int id, const char *name, int count, const char *what) {
+  static TVMFFIAny arguments[ARGUMENTS], owned[ARGUMENTS];
+  static char line[LINE];
+  TVMFFIAny result, none;
+  int status, which;
+  if (count > ARGUMENTS) die("%d arguments", count);
+  for (int i = 0; i < count; ++i) {
+    read_line(line);
+    memset(&owned[i], 0, sizeof owned[i]);
+    if (sscanf(line, "kept %d", &which) == 1 && which >= 0 && which < KEPT)
+      arguments[i] = kept[which];
+    else
+      arguments[i] = owned[i] = read_array(line + strcspn(line, " "));
+  }
+  /* The pool of memory hands back blocks of the very same size only: those of other lengths would stay. */
+  status = call_global("vm.builtin.memory_manager.clear", NULL, 0, &none);
+  if (status == 0) status = call_of(libraries[id], name, arguments, count, &result);
+  if (status == 0 && strcmp(what, "arguments") == 0) {
+    fprintf(replies, "ok %d\n", count);
+    for (int i = 0; i < count; ++i) write_array(cell_of(arguments[i].v_obj));
+  } else if (status == 0) {
+    status = write_result(result);
+  }
+  for (int i = 0; i < count; ++i) release(&owned[i]);
+  if (status == 0) release(&result);
+  return status;
+}
+
+int main(void) {
+  static char line[LINE], word[LINE], path[LINE];
+  int id, count, status;
+  replies = fdopen(dup(STDOUT_FILENO), "wb"); /* whatever else is printed is no reply */
+  if (!replies || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) die("no standard output");
+  while (fgets(line, LINE, stdin)) {
+    line[strcspn(line, "\n")] = 0;
+    if (strcmp(line, "features") == 0) {
+      status = write_features();
+    } else if (sscanf(line, "open %d %s %[^\n]", &id, word, path) == 3 && id >= 0 && id < LIBRARIES) {
+      status = open_library(id, word, path);
+      if (status == 0) fprintf(replies, "ok 0\n");
+    } else if (sscanf(line, "keep %d", &id) == 1 && id >= 0 && id < KEPT) {
+      read_line(line);
+      release(&kept[id]);
+      kept[id] = read_array(line + strcspn(line, " "));
+      status = fprintf(replies, "ok 0\n") < 0;
+    } else if (sscanf(line, "call %d %s %d %s", &id, word, &count, path) == 4 && id >= 0 && id < LIBRARIES) {
+      status = call(id, word, count, path);
+    } else {
+      die("not understood: %s", line);
+    }
+    if (!failed(status) && fflush(replies)) die("nobody reads the replies");
+  }
+  return 0;
+}
