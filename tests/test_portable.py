@@ -133,7 +133,8 @@ def test_what_is_emulated_is_to_the_last_bit_what_runs_here(build: Callable[[str
 # Instructions above a level, by mnemonic or registers. `tzcnt` is how `rep bsf` is shown, which every x86-64
 # CPU has.
 ABOVE = {
-    "x86-64-v2": rf"\tv[a-z]|\t(?:andn|bextr|bls|bzhi|pdep|pext|rorx|sarx|shlx|shrx|mulx|lzcnt|movbe)|{EVEX}",
+    "x86-64-v2": r"\t(?:v[a-z]\w*|andn|bextr|bls(?:i|r|msk)|bzhi|pdep|pext|rorx|sarx|shlx|shrx|mulx)[lqw]?\s|"
+    rf"\t(?:lzcnt|movbe)|{EVEX}",
     "linux-arm64": r"\b[zp]\d+\.[bhsd]\b|\tf[a-z]+\tv\d+\.[48]h|"
     r"\t(?:[su]dot|bf[a-z]+t|[us]mmla|aes|sha\d|crc32|cas|swp|ld(?:add|set|clr)|sqrdml|fcmla|fcadd|fjcvt)",
 }
