@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kokoro_tvm.runtime.frontend.blocks import block_at
 from kokoro_tvm.runtime.frontend.normalization.rules import free
-from kokoro_tvm.runtime.frontend.source import Edit, Link, SourceText
+from kokoro_tvm.runtime.frontend.source import WORD, Edit, SourceText
 
 __all__ = ["paragraphs"]
 
 _LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
-_WORD = re.compile(r"\S+")
 _CELL = re.compile(r" ?\| ?")
 _BOX = re.compile(r"\[[ xX]?\] ")
 _NUMBER_END = re.compile(r"[.)]")
@@ -26,8 +25,10 @@ def paragraphs(source: SourceText) -> list[SourceText]:
 
     A link lies within a line.
     """
-    links = list(source.links)
-    found = (_without_marks(_in_one_line(source, part, links), part.kind) for part in _parts(source.text))
+    found = []
+    for part in _parts(source.text):
+        words = (word.span() for line in part.lines for word in WORD.finditer(source.text, *line))
+        found.append(_without_marks(source.joined(words), part.kind))
     return [part for part in found if part.speakable]
 
 
@@ -65,30 +66,6 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
         lead = _LEAD.match(text, place, end)
         yield lead.end() if lead else place, end
         place = end + 1
-
-
-def _in_one_line(source: SourceText, part: _Part, waiting: list[Link]) -> SourceText:
-    """The words of a part; takes its links from those that are waiting."""
-    chars: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    links: list[Link] = []
-    for line in part.lines:
-        for match in _WORD.finditer(source.text, *line):
-            first, last = match.span()
-            if chars:
-                chars.append(" ")
-                starts.append(ends[-1])
-                ends.append(source.starts[first])
-            back = first - len(starts)
-            chars.append(match.group())
-            starts += source.starts[first:last]
-            ends += source.ends[first:last]
-            while waiting and waiting[0].start < last:
-                link = waiting.pop(0)
-                if link.start >= first:
-                    links.append(replace(link, start=link.start - back, end=link.end - back))
-    return SourceText("".join(chars), tuple(starts), tuple(ends), tuple(links))
 
 
 def _without_marks(source: SourceText, kind: str) -> SourceText:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.runtime.frontend.pictures import has_words
 
-__all__ = ["Edit", "Link", "SourceText"]
+__all__ = ["WORD", "Edit", "Link", "SourceText"]
+
+WORD = re.compile(r"\S+")
+"""What stands between spaces."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,33 @@ class SourceText:
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where the characters from `start` to `end` (one at least) come from."""
         return self.starts[start], max(self.ends[start:end])
+
+    def joined(self, spans: Iterable[tuple[int, int]]) -> SourceText:
+        """Slices of the text, none of them empty, with one space for what stands between them.
+
+        A link belongs to the slice that it begins in; one that begins between two is left out.
+        """
+        chars: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        links: list[Link] = []
+        waiting: int | None = None  # the first link that may begin in what follows
+        for first, last in spans:
+            if waiting is None:
+                waiting = bisect_left(self.links, first, key=lambda link: link.start)
+            if chars:
+                chars.append(" ")
+                starts.append(ends[-1])
+                ends.append(self.starts[first])
+            back = first - len(starts)
+            chars.append(self.text[first:last])
+            starts += self.starts[first:last]
+            ends += self.ends[first:last]
+            while waiting < len(self.links) and (link := self.links[waiting]).start < last:
+                waiting += 1
+                if link.start >= first:
+                    links.append(replace(link, start=link.start - back, end=link.end - back))
+        return SourceText("".join(chars), tuple(starts), tuple(ends), tuple(links))
 
     def edited(self, edits: Iterable[Edit]) -> SourceText:
         """The text after edits, which are in order and do not overlap each other; all of what is put in

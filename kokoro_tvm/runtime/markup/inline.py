@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kokoro_tvm.runtime.frontend.links import link_of
-from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.frontend.source import WORD, SourceText
 from kokoro_tvm.runtime.markup.items import Break, Item, Known, Manner, Stretch
 from kokoro_tvm.runtime.markup.values import at, check_symbols, rate, seconds
 from kokoro_tvm.runtime.notices import warn
@@ -35,19 +35,7 @@ def parse_inline(portions: Iterator[str], known: Known) -> Iterator[Item]:
 
 def in_one_line(source: SourceText) -> SourceText:
     """The text without space at both ends, and with one space for every run of it inside."""
-    text: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for word in re.finditer(r"\S+", source.text):
-        first, last = word.span()
-        if text:
-            text.append(" ")
-            starts.append(ends[-1])
-            ends.append(source.starts[first])
-        text.append(word[0])
-        starts += source.starts[first:last]
-        ends += source.ends[first:last]
-    return SourceText("".join(text), tuple(starts), tuple(ends))
+    return source.joined(word.span() for word in WORD.finditer(source.text))
 
 
 def _merged(stretches: list[Stretch]) -> Stretch:
