@@ -104,6 +104,7 @@ def test_twenty_thousand_texts(tts: Synthesizer) -> None:
     assert 5_000 < spoken < 20_000
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("unit", LONG)
 def test_long_texts_come_to_an_end(tts: Synthesizer, unit: str) -> None:
     """Quadratic time would take hours."""

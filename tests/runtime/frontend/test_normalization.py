@@ -160,7 +160,7 @@ def test_other_languages_lose_their_markup_alone() -> None:
 def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
     text = "It cost $5M on 2024-03-15 at 10-20 km/h, see https://a.com/bee."
     (utterance,) = FrontEnd(file).read(text, "a").utterances
-    words = [word.text for word in words_of(utterance, text, 0)]
+    words = [word.text for word in words_of(utterance, SourceText.of(text))]
     assert words == [
         *("It", "cost", "$5M", "on", "2024-03-15", "at", "10", "-", "20", " km/h", ",", "see"),
         *("https://a.com/bee", "."),

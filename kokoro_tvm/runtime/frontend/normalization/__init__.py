@@ -66,6 +66,7 @@ def normalize(source: SourceText, code: str) -> SourceText:
 
     Languages other than English lose their markup alone. What is read right as it stands is not changed.
     """
+    source = source.edited(free(markdown.pictures(source), source.links))
     for edits in _PASSES.get(code, _MARKUP):
         source = source.edited(free(edits(source.text), source.links))
     return source

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from kokoro_tvm.runtime.frontend.normalization.rules import any_of, rewrite
-from kokoro_tvm.runtime.frontend.source import Edit
+from kokoro_tvm.runtime.frontend.source import Edit, SourceText
 
-__all__ = ["entities", "marks", "tags"]
+__all__ = ["entities", "marks", "pictures", "tags"]
 
 _INLINE = (
     "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup"
@@ -26,10 +26,17 @@ _MARKS = re.compile(
     r"|(?P<reference>\[(?P<words>[^\[\]]+)\]\[[^\[\]]{0,99}\])"
     r"|(?P<escape>\\(?P<char>[][\\`*_~#()<>!|.+-]))"
     r"|(?P<cell> \| )"
-    r"|(?P<picture>(?<!\S)!(?=\w))"  # the brackets behind it are gone
     r"|(?P<run>\*+|_+|~+|`+)"
 )
+_PICTURE = re.compile(r"(?<!\S)!(?=\S)")
 _LONGEST = {"*": 3, "_": 3, "~": 2, "`": 3}  # marks in a row that mean anything
+
+
+def pictures(source: SourceText) -> Iterator[Edit]:
+    """The mark of a picture, `![a cat](cat.png)`, is left out, once links have lost their brackets."""
+    for mark in _PICTURE.finditer(source.text):
+        if source.ends[mark.start()] < source.starts[mark.end()]:
+            yield Edit(*mark.span(), "")
 
 
 def tags(text: str) -> Iterator[Edit]:
