@@ -17,6 +17,7 @@ import kokoro_tvm.model
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.division import Breath, divided, symbols_of, words_of
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.text import check_text, read_utterances
@@ -87,7 +88,7 @@ def test_words_have_their_places(code: str) -> None:
         (utterance,) = read_utterances(sentence, code, front_end())
         assert utterance.phonemes == read(sentence, code)
         check_places(utterance, sentence)
-        count += sum(word.spoken for word in words_of(utterance, sentence, 0))
+        count += sum(word.spoken for word in words_of(utterance, SourceText.of(sentence)))
     assert count > 5 * len(sentences(code))
 
 
@@ -110,7 +111,7 @@ def test_japanese_and_chinese_have_words_without_spaces() -> None:
 
 def words(text: str, code: str) -> list[str]:
     (utterance,) = read_utterances(text, code, front_end())
-    return [word.text for word in words_of(utterance, text, 0)]
+    return [word.text for word in words_of(utterance, SourceText.of(text))]
 
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
@@ -153,7 +154,7 @@ def test_a_long_sentence_is_divided(code: str) -> None:
     plain = "".join(char for char in max(sentences(code), key=len) if char.isalnum() or char in " ीािुूेैोौंँ़्")
     text = (" " if code not in "jz" else "").join([plain.strip()] * 14)[:1400]
     (utterance,) = read_utterances(text, code, front_end())
-    breath = Breath(words_of(utterance, text, 0), "end")
+    breath = Breath(words_of(utterance, SourceText.of(text)), "end")
     assert len(symbols_of(breath.words)) > 510
     parts = list(divided(breath, 300))
     assert max(len(symbols_of(part.words)) for part in parts) <= 300
