@@ -182,7 +182,7 @@ def mixed() -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("code", "jzhe")
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_text_is_read(code: str, data: st.DataObject) -> None:
     """Without an exception, and whatever has a place keeps it."""
