@@ -97,15 +97,18 @@ def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]
 def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iterator[Planned]:
     """Pieces with durations, each as soon as its words are there and it is known whether others follow.
 
-    Raises InputError for a part that exceeds the largest bucket and has no place to divide it at.
+    Raises InputError for a part that exceeds the largest bucket and has no place to divide it at, and where
+    the model knows none of the phonemes.
     """
     notices = _Notices(model.bundle.vocabulary)
     keep: int | None = None
     number = 0
+    spoken = False
     for breath in breaths(sentences, style.division):
         notices.warn(breath.words)
         for part, planned in _fitting(model, breath, style, number):
             rate = model.bundle.sample_rate
+            spoken = spoken or bool(planned.piece.words)
             if planned.piece.words:
                 release, pause, attack = _silence(part, style, rate)
                 piece = replace(planned.piece, keep=(keep, release), pause=pause, voice=part.voice)
@@ -118,6 +121,8 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
                 piece = replace(planned.piece, pause=pause)
             number += 1
             yield replace(planned, piece=piece)
+    if not spoken:
+        raise InputError("There is nothing to speak: the model knows none of the text's phonemes.")
 
 
 def _silence(part: Breath, style: Style, sample_rate: int) -> tuple[int | None, int, int]:

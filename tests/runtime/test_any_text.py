@@ -84,6 +84,14 @@ def check(tts: Synthesizer, text: str) -> bool:
     return True
 
 
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
+@pytest.mark.parametrize("text", ["**a**", "[pause:1s] a"])
+def test_no_phoneme_is_known(tts: Synthesizer, text: str) -> None:
+    """The small model lacks the "ɐ" of "a"."""
+    with pytest.raises(InputError, match="knows none of the text's phonemes"):
+        tts.plan(text)
+
+
 @settings(max_examples=150)
 @given(text=texts)
 def test_any_text(tts: Synthesizer, text: str) -> None:

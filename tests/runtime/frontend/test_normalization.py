@@ -244,3 +244,9 @@ def test_large_texts(unit: str) -> None:
     text = unit * (100_000 // len(unit))
     for part in paragraphs(SourceText.of(text)):
         normalize(without_links(part), "a")
+
+
+@pytest.mark.parametrize("block", [range(0x2C00), range(0x1F000, 0x1FB00)], ids=["symbols", "pictures"])
+def test_characters_without_a_name_are_no_surprise(block: range) -> None:
+    for place in block:
+        normal(f"{chr(place)} {chr(place)}5 a")

@@ -59,8 +59,8 @@ def _name(match: re.Match[str]) -> str | None:
     if match["change"]:
         return ""
     pictures = _MODIFIER.sub("", match["joined"]).split("\u200d")
-    said = list(dict.fromkeys(filter(None, map(_of, pictures))))
-    return " ".join(said) if said else None
+    names = list(dict.fromkeys(filter(None, map(_of, pictures))))
+    return " ".join(names) if names else None
 
 
 def _of(picture: str) -> str:

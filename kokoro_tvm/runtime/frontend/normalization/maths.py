@@ -34,7 +34,7 @@ _SIGN = re.compile(
     rf"|(?P<compared>(?:(?<=\w )|(?<!\S))(?P<less>[<>]=?)(?= ?[\w.$£€]))"
     rf"|(?P<star>(?<=\d) ?\* ?(?=\d))"
     rf"|(?P<paragraphs>§§)|(?P<sign>{any_of(_SIGNS)})"
-    r"|(?P<greek>(?<![\w\u0370-\u03ff])[Α-Ωα-ω](?![\w\u0370-\u03ff]))"
+    r"|(?P<greek>(?<![\w\u0370-\u03ff])[Α-ΡΣ-Ωα-ω](?![\w\u0370-\u03ff]))"
 )
 _LESS = {
     "<": "less than", ">": "greater than", "<=": "less than or equal to", ">=": "greater than or equal to"
