@@ -76,6 +76,7 @@ def facts() -> Facts:
     part = {"weights": file, "libraries": [file | {"bucket": 64}]}
     manifest: dict[str, Any] = {
         "recipe": "toy",
+        "not_run": None,
         "model": "toy-model",
         "version": "1",
         "precision": "float32",
