@@ -24,9 +24,7 @@ from kokoro_tvm.runtime.inspection import check_library
 from kokoro_tvm.runtime.session import SessionBase, find_parameter
 from kokoro_tvm.runtime.tensors import map_safetensors
 
-__all__ = ["SERVER", "ProcessSession", "Server"]
-
-SERVER = Path(__file__).with_name("server.c")
+__all__ = ["ProcessSession", "Server"]
 
 Array = NDArray[Any]
 Place = Literal["aligned", "end", "start"]

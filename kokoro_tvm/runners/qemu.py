@@ -7,13 +7,13 @@ import importlib.util
 import platform
 import re
 import subprocess
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.base import Runner
+from kokoro_tvm.toolchains.base import version_of
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Qemu"]
 
+_SERVER = Path(__file__).with_name("server.c")
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
 
 
@@ -53,12 +54,10 @@ class Qemu(Runner):
         return f"{self.program} {found[1] if found else 'of unknown version'}, {self.cpu}"
 
     def facts(self) -> dict[str, Any]:
-        from kokoro_tvm.runners.process import SERVER  # numpy comes with it
-
         return {
             "emulator": self.version(),
             "compiler": _first_line(self.compiler, self._compiler_package),
-            "server": hashlib.sha256(SERVER.read_bytes()).hexdigest(),
+            "server": hashlib.sha256(_SERVER.read_bytes()).hexdigest(),
         }
 
     def check(self) -> str | None:
@@ -81,17 +80,17 @@ class Qemu(Runner):
 
         Raises BuildError where emulator or compiler are not installed.
         """
-        from kokoro_tvm.runners.process import SERVER, Server
+        from kokoro_tvm.runners.process import Server
 
         name = self.version()
         _first_line(self.compiler, self._compiler_package)
         program = runtime / "server"
-        command = [self.compiler, "-std=c99", "-O2", f"-I{_headers()}", str(SERVER)]
+        command = [self.compiler, "-std=c99", "-O2", f"-I{_headers()}", str(_SERVER)]
         command += ["-o", str(program), "-Wl,--no-as-needed", "-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN"]
         command += [*map(str, sorted(runtime.glob("libtvm*.so*"))), "-lm"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
-            raise BuildError(f"{self.compiler} could not compile {SERVER.name}: {done.stdout.strip()}")
+            raise BuildError(f"{self.compiler} could not compile {_SERVER.name}: {done.stdout.strip()}")
         emulated = [self.program, "-cpu", self.cpu, "-L", self._system(), str(program)]
         return Server(emulated, name, {"TVM_NUM_THREADS": str(threads)})
 
@@ -120,14 +119,6 @@ def _headers() -> Path:
     return Path(found.origin).with_name("include")
 
 
-@cache
 def _first_line(program: str, package: str) -> str:
     """Of what `--version` prints. Raises BuildError where there is no such program; package: Debian's."""
-    try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise BuildError(
-            f"no working {program} to run the code with ({error}): install it (Debian: apt-get install "
-            f"{package}), or say `run: false` in the recipe's target"
-        ) from error
-    return done.stdout.splitlines()[0]
+    return version_of(program, package, "run the code with", ", or say `run: false` in the recipe's target")

@@ -79,7 +79,8 @@ def read_utterances(source: str | SourceText, code: str, front_end: FrontEnd) ->
     whole. A SpeechWarning names symbols that are left out, and words that were guessed.
     """
     text = source if isinstance(source, str) else source.text
-    if not _is_speakable(source if isinstance(source, str) else aliased(source)):
+    source = source if isinstance(source, str) else aliased(source)
+    if not _is_speakable(source):
         if "\0" in text:
             check_text(text, code)
         lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})

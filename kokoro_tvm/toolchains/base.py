@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
@@ -57,14 +58,17 @@ def link_with(version: str, command: Sequence[str], out: Path) -> None:
         partial.replace(out)
 
 
-@cache
-def version_of(command: str, package: str) -> str:
-    """The first line a linker's `--version` prints. Raises BuildError where there is none; package:
-    Debian's."""
+def version_of(command: str, package: str, purpose: str = "link with", otherwise: str = "") -> str:
+    """The first line a program's `--version` prints. Raises BuildError where there is none; package:
+    Debian's; otherwise: what to do instead of installing it."""
     try:
-        done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+        return _first_line(shutil.which(command) or command)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise BuildError(
-            f"no working {command} to link with ({error}): install it (Debian: apt-get install {package})"
-        ) from error
+        install = f"install it (Debian: apt-get install {package}){otherwise}"
+        raise BuildError(f"no working {command} to {purpose} ({error}): {install}") from error
+
+
+@cache  # by its place: another PATH may find another program
+def _first_line(program: str) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[0]

@@ -132,6 +132,7 @@ def test_what_was_left_out_is_reported_to_whom_it_concerns(monkeypatch: pytest.M
     stand_in = types.ModuleType("misaki.en")
     stand_in.G2P = G2P  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "misaki.en", stand_in)
+    monkeypatch.setattr("misaki.en", stand_in, raising=False)  # where the real one was imported before
     monkeypatch.setattr(g2p, "_installed", lambda name: True)
     monkeypatch.setattr(g2p, "_converters", {})
     heard: dict[int, list[str]] = {}

@@ -15,7 +15,6 @@ from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.languages import carries_meaning
 from kokoro_tvm.runtime.frontend.links import without_links
-from kokoro_tvm.runtime.frontend.normalization import normalize
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
@@ -69,6 +68,8 @@ class FrontEnd:
             InputError: there is no such language, or its G2P is not installed.
             BundleError: the bundle's data is of another layout.
         """
+        from kokoro_tvm.runtime.frontend.normalization import normalize  # compiles a hundred patterns
+
         if isinstance(text, SourceText):
             sources = paragraphs(text)
         else:

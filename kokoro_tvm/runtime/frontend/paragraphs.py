@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kokoro_tvm.runtime.frontend.blocks import block_at
-from kokoro_tvm.runtime.frontend.normalization.rules import free
-from kokoro_tvm.runtime.frontend.source import WORD, Edit, SourceText
+from kokoro_tvm.runtime.frontend.source import WORD, Edit, SourceText, free
 
 __all__ = ["paragraphs"]
 

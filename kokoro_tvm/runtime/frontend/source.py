@@ -1,15 +1,15 @@
-"""Texts that remember where their characters come from, and what was asked for them."""
+"""Texts that remember where their characters come from, and what markup says of them."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.runtime.frontend.pictures import has_words
 
-__all__ = ["WORD", "Edit", "Link", "SourceText"]
+__all__ = ["WORD", "Edit", "Link", "SourceText", "free"]
 
 WORD = re.compile(r"\S+")
 """What stands between spaces."""
@@ -138,3 +138,13 @@ class SourceText:
             return self.span(edit.start, edit.end)
         place = self.ends[edit.start - 1] if edit.start else (self.starts or (0,))[0]
         return place, place
+
+
+def free(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
+    """The edits that touch no link; both are in the order of their places."""
+    place = 0
+    for edit in edits:
+        while place < len(links) and links[place].end <= edit.start:
+            place += 1
+        if place == len(links) or edit.end <= links[place].start:
+            yield edit

@@ -20,8 +20,7 @@ from kokoro_tvm.runtime.frontend.normalization import (
     streets,
     times,
 )
-from kokoro_tvm.runtime.frontend.normalization.rules import free
-from kokoro_tvm.runtime.frontend.source import Edit, SourceText
+from kokoro_tvm.runtime.frontend.source import Edit, SourceText, free
 
 __all__ = ["normalize"]
 

@@ -1,4 +1,4 @@
-"""Addresses as they are said: of the web, of mail, #tags and @names."""
+"""Addresses as they are spoken: of the web, of mail, #tags and @names."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ def web(text: str) -> Iterator[Edit]:
         kept = address.rstrip(_TRAILING)
         if kept and ("." in kept or match["address"]):
             end = match.end() - (len(address) - len(kept))
-            yield Edit(match.start(), end, _said(unquote(kept).rstrip("/") or kept))
+            yield Edit(match.start(), end, _spoken(unquote(kept).rstrip("/") or kept))
 
 
 def mail(text: str) -> Iterator[Edit]:
     """john.doe@example.com: john dot doe at example dot com."""
-    return rewrite(_MAIL, text, lambda match: _said(match[0]))
+    return rewrite(_MAIL, text, lambda match: _spoken(match[0]))
 
 
 def tags(text: str) -> Iterator[Edit]:
     """#NewYork: hashtag New York; @john_doe: at john doe; C#: C sharp."""
 
-    def said(match: re.Match[str]) -> str | None:
+    def spoken(match: re.Match[str]) -> str | None:
         if match.re is _SHARP:
             return f"{match['letter']} sharp"
         words = " ".join(_WORDS.findall(match["name"]))
         return f"{'hashtag' if match['mark'] == '#' else 'at'} {words}" if words else None
 
-    found = [*rewrite(_TAG, text, said), *rewrite(_SHARP, text, said)]
+    found = [*rewrite(_TAG, text, spoken), *rewrite(_SHARP, text, spoken)]
     return iter(sorted(found, key=lambda edit: edit.start))
 
 
-def _said(address: str) -> str:
+def _spoken(address: str) -> str:
     """Every word and mark of an address; a letter alone by its name."""
     pieces = []
     for piece in _PIECE.findall(address):

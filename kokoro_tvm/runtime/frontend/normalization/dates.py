@@ -32,15 +32,15 @@ _DATE = re.compile(
 
 def american(text: str) -> Iterator[Edit]:
     """3/4/2024 is March 4th."""
-    return rewrite(_DATE, text, lambda match: _said(match, british=False))
+    return rewrite(_DATE, text, lambda match: _spoken(match, british=False))
 
 
 def british(text: str) -> Iterator[Edit]:
     """3/4/2024 is the 3rd of April."""
-    return rewrite(_DATE, text, lambda match: _said(match, british=True))
+    return rewrite(_DATE, text, lambda match: _spoken(match, british=True))
 
 
-def _said(match: re.Match[str], british: bool) -> str | None:
+def _spoken(match: re.Match[str], british: bool) -> str | None:
     if match["day"]:
         return _DAYS[match["day"].rstrip(".")]
     if match["from"]:
@@ -61,8 +61,8 @@ def _said(match: re.Match[str], british: bool) -> str | None:
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
     name = MONTHS[month - 1]
-    said = f"the {ordinal(day)} of {name}, {year}" if british else f"{name} {ordinal(day)}, {year}"
-    return said + (" at " if match["time"] else "")
+    spoken = f"the {ordinal(day)} of {name}, {year}" if british else f"{name} {ordinal(day)}, {year}"
+    return spoken + (" at " if match["time"] else "")
 
 
 def _by_day(match: re.Match[str]) -> str | None:

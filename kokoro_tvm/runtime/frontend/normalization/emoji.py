@@ -33,7 +33,7 @@ _NOT_SAID = re.compile(r"^(?:heavy |white |black |emoji )+| (?:sign|symbol)$|-\d
 
 
 def names(text: str) -> Iterator[Edit]:
-    """A picture is its name, several joined are theirs, a row of one is said once; skin tones are not."""
+    """A picture is its name, several joined are theirs, a row of one is read once; skin tones are not."""
     last: tuple[int, str] = (-1, "")
     for edit in rewrite(_EMOJI, text, _name):
         start, name = last

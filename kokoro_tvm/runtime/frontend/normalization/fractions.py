@@ -23,10 +23,10 @@ _PARTS = frozenset({2, 3, 4, 5, 6, 7, 8, 9, 16, 32, 64})  # "9/11" is a day
 
 def fractions(text: str) -> Iterator[Edit]:
     """½ is one half, 1½ is 1 and a half, 3/4 is three quarters; 9/10 is 9 out of 10."""
-    return rewrite(_FRACTION, text, _said)
+    return rewrite(_FRACTION, text, _spoken)
 
 
-def _said(match: re.Match[str]) -> str | None:
+def _spoken(match: re.Match[str]) -> str | None:
     if match["marks"]:
         return f"{match['marks']} out of 10"
     if match["char"]:

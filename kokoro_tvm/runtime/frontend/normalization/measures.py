@@ -68,11 +68,11 @@ def units(text: str) -> Iterator[Edit]:
     for match in _UNIT.finditer(text):
         if match["period"]:
             yield Edit(*match.span("period"), " per ")
-        elif (said := _unit(match)) is not None:
+        elif (spoken := _unit(match)) is not None:
             number = grouped(match["number"])
             if number != match["number"]:
                 yield Edit(*match.span("number"), number)
-            yield Edit(match.end("number"), match.end(), f" {said}")
+            yield Edit(match.end("number"), match.end(), f" {spoken}")
 
 
 def prices(text: str) -> Iterator[Edit]:
@@ -92,8 +92,8 @@ def feet(text: str) -> Iterator[Edit]:
                 yield Edit(*match.span(), f"{written} {_plural('inch', written)}")
         elif match["inches"]:
             inches = match["inches"]
-            said = f"{written} {_plural('foot', written)} {inches} {_plural('inch', inches)}"
-            yield Edit(*match.span(), said)
+            spoken = f"{written} {_plural('foot', written)} {inches} {_plural('inch', inches)}"
+            yield Edit(*match.span(), spoken)
         elif match["mark"] == "′" or not quoted:
             yield Edit(*match.span(), f"{written} {_plural('foot', written)}")
 
@@ -110,12 +110,12 @@ def _unit(match: re.Match[str]) -> str | None:
     if unit == "in" and match["gap"] and not match["dot"]:
         return None  # 5 in the morning
     name = _UNITS[unit]
-    said = _POWERS[match["power"] or ""] + (name if singular else _plural(name, "2"))
+    spoken = _POWERS[match["power"] or ""] + (name if singular else _plural(name, "2"))
     if match["per"]:
-        said += f" per {_POWERS[match['per_power'] or '']}{_UNITS[match['per']]}"
+        spoken += f" per {_POWERS[match['per_power'] or '']}{_UNITS[match['per']]}"
         if match["per_power"] and match["per"] == "s":
-            said = said.replace("per square second", "per second squared")
-    return said
+            spoken = spoken.replace("per square second", "per second squared")
+    return spoken
 
 
 def _plural(name: str, number: str) -> str:

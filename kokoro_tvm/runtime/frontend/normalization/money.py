@@ -57,7 +57,7 @@ def after(text: str) -> Iterator[Edit]:
         scale = match["named"] or _SCALES.get(match["short"] or "", "")
         if re.search(r"\.\d\d$", number) and sign in _READ and not scale:
             return sign + number
-        return _said(number, "", scale, sign)
+        return _spoken(number, "", scale, sign)
 
     return rewrite(_AFTER, text, amount)
 
@@ -69,12 +69,12 @@ def _amount(match: re.Match[str]) -> str | None:
         return f"minus {sign}{match[0].lstrip('-−' + sign + ' ')}" if minus else None
     if match["until"] and sign in _READ and "." in match["number"] + match["until"] and not scale:
         return f"{minus}{sign}{match['number']} to {sign}{match['until']}"
-    said = _said(match["number"], match["until"] or "", scale, sign)
+    spoken = _spoken(match["number"], match["until"] or "", scale, sign)
     first = _SCALES.get(match["first"] or "", "")
-    return minus + (said.replace(" to ", f" {first} to ", 1) if first else said)
+    return minus + (spoken.replace(" to ", f" {first} to ", 1) if first else spoken)
 
 
-def _said(number: str, until: str, scale: str, sign: str) -> str:
+def _spoken(number: str, until: str, scale: str, sign: str) -> str:
     one, several = _CURRENCIES[sign]
     last = f" to {grouped(until)}" if until else ""
     unit = one if number == "1" and not until and not scale else several

@@ -25,15 +25,15 @@ _PAGES = re.compile(r"(?:p|pages|years|from|between) $", re.IGNORECASE)
 
 
 def numbers(text: str) -> Iterator[Edit]:
-    """555-0123: five five five, oh one two three; a + is said."""
+    """555-0123: five five five, oh one two three; a + is read."""
 
-    def said(match: re.Match[str]) -> str | None:
+    def spoken(match: re.Match[str]) -> str | None:
         if match["local"] and _is_range(text, match):
             return None
         plus = "plus " if match[0].startswith("+") else ""
         return plus + ", ".join(map(figures, _GROUPS.findall(match[0])))
 
-    return rewrite(_NUMBER, text, said)
+    return rewrite(_NUMBER, text, spoken)
 
 
 def _is_range(text: str, match: re.Match[str]) -> bool:

@@ -45,10 +45,11 @@ def numerals(text: str) -> Iterator[Edit]:
             written = match[group]
             if written and not (written == "I" and not _AFTER_ONE.match(text, match.end(group))):
                 value = _value(written)
-                said = {"ruling": f"the {' '.join(ordinal(value))}", "century": " ".join(ordinal(value))}.get(
-                    group, str(value)
-                )
-                yield Edit(*match.span(group), said)
+                spoken = {
+                    "ruling": f"the {' '.join(ordinal(value))}",
+                    "century": " ".join(ordinal(value)),
+                }.get(group, str(value))
+                yield Edit(*match.span(group), spoken)
 
 
 def _value(numeral: str) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from kokoro_tvm.runtime.frontend.numerals import cardinal
-from kokoro_tvm.runtime.frontend.source import Edit, Link
+from kokoro_tvm.runtime.frontend.source import Edit
 
-__all__ = ["MONTHS", "NUMBER", "any_of", "figures", "free", "grouped", "ordinal", "rewrite"]
+__all__ = ["MONTHS", "NUMBER", "any_of", "figures", "grouped", "ordinal", "rewrite"]
 
 # Repetitions are bounded, and patterns do not begin inside a word or a number: time stays linear.
 NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\.\d{1,9})?"
@@ -30,16 +30,6 @@ def rewrite(
         words = reading(match)
         if words is not None and words != match[group]:
             yield Edit(match.start(group), match.end(group), words)
-
-
-def free(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
-    """The edits that touch no link; both are in the order of their places."""
-    place = 0
-    for edit in edits:
-        while place < len(links) and links[place].end <= edit.start:
-            place += 1
-        if place == len(links) or edit.end <= links[place].start:
-            yield edit
 
 
 def any_of(words: Iterable[str]) -> str:

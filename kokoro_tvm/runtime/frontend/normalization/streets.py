@@ -38,9 +38,9 @@ def streets(text: str) -> Iterator[Edit]:
         named = bool(name) and (name[0].isupper() or name[0].isdigit()) and name not in _NO_STREETS
         short = match["short"]
         if named and (ends or short != "Dr" or not follows):
-            said = _ROADS[short] + ("." if match["dot"] and ends else "")
+            spoken = _ROADS[short] + ("." if match["dot"] and ends else "")
         elif short == "St" and follows and follows not in _SENTENCES:
-            said = "Saint"
+            spoken = "Saint"
         else:
             continue
-        yield Edit(*match.span(), said)
+        yield Edit(*match.span(), spoken)

@@ -23,10 +23,10 @@ _VERSE = re.compile(r"[A-Z][a-z]+\.? $")
 
 def clocks(text: str) -> Iterator[Edit]:
     """14:05 is 14 oh 5, 10:00 is 10 o'clock, 7pm is 7 p.m., John 3:6 is John 3 6, 2:1 is 2 to 1."""
-    return rewrite(_CLOCK, text, lambda match: _said(text, match))
+    return rewrite(_CLOCK, text, lambda match: _spoken(text, match))
 
 
-def _said(text: str, match: re.Match[str]) -> str | None:
+def _spoken(text: str, match: re.Match[str]) -> str | None:
     if match["ratio"]:
         verse = _VERSE.search(text, max(0, match.start() - 20), match.start())
         return f"{match['left']} {'' if verse else 'to '}{match['right']}"
@@ -34,10 +34,12 @@ def _said(text: str, match: re.Match[str]) -> str | None:
         return f"{match['first']} to "
     if match["noon"]:
         return f"{int(match['whole'])}{_half(match['noon'])}" + (" to " if match["until"] else "")
-    said = _clock(
+    spoken = _clock(
         int(match["hour"]), match["minute"], match["second"], bool(match["half"]), text, match.end()
     )
-    return said + (" UTC" if match["zulu"] else "") + _half(match["half"]) + (" to " if match["from"] else "")
+    return (
+        spoken + (" UTC" if match["zulu"] else "") + _half(match["half"]) + (" to " if match["from"] else "")
+    )
 
 
 def _clock(hour: int, minute: str, second: str | None, half: bool, text: str, end: int) -> str:
