@@ -32,6 +32,8 @@ from kokoro_tvm.truth.phonemes import sentences, tagger_folder
 VOICE = "af_heart"
 _COUNT = 200
 _ROUNDS = 3
+_PARAGRAPH = 8  # sentences; stock kokoro reads a line before it speaks the line's beginning
+_PAGE = 3  # paragraphs
 _UNUSED = ["parser", "senter", "attribute_ruler", "lemmatizer", "ner"]
 
 
@@ -85,8 +87,9 @@ def misheard(tts: Synthesizer, pipeline: Any) -> None:
 
 def first_sound(tts: Synthesizer, pipeline: Any) -> None:
     """Prints the seconds to the first sound of a page and of a book, in turns, medians."""
-    book = " ".join(sentences())
-    texts = {"page": book[: book.index(". ", 2500) + 1], "book": book}
+    every = sentences()
+    paragraphs = [" ".join(every[i : i + _PARAGRAPH]) for i in range(0, len(every), _PARAGRAPH)]
+    texts = {"page": "\n\n".join(paragraphs[:_PAGE]), "book": "\n\n".join(paragraphs)}
     for name, text in texts.items():
         ours, stock = [], []
         for _ in range(_ROUNDS):

@@ -16,8 +16,9 @@ from kokoro_tvm.recipe import Recipe, Utterance, load_recipe
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.phonemes import clean
-from kokoro_tvm.runtime.text import phonemize
+from kokoro_tvm.runtime.text import spoken_utterances
 from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.runtime.voices import LANGUAGES, describe
 from kokoro_tvm.truth.store import ReferenceStore
@@ -139,11 +140,12 @@ def utterance_of(
         raise InputError("Say what to speak either as a text or as phonemes.")
     if phonemes is None:
         code = describe(voice).code
-        front_end = FrontEnd.open(read_bundle(bundle)) if bundle is not None else None
-        paragraphs = phonemize(str(text), code if code in LANGUAGES else "a", front_end)
+        front_end = FrontEnd.open(read_bundle(bundle)) if bundle is not None else FrontEnd()
+        source = SourceText.of(str(text))
+        paragraphs = spoken_utterances(source, code if code in LANGUAGES else "a", front_end)
         if len(paragraphs) != 1:
             raise InputError(f"The text has {len(paragraphs)} paragraphs, and regimes are compared on one.")
-        phonemes = paragraphs[0]
+        phonemes = paragraphs[0].phonemes
     try:
         return Utterance(name=name, phonemes=clean(phonemes), voice=voice, speed=speed, seed=seed)
     except PydanticError as error:

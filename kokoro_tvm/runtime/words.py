@@ -114,7 +114,7 @@ def _pauses(plan: Plan, word: Word, following: tuple[Word, ...]) -> bool:
     if not word.spoken or after is None or not after.spoken:
         return True
     last = word.known_durations[len(word.phonemes) - 1]
-    return last * min(1.0, plan.speed) >= PAUSING_SOUND
+    return last * min(1.0, plan.speed * word.rate) >= PAUSING_SOUND
 
 
 def _timed(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linked_text import linked
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.links import without_links
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.user_lexicon import UserLexicon
 from kokoro_tvm.runtime.lexicon_file import read_lexicon
@@ -100,8 +100,8 @@ LEXICON = UserLexicon({"New York": "x", "york": "y", "US": "z", "c++": "p", "o'c
     ],
 )
 def test_words_are_found(text: str, expected: list[tuple[str, str]]) -> None:
-    linked = LEXICON.linked(without_links(SourceText.of(text)))
-    assert [(linked.text[link.start : link.end], link.phonemes) for link in linked.links] == expected
+    found = LEXICON.linked(linked(text))
+    assert [(found.text[link.start : link.end], link.phonemes) for link in found.links] == expected
 
 
 def test_languages_without_spaces() -> None:
@@ -127,7 +127,7 @@ def test_languages_that_are_converted_as_a_whole(code: str) -> None:
     """What stands around a word of the lexicon is read as ever, and the word as the user says."""
     text = "Ola mundo, ola."
     front_end = FrontEnd(lexicon=UserLexicon({"mundo": "ˈabc"}))
-    (utterance,) = read_utterances(text, code, front_end)
+    (utterance,) = read_utterances(SourceText.of(text), code, front_end)
     assert [t.text for t in utterance.tokens] == ["Ola", "mundo", ",", "ola", "."]
     assert all(text[t.start : t.end] == t.text for t in utterance.tokens)
     (given_,) = (t for t in utterance.tokens if t.origin == "user lexicon")

@@ -12,12 +12,20 @@ import pytest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend import languages as g2p
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.packages import ESPEAK, JAPANESE
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.markup import Known
+from kokoro_tvm.runtime.markup.reading import read_marked
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.text import check_text, phonemize
+from kokoro_tvm.runtime.text import check_text, spoken_utterances
 from kokoro_tvm.runtime.voices import LANGUAGES
+
+
+def phonemize(text: str, code: str) -> list[str]:
+    """By what is installed."""
+    return [found.phonemes for found in spoken_utterances(SourceText.of(text), code, FrontEnd())]
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +53,7 @@ def no_spacy_model(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check_text(text, "a")
+        check_text(SourceText.of(text), "a")
     assert "\n" not in message
 
 
@@ -53,7 +61,7 @@ def test_refused(text: str, message: str) -> None:
     ("text", "code"), [("Hi 😀!", "a"), ("7", "a"), ("ja " * 3000, "a"), ("你" * 2000, "z"), ("a" * 128, "a")]
 )
 def test_accepted(text: str, code: str) -> None:
-    check_text(text, code)
+    check_text(SourceText.of(text), code)
 
 
 def test_paragraphs() -> None:
@@ -156,8 +164,9 @@ def test_words_without_phonemes_are_listed() -> None:
 
 @pytest.mark.usefixtures("misaki_english")
 def test_nothing_came_of_it() -> None:
+    known = Known(frozenset("xyz"), lambda voice: "a")
     with pytest.warns(SpeechWarning), pytest.raises(InputError, match="no phonemes came of 'xyzzy'"):
-        phonemize("xyzzy", "a")
+        read_marked("xyzzy", known, FrontEnd())
 
 
 def test_installed_asks_without_importing_spacy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,10 @@ import pytest
 
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices
 from kokoro_tvm.runtime.frontend import languages as g2p
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token
-from kokoro_tvm.runtime.text import phonemize
+from kokoro_tvm.runtime.text import spoken_utterances
 
 THREADS = 8
 TEXTS = {
@@ -35,6 +37,11 @@ TEXTS = {
     "j": "こんにちは、世界。 | 私は本を読みます。 | 駅はどこですか。 | 今日は雨です。",
     "z": "你好,世界。 | 我会说中文。 | 今天下雨了。 | 车站在哪里?",
 }
+
+
+def phonemize(text: str) -> list[str]:
+    """By what is installed."""
+    return [found.phonemes for found in spoken_utterances(SourceText.of(text), "a", FrontEnd())]
 
 
 def side_by_side(work: Any, items: list[Any]) -> list[Any]:
@@ -112,7 +119,7 @@ def test_converters_are_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(g2p, "_create", lambda code: created.append(code) or original(code))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = side_by_side(lambda text: phonemize(text, "a"), ["One two three."] * (2 * THREADS))
+        found = side_by_side(phonemize, ["One two three."] * (2 * THREADS))
     assert (created, len(caught), len(set(map(str, found)))) == (["a"], 1, 1)
 
 
@@ -147,7 +154,7 @@ def test_what_was_left_out_is_reported_to_whom_it_concerns(monkeypatch: pytest.M
 
         def work(index: int) -> None:
             due.setdefault(threading.get_ident(), []).append(f"x{index}")
-            phonemize(f"word x{index}", "a")
+            phonemize(f"word x{index}")
 
         side_by_side(work, list(range(40)))
     assert heard == due
@@ -163,13 +170,13 @@ def test_a_child_forked_while_another_thread_converts_can_convert(monkeypatch: p
         return [Token(text, 0, len(text), text)], []
 
     monkeypatch.setattr(g2p, "_converters", {"a": slow})
-    thread = threading.Thread(target=phonemize, args=("abc", "a"))
+    thread = threading.Thread(target=phonemize, args=("abc",))
     thread.start()
-    busy.wait()
+    assert busy.wait(60)
     child = os.fork()
     if child == 0:
         done.set()
-        os._exit(0 if phonemize("abc", "a") == ["abc"] else 1)
+        os._exit(0 if phonemize("abc") == ["abc"] else 1)
     thread.join()
     for _ in range(100):
         ended, status = os.waitpid(child, os.WNOHANG)

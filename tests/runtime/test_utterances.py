@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.strings import aligned, tokens_of
 from kokoro_tvm.runtime.frontend.tokens import Token
 from kokoro_tvm.runtime.notices import SpeechWarning
@@ -60,19 +61,19 @@ def test_nothing_is_lost(words: list[str], chunks: list[str], data: Any) -> None
 @pytest.mark.parametrize("code", list("abefhip"))
 def test_real_languages(code: str) -> None:
     text = "Ola,  2 x — a la de. O"
-    (utterance,) = read_utterances(text, code, FrontEnd())
+    (utterance,) = read_utterances(SourceText.of(text), code, FrontEnd())
     assert all(text[t.start : t.end] == t.text for t in utterance.tokens)
     assert "".join(t.text for t in utterance.tokens) == text.replace(" ", "")
 
 
 def test_what_has_no_letter() -> None:
-    assert read_utterances("***", "a", FrontEnd()) == []
+    assert read_utterances(SourceText.of("***"), "a", FrontEnd()) == []
     with pytest.warns(SpeechWarning, match=r"Left out.*u2318"):
-        assert read_utterances("⌘ !", "a", FrontEnd()) == []
+        assert read_utterances(SourceText.of("⌘ !"), "a", FrontEnd()) == []
     with pytest.raises(InputError, match="NUL"):
-        read_utterances("\0", "a", FrontEnd())
+        read_utterances(SourceText.of("\0"), "a", FrontEnd())
     with pytest.raises(InputError, match="too long for a word"):
-        read_utterances("a" * 500, "a", FrontEnd())
+        read_utterances(SourceText.of("a" * 500), "a", FrontEnd())
 
 
 def test_tokens_of_phonemes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,17 @@ def test_words_lie_in_their_sound(fake: tuple[Synthesizer, Any]) -> None:
     alone = tts.render(longer, [1])
     offset = second.start_sample - alone.words[0].start_sample
     assert np.array_equal(speech.audio[offset:], alone.audio)
+
+
+@pytest.mark.parametrize(("rate", "pauses"), [(1.0, True), (0.5, False), (2.0, True)])
+def test_slow_words_are_no_pauses(fake: tuple[Synthesizer, Any], rate: float, pauses: bool) -> None:
+    """A last phoneme of eight frames is silent in part, but not in a word at half the rate."""
+    plan = fake[0].plan_phonemes("ab ab").with_durations(0, 0, [2, 8, 3])
+    (piece,) = plan.pieces
+    first, second = piece.words
+    plan = replace(plan, pieces=(replace(piece, words=(replace(first, rate=rate), second)),))
+    first_timed, second_timed = fake[0].render(plan).words
+    assert (first_timed.end_sample < second_timed.start_sample) is pauses
 
 
 def test_run_has_no_words(fake: tuple[Synthesizer, Any]) -> None:

@@ -47,7 +47,7 @@ def front_end() -> FrontEnd:
 
 
 def read(text: str, code: str) -> str:
-    (utterance,) = front_end().read(text, code).utterances
+    (utterance,) = front_end().read(SourceText.of(text), code).utterances
     return utterance.phonemes
 
 
@@ -85,7 +85,7 @@ def test_words_have_their_places(code: str) -> None:
     """They cover the text in order, and what they sound like together is what the sentence sounds like."""
     count = 0
     for sentence in sentences(code):
-        (utterance,) = read_utterances(sentence, code, front_end())
+        (utterance,) = read_utterances(SourceText.of(sentence), code, front_end())
         assert utterance.phonemes == read(sentence, code)
         check_places(utterance, sentence)
         count += sum(word.spoken for word in words_of(utterance, SourceText.of(sentence)))
@@ -110,7 +110,7 @@ def test_japanese_and_chinese_have_words_without_spaces() -> None:
 
 
 def words(text: str, code: str) -> list[str]:
-    (utterance,) = read_utterances(text, code, front_end())
+    (utterance,) = read_utterances(SourceText.of(text), code, front_end())
     return [word.text for word in words_of(utterance, SourceText.of(text))]
 
 
@@ -120,7 +120,7 @@ def words(text: str, code: str) -> list[str]:
 )
 def test_latin_words_are_read_as_english(text: str, code: str) -> None:
     """misaki leaves their letters, which the model would take for phonemes."""
-    (utterance,) = front_end().read(text, code).utterances
+    (utterance,) = front_end().read(SourceText.of(text), code).utterances
     latin = {"iPhone": "iPhone", "OK": "OK", "ＮＨＫ": "NHK"}
     found = [token for token in utterance.tokens if token.text in latin]
     assert found
@@ -134,7 +134,7 @@ def test_latin_words_without_english(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "phonemizer.backend", None)
     monkeypatch.setattr("kokoro_tvm.runtime.frontend.languages._installed", lambda name: False)
     monkeypatch.setattr("kokoro_tvm.runtime.frontend.languages._converters", {})
-    reading = FrontEnd().read("我用iPhone上网。", "z")
+    reading = FrontEnd().read(SourceText.of("我用iPhone上网。"), "z")
     assert reading.utterances[0].phonemes == "wo↓jʊ↘ŋ ʂa↘ŋwa↓ŋ."
     assert reading.notices == ("Left out, because there is no English here to read it by: iPhone",)
 
@@ -142,7 +142,7 @@ def test_latin_words_without_english(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("code", "text"), [("j", "雪が降る🎉。"), ("z", "下雪𠀀了🎉。"), ("z", "龫是字")])
 def test_what_has_no_phonemes_is_named(code: str, text: str) -> None:
     """By the front end, or as a symbol that the model does not know."""
-    reading = front_end().read(text, code)
+    reading = front_end().read(SourceText.of(text), code)
     unknown = set(reading.utterances[0].phonemes) - set(VOCABULARY)
     named = {char for notice in reading.notices for char in notice} | unknown
     assert {"🎉", "𠀀", "龫"} & set(text) <= named
@@ -153,7 +153,7 @@ def test_a_long_sentence_is_divided(code: str) -> None:
     """Above 510 symbols, without any mark inside; nothing is lost."""
     plain = "".join(char for char in max(sentences(code), key=len) if char.isalnum() or char in " ीािुूेैोौंँ़्")
     text = (" " if code not in "jz" else "").join([plain.strip()] * 14)[:1400]
-    (utterance,) = read_utterances(text, code, front_end())
+    (utterance,) = read_utterances(SourceText.of(text), code, front_end())
     breath = Breath(words_of(utterance, SourceText.of(text)), "end")
     assert len(symbols_of(breath.words)) > 510
     parts = list(divided(breath, 300))
@@ -165,7 +165,7 @@ def test_a_long_sentence_is_divided(code: str) -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_a_word_without_end_is_refused(code: str) -> None:
     with pytest.raises(InputError, match="10000 characters without a space"):
-        check_text("a" * 10_000, code)
+        check_text(SourceText.of("a" * 10_000), code)
 
 
 CHARACTERS = st.sampled_from(
@@ -197,7 +197,7 @@ def test_any_text_is_read(code: str, data: st.DataObject) -> None:
 
 def utterances(text: str, code: str) -> Iterator[Utterance]:
     try:
-        yield from read_utterances(text, code, front_end())
+        yield from read_utterances(SourceText.of(text), code, front_end())
     except InputError as error:
         assert "too long for a word" in str(error)
 

@@ -8,10 +8,14 @@ EspeakFallback have them (hexgrad, Apache-2.0; misaki/espeak.py).
 from __future__ import annotations
 
 import logging
+import os
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["MODULES", "PACKAGES", "EspeakEnglish", "EspeakText", "point_to_library"]
+__all__ = ["MODULES", "PACKAGES", "EspeakEnglish", "EspeakText", "one_at_a_time", "point_to_library"]
 
 MODULES = ("phonemizer", "espeakng_loader")
 PACKAGES = "phonemizer-fork espeakng-loader"
@@ -35,6 +39,21 @@ _TIED = (
 # The order matters: what is quoted is told from what is in brackets, which espeak-ng reads as words.
 _QUOTED = (("«", "“"), ("»", "”"), ("(", "«"), (")", "»"))
 _DANDA = (("।", "."), ("॥", "."))  # espeak-ng and misaki leave nothing of it, not even a pause
+
+
+# espeak-ng keeps its state in globals of its library. Reentrant, because an import within may fork.
+_lock = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    # A child forked while another thread converts would find the lock taken for good.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """While it is entered, no other thread uses espeak-ng."""
+    with _lock:
+        yield
 
 
 def point_to_library() -> None:

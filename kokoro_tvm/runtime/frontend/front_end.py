@@ -1,4 +1,4 @@
-"""The one door from text to phonemes: every language, with what the caller should be told."""
+"""The one door from text to phonemes: every language, with notices of what was guessed or left out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from dataclasses import dataclass, replace
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.files import OpenFile
-from kokoro_tvm.runtime.frontend.converted import converted
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
-from kokoro_tvm.runtime.frontend.languages import carries_meaning
-from kokoro_tvm.runtime.frontend.links import without_links
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance, carries_meaning
 from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
 from kokoro_tvm.runtime.frontend.user_lexicon import UserLexicon
 
@@ -61,8 +58,8 @@ class FrontEnd:
         """
         return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None, lexicon)
 
-    def read(self, text: str | SourceText, code: str) -> Reading:
-        """`text` in the language of `code` (a letter of LANGUAGES); links stand in a string as brackets.
+    def read(self, source: SourceText, code: str) -> Reading:
+        """A text with its links, in the language of `code` (a letter of LANGUAGES).
 
         Raises:
             InputError: there is no such language, or its G2P is not installed.
@@ -70,13 +67,11 @@ class FrontEnd:
         """
         from kokoro_tvm.runtime.frontend.normalization import normalize  # compiles a hundred patterns
 
-        if isinstance(text, SourceText):
-            sources = paragraphs(text)
-        else:
-            sources = [without_links(source) for source in paragraphs(SourceText.of(text))]
-        linked = (self.lexicon.linked(source, code not in _UNSPACED) for source in sources)
-        sources = [normalize(source, code) for source in linked]
+        linked = (self.lexicon.linked(part, code not in _UNSPACED) for part in paragraphs(source))
+        sources = [normalize(part, code) for part in linked]
         if self._file is None or code not in tuple(_ENGLISH):
+            from kokoro_tvm.runtime.frontend.converted import converted  # the other languages
+
             found, notices = converted(sources, code)
             spoken, more = self._with_latin_words(found)
             return Reading(tuple(map(Utterance, spoken)), (*notices, *more))
@@ -99,7 +94,7 @@ class FrontEnd:
             if token.origin != "latin":
                 return token
             try:
-                reading = self.read(unicodedata.normalize("NFKC", token.text), "a")
+                reading = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
             except InputError:
                 notices[f"Left out, because there is no English here to read it by: {token.text}"] = None
                 return replace(token, phonemes="", space=token.space or " ")

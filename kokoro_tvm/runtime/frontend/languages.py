@@ -3,23 +3,19 @@ bundles without a front end of their own."""
 
 from __future__ import annotations
 
-import os
-import threading
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.chinese import Chinese
-from kokoro_tvm.runtime.frontend.espeak import EspeakText
+from kokoro_tvm.runtime.frontend.espeak import EspeakText, one_at_a_time
 from kokoro_tvm.runtime.frontend.japanese import Japanese
 from kokoro_tvm.runtime.frontend.packages import packages_of
-from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance, carries_meaning
 from kokoro_tvm.runtime.voices import LANGUAGES
 
-__all__ = ["Conversion", "carries_meaning", "convert", "one_at_a_time"]
+__all__ = ["Conversion", "convert"]
 
 # A converter: text -> tokens, and what of the text it left out.
 _Converter: TypeAlias = Callable[[str], tuple[list[Token], list[str]]]
@@ -31,14 +27,7 @@ _NOT_MISAKI = (
     "has no front end of its own; misaki's are nearer to those the model was trained on."
 )
 
-# espeak-ng keeps its state in globals of its library and misaki in the objects that are shared here, so one
-# thread at a time creates and calls converters. Reentrant, because an import within may fork (see below).
-_lock = threading.RLock()
 _converters: dict[str, _Converter] = {}
-
-if hasattr(os, "register_at_fork"):
-    # A child forked while another thread converts would find the lock taken for good.
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 @dataclass(frozen=True)
@@ -55,20 +44,13 @@ class Conversion:
         return [Utterance(tokens).phonemes for tokens in self.tokens]
 
 
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """While it is entered, no other thread uses espeak-ng or a converter of this module."""
-    with _lock:
-        yield
-
-
 def convert(texts: Iterable[str], code: str) -> Conversion:
     """Tokens of `texts` in the language of `code` (a letter of LANGUAGES); threads wait for each other.
 
     Raises:
         InputError: there is no such language, or its G2P is not installed.
     """
-    with _lock:
+    with one_at_a_time():  # misaki keeps its state in the objects that are shared here
         notices = []
         if code not in _converters:
             _converters[code] = _create(code)
@@ -79,11 +61,6 @@ def convert(texts: Iterable[str], code: str) -> Conversion:
     if lost:
         notices.append(f"Left out, because misaki has no phonemes for it: {' '.join(lost)}")
     return Conversion([tuple(tokens) for tokens, _ in found], notices)
-
-
-def carries_meaning(text: str) -> bool:
-    """Whether a token is more than punctuation and space: letters, digits, symbols."""
-    return any(unicodedata.category(char)[0] in "LNS" for char in text)
 
 
 def _create(code: str) -> _Converter:

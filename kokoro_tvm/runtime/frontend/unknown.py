@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kokoro_tvm.runtime.frontend.data import EnglishData
-from kokoro_tvm.runtime.frontend.espeak import PACKAGES, EspeakEnglish
-from kokoro_tvm.runtime.frontend.languages import one_at_a_time
+from kokoro_tvm.runtime.frontend.espeak import PACKAGES, EspeakEnglish, one_at_a_time
 from kokoro_tvm.runtime.frontend.letters import Letters, plain_letters
 from kokoro_tvm.runtime.frontend.lexicon import Lexicon
 

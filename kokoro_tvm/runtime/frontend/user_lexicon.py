@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kokoro_tvm.runtime.frontend.alphabet import restress
@@ -32,14 +33,14 @@ class UserLexicon:
         if not self.entries:
             return source
         others = [link for link in source.links if link.phonemes is None and link.alias is None]
-        taken = [link for link in source.links if link not in others]
+        taken = [link for link in source.links if link.phonemes is not None or link.alias is not None]
         found = []
         for link in self._found(source.text, spaced):
-            if any(_overlap(link, other) for other in taken):
-                continue
-            stress = next((other.stress for other in others if _overlap(link, other)), None)
-            found.append(replace(link, phonemes=restress(link.phonemes or "", stress)))
-        others = [other for other in others if not any(_overlap(link, other) for link in found)]
+            if _overlapping(link, taken) is None:
+                other = _overlapping(link, others)
+                stress = None if other is None else other.stress
+                found.append(replace(link, phonemes=restress(link.phonemes or "", stress)))
+        others = [other for other in others if _overlapping(other, found) is None]
         links = sorted([*taken, *others, *found], key=lambda link: link.start)
         return replace(source, links=tuple(links))
 
@@ -73,5 +74,7 @@ def _spelled(word: str) -> str:
     return " ".join(word.translate(_APOSTROPHES).split())
 
 
-def _overlap(link: Link, other: Link) -> bool:
-    return link.start < other.end and other.start < link.end
+def _overlapping(link: Link, others: Sequence[Link]) -> Link | None:
+    """The first of others, which are in the order of their places, that has a character of a link."""
+    place = bisect_right(others, link.start, key=lambda other: other.end)
+    return others[place] if place < len(others) and others[place].start < link.end else None

@@ -36,6 +36,8 @@ def parse(text: str | Iterable[str], known: Known, ssml: bool | None = None) -> 
 
 
 def _portions(text: str | Iterable[str]) -> Iterator[str]:
+    if not isinstance(text, Iterable):
+        raise InputError(f"The text to speak is a string, or strings in turn, not {text!r:.40}.")
     for portion in (text,) if isinstance(text, str) else text:
         if not isinstance(portion, str):
             raise InputError(f"The text to speak should come as strings, but {portion!r:.40} came.")

@@ -22,9 +22,11 @@ def read_marked(text: str, known: Known, front_end: FrontEnd, ssml: bool | None 
     lexicon has. Raises InputError for what cannot be spoken, and for markup that makes no sense.
     """
     utterances: list[Utterance] = []
+    speakable = False
     for section in marked_sections(parse(text, known, ssml)):
         found: list[Utterance] = []
         if section.own.speakable:
+            speakable = True
             for utterance in spoken_utterances(section.own, known.language(section.voice), front_end):
                 found.append(Utterance(tuple(_placed(t, section.source) for t in utterance.tokens)))
         if section.pause is not None:
@@ -32,8 +34,12 @@ def read_marked(text: str, known: Known, front_end: FrontEnd, ssml: bool | None 
             found = [*before, replace(last, pause=section.pause)]
         utterances += found
     if not any(utterance.tokens for utterance in utterances):
-        check_text(text, known.language(None))
-        raise InputError("There is nothing to speak: outside of markup, the text has no letter or digit.")
+        check_text(SourceText.of(text), known.language(None))
+        raise InputError(
+            f"There is nothing to speak: no phonemes came of '{text.strip()[:40]}'."
+            if speakable
+            else "There is nothing to speak: outside of markup, the text has no letter or digit."
+        )
     return utterances
 
 

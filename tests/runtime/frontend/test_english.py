@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linked_text import linked
 
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
-from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.links import without_links
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd, Reading
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token
 from kokoro_tvm.runtime.frontend.unknown import UnknownWords
@@ -31,10 +31,6 @@ WORDS = """the The TO to a I am used in by vs. U.S. don't can't 'tis state-of-th
 £2.01 1999 3rd 10:30 80s 192.168.0.1 iPhone McDonald NASA's co-op lead read live record (yes) “no” — ... !
 cats' 5'10 x@y.com https://a.b/c %&+ xyzzy café :) [a](/ɐ/) [1](-1) [1500](#a#) one-two-three"""
 texts = st.lists(st.sampled_from(WORDS.split()), max_size=9).map(" ".join)
-
-
-def linked(text: str) -> SourceText:
-    return without_links(SourceText.of(text))
 
 
 @pytest.fixture(scope="module")
@@ -129,14 +125,18 @@ def test_a_number_without_a_name_is_read_figure_by_figure(file: FrontEndFile) ->
 
 def test_threads_share_a_front_end(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
-    alone = {text: front_end.read(text, "a") for text in SOME[:20]}
+
+    def read(text: str) -> Reading:
+        return front_end.read(SourceText.of(text), "a")
+
+    alone = {text: read(text) for text in SOME[:20]}
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda text: front_end.read(text, "a"), alone)) == list(alone.values())
+        assert list(pool.map(read, alone)) == list(alone.values())
 
 
 def test_paragraphs_keep_their_places(file: FrontEndFile) -> None:
     text = "  Wrapped\n  lines read\ton.\r\n \n\n***\n\nTwo  words.\n"
-    first, second = FrontEnd(file).read(text, "b").utterances
+    first, second = FrontEnd(file).read(SourceText.of(text), "b").utterances
     assert [text[t.start : t.end] for t in first.tokens] == ["Wrapped", "lines", "read", "on", "."]
     assert [text[t.start : t.end] for t in second.tokens] == ["Two", "words", "."]
     assert second.phonemes == "tˈuː wˈɜːdz."
@@ -146,7 +146,8 @@ def test_what_was_guessed_and_what_was_lost_is_said(
     file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.frontend.unknown.EspeakEnglish", _missing)
-    guessed, lost = FrontEnd(file).read("Qwxyzzyish 中文 costs $5, * Qwxyzzyish.", "a").notices
+    text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
+    guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
     assert "does not have them: Qwxyzzyish. Install espeak-ng" in guessed
     assert lost.endswith("no phonemes for it: 中文")
 
@@ -161,7 +162,9 @@ import sys
 from pathlib import Path
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-reading = FrontEnd(FrontEndFile.open(Path(sys.argv[1]))).read("The cat sat in 1999.", "a")
+from kokoro_tvm.runtime.frontend.source import SourceText
+text = SourceText.of("The cat sat in 1999.")
+reading = FrontEnd(FrontEndFile.open(Path(sys.argv[1]))).read(text, "a")
 assert reading.utterances[0].phonemes == "ðə kˈæt sˈæt ɪn nˌIntˈin nˈIndi nˈIn.", reading
 unwanted = set("misaki spacy torch num2words regex phonemizer espeakng_loader safetensors pydantic".split())
 assert not unwanted & {name.partition(".")[0] for name in sys.modules}

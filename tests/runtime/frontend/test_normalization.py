@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from linked_text import linked
 
 from kokoro_tvm.runtime.division import words_of
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.links import without_links
 from kokoro_tvm.runtime.frontend.normalization import normalize
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.frontend.source import SourceText
@@ -40,7 +40,7 @@ MARKED = re.compile(
 
 
 def normal(text: str, code: str = "a") -> str:
-    return normalize(without_links(SourceText.of(text)), code).text
+    return normalize(linked(text), code).text
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_every_written_form_is_read_as_its_words(file: FrontEndFile) -> None:
     front_end = FrontEnd(file)
     wrong = []
     for form in written_forms():
-        read = front_end.read(form.written, "b" if form.british else "a").utterances
+        read = front_end.read(linked(form.written), "b" if form.british else "a").utterances
         phonemes = " ".join(utterance.phonemes for utterance in read)
         wanted = plain(file, form.british, form.spoken)
         if without_stress(phonemes) != without_stress(wanted):
@@ -93,11 +93,7 @@ def _misaki(misaki, file: FrontEndFile, form: WrittenForm) -> str:  # type: igno
 
 
 def test_nothing_but_written_forms_changes() -> None:
-    changed = [
-        sentence
-        for sentence in sentences()
-        if normal(sentence) != without_links(SourceText.of(sentence)).text
-    ]
+    changed = [sentence for sentence in sentences() if normal(sentence) != linked(sentence).text]
     assert [sentence for sentence in changed if not MARKED.search(sentence)] == []
     assert len(changed) == 347  # each of which was read; docs/text.md says so
 
@@ -125,7 +121,7 @@ def test_what_is_left_to_misaki(text: str) -> None:
 @example(text="&#0; &#xD800; &#128;", code="a")
 @example(text="٣٤ km ¾٣ 5²³ ௧௨:௩௪", code="a")
 def test_any_text_keeps_its_places(text: str, code: str) -> None:
-    source = without_links(SourceText.of(text))
+    source = linked(text)
     result = normalize(source, code)
     assert len(result.text) == len(result.starts) == len(result.ends)
     assert list(result.starts) == sorted(result.starts)
@@ -151,7 +147,7 @@ def test_what_is_normal_stays_so(form: WrittenForm) -> None:
 def test_other_languages_lose_their_markup_alone() -> None:
     text = "**Hola**, [mundo](https://x.y) &amp; 5 km #tag <b>3/4</b> a@b.com"
     assert normal(text, "e") == "Hola, mundo & 5 km #tag 3/4 a@b.com"
-    (utterance,) = read_utterances("**Hola**, [mundo](https://x.y)!", "e", FrontEnd())
+    (utterance,) = read_utterances(linked("**Hola**, [mundo](https://x.y)!"), "e", FrontEnd())
     assert [(t.text, t.start, t.end) for t in utterance.tokens] == [
         ("Hola", 2, 6), (",", 8, 9), ("mundo", 11, 16), ("!", 30, 31),
     ]  # fmt: skip
@@ -159,7 +155,7 @@ def test_other_languages_lose_their_markup_alone() -> None:
 
 def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
     text = "It cost $5M on 2024-03-15 at 10-20 km/h, see https://a.com/bee."
-    (utterance,) = FrontEnd(file).read(text, "a").utterances
+    (utterance,) = FrontEnd(file).read(SourceText.of(text), "a").utterances
     words = [word.text for word in words_of(utterance, SourceText.of(text))]
     assert words == [
         *("It", "cost", "$5M", "on", "2024-03-15", "at", "10", "-", "20", " km/h", ",", "see"),
@@ -168,7 +164,7 @@ def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
 
 
 def test_links_are_not_rewritten(file: FrontEndFile) -> None:
-    (utterance,) = FrontEnd(file).read("[5 km](/fˈIv/) and 5 km", "a").utterances
+    (utterance,) = FrontEnd(file).read(linked("[5 km](/fˈIv/) and 5 km"), "a").utterances
     assert [t.phonemes for t in utterance.tokens] == ["fˈIv", "ænd", "fˈIv", "kəlˈɑməTəɹz"]
 
 
@@ -222,7 +218,7 @@ def test_paragraphs_keep_their_places(text: str) -> None:
 
 
 def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
-    (utterance,) = read_utterances("👍🏽!", "a", FrontEnd(file))
+    (utterance,) = read_utterances(SourceText.of("👍🏽!"), "a", FrontEnd(file))
     assert [(t.text, t.start, t.end) for t in utterance.tokens] == [
         ("thumbs", 0, 2),
         ("up", 0, 2),
@@ -242,8 +238,8 @@ def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
 def test_large_texts(unit: str) -> None:
     """Quadratic time would be minutes each."""
     text = unit * (100_000 // len(unit))
-    for part in paragraphs(SourceText.of(text)):
-        normalize(without_links(part), "a")
+    for part in paragraphs(linked(text)):
+        normalize(part, "a")
 
 
 @pytest.mark.parametrize("block", [range(0x2C00), range(0x1F000, 0x1FB00)], ids=["symbols", "pictures"])
