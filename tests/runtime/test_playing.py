@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 import sys
 import types
@@ -46,6 +47,25 @@ def test_programs(nothing: Path, name: str) -> None:
     data = heard.read_bytes()
     assert np.array_equal(np.frombuffer(data[:24], "<f4"), np.concatenate([HEARD, HEARD]))
     assert b"24000" in data[24:]
+
+
+@pytest.mark.skipif(shutil.which("aplay") is None, reason="no aplay (Debian: apt-get install alsa-utils)")
+def test_alsa_plays_every_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program itself, with a sound card that writes a file."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "aplay").symlink_to(shutil.which("aplay") or "")
+    card = f'pcm.!default {{ type file slave.pcm null file "{tmp_path / "heard"}" format raw }}'
+    (tmp_path / "alsa.conf").write_text(f"{card}\npcm.null {{ type null }}\n")
+    monkeypatch.setenv("ALSA_CONFIG_PATH", str(tmp_path / "alsa.conf"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    played = np.sin(np.arange(24000) / 10, dtype=np.float32)
+    player = open_player(24000)
+    for block in np.array_split(played, 7):
+        player.write(block)
+    player.close()
+    heard = np.frombuffer((tmp_path / "heard").read_bytes(), "<f4")
+    assert np.array_equal(heard[: played.size], played)
+    assert not heard[played.size :].any()
 
 
 def test_a_player_that_fails(nothing: Path) -> None:
