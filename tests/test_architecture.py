@@ -14,7 +14,7 @@ import kokoro_tvm
 PACKAGE = Path(kokoro_tvm.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 # Modules that every room may use; then the rooms, each of which imports from those before it.
-FOUNDATION = "bundles constants errors cpu_features words spec"
+FOUNDATION = "bundles constants errors cpu_features noise words spec"
 ROOMS = [
     *("runtime", "ops", "toolchains", "runners", "targets", "recipe", "patches", "passes", "model"),
     *("engine", "compiler", "truth", "measure", "lab", "report", "stages", "project", "bench"),
