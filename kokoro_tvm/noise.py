@@ -8,7 +8,7 @@ computed: no rounding, contraction to fused operations or library of elementary 
 A number is a multiple of 2**-21, at most 6.66 in magnitude. It is within 2**-20 of the transform in exact
 arithmetic (root mean square 2**-22.7); of one pair in 2**23, whose radius is under 2**-11, within 2**-17.
 
-The arithmetic is written once, over `Words`: of numpy here (`draw`, the reference), of compiled code in
+The arithmetic is written once, over `Words`: of numpy here (`draw_noise`, the reference), of compiled code in
 `ops/normal_noise.py`.
 """
 
@@ -20,10 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SEED_LIMIT", "Words", "deviate", "draw", "philox", "seed_words"]
-
-SEED_LIMIT = 1 << 64
-"""Seeds are smaller."""
+__all__ = ["NUMPY", "Words", "block", "deviate", "draw_noise", "philox"]
 
 Word = Any  # a word or an array, a vector, an expression of them
 
@@ -44,9 +41,16 @@ _ROOT = 2.13276957, 1.2187226  # 1 / sqrt(w), relative |error| < 0.09 for w in [
 
 
 class Words(Protocol):
-    """Arithmetic of 32-bit words modulo 2**32; words have the operators + - * ^ & | ~ << >> and <."""
+    """Arithmetic of 32-bit words. Besides, they have the operators + and - for what is known to stay within a
+    word (TVM's generated code may do anything where it does not), and ^ & | ~ << >> <."""
 
     def const(self, value: int) -> Word: ...
+
+    def add(self, a: Word, b: Word) -> Word:
+        """a + b modulo 2**32."""
+
+    def low(self, a: Word, b: Word) -> Word:
+        """a * b modulo 2**32."""
 
     def high(self, a: Word, b: Word) -> Word:
         """The upper half of the 64 bits of a * b."""
@@ -63,11 +67,6 @@ class Words(Protocol):
         """A float32 constant."""
 
 
-def seed_words(seed: int, piece: int) -> NDArray[np.uint32]:
-    """What compiled code takes as `seed`: uint32 (3,), the seed's lower and upper half, and the piece."""
-    return np.array([seed & 0xFFFFFFFF, seed >> 32, piece], np.uint32)
-
-
 def philox(words: Words, counter: tuple[Word, ...], key: tuple[Word, ...]) -> tuple[Word, ...]:
     """Four random words of a counter of four and a key of two."""
     a, b, c, d = counter
@@ -75,12 +74,14 @@ def philox(words: Words, counter: tuple[Word, ...], key: tuple[Word, ...]) -> tu
     first, second = map(words.const, _MULTIPLIERS)
     for number in range(_ROUNDS):
         if number:
-            left, right = (words.let(k + words.const(s)) for k, s in zip((left, right), _STEPS, strict=True))
+            left, right = (
+                words.let(words.add(k, words.const(s))) for k, s in zip((left, right), _STEPS, strict=True)
+            )
         a, b, c, d = (
             words.let(words.high(second, c) ^ b ^ left),
-            words.let(second * c),
+            words.let(words.low(second, c)),
             words.let(words.high(first, a) ^ d ^ right),
-            words.let(first * a),
+            words.let(words.low(first, a)),
         )
     return a, b, c, d
 
@@ -93,8 +94,10 @@ def deviate(words: Words, radius: Word, turn: Word) -> Any:
     length, halvings = _radius(words, radius)
     magnitude = words.let(words.high(length, _sine(words, turn)))  # halved, 2**30 for 1, without the halvings
     rounded = (magnitude + (words.const(1) << (halvings - words.const(1)))) >> halvings
-    sign = words.select(turn < words.const(1 << 31), words.scale(2.0**-21), words.scale(-(2.0**-21)))
-    return words.real(rounded) * sign
+    # 2**-21 in three factors, because the C that TVM writes has seven digits of a constant.
+    factor = words.scale(2.0**-7)
+    sign = words.select(turn < words.const(1 << 31), factor, words.scale(-(2.0**-7)))
+    return words.real(rounded) * factor * factor * sign
 
 
 def _radius(words: Words, word: Word) -> tuple[Word, Word]:
@@ -106,7 +109,7 @@ def _radius(words: Words, word: Word) -> tuple[Word, Word]:
     normal, zeros = _normalised(words, word, (16, 8, 4, 2, 1))
     t = words.let(normal << words.const(1))
     below = words.let(words.high(~t, _alternating(words, t, _LOGARITHM, 32)))  # of -log2 u, behind the point
-    small = words.let(zeros < words.const(1))
+    small = zeros < words.const(1)
     # -log2 u with 32 bits behind the point where it is below 1, so that small radii are exact, else with 26.
     fixed = words.select(small, below, (zeros << words.const(26)) + (below >> words.const(6)))
     w, twice = _normalised(words, words.let(fixed), (16, 8, 4, 2))
@@ -122,7 +125,7 @@ def _radius(words: Words, word: Word) -> tuple[Word, Word]:
 def _sine(words: Words, turn: Word) -> Word:
     """|sin| of a turn, 2**31 for 1, in the middle of the turn's step."""
     half = words.let((turn << words.const(1)) | words.const(1))
-    quarter = words.select(half < words.const(1 << 31), half, words.const(0) - half)
+    quarter = words.select(half < words.const(1 << 31), half, ~half + words.const(1))
     y = words.let(quarter << words.const(1))
     return words.high(y, _alternating(words, words.let(words.high(y, y)), _SINE, 31))
 
@@ -144,9 +147,9 @@ def _normalised(words: Words, word: Word, steps: tuple[int, ...]) -> tuple[Word,
     """The word shifted to the left by as many of the steps as leave its first one in it, and by how much."""
     shifted = words.const(0)
     for step in steps:
-        room = words.let(word < words.const(1 << (32 - step)))
-        word = words.let(words.select(room, word << words.const(step), word))
+        room = word < words.const(1 << (32 - step))
         shifted = words.let(words.select(room, shifted + words.const(step), shifted))
+        word = words.let(words.select(room, word << words.const(step), word))
     return word, shifted
 
 
@@ -155,6 +158,12 @@ class _Numpy:
 
     def const(self, value: int) -> Word:
         return np.array([value], np.uint32)
+
+    def add(self, a: Word, b: Word) -> Word:
+        return a + b
+
+    def low(self, a: Word, b: Word) -> Word:
+        return a * b
 
     def high(self, a: Word, b: Word) -> Word:
         return ((a.astype(np.uint64) * b) >> np.uint64(32)).astype(np.uint32)
@@ -175,14 +184,14 @@ class _Numpy:
 NUMPY: Words = _Numpy()
 
 
-def draw(seed: int, samples: int, piece: int = 0) -> NDArray[np.float32]:
+def draw_noise(seed: int, samples: int, piece: int = 0) -> NDArray[np.float32]:
     """The noise of a piece, (samples,) float32; seed and piece are below 2**64 and 2**32.
 
     Sample 4 k + j is number j of the block with the key `seed` and the counter (k, piece, 0, 0), so a shorter
     noise begins a longer one. Words 0 and 1 of a block give numbers 0, the cosine, and 1; words 2 and 3 the
     others.
     """
-    low, high, number = (np.array([word], np.uint32) for word in seed_words(seed, piece))
+    low, high, number = (np.array([word], np.uint32) for word in (seed & 0xFFFFFFFF, seed >> 32, piece))
     noise = np.empty((-(-samples // 4), 4), np.float32)
     zero = np.zeros(1, np.uint32)
     for begin in range(0, len(noise), _BLOCK):
@@ -201,4 +210,4 @@ def block(words: Words, place: Word, piece: Word, zero: Word, key: tuple[Word, .
 def pair(words: Words, random: tuple[Word, ...], j: int) -> tuple[Word, Word]:
     """The words of a block that its number j is made of: radius, and turn."""
     radius, turn = random[j // 2 * 2 : j // 2 * 2 + 2]
-    return radius, turn if j % 2 else words.let(turn + words.const(1 << 30))
+    return radius, turn if j % 2 else words.let(words.add(turn, words.const(1 << 30)))

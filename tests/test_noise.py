@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.noise import NUMPY, deviate, draw, philox, seed_words
+from kokoro_tvm.noise import NUMPY, deviate, draw_noise, philox
+from kokoro_tvm.runtime.noise import seed_words
 
 COUNT = 1 << 20
 
@@ -38,7 +39,7 @@ def test_known_answers(counter: tuple[int, ...], key: tuple[int, ...], random: t
 def test_known_numbers() -> None:
     """The bits must never change: speech of a seed would."""
     steps = [-1497450, 552128, -828302, 1498268, 3163741, 549428, -1066709, -2493018]
-    assert (draw(2**40 + 5, 8, piece=3) * 2**21).tolist() == steps
+    assert (draw_noise(2**40 + 5, 8, piece=3) * 2**21).tolist() == steps
 
 
 def transform(radius: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +71,7 @@ def test_a_number_is_the_transform_of_its_words(name: str) -> None:
 
 
 def test_every_number_is_a_multiple_of_one_step() -> None:
-    steps = draw(9, COUNT).astype(np.float64) * 2**21
+    steps = draw_noise(9, COUNT).astype(np.float64) * 2**21
     assert np.array_equal(steps, np.rint(steps))
     assert np.abs(steps).max() < 2**24
 
@@ -81,7 +82,7 @@ def cdf(x: np.ndarray) -> np.ndarray:
 
 def test_the_distribution_is_normal() -> None:
     """Moments within five standard errors, Kolmogorov and Smirnov's distance under what 1 in 10,000 has."""
-    x = draw(0, COUNT).astype(np.float64)
+    x = draw_noise(0, COUNT).astype(np.float64)
     for power, moment, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10170)):
         assert abs(np.mean(x**power) - moment) <= 5 * math.sqrt(variance / COUNT), power
     ordered = cdf(np.sort(x))
@@ -94,16 +95,16 @@ def test_the_distribution_is_normal() -> None:
 def test_the_tails_hold_as_many_as_they_should(least: float) -> None:
     count = 1 << 22
     expected = math.erfc(least / math.sqrt(2)) * count
-    found = np.count_nonzero(np.abs(draw(77, count)) > least)
+    found = np.count_nonzero(np.abs(draw_noise(77, count)) > least)
     assert abs(found - expected) <= 5 * math.sqrt(expected)
 
 
 def test_samples_and_seeds_and_pieces_are_independent() -> None:
     """Correlations of neighbours, of their squares, and of noises that differ in one bit of their keys."""
-    x = draw(1, COUNT).astype(np.float64)
+    x = draw_noise(1, COUNT).astype(np.float64)
     others = [x[lag:] for lag in (1, 2, 3, 4, 5, 8, 64, 256)]
     others += [
-        draw(seed, COUNT, piece) for seed, piece in ((0, 0), (3, 0), (1 + 2**32, 0), (1, 1), (1, 2**31))
+        draw_noise(seed, COUNT, piece) for seed, piece in ((0, 0), (3, 0), (1 + 2**32, 0), (1, 1), (1, 2**31))
     ]
     for y in others:
         a, b = x[: y.size], y.astype(np.float64)
@@ -115,14 +116,14 @@ def test_samples_and_seeds_and_pieces_are_independent() -> None:
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.integers(0, 300), st.integers(0, 300))
 def test_a_shorter_noise_begins_a_longer_one(seed: int, piece: int, first: int, second: int) -> None:
     shorter, longer = sorted((first, second))
-    assert np.array_equal(draw(seed, longer, piece)[:shorter], draw(seed, shorter, piece))
+    assert np.array_equal(draw_noise(seed, longer, piece)[:shorter], draw_noise(seed, shorter, piece))
 
 
 def test_one_channel_has_the_distribution_of_nine() -> None:
     """Nine channels weighted and summed, as the stock source does it, against one times the weights' norm."""
     weight = np.random.default_rng(3).standard_normal(9)
-    nine = draw(4, 9 * COUNT // 8).astype(np.float64).reshape(-1, 9) @ weight
-    one = draw(5, COUNT // 8).astype(np.float64) * np.linalg.norm(weight)
+    nine = draw_noise(4, 9 * COUNT // 8).astype(np.float64).reshape(-1, 9) @ weight
+    one = draw_noise(5, COUNT // 8).astype(np.float64) * np.linalg.norm(weight)
     places = np.sort(np.concatenate([nine, one]))
     apart = np.searchsorted(np.sort(nine), places, "right") - np.searchsorted(np.sort(one), places, "right")
     assert np.abs(apart).max() / one.size * math.sqrt(one.size / 2) <= 2.23

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +17,7 @@ from tvm.relax.frontend.torch import from_exported_program
 
 import kokoro_tvm.ops  # noqa: F401  (registers the semantic operations)
 from kokoro_tvm.compiler.options import pass_options
+from kokoro_tvm.compiler.seeded import drawing, with_seeded
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.packed import PackedWeight
 from kokoro_tvm.ops.base.relax import converters
@@ -70,7 +71,8 @@ def lower(
 ) -> Lowered:
     """Lowers one component.
 
-    The module has `<component>_forward(inputs..., weights...)` and `<component>_manifest()`, which returns
+    The module has `<component>_forward(inputs..., weights...)`, `<component>_seeded` where noise is among the
+    inputs, and `<component>_manifest()`, which returns
     `manifest` as JSON. pass_context: opt_level, disabled_passes, config, as TVM's PassContext takes them.
     schedule: layer -> outputs, taps and tiles, for the layers that are not to be computed by rule.
     Raises BuildError for an unknown pass, a pass that fails, an operation no kernel covers and a choice of
@@ -93,8 +95,14 @@ def lower(
             parameters.extend(function.params[-len(weights) :])
         dump(name, current)
 
+    drawer = f"{component}_noise"
+    drawn = drawing(module[f"{component}_forward"], drawer)
     with pass_options(pass_context):
         module = run(module, passes, context, observe)
+        if drawn is not None:
+            alone = replace(context, component=drawer, weights=frozenset(), schedule={})
+            module = with_seeded(module, run(drawn, passes, alone), component, drawer)
+            dump("seeded", module)
     if not parameters:
         raise BuildError(
             f"{component}: the pass list {list(passes)} has no select_kernels, so nothing can be compiled"

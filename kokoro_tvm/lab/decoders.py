@@ -99,7 +99,7 @@ def crossings(
 ) -> Iterator[Crossed]:
     """Every (decoder, fed by) of `crossed`: `decoders` are engines by regime, `found` the regimes' steps.
 
-    `style` (1, 128); `noise` (1, samples, 9), long enough for all.
+    `style` (1, 128); `noise` (1, samples), long enough for all.
     """
     truth = found[TRUTH]
     for decoder, fed_by in crossed:

@@ -46,7 +46,7 @@ class StockEngine:
             scope.enter_context(_AnyLength())
             if component == "decoder":
                 noise = inputs["noise"][0]
-                scope.enter_context(GivenNoise(lambda samples: noise[:samples]))
+                scope.enter_context(GivenNoise(lambda samples: noise[:samples], self._model.decoder))
             outputs = getattr(self, f"_{component}")(*arguments)
         return {
             name: np.ascontiguousarray(value.numpy())

@@ -16,7 +16,6 @@ from kokoro_tvm.truth.reference import (
     load_reference,
     save_reference,
 )
-from kokoro_tvm.truth.request import draw_noise
 
 __all__ = [
     "Outputs",
@@ -26,7 +25,6 @@ __all__ = [
     "Trace",
     "UtteranceReport",
     "Verdict",
-    "draw_noise",
     "finite_fraction",
     "frame_counts",
     "judge",

@@ -16,6 +16,7 @@ from kokoro_tvm.constants import COMPONENT_AXES
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.gates import Report, UtteranceReport, Verdict, judge_output, limits_of
 from kokoro_tvm.measure.measurement import measure, measure_audio
+from kokoro_tvm.runtime.noise import seed_words
 from kokoro_tvm.truth.reference import OUTPUTS, Reference, frame_counts
 
 if TYPE_CHECKING:
@@ -42,12 +43,20 @@ class Spoken(Protocol):
 
 
 def validate_component(
-    component: str, run: Run, references: Sequence[Reference], gates: Gates, *, bucket: int | None = None
+    component: str,
+    run: Run,
+    references: Sequence[Reference],
+    gates: Gates,
+    *,
+    bucket: int | None = None,
+    seeded: Run | None = None,
 ) -> Report:
     """Run one component on every reference that fits and judge its outputs by the recipe's gates.
 
     `run(inputs)` takes arrays by the names and shapes of the component's exact signature (no length
     input; T or F is the utterance's own) and returns its outputs by name, cut to the valid part.
+    `seeded(inputs)` does so by the entry that draws the noise, given the words of a `seed` in its place:
+    its outputs must be those of `run`, bit for bit, so that the gates hold for both.
     References longer than `bucket` on the component's axis are reported as not run; when none fits, the
     report has not passed.
 
@@ -78,6 +87,9 @@ def validate_component(
             verdicts += judge_output(measured, limits, name)
             if name == "duration":
                 verdicts.append(_equal_durations(_counts(value, reference), reference.truth.durations))
+        if seeded is not None:
+            drawn = seeded(reference.inputs(component) | {"seed": seed_words(reference.seed, 0)})
+            verdicts += [_equal_bits(drawn[name], returned[name], name) for name in OUTPUTS[component]]
         reports.append(UtteranceReport(reference.name, length, outputs=outputs, verdicts=tuple(verdicts)))
     return Report(component, bucket, gates.enforce, tuple(reports))
 
@@ -155,6 +167,12 @@ def _counts(duration: Array, reference: Reference) -> NDArray[np.int64]:
     if np.isfinite(duration).all():
         return frame_counts(duration, reference.speed)
     return np.zeros(duration.size, dtype=np.int64)
+
+
+def _equal_bits(drawn: Array, given: Array, output: str) -> Verdict:
+    """How many values differ when the code draws the noise by itself; NaN differs from everything."""
+    off = float(np.count_nonzero(drawn != given) if drawn.shape == given.shape else given.size)
+    return Verdict("max_seeded_off", off, 0.0, off == 0, output)
 
 
 def _equal_length(audio: Array, truth: Array) -> Verdict:

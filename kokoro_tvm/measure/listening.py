@@ -11,11 +11,11 @@ import numpy as np
 
 from kokoro_tvm.measure.intelligibility import SENTENCES, VOICES, Heard
 from kokoro_tvm.measure.recogniser import Recogniser
+from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime import phonemes as symbols
 from kokoro_tvm.runtime.voices import style_of
 from kokoro_tvm.truth.reference import DYNAMIC
-from kokoro_tvm.truth.request import draw_noise
 
 __all__ = ["listen"]
 

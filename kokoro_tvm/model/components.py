@@ -107,7 +107,7 @@ class F0N(nn.Module):
 
 
 class Decoder(nn.Module):
-    """asr (1, 512, F), f0 and n (1, 2F), style (1, 128), noise (1, 600F, 9) -> audio (1, 600F)."""
+    """asr (1, 512, F), f0 and n (1, 2F), style (1, 128), noise (1, 600F) -> audio (1, 600F)."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kokoro_tvm.constants import NOISE_CHANNELS, SAMPLES_PER_FRAME, STYLE_DIM
+from kokoro_tvm.constants import SAMPLES_PER_FRAME, STYLE_DIM
 from kokoro_tvm.errors import BuildError
 
 __all__ = [
     "LENGTH",
+    "SEED",
     "SIGNATURES",
     "Signature",
     "TensorSpec",
@@ -40,6 +41,7 @@ class TensorSpec:
         return TensorSpec(self.name, self.dtype, tuple(extent(e, length) for e in self.shape), self.meaning)
 
 
+SEED = TensorSpec("seed", "uint32", (3,), "the seed's lower and upper half, and the piece of the plan")
 LENGTH = TensorSpec("length", "int64", (1,), "how many tokens or frames are valid, 1 to the bucket")
 
 
@@ -51,10 +53,19 @@ class Signature:
     axis: str
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    entry: str = "forward"
 
     @property
     def function(self) -> str:
-        return f"{self.component}_forward"
+        return f"{self.component}_{self.entry}"
+
+    @property
+    def seeded(self) -> Signature | None:
+        """The entry that draws the noise it is not given; None where there is no noise."""
+        if all(tensor.name != "noise" for tensor in self.inputs):
+            return None
+        inputs = tuple(SEED if tensor.name == "noise" else tensor for tensor in self.inputs)
+        return replace(self, inputs=inputs, entry="seeded")
 
     @property
     def symbol(self) -> str:
@@ -72,7 +83,7 @@ class Signature:
         inputs = tuple(t.at(bucket) for t in self.inputs)
         if policy == "masked":
             inputs += (LENGTH,)
-        return Signature(self.component, self.axis, inputs, tuple(t.at(bucket) for t in self.outputs))
+        return replace(self, inputs=inputs, outputs=tuple(t.at(bucket) for t in self.outputs))
 
 
 def extent(value: int | str, length: int) -> int:
@@ -108,7 +119,7 @@ def _table(hidden: int, style: int, samples: int) -> dict[str, Signature]:
     energy = f32("n", ("2*F",), "energy, twice a frame")
     audio = f32("audio", (f"{samples}*F",), "samples at 24 kHz, about -1 to 1")
     duration = f32("duration", ("T",), "frames of every token at speed 1, before rounding")
-    noise = f32("noise", (f"{samples}*F", NOISE_CHANNELS), "standard normal noise of the harmonic source")
+    noise = f32("noise", (f"{samples}*F",), "standard normal noise of the harmonic source")
     d = f32("d", (prosody, "T"), "prosody features")
     en = f32("en", (prosody, "F"), "prosody features, one column a frame")
     asr = f32("asr", (hidden, "F"), "text encoding, one column a frame")

@@ -14,6 +14,7 @@ from kokoro_tvm.ops.layer_norm import layer_norm
 from kokoro_tvm.ops.linear import linear
 from kokoro_tvm.ops.lstm import lstm
 from kokoro_tvm.ops.moments import moments
+from kokoro_tvm.ops.normal_noise import normal_noise
 from kokoro_tvm.ops.project import project
 from kokoro_tvm.ops.stft import stft
 from kokoro_tvm.ops.upsample_pool import upsample_pool
@@ -31,6 +32,7 @@ __all__ = [
     "linear",
     "lstm",
     "moments",
+    "normal_noise",
     "project",
     "stft",
     "upsample_pool",

@@ -11,7 +11,7 @@ from tvm import te, tirx
 
 from kokoro_tvm.ops.base.plain import OPAQUE, choose, f32, loop, sequential, store, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, const, floor, iota, maximum, minimum, select
+from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, const, floor, iota, maximum, minimum, select, sqrt
 from kokoro_tvm.ops.cpu.math import dtype, reduce_cycles, sin_cycles, tanh
 
 __all__ = ["harmonic_source"]
@@ -39,6 +39,12 @@ def _kernel(call: Call) -> Any:
         n = k.let(length[0] if length is not None else k.index(f0.shape[1]), "n")
         one = const(1.0, "float64")
 
+        norm = k.registers(1)
+        k.store(norm, const(0.0, "float32"), 0)
+        with k.loop(harmonics) as h:
+            k.store(norm, norm[0] + weight[0, h] * weight[0, h], 0)
+        norm = k.let(sqrt(norm[0]), "norm")
+
         # TVM allocates before it reads a length, so the arrays are as long as f0 and not as its valid part.
         most = harmonics * f0.shape[1]
         cycles = k.scratch(most, "float64")  # phase at each step, modulo one
@@ -59,14 +65,13 @@ def _kernel(call: Call) -> Any:
             """`width` samples from t on, all between the middles of the same two steps and with one
             voicing."""
             excitation = k.registers(width)
-            k.store(excitation, const(0.0, dtype(width)), 0, lanes=width)
-            level = k.let(
-                select(
-                    voiced,
-                    const(float(a["noise_std"]), "float32"),
-                    const(float(a["amplitude"]) / 3, "float32"),
-                )
+            level = select(
+                voiced,
+                const(float(a["noise_std"]), "float32"),
+                const(float(a["amplitude"]) / 3, "float32"),
             )
+            hiss = k.splat(k.let(norm * level), width) * k.load(noise, 0, t, lanes=width)
+            k.store(excitation, hiss, 0, lanes=width)
             loud = k.let(select(voiced, const(float(a["amplitude"]), "float32"), const(0.0, "float32")))
             with k.loop(harmonics) as h:
                 begin = k.splat(cycles[h * n + at], width)
@@ -75,20 +80,11 @@ def _kernel(call: Call) -> Any:
                 phase = phase - floor(phase)
                 folded = reduce_cycles(k, Cast(dtype(width), phase))
                 sine = sin_cycles(k, folded)
-                draw = strided(noise, t, h, width)
-                mixed = k.splat(loud, width) * sine + k.splat(level, width) * draw
-                total = k.load(excitation, 0, lanes=width) + k.splat(weight[0, h], width) * mixed
+                share = k.splat(k.let(weight[0, h] * loud), width)
+                total = k.load(excitation, 0, lanes=width) + share * sine
                 k.store(excitation, total, 0, lanes=width)
             result = tanh(k, k.load(excitation, 0, lanes=width) + k.splat(bias[0], width))
             k.store(y, result, 0, t, lanes=width)
-
-        def strided(buffer: Any, t: Any, h: Any, width: int) -> Any:
-            if width == 1:
-                return buffer[0, t, h]
-            gathered = k.registers(width)
-            for lane in range(width):
-                k.store(gathered, buffer[0, t + lane, h], lane)
-            return k.load(gathered, 0, lanes=width)
 
         with (
             k.parallel((n + (_BLOCK - 1)) // _BLOCK) as block,
@@ -178,7 +174,7 @@ def _decomposed(
     ) -> Any:
         steps, half = valid_steps(f0, length), upsample // 2
 
-        def mixed(h: Any, p: Any) -> Any:
+        def harmonic(h: Any, p: Any) -> Any:
             """A step's phase is reached in the middle of its samples; before the first middle and after the
             last it stands still."""
             i, within = p // upsample, p % upsample
@@ -191,15 +187,20 @@ def _decomposed(
             turn = tirx.Cast("float32", cycles[h, start] + advance) * f32(2.0**-32)
             voiced = f0[0, i] > f32(voiced_threshold)
             sine = tirx.sin(turn * f32(2 * math.pi)) * f32(amplitude)
-            level = tirx.Select(voiced, f32(noise_std), f32(amplitude / 3))
-            return tirx.Select(voiced, sine, f32(0.0)) + level * noise[0, p, h]
+            return tirx.Select(voiced, sine, f32(0.0))
 
         def safe(h: Any, p: Any) -> Any:
-            return choose(p < steps * upsample, mixed(h, p) * weight[0, h], f32(0.0))
+            return choose(p < steps * upsample, harmonic(h, p) * weight[0, h], f32(0.0))
 
-        extent = f0.shape[1] * upsample
-        sums = te.compute((1, extent), lambda _, p: total([weight.shape[1]], lambda h: safe(h, p)), "sums")
-        return te.compute((1, extent), lambda _, p: tirx.tanh(sums[0, p] + bias[0]), "excitation")
+        def hiss(p: Any) -> Any:
+            voiced = f0[0, p // upsample] > f32(voiced_threshold)
+            level = tirx.Select(voiced, f32(noise_std), f32(amplitude / 3))
+            return choose(p < steps * upsample, level * tirx.sqrt(norm[0]) * noise[0, p], f32(0.0))
+
+        extent, harmonics = f0.shape[1] * upsample, weight.shape[1]
+        norm = te.compute((1,), lambda _: total([harmonics], lambda h: weight[0, h] * weight[0, h]), "norm")
+        sums = te.compute((1, extent), lambda _, p: total([harmonics], lambda h: safe(h, p)), "sums")
+        return te.compute((1, extent), lambda _, p: tirx.tanh(sums[0, p] + hiss(p) + bias[0]), "excitation")
 
     if upsample % 2:
         raise NotImplementedError("harmonic_source: an odd upsampling factor has no decomposition")
@@ -223,9 +224,13 @@ def harmonic_source(
     noise_std: float,
     voiced_threshold: float,
 ) -> Tensor:
-    """tanh(weight . (voiced ? amplitude * sin(phase_h) : 0, plus noise) + bias), one sample after another.
+    """tanh(weight . sines + |weight| * level * noise + bias), one sample after another.
 
-    f0 (1, N) Hz; noise (1, N*upsample, H) standard normal; weight (1, H); bias (1,); length (1,) int64 in
+    sines: voiced ? amplitude * sin(phase_h) : 0; level: voiced ? noise_std : amplitude / 3. The stock source
+    adds noise to every harmonic; the sum of such noises is distributed as one of them times the norm of the
+    weights.
+
+    f0 (1, N) Hz; noise (1, N*upsample) standard normal; weight (1, H); bias (1,); length (1,) int64 in
     steps of f0; result (1, N*upsample). Phases are counted in cycles, in float64, modulo one, so they stay
     exact for any length; between two steps of f0 they move linearly, as torch's interpolation of the
     cumulated phase does.
@@ -247,7 +252,7 @@ def harmonic_source(
     sines = torch.sin(2 * math.pi * phase).to(f0.dtype) * amplitude
     voiced = (valid(f0, length)[0] > voiced_threshold).to(f0.dtype).repeat_interleave(upsample)[:, None]
     noise_amplitude = voiced * noise_std + (1 - voiced) * amplitude / 3
-    excitation = sines * voiced + noise_amplitude * noise[0, :samples]
+    hiss = torch.linalg.vector_norm(weight) * noise_amplitude[:, 0] * noise[0, :samples]
     out = f0.new_zeros(1, f0.shape[1] * upsample)
-    out[0, :samples] = torch.tanh(excitation @ weight[0] + bias)
+    out[0, :samples] = torch.tanh((sines * voiced) @ weight[0] + hiss + bias)
     return out

@@ -21,7 +21,7 @@ def _forward(
     noise: Tensor,
     length: Tensor | None = None,
 ) -> Tensor:
-    """asr (1, C, F), f0 and n (1, 2F), style (1, S), noise (1, samples, harmonics) -> (1, samples).
+    """asr (1, C, F), f0 and n (1, 2F), style (1, S), noise (1, samples) -> (1, samples).
 
     length in frames. Needs the patches weight_norm, adain_resblock and generator, and those that one needs.
     """

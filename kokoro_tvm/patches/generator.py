@@ -15,7 +15,7 @@ __all__ = ["PATCH"]
 def _forward(
     self: nn.Module, x: Tensor, style: Tensor, f0: Tensor, noise: Tensor, length: Tensor | None = None
 ) -> Tensor:
-    """x (1, N, C), style (1, S), f0 (1, N) Hz, noise (1, samples, harmonics) -> (1, samples).
+    """x (1, N, C), style (1, S), f0 (1, N) Hz, noise (1, samples) -> (1, samples).
 
     length in steps of x. Needs the patches weight_norm, snake_resblock, harmonic_source and stft. The stock
     one gives (1, 1, samples).

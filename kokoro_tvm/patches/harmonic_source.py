@@ -11,7 +11,7 @@ __all__ = ["PATCH"]
 
 
 def _forward(self: nn.Module, f0: Tensor, noise: Tensor, length: Tensor | None = None) -> Tensor:
-    """f0 (1, N) Hz at its own rate, noise (1, N*upsample, harmonics) standard normal -> (1, N*upsample).
+    """f0 (1, N) Hz at its own rate, noise (1, N*upsample) standard normal -> (1, N*upsample).
 
     The stock one takes f0 upsampled, (1, samples, 1), draws its noise, and gives two more that nobody reads.
     """

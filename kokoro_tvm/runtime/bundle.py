@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,15 +15,16 @@ from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime.node import Node
 
-__all__ = ["SCHEMA", "Bundle", "Component", "FileRef", "Library", "Port", "read_bundle"]
+__all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port", "read_bundle"]
 
-SCHEMA = 2
+SCHEMA = 3
 """The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it."""
 
 # Schema -> what it added. Only a change of the layout that an older runtime cannot read adds a row.
 ADDED: Mapping[int, str] = {
     1: "components with signatures, vocabulary, voices, and every file with size and sha256",
     2: "the text front end: tagger and lexicon, or that it has none",
+    3: "the entry of the decoder that draws its noise from a seed",
 }
 LENGTHS = ("exact", "masked", "padded")
 
@@ -55,8 +56,19 @@ class Library:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A second function of a component's libraries, which takes other inputs."""
+
+    function: str
+    inputs: tuple[Port, ...]
+
+
+@dataclass(frozen=True)
 class Component:
-    """One compiled part of the model: signature, weights and a library per bucket, smallest bucket first."""
+    """One compiled part of the model: signature, weights and a library per bucket, smallest bucket first.
+
+    `seeded` is the decoder's entry that takes a seed in the place of the noise.
+    """
 
     name: str
     axis: str
@@ -66,6 +78,7 @@ class Component:
     parameters: tuple[Port, ...]
     weights: FileRef
     libraries: tuple[Library, ...]
+    seeded: Entry | None = None
 
     @property
     def buckets(self) -> tuple[int, ...]:
@@ -93,7 +106,6 @@ class Bundle:
     synthetic: bool
     sample_rate: int
     samples_per_frame: int
-    noise_channels: int
     style_dim: int
     context_length: int
     vocabulary: dict[str, int]
@@ -113,6 +125,15 @@ class Bundle:
     def largest(self, axis: str) -> int:
         """Longest utterance on `axis` ("tokens" or "frames") that every component on it takes."""
         return min(c.buckets[-1] for c in self.components.values() if c.axis == axis)
+
+    def entry(self, name: str) -> Component:
+        """The component that `name` calls: `decoder`, or by its second entry, `decoder_seeded`."""
+        component = self.components[name.removesuffix("_seeded")]
+        if component.name == name:
+            return component
+        if component.seeded is None:
+            raise KeyError(name)
+        return replace(component, function=component.seeded.function, inputs=component.seeded.inputs)
 
     def files(self) -> tuple[FileRef, ...]:
         """Every file whose digest the manifest has."""
@@ -216,7 +237,6 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         synthetic=node.get("synthetic", bool),
         sample_rate=_positive(node, "sample_rate"),
         samples_per_frame=_positive(node, "samples_per_frame"),
-        noise_channels=_positive(node, "noise_channels"),
         style_dim=_positive(node, "style_dim"),
         context_length=_positive(node, "context_length"),
         vocabulary={symbol: vocabulary.get(symbol, int) for symbol in vocabulary.names()},
@@ -248,7 +268,12 @@ def _component(root: Path, name: str, node: Node) -> Component:
         parameters=_ports(node, "parameters"),
         weights=_file(root, node.child("weights")),
         libraries=tuple(sorted(libraries, key=lambda library: library.bucket)),
+        seeded=_seeded(node.child("seeded")) if name == "decoder" else None,
     )
+
+
+def _seeded(node: Node) -> Entry:
+    return Entry(node.get("function", str), _ports(node, "inputs"))
 
 
 def _ports(node: Node, key: str) -> tuple[Port, ...]:

@@ -68,12 +68,13 @@ class Model:
         ref_s: Floats,
         durations: NDArray[np.int64],
         features: Floats,
-        noise: Floats,
+        noise: Floats | NDArray[np.uint32],
         pitch: Floats | None = None,
     ) -> Floats:
         """Audio float32 (samples,) of tokens that last `durations` (tokens,) frames.
 
-        `noise` is (samples, channels), `pitch` a factor on f0 for every half frame (2 * frames,).
+        `noise` is (samples,), or `seed_words`, of which the decoder draws it; `pitch` a factor on f0 for
+        every half frame (2 * frames,).
         """
         of_frame = token_of_frame(durations)
         frames = of_frame.size
@@ -83,18 +84,20 @@ class Model:
         if pitch is not None:
             f0 = (f0 * pitch[np.newaxis]).astype(np.float32)
         asr = repeat_tokens(t_en, of_frame)
-        (audio,) = self._run("decoder", frames, asr, f0, n, timbre, noise[np.newaxis])
+        seeded = noise.dtype == np.uint32
+        entry, source = ("decoder_seeded", noise) if seeded else ("decoder", noise[np.newaxis])
+        (audio,) = self._run(entry, frames, asr, f0, n, timbre, source)
         spoken = np.array(audio, np.float32).reshape(-1)  # a copy: `audio` lies in the runtime's memory
         if not np.isfinite(spoken).all():
             raise BundleError("The decoder gave audio that is not finite. Build the bundle again.")
         return spoken
 
-    def _run(self, component: str, length: int, *inputs: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    def _run(self, entry: str, length: int, *inputs: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         if self.stopped:
             raise Stopped
         start = time.perf_counter()
-        outputs = self._runner.run(component, length, *inputs)
-        self.timings[component] += time.perf_counter() - start
+        outputs = self._runner.run(entry, length, *inputs)
+        self.timings[entry.removesuffix("_seeded")] += time.perf_counter() - start
         return outputs
 
     def _style(self, ref_s: Floats, *, prosody: bool) -> Floats:

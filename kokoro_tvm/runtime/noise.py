@@ -1,4 +1,4 @@
-"""The excitation noise of an utterance: given by the caller, or drawn from a seed, the same every time."""
+"""The excitation noise of an utterance: given by the caller, or the seed that compiled code draws it from."""
 
 from __future__ import annotations
 
@@ -10,43 +10,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.tensors import aligned, aligned_empty
+from kokoro_tvm.runtime.tensors import aligned
 
-__all__ = ["Noise", "check_seed", "draw_noise", "given_noise"]
+__all__ = ["Noise", "check_seed", "given_noise", "seed_words"]
 
 Noise: TypeAlias = NDArray[np.float32] | Callable[[int], NDArray[np.float32]]
 
 
 def check_seed(seed: Any) -> int:
-    """`seed` as an int of 0 or more; raises InputError otherwise."""
+    """`seed` as an int of 0 to 2**64 - 1; raises InputError otherwise."""
+    wanted = "The seed should be a whole number from 0 to 2**64 - 1, but is"
     try:
         number = operator.index(seed)
     except TypeError as error:
-        raise InputError(f"The seed should be a whole number of 0 or more, but is {seed!r}.") from error
-    if number < 0:
-        raise InputError(f"The seed should be a whole number of 0 or more, but is {number}.")
+        raise InputError(f"{wanted} {seed!r}.") from error
+    if not 0 <= number < 2**64:
+        raise InputError(f"{wanted} {number}.")
     return number
 
 
-def draw_noise(seed: int, piece: int, samples: int, channels: int) -> NDArray[np.float32]:
-    """Standard normal float32 (samples, channels) of numpy's PCG64.
+def seed_words(seed: int, piece: int) -> NDArray[np.uint32]:
+    """What the decoder draws the noise of: uint32 (3,), the seed's lower and upper half, and the piece.
 
-    The first piece (0) of a text takes `Generator(PCG64(seed))`, so that a text of one piece and `run` draw
-    the same. Piece k takes `Generator(PCG64(SeedSequence(seed, spawn_key=(k,))))`: independent of the others'
-    lengths, and the same for the same text, voice, speed and bundle.
+    The first piece (0) of a text is that of `run`, so a text of one piece and `run` sound alike.
     """
-    source = np.random.SeedSequence(seed, spawn_key=(piece,) if piece else ())
-    noise = aligned_empty((samples, channels), np.float32)
-    np.random.Generator(np.random.PCG64(source)).standard_normal(dtype=np.float32, out=noise)
-    return noise
+    return np.array([seed & 0xFFFFFFFF, seed >> 32, piece], np.uint32)
 
 
-def given_noise(noise: Noise, samples: int, channels: int) -> NDArray[np.float32]:
-    """The caller's noise as float32 (samples, channels); raises InputError for another shape or NaN."""
+def given_noise(noise: Noise, samples: int) -> NDArray[np.float32]:
+    """The caller's noise as float32 (samples,); raises InputError for another shape or NaN."""
     found = np.asarray(noise(samples) if callable(noise) else noise)
-    if found.shape != (samples, channels):
+    if found.shape != (samples,):
         raise InputError(
-            f"The noise should have shape (samples, channels) {(samples, channels)}, but has {found.shape}. "
+            f"The noise should have shape ({samples},), but has {found.shape}. "
             "The number of samples follows from the durations: pass a callable from it to the array."
         )
     if found.dtype.kind != "f" or not np.isfinite(found).all():

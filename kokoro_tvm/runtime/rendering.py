@@ -11,7 +11,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.alignment import frame_durations
 from kokoro_tvm.runtime.joins import fade_in, fade_out, mute, muted
 from kokoro_tvm.runtime.model import Floats, Model
-from kokoro_tvm.runtime.noise import draw_noise
+from kokoro_tvm.runtime.noise import seed_words
 from kokoro_tvm.runtime.phonemes import encode
 from kokoro_tvm.runtime.plan import Piece, Plan
 
@@ -83,8 +83,8 @@ def render(model: Model, table: Floats, plan: Plan, piece: Piece, features: Floa
     if features is None:
         _, features = model.predict(tokens, ref_s)
     samples = piece.frames * plan.samples_per_frame
-    noise = draw_noise(plan.seed, piece.noise, samples, model.bundle.noise_channels)
-    audio = model.decode(tokens, ref_s, durations, features, noise, _pitch(piece))
+    seed = seed_words(plan.seed, piece.noise)
+    audio = model.decode(tokens, ref_s, durations, features, seed, _pitch(piece))
     if plan.mute:
         mute(audio, muted(piece, plan.samples_per_frame, plan.sample_rate), plan.sample_rate)
     before, after = piece.cut(plan.samples_per_frame)

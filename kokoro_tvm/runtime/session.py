@@ -36,7 +36,10 @@ class Runner(Protocol):
     """Runs the five components: a Session, or a stand-in where there is no compiled code."""
 
     def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
-        """Outputs of `component` for inputs of `length` tokens or frames, both without padding."""
+        """Outputs of `component` for inputs of `length` tokens or frames, both without padding.
+
+        `component` may be `decoder_seeded`, see `Bundle.entry`.
+        """
         ...
 
 
@@ -69,7 +72,7 @@ class SessionBase(ABC):
             TooLongError: `length` is above the largest bucket.
             BundleError: the compiled code failed, or an output has another shape than the signature promises.
         """
-        spec = self.bundle.components[component]
+        spec = self.bundle.entry(component)
         bucket = smallest_bucket(spec.buckets, length, spec.axis)
         size = length if self.bundle.length == "exact" else bucket
         ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
@@ -89,7 +92,7 @@ class SessionBase(ABC):
         are exact, else the bucket, whose tail is the caller's. Raises BundleError when the compiled code
         failed.
         """
-        spec = self.bundle.components[component]
+        spec = self.bundle.entry(component)
         ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
         arrays = [aligned(array, port.dtype) for port, array in zip(ports, inputs, strict=True)]
         if self.bundle.length == "masked":
@@ -211,6 +214,8 @@ class Session(SessionBase):
             machine = load_library(file)["vm_load_executable"]()
             machine["vm_initialization"](_CPU, _DEVICE_0, _POOLED)
             machine[component.function]
+            if component.seeded is not None:
+                machine[component.seeded.function]
         except (RuntimeError, AttributeError, ValueError, OSError) as error:
             raise BundleError(
                 f"{library.file.path} cannot be loaded as a compiled {component.name} "

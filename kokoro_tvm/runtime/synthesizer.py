@@ -25,7 +25,7 @@ from kokoro_tvm.runtime.lexicon_file import read_lexicon
 from kokoro_tvm.runtime.markup import Known, parse
 from kokoro_tvm.runtime.markup.reading import read_marked
 from kokoro_tvm.runtime.model import Floats, Model
-from kokoro_tvm.runtime.noise import Noise, check_seed, draw_noise, given_noise
+from kokoro_tvm.runtime.noise import Noise, check_seed, given_noise, seed_words
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.plan import Plan
 from kokoro_tvm.runtime.planning import (
@@ -283,9 +283,9 @@ class Synthesizer:
             token_ids: (tokens,) or (1, tokens) integers with the 0 at both ends.
             ref_s: style float32 (256,) or (1, 256).
             speed: above 1 is faster.
-            noise: standard normal float32 (samples, 9), or a callable from `samples` to it;
-                drawn from `seed` if None.
-            seed: of numpy's PCG64, when `noise` is None.
+            noise: standard normal float32 (samples,), or a callable from `samples` to it;
+                the decoder draws it from `seed` if None.
+            seed: 0 to 2**64 - 1, when `noise` is None.
 
         Raises:
             InputError: an argument is invalid; TooLongError when the utterance exceeds the largest
@@ -300,11 +300,9 @@ class Synthesizer:
         duration, features = model.predict(tokens, style)
         durations = frame_durations(duration, speed)
         model.check_frames(durations)
-        samples, channels = int(durations.sum()) * self.bundle.samples_per_frame, self.bundle.noise_channels
-        drawn = (
-            draw_noise(seed, 0, samples, channels) if noise is None else given_noise(noise, samples, channels)
-        )
-        audio = model.decode(tokens, style, durations, features, drawn)
+        samples = int(durations.sum()) * self.bundle.samples_per_frame
+        source = seed_words(seed, 0) if noise is None else given_noise(noise, samples)
+        audio = model.decode(tokens, style, durations, features, source)
         return Speech(audio, self.bundle.sample_rate, durations, model.timings)
 
     def _stream(

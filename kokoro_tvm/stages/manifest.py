@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.constants import NOISE_CHANNELS, SAMPLE_RATE
+from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.model.signatures import LENGTH, TensorSpec, samples_per_frame, signatures
-from kokoro_tvm.runtime.bundle import SCHEMA, Bundle, Component, FileRef, Library, Port
+from kokoro_tvm.model.signatures import LENGTH, Signature, TensorSpec, samples_per_frame, signatures
+from kokoro_tvm.runtime.bundle import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port
 from kokoro_tvm.stages.files import read_json
 
 __all__ = ["ComponentFiles", "component_files", "describe", "loose_bundle"]
@@ -105,6 +105,9 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
             parameters=_ports(entry["parameters"]),
             weights=files.weights,
             libraries=tuple(Library(bucket, file) for bucket, file in files.libraries.items()),
+            seeded=Entry(entry["seeded"]["function"], _ports(entry["seeded"]["inputs"]))
+            if entry["seeded"]
+            else None,
         )
     return Bundle(
         root=inputs["machine"].parent,
@@ -129,19 +132,16 @@ def _constants(config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "sample_rate": SAMPLE_RATE,
         "samples_per_frame": samples_per_frame(config),
-        "noise_channels": NOISE_CHANNELS,
         "style_dim": config["style_dim"],
         "context_length": config["plbert"]["max_position_embeddings"],
         "vocabulary": dict(config["vocab"]),
     }
 
 
-def _component(files: ComponentFiles, signature: Any, length: str) -> dict[str, Any]:
-    inputs = (*signature.inputs, LENGTH) if length == "masked" else signature.inputs
+def _component(files: ComponentFiles, signature: Signature, length: str) -> dict[str, Any]:
     return {
         "axis": signature.axis,
-        "function": signature.function,
-        "inputs": [_port(t) for t in inputs],
+        **_entry_of(signature, length),
         "outputs": [_port(t) for t in signature.outputs],
         "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in files.parameters],
         "weights": _entry(f"{files.name}.safetensors", files.weights),
@@ -149,7 +149,13 @@ def _component(files: ComponentFiles, signature: Any, length: str) -> dict[str, 
             {"bucket": bucket} | _entry(f"{files.name}-{bucket}{file.path.suffix}", file)
             for bucket, file in files.libraries.items()
         ],
+        "seeded": None if signature.seeded is None else _entry_of(signature.seeded, length),
     }
+
+
+def _entry_of(signature: Signature, length: str) -> dict[str, Any]:
+    inputs = (*signature.inputs, LENGTH) if length == "masked" else signature.inputs
+    return {"function": signature.function, "inputs": [_port(t) for t in inputs]}
 
 
 def _port(tensor: TensorSpec) -> dict[str, Any]:

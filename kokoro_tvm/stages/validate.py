@@ -57,6 +57,7 @@ def run(
     """Writes the report. Raises ValidationError where a gate is missed, or nothing here can run the code
     though it should be run."""
     from dataclasses import replace
+    from functools import partial
 
     import numpy as np
 
@@ -75,13 +76,15 @@ def run(
     else:
         session = runner.session(bundle, threads)
 
-        def call(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-            ports = [port for port in component.inputs if port.name != "length"]
+        def call(entry: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            ports = [port for port in bundle.entry(entry).inputs if port.name != "length"]
             valid = arrays[ports[0].name].shape[-1]
-            outputs = session.run(component.name, valid, *(arrays[port.name] for port in ports))
+            outputs = session.run(entry, valid, *(arrays[port.name] for port in ports))
             return {p.name: np.array(o) for p, o in zip(component.outputs, outputs, strict=True)}
 
-        report = validate_component(component.name, call, references, judged, bucket=bucket)
+        given, drawn = (partial(call, name) for name in (component.name, f"{component.name}_seeded"))
+        seeded = drawn if component.seeded is not None else None
+        report = validate_component(component.name, given, references, judged, bucket=bucket, seeded=seeded)
         report = replace(report, runner=runner.version())
     write_report(report, out / "validation.json")
     if target["run"]:

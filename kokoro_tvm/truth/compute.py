@@ -13,10 +13,11 @@ import torch
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.truth.allocation import memory_reused
 from kokoro_tvm.truth.exact import ExactPhases
 from kokoro_tvm.truth.reference import DYNAMIC, EXACT, TRUTH, Outputs, Reference, Trace
-from kokoro_tvm.truth.request import Request, draw_noise
+from kokoro_tvm.truth.request import Request
 from kokoro_tvm.truth.speech import RESEED, Rendering, SpeechReference
 from kokoro_tvm.truth.steps import Steps
 from kokoro_tvm.truth.stock import Borders, run_decoder, run_fed, run_steps, run_stock, stock_model

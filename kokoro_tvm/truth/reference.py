@@ -145,7 +145,7 @@ class Reference(Request):
         return {"tokens": self.tokens.shape[1], "frames": self.frames}[axis]
 
     def noise(self) -> NDArray[np.float32]:
-        """The utterance's noise, (1, 600F, 9) float32, drawn anew (it is not kept in the file)."""
+        """The utterance's noise, (1, 600F) float32, drawn anew (it is not kept in the file)."""
         return self.draw(SAMPLES_PER_FRAME * self.frames)[None]
 
     def inputs(self, component: str) -> dict[str, Array]:

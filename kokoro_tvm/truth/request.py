@@ -9,18 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.constants import NOISE_CHANNELS
+from kokoro_tvm.noise import draw_noise
 
-__all__ = ["Request", "draw_noise"]
-
-
-def draw_noise(seed: int, samples: int) -> NDArray[np.float32]:
-    """The harmonic source's standard normal noise, (samples, 9) float32: numpy's PCG64 seeded with `seed`.
-
-    The draw is row by row, so a shorter one is the beginning of a longer one.
-    """
-    generator = np.random.Generator(np.random.PCG64(seed))
-    return generator.standard_normal((samples, NOISE_CHANNELS), dtype=np.float32)
+__all__ = ["Request"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +29,7 @@ class Request:
     """(1, 256): the first half is the decoder's style, the second duration's and f0n's."""
 
     def draw(self, samples: int) -> NDArray[np.float32]:
-        """The utterance's noise, (samples, 9) float32."""
+        """The utterance's noise, (samples,) float32, as the compiled decoder draws it from the seed."""
         return draw_noise(self.seed, samples)
 
     def metadata(self) -> dict[str, str]:

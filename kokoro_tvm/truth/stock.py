@@ -33,6 +33,7 @@ __all__ = [
     "GivenNoise",
     "StageHooks",
     "computing",
+    "nine_channels",
     "run_decoder",
     "run_fed",
     "run_steps",
@@ -96,7 +97,7 @@ class Borders:
 def run_stock(model: torch.nn.Module, tokens: Array, ref_s: Array, speed: float, draw: Draw) -> Trace:
     """One end-to-end run, in the model's own dtype.
 
-    `tokens` (1, T) int64, `ref_s` (1, 256), `draw(samples)` gives the source's noise (samples, 9)
+    `tokens` (1, T) int64, `ref_s` (1, 256), `draw(samples)` gives the source's noise (samples,)
     float32 once the durations are known. Raises ValidationError when the stock model does not behave as
     it is known to.
     """
@@ -204,7 +205,7 @@ def _run(
 ) -> tuple[dict[str, Array], NDArray[np.int64]]:
     dtype = next(model.parameters()).dtype
     seen: dict[str, Array] = {}
-    noise = GivenNoise(draw)
+    noise = GivenNoise(draw, model.decoder)
     with ExitStack() as scope:
         scope.enter_context(computing(model))
         scope.enter_context(_hooks(model, seen, borders, dtype))
@@ -232,7 +233,7 @@ def run_decoder(model: Any, inputs: Trace | Borders, ref_s: Array, draw: Draw) -
     dtype = next(model.parameters()).dtype
     given = [torch.as_tensor(value).to(dtype) for value in (inputs.asr, inputs.f0, inputs.n)]
     style = torch.from_numpy(ref_s[:, :STYLE_DIM]).to(dtype)
-    with torch.no_grad(), computing(model), GivenNoise(draw):
+    with torch.no_grad(), computing(model), GivenNoise(draw, model.decoder):
         return _numpy(model.decoder(*given, style).reshape(-1))
 
 
@@ -297,16 +298,17 @@ def _hooks(
 
 
 class GivenNoise(TorchFunctionMode):
-    """While entered, answers the harmonic source's `torch.randn_like` with given noise, on this thread alone.
+    """While entered, answers `torch.randn_like` of a decoder's source with given noise, on this thread alone.
 
     The source draws twice: (1, samples, 9) inside SineGen, which is heard, and (1, samples, 1) for a noise
     branch that nothing reads, which gets zeros. Any other draw raises ValidationError: it would go unnoticed
     otherwise.
     """
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, decoder: Any) -> None:
         super().__init__()
         self.draw = draw
+        self._weight = decoder.generator.m_source.l_linear.weight
         self.draws = 0
 
     def __torch_function__(
@@ -320,7 +322,7 @@ class GivenNoise(TorchFunctionMode):
                 return torch.zeros_like(like)
             case (1, samples, channels) if channels == NOISE_CHANNELS:
                 self.draws += 1
-                return self._given(samples).to(like.dtype)
+                return nine_channels(self._given(samples).to(like.dtype), self._weight)
             case shape:
                 raise ValidationError(
                     f"The stock model drew normal noise of shape {shape}, which no reference knows."
@@ -328,11 +330,15 @@ class GivenNoise(TorchFunctionMode):
 
     def _given(self, samples: int) -> torch.Tensor:
         noise = np.ascontiguousarray(self.draw(samples), dtype=np.float32)
-        if noise.shape != (samples, NOISE_CHANNELS):
-            raise ValidationError(
-                f"Noise of shape {(samples, NOISE_CHANNELS)} was due and {noise.shape} was given."
-            )
+        if noise.shape != (samples,):
+            raise ValidationError(f"Noise of shape {(samples,)} was due and {noise.shape} was given.")
         return torch.from_numpy(noise)[None]
+
+
+def nine_channels(noise: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """One channel of noise (1, samples) as nine (1, samples, 9) that the stock source, whose linear layer has
+    `weight` (1, 9), sums to what the patched one makes of the one: the norm of the weights times it."""
+    return noise[..., None] * (weight[0] / torch.linalg.vector_norm(weight)).to(noise.dtype)
 
 
 def _numpy(tensor: torch.Tensor) -> Array:

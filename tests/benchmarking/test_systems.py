@@ -23,7 +23,6 @@ def bundle(root: str, recipe: str) -> Bundle:
         synthetic=False,
         sample_rate=24000,
         samples_per_frame=600,
-        noise_channels=9,
         style_dim=128,
         context_length=512,
         vocabulary={},

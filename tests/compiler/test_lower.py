@@ -103,3 +103,13 @@ def test_a_list_without_select_kernels_is_refused() -> None:
 def test_functions_made_too_late_are_refused() -> None:
     with pytest.raises(BuildError, match=r"duration: the functions .* are not named after the component"):
         lowered_program(program("duration"), "duration", ["select_kernels", "legalize"])
+
+
+@pytest.mark.parametrize("policy", ["exact", "masked"])
+def test_the_decoder_draws_its_noise_by_a_second_entry(policy: str) -> None:
+    module = lowered("decoder", policy)[0].module
+    given, seeded = (module[f"decoder_{entry}"].params for entry in ("forward", "seeded"))
+    names = [parameter.name for parameter in given]
+    assert [p.name for p in seeded] == ["seed" if name == "noise" else name for name in names]
+    (seed,) = (p for p in seeded if p.name == "seed")
+    assert (str(seed.ty.dtype), [int(extent) for extent in seed.ty.shape]) == ("uint32", [3])

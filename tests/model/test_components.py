@@ -158,8 +158,8 @@ def test_chained_components_speak_like_the_stock_model() -> None:
     from safetensors.torch import load_file
 
     from kokoro_tvm.measure.metrics import snr_db
+    from kokoro_tvm.noise import draw_noise
     from kokoro_tvm.truth.exact import ExactPhases
-    from kokoro_tvm.truth.request import draw_noise
     from kokoro_tvm.truth.stock import run_decoder, run_stock
 
     double = torch.float64

@@ -245,16 +245,16 @@ NATIVE_MISTAKES = (
         ("audio: last_frame_snr_db",),
     ),
     Mistake(
-        "two of the nine noise channels swapped",
+        "the halves of the seed exchanged",
         (
             Edit(
-                "ops/harmonic_source.py",
-                "draw = strided(noise, t, h, width)",
-                "draw = strided(noise, t, select(h < 2, 1 - h, h), width)",
+                "ops/normal_noise.py",
+                "words.const(0), (low, high))",
+                "words.const(0), (high, low))",
             ),
         ),
         "decoder",
-        ("audio: snr_db",),
+        ("audio: seeded_off",),
     ),
     Mistake(
         "gamma and beta of one AdaIN exchanged",

@@ -13,6 +13,8 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from kokoro_tvm.runtime.noise import seed_words
+
 from .support import assert_near, filtered, random
 
 STEPS = 37
@@ -110,7 +112,7 @@ def harmonic_source(upsample: int, harmonics: int) -> Use:
     return Use(
         lambda steps: {
             "f0": 200 + 50 * random(1, steps),
-            "noise": random(1, upsample * steps, harmonics, seed=2),
+            "noise": random(1, upsample * steps, seed=2),
             "weight": random(1, harmonics, seed=3),
             "bias": random(1, seed=4),
         },
@@ -184,6 +186,11 @@ def combined(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return steps.sum(0), mean, variance
 
 
+def normal_noise(upsample: int, seed: int) -> Use:
+    words = torch.from_numpy(seed_words(seed, 3))
+    return Use(lambda steps: {"f0": random(1, steps), "seed": words}, {"upsample": upsample})
+
+
 def project(channels: int) -> Use:
     return Use(
         lambda steps: {
@@ -240,6 +247,7 @@ USES: dict[str, Use] = {
     "linear": linear(5, 7),
     "lstm": lstm(5),
     "moments": moments(21),
+    "normal_noise": normal_noise(34, 2**63 + 7),
     "project": project(21),
     "stft": stft(5),
     "upsample_pool": upsample_pool(21, 0.2),
@@ -286,6 +294,7 @@ STRATEGIES: dict[str, st.SearchStrategy[Use]] = {
     "linear": st.builds(linear, st.integers(1, 200), st.integers(1, 200)),
     "lstm": st.builds(lstm, st.integers(1, 70)),
     "moments": st.builds(moments, _CHANNELS),
+    "normal_noise": st.builds(normal_noise, st.integers(1, 70), st.integers(0, 2**64 - 1)),
     "project": st.builds(project, _CHANNELS),
     "stft": st.builds(stft, st.integers(2, 6)),
     "upsample_pool": st.builds(upsample_pool, _CHANNELS, _SLOPES),

@@ -77,6 +77,7 @@ AXES: dict[str, dict[str, int]] = {
     "linear": {},
     "lstm": {"forward": 1, "backward": 1, "y": 1},
     "moments": {"x": 1, "y": 0},
+    "normal_noise": {"f0": 1, "y": 1},
     "project": {"x": 1, "y": 1},
     "stft": {"x": 1, "y": 1},
     "upsample_pool": {"x": 1, "y": 1},

@@ -26,7 +26,7 @@ def tensors(steps: int, upsample: int = 300, harmonics: int = 9) -> dict[str, to
     f0[:, steps // 2] = 10.0
     return {
         "f0": f0,
-        "noise": random(1, steps * upsample, harmonics, seed=4),
+        "noise": random(1, steps * upsample, seed=4),
         "weight": random(1, harmonics, seed=5),
         "bias": random(1, seed=6) * 0.1,
     }
@@ -36,7 +36,7 @@ def silent(f0: torch.Tensor, upsample: int) -> dict[str, torch.Tensor | None]:
     """One harmonic and no noise: the result is tanh(sine of the pitch)."""
     return {
         "f0": f0,
-        "noise": torch.zeros(1, f0.shape[1] * upsample, 1),
+        "noise": torch.zeros(1, f0.shape[1] * upsample),
         "weight": torch.full((1, 1), 5.0),
         "bias": torch.zeros(1),
     }

@@ -107,6 +107,13 @@ class GivenNoise(torch.overrides.TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def projected(noise: Tensor, source: Any) -> Tensor:
+    """Nine channels of noise (1, samples, 9) as the one (1, samples) that the source's linear layer makes of
+    them, divided by the norm of its weights."""
+    weight = source.l_linear.weight[0].to(noise.dtype)
+    return (noise @ weight / torch.linalg.vector_norm(weight)).detach()
+
+
 @contextmanager
 def plus_pi(stft: Any) -> Iterator[None]:
     """Phases of -pi, as far as a `TorchSTFT` finds any, count as +pi.

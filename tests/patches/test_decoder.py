@@ -5,7 +5,18 @@ import torch
 from torch import nn
 from torch.nn.utils import weight_norm
 
-from .support import DTYPES, STYLE, GivenNoise, assert_masked, assert_same, patched, plus_pi, random, stock
+from .support import (
+    DTYPES,
+    STYLE,
+    GivenNoise,
+    assert_masked,
+    assert_same,
+    patched,
+    plus_pi,
+    projected,
+    random,
+    stock,
+)
 
 PATCHES = [
     "weight_norm",
@@ -46,10 +57,10 @@ def build(dtype: torch.dtype) -> nn.Module:
     return decoder
 
 
-def inputs(frames: int, dtype: torch.dtype) -> list[torch.Tensor]:
+def inputs(frames: int, dtype: torch.dtype, *channels: int) -> list[torch.Tensor]:
     f0 = 150 + 50 * torch.sin(torch.arange(2 * frames, dtype=dtype))[None]
     f0[:, 1:3] = 0
-    noise = random(1, SAMPLES * frames, 9, dtype=dtype, seed=3)
+    noise = random(1, SAMPLES * frames, *channels, dtype=dtype, seed=3)
     return [random(1, frames, CHANNELS, dtype=dtype), f0, random(1, 2 * frames, dtype=dtype, seed=4), noise]
 
 
@@ -57,11 +68,12 @@ def inputs(frames: int, dtype: torch.dtype) -> list[torch.Tensor]:
 def test_same_as_stock(frames: int) -> None:
     dtype = torch.float64
     decoder = build(dtype)
-    asr, f0, n, noise = inputs(frames, dtype)
+    asr, f0, n, noise = inputs(frames, dtype, 9)
     style = random(1, STYLE, dtype=dtype, seed=2)
     stft = decoder.generator.stft
     with patched([], decoder, dtype), GivenNoise(noise), plus_pi(stft), torch.random.fork_rng(devices=[]):
         want = decoder(asr.transpose(1, 2), f0, n, style).squeeze(1)
+    noise = projected(noise, decoder.generator.m_source)
     with patched(PATCHES, decoder, dtype), plus_pi(stft):
         assert_same(decoder(asr.transpose(1, 2), f0, n, style, noise), want, tolerance=1e-6)
 

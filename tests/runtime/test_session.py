@@ -186,8 +186,14 @@ def test_output_of_another_size(copied: Path) -> None:
         Synthesizer(copied).run([0, 5, 0], np.ones(4))
 
 
+def test_a_library_without_the_seeded_entry(copied: Path) -> None:
+    edit_manifest(copied, lambda m: m["components"]["decoder"]["seeded"].update(function="decoder_drawn"))
+    with pytest.raises(BundleError, match=r"cannot be loaded as a compiled decoder"):
+        Synthesizer(copied)
+
+
 def test_compiled_code_that_fails(copied: Path) -> None:
     """A signature the compiled code does not have ends in an error that names function, bucket and length."""
     edit_manifest(copied, lambda m: m.update(samples_per_frame=20))
     with pytest.raises(BundleError, match=r"decoder_forward of bucket 32 failed for 7 frames"):
-        Synthesizer(copied).run([0, 5, 0], np.ones(4))
+        Synthesizer(copied).run([0, 5, 0], np.ones(4), noise=np.zeros)

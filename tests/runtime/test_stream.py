@@ -57,7 +57,7 @@ def test_the_first_chunk_is_the_first_clause(roomy: tuple[Synthesizer, FakeRunne
     stream = tts.stream(portions(), division=Division(first=20, least=5))
     first = next(stream)
     assert "".join(word.text for word in first.timeline) == "Heranhome,"
-    assert [name for name, _ in runner.calls].count("decoder") == 1
+    assert [name for name, _ in runner.calls].count("decoder_seeded") == 1
     assert read[-1] == "A"  # the letter after the first sentence shows that it has ended
 
 
@@ -71,7 +71,7 @@ def test_dropping_the_stream_stops_the_work(roomy: tuple[Synthesizer, FakeRunner
     assert len(runner.calls) == count
 
 
-@pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
+@pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder_seeded"])
 def test_closing_from_another_thread_lets_one_component_end(
     roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch, component: str
 ) -> None:
@@ -88,7 +88,7 @@ def test_closing_from_another_thread_lets_one_component_end(
     monkeypatch.setattr(runner, component, closing)
     chunks = list(stream)
     assert runner.calls[-1][0] == component
-    assert len(chunks) == (1 if component == "decoder" else 0)
+    assert len(chunks) == (1 if component == "decoder_seeded" else 0)
     assert list(stream) == []
 
 
@@ -109,7 +109,7 @@ def test_going_on_where_it_stopped(roomy: tuple[Synthesizer, FakeRunner]) -> Non
     assert [chunk.audio.size for chunk in again[:2]] == [0, 0]
     assert [chunk.start for chunk in again] == [chunk.start for chunk in whole]
     assert all(np.array_equal(a.audio, b.audio) for a, b in zip(again[2:], whole[2:], strict=True))
-    assert [name for name, _ in runner.calls].count("decoder") == len(whole) - 2
+    assert [name for name, _ in runner.calls].count("decoder_seeded") == len(whole) - 2
 
 
 def test_memory_does_not_grow_with_the_text(roomy: tuple[Synthesizer, FakeRunner]) -> None:

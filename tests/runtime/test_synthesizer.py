@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy_bundle import NOISE, SAMPLES, VOCABULARY
+from toy_bundle import SAMPLES, VOCABULARY
 
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, TooLongError
 from kokoro_tvm.runtime.frontend import languages as g2p
 from kokoro_tvm.runtime.frontend.source import SourceText
@@ -32,18 +33,14 @@ def _reference(
     timbre, prosody = ref_s[:2], ref_s[2:]
     f0 = (features + prosody[0])[:, of_frame].sum(0)
     voiced = features[0, of_frame] + f0 + f0 * prosody[1]
-    return np.repeat(voiced, SAMPLES) * timbre[0] + noise[:, 0], counts
-
-
-def _draw(seed: Any, samples: int) -> np.ndarray:
-    return np.random.Generator(np.random.PCG64(seed)).standard_normal((samples, NOISE), dtype=np.float32)
+    return np.repeat(voiced, SAMPLES) * timbre[0] + noise, counts
 
 
 def test_run(fake: tuple[Synthesizer, Any]) -> None:
     tts, runner = fake
     tokens = [0, 3, 20, 7, 0]
     speech = tts.run(tokens, REF_S[None], speed=2.0, seed=5)
-    expected, counts = _reference(tokens, REF_S, 2.0, _draw(5, speech.audio.size))
+    expected, counts = _reference(tokens, REF_S, 2.0, draw_noise(5, speech.audio.size))
     assert speech.durations.tolist() == counts
     assert (speech.audio.dtype, speech.durations.dtype, speech.sample_rate) == (np.float32, np.int64, 24000)
     assert speech.audio.shape == (sum(counts) * SAMPLES,)
@@ -55,14 +52,14 @@ def test_run(fake: tuple[Synthesizer, Any]) -> None:
         "duration",
         "text_encoder",
         "f0n",
-        "decoder",
+        "decoder_seeded",
     ]
 
 
 def test_noise_array_callable_and_seed_agree(fake: tuple[Synthesizer, Any]) -> None:
     tts, _ = fake
     seeded = tts.run([0, 4, 0], REF_S, seed=11)
-    given = _draw(11, seeded.audio.size)
+    given = draw_noise(11, seeded.audio.size)
     assert np.array_equal(tts.run([0, 4, 0], REF_S, noise=given, seed=99).audio, seeded.audio)
     requested: list[int] = []
     called = tts.run([0, 4, 0], REF_S, noise=lambda samples: requested.append(samples) or given)
@@ -74,11 +71,11 @@ def test_noise_array_callable_and_seed_agree(fake: tuple[Synthesizer, Any]) -> N
 @pytest.mark.parametrize(
     ("noise", "message"),
     [
-        (np.zeros((5, NOISE), np.float32), r"should have shape .*\(60, 3\), but has \(5, 3\)"),
+        (np.zeros(5, np.float32), r"should have shape \(60,\), but has \(5,\)"),
         (np.zeros((60, 9), np.float32), r"has \(60, 9\)"),
-        (np.full((60, NOISE), np.nan, np.float32), "all of them finite"),
-        (np.zeros((60, NOISE), np.int64), "int64"),
-        (lambda samples: np.zeros(samples), r"has \(60,\)"),
+        (np.full(60, np.nan, np.float32), "all of them finite"),
+        (np.zeros(60, np.int64), "int64"),
+        (lambda samples: np.zeros((samples, 1)), r"has \(60, 1\)"),
     ],
 )
 def test_noise_that_does_not_fit(fake: tuple[Synthesizer, Any], noise: Any, message: str) -> None:
@@ -167,7 +164,7 @@ def test_frames_beyond_the_bucket_are_divided_and_done_again(fake: tuple[Synthes
     whole = tts.from_phonemes("hhhhhhhh. hhhhhhhh.", seed=4)
     table = tts.voices.table("af_heart")
     ids = [0, *[VOCABULARY["h"]] * 8, VOCABULARY["."], 0]
-    noises = [_draw(source, 10 * 76) for source in (4, np.random.SeedSequence(4, spawn_key=(1,)))]
+    noises = [draw_noise(4, 10 * 76, piece) for piece in (0, 1)]
     alone = [tts.run(ids, table[8], noise=noise) for noise in noises]
     assert whole.durations.tolist() == [*alone[0].durations, *alone[1].durations]
     # The pause at a sentence end: here both silences are shorter than what is kept of them.

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 import kokoro_tvm
+from kokoro_tvm.noise import draw_noise
 
 VOCABULARY = {symbol: index + 1 for index, symbol in enumerate(" .,;:!?…—ˈabcdefghijklmnopəɹ")}
 STYLE = 2  # style_dim of the toy
 CHANNELS = 4
-NOISE = 3
 SAMPLES = 10  # samples per frame
 SIGNATURES: dict[str, tuple[str, list[tuple[str, str, list[Any]]], list[tuple[str, str, list[Any]]]]] = {
     "bert": ("tokens", [("tokens", "int64", [1, "T"])], [("d_en", "float32", [1, CHANNELS, "T"])]),
@@ -41,11 +41,12 @@ SIGNATURES: dict[str, tuple[str, list[tuple[str, str, list[Any]]], list[tuple[st
             ("f0", "float32", [1, "2*F"]),
             ("n", "float32", [1, "2*F"]),
             ("style", "float32", [1, STYLE]),
-            ("noise", "float32", [1, "10*F", NOISE]),
+            ("noise", "float32", [1, "10*F"]),
         ],
         [("audio", "float32", [1, "10*F"])],
     ),
 }
+SEEDED = [*SIGNATURES["decoder"][1][:-1], ("seed", "uint32", [3])]  # inputs of the decoder's second entry
 SCALE = np.array([0.5, 1.0, 0.25, 2.0, 9.0], np.float32)[:CHANNELS]
 
 
@@ -84,7 +85,7 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
             (folder / f"{name}-{bucket}.so").write_bytes(f"{name} {bucket}".encode())
         ports = [
             [dict(zip(("name", "dtype", "shape"), port, strict=True)) for port in side]
-            for side in (inputs, outputs)
+            for side in (inputs, outputs, SEEDED)
         ]
         components[name] = {
             "axis": axis,
@@ -97,8 +98,10 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
                 {"bucket": b, **file_entry(folder / f"{name}-{b}.so")} for b in reversed(buckets[axis])
             ],
         }
+        if name == "decoder":
+            components[name]["seeded"] = {"function": "decoder_seeded", "inputs": ports[2]}
     manifest = {
-        "schema": 2,
+        "schema": 3,
         "version": kokoro_tvm.__version__,
         "recipe": "toy",
         "model": "toy",
@@ -109,7 +112,6 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
         "cpu_features": [],
         "sample_rate": 24000,
         "samples_per_frame": SAMPLES,
-        "noise_channels": NOISE,
         "style_dim": STYLE,
         "vocabulary": VOCABULARY,
         "context_length": 512,
@@ -149,7 +151,8 @@ class FakeRunner:
 
     def run(self, component: str, length: int, *inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         self.calls.append((component, length))
-        for array, (name, dtype, shape) in zip(inputs, SIGNATURES[component][1], strict=True):
+        ports = SEEDED if component == "decoder_seeded" else SIGNATURES[component][1]
+        for array, (name, dtype, shape) in zip(inputs, ports, strict=True):
             sizes = {"T": length, "F": length, "2*F": 2 * length, "10*F": 10 * length}
             assert (name, array.shape) == (name, tuple(sizes.get(s, s) for s in shape))
             assert array.dtype == dtype
@@ -171,7 +174,12 @@ class FakeRunner:
         self, asr: np.ndarray, f0: np.ndarray, n: np.ndarray, style: np.ndarray, noise: np.ndarray
     ) -> Any:
         voiced = np.repeat(asr[:, 0], SAMPLES, axis=1) + np.repeat(f0 + n, SAMPLES // 2, axis=1)
-        return ((voiced * style[0, 0] + noise[:, :, 0]).astype(np.float32),)
+        return ((voiced * style[0, 0] + noise).astype(np.float32),)
+
+    def decoder_seeded(self, *inputs: np.ndarray) -> Any:
+        low, high, piece = map(int, inputs[-1])
+        noise = draw_noise(low | high << 32, SAMPLES * inputs[0].shape[2], piece)
+        return self.decoder(*inputs[:-1], noise[np.newaxis])
 
 
 def compile_into(folder: Path, length: str) -> None:
@@ -195,15 +203,20 @@ def compile_library(
     import tvm
     from tvm import relax, te
 
+    import kokoro_tvm.ops  # noqa: F401  (registers the operations)
+
     size = tvm.tirx.Var("size", "int64") if length == "exact" else bucket
-    inputs = SIGNATURES[name][1]
     sizes = {"T": size, "F": size, "2*F": size * 2, "10*F": size * SAMPLES}
-    args = [
-        relax.Var(port, relax.TensorType([sizes.get(s, s) for s in shape], dtype))
-        for port, dtype, shape in inputs
-    ]
-    extra = [relax.Var("length", relax.TensorType((1,), "int64"))] if length == "masked" else []
-    scale = relax.Var("scale", relax.TensorType((CHANNELS,), "float32"))
+
+    def parameters(ports: list[Any]) -> tuple[list[Any], list[Any], Any]:
+        args = [
+            relax.Var(port, relax.TensorType([sizes.get(s, s) for s in shape], dtype))
+            for port, dtype, shape in ports
+        ]
+        extra = [relax.Var("length", relax.TensorType((1,), "int64"))] if length == "masked" else []
+        return args, extra, relax.Var("scale", relax.TensorType((CHANNELS,), "float32"))
+
+    args, extra, scale = parameters(SIGNATURES[name][1])
 
     def valid(place: Any, limit: Any, value: Any) -> Any:
         """`value` on the valid part and garbage after it, where a length says so."""
@@ -237,7 +250,7 @@ def compile_library(
     def decoder(asr: Any, f0: Any, n: Any, style: Any, noise: Any) -> Any:
         def sample(i: Any, t: Any) -> Any:
             voiced = asr[i, 0, t // SAMPLES] + (f0[i, t // 5] + n[i, t // 5])
-            return voiced * style[i, 0] + noise[i, t, 0]
+            return voiced * style[i, 0] + noise[i, t]
 
         return te.compute((1, size * SAMPLES), sample)
 
@@ -255,6 +268,14 @@ def compile_library(
         if channels_last:
             out = builder.emit(relax.op.permute_dims(out, [0, 2, 1]))
         builder.emit_func_output(out)
+    if name == "decoder":
+        from kokoro_tvm.ops.base.semantic import registry
+
+        args, extra, scale = parameters(SEEDED)
+        with builder.function("decoder_seeded", [*args, *extra, scale]):
+            draw = registry()["normal_noise"].decomposition
+            noise = draw(builder, args[1], args[-1], upsample=SAMPLES // 2)
+            builder.emit_func_output(builder.emit_te(decoder, *args[:-1], noise))
     manifest = {
         "component": name,
         "bucket": bucket,

@@ -17,7 +17,6 @@ from kokoro_tvm.truth.reference import (
     load_reference,
     save_reference,
 )
-from kokoro_tvm.truth.request import draw_noise
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -33,18 +32,6 @@ def test_frames_of_no_number() -> None:
         frame_counts(np.array([[1.0, np.nan]]), 1.0)
 
 
-def test_noise_is_seeded_and_begins_alike_whatever_its_length() -> None:
-    noise = draw_noise(5, 1200)
-    assert noise.shape == (1200, 9)
-    assert noise.dtype == np.float32
-    np.testing.assert_array_equal(draw_noise(5, 600), noise[:600])
-    assert not np.array_equal(draw_noise(6, 1200), noise)
-    # The draw itself is part of the interface: other programs make the same noise from the same seed.
-    np.testing.assert_array_equal(
-        noise, np.random.Generator(np.random.PCG64(5)).standard_normal((1200, 9), dtype=np.float32)
-    )
-
-
 def test_inputs_are_the_truth_rounded(references: list[Reference]) -> None:
     for r in references:
         tokens, frames = r.length("tokens"), r.length("frames")
@@ -56,7 +43,7 @@ def test_inputs_are_the_truth_rounded(references: list[Reference]) -> None:
             "f0": (1, 2 * frames),
             "n": (1, 2 * frames),
             "style": (1, 128),
-            "noise": (1, 600 * frames, 9),
+            "noise": (1, 600 * frames),
         }
         for component, names in INPUTS.items():
             inputs = r.inputs(component)

@@ -13,16 +13,20 @@ import torch
 from kokoro_tvm.errors import RecipeError, ValidationError
 from kokoro_tvm.measure.metrics import snr_db
 from kokoro_tvm.model.kokoro import build_model, default_dtype
+from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.recipe.parts import Utterance
 from kokoro_tvm.truth.compute import compute_reference, tokenize
 from kokoro_tvm.truth.reference import DYNAMIC, TRUTH, Reference
-from kokoro_tvm.truth.request import draw_noise
-from kokoro_tvm.truth.stock import Borders, run_decoder, run_fed, run_stock, stock_model
+from kokoro_tvm.truth.stock import Borders, nine_channels, run_decoder, run_fed, run_stock, stock_model
 
 
 @pytest.fixture(scope="module")
 def model(config: dict[str, Any], state: dict[str, torch.Tensor]) -> torch.nn.Module:
     return stock_model(config, state, DYNAMIC)
+
+
+def source_weight(model: torch.nn.Module) -> torch.Tensor:
+    return model.decoder.generator.m_source.l_linear.weight.detach()
 
 
 def hooks(model: torch.nn.Module) -> int:
@@ -40,7 +44,7 @@ def test_the_run_is_the_models_own_forward(
 ) -> None:
     """A second way to the same: the draw replaced in torch itself, no hook, no mode."""
     for r in references:
-        noise = torch.from_numpy(r.noise())
+        noise = nine_channels(torch.from_numpy(r.noise()), source_weight(model))
         monkeypatch.setattr(torch, "randn_like", lambda x, noise=noise: noise if x.shape[-1] == 9 else x)
         audio, counts = model.forward_with_tokens(
             torch.from_numpy(r.tokens), torch.from_numpy(r.ref_s), r.speed
@@ -120,7 +124,7 @@ def test_the_truth_is_the_stock_model_untouched(
         seen.update(zip(("asr", "f0", "n"), (value.numpy() for value in args), strict=False))
 
     for r in references:
-        noise = torch.from_numpy(r.noise()).double()
+        noise = nine_channels(torch.from_numpy(r.noise()).double(), source_weight(model))
         monkeypatch.setattr(torch, "randn_like", lambda x, noise=noise: noise if x.shape[-1] == 9 else x)
         style = torch.from_numpy(r.ref_s).double()
         with default_dtype(torch.float64):
@@ -213,7 +217,7 @@ def test_everything_is_given_back_after_an_exception(
 
 def test_noise_of_another_shape_is_refused(model: torch.nn.Module, references: list[Reference]) -> None:
     r = references[0]
-    with pytest.raises(ValidationError, match=r"Noise of shape \(\d+, 9\) was due and \(1, 9\)"):
+    with pytest.raises(ValidationError, match=r"Noise of shape \(\d+,\) was due and \(1,\)"):
         run_stock(model, r.tokens, r.ref_s, r.speed, lambda samples: draw_noise(0, 1))
 
 

@@ -135,3 +135,28 @@ def test_noalias_is_a_function_s_own() -> None:
     assert not marked(copy("first", False))
     found = marked(copy("first", True), copy("last", False))
     assert not found, changed("a module's last function decides about noalias of all", UNKNOWN)
+
+
+def built(dtype: str, factor: float, target: str) -> str:
+    """Source of a kernel that multiplies by a constant."""
+    x = te.placeholder((8,), dtype, "x")
+    y = te.compute((8,), lambda i: x[i] * tvm.tirx.const(factor, dtype))
+    device = tvm.target.Target({"kind": target})
+    module = tvm.tirx.build(tvm.IRModule({"f": te.create_prim_func([x, y])}), device)
+    pieces, left = [], [module]
+    while left:
+        each = left.pop()
+        left.extend(each.imports)
+        if each.kind in ("llvm", "c"):
+            pieces.append(each.inspect_source("ll" if target == "llvm" else "c"))
+    return "\n".join(pieces)
+
+
+def test_unsigned_products_wrap() -> None:
+    """LLVM may take it for granted that they do not, and do anything where they do."""
+    assert "mul nuw" in built("uint32", 3449720151, "llvm"), changed("unsigned arithmetic never wraps")
+
+
+def test_a_constant_in_c_is_the_constant() -> None:
+    """2**-21 has more than seven digits."""
+    assert "4.768372e-07f" in built("float32", 2.0**-21, "c"), changed("constants in C have seven digits")

@@ -15,7 +15,18 @@ from tvm import te, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-__all__ = ["OPAQUE", "choose", "f32", "logistic", "loop", "sequential", "store", "total", "valid_steps"]
+__all__ = [
+    "OPAQUE",
+    "choose",
+    "f32",
+    "in_any_order",
+    "logistic",
+    "loop",
+    "sequential",
+    "store",
+    "total",
+    "valid_steps",
+]
 
 Expr = Any
 Tensor = Any
@@ -63,13 +74,25 @@ def sequential(
     statements. What is only working memory is an output, too, because not every target can allocate.
     """
 
+    # One block of one iteration, which schedules for GPUs give to one thread.
+    return in_any_order(name, inputs, outputs, 1, lambda _, *buffers: body(*buffers))
+
+
+def in_any_order(
+    name: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[tuple[Sequence[Expr], str]],
+    count: Expr,
+    body: Callable[..., None],
+) -> list[Tensor]:
+    """The same with `body(i, *inputs, *outputs)` for every i below `count`, at the same time or not."""
+
     def emitted(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
-        # One block of one iteration, which schedules for GPUs give to one thread.
-        with IRBuilder() as builder, T.serial(0, 1) as once, T.sblock("in_order"):
-            T.axis.spatial((0, 1), once)
+        with IRBuilder() as builder, T.serial(0, count) as i, T.sblock("loops"):
+            place = T.axis.spatial((0, count), i)
             T.reads([buffer[_everything(buffer)] for buffer in ins])
             T.writes([buffer[_everything(buffer)] for buffer in outs])
-            body(*ins, *outs)
+            body(place, *ins, *outs)
         return builder.get()
 
     shapes = [list(shape) for shape, _ in outputs]

@@ -1,0 +1,178 @@
+"""The noise of the harmonic source, drawn from a seed: the same bits as `kokoro_tvm.noise.draw_noise`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from tvm import tirx
+from tvm.script.ir_builder import tirx as T
+
+from kokoro_tvm.noise import Words, block, draw_noise
+from kokoro_tvm.ops.base.plain import OPAQUE, f32, in_any_order, store
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
+from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, ceildiv, const, iota, minimum, select
+from kokoro_tvm.ops.cpu.math import dtype
+
+__all__ = ["normal_noise"]
+
+
+def _shape(*, f0: Shape, upsample: int, **_: Any) -> Shape:
+    return (1, f0[1] * upsample)
+
+
+_BLOCKS = 1024  # of four samples, which a task draws
+
+
+class _Vectors:
+    """`Words` of a kernel, some lanes of them, within 64 bits where they may need more than 32."""
+
+    def __init__(self, k: Kernel, lanes: int) -> None:
+        self._k = k
+        self._lanes = lanes
+
+    def let(self, value: Any) -> Any:
+        """In registers, because TVM's simplifier would follow a name: see `Kernel.opaque`."""
+        kept = self._k.registers(self._lanes, "uint32")
+        self._k.store(kept, value, 0, lanes=self._lanes)
+        return self._k.load(kept, 0, lanes=self._lanes)
+
+    def const(self, value: int) -> Any:
+        return const(value, dtype(self._lanes, "uint32"))
+
+    def add(self, a: Any, b: Any) -> Any:
+        return self._word(self._wide(a) + self._wide(b))
+
+    def low(self, a: Any, b: Any) -> Any:
+        return self._word(self._wide(a) * self._wide(b))
+
+    def high(self, a: Any, b: Any) -> Any:
+        return self._word(self._wide(a) * self._wide(b) >> const(32, dtype(self._lanes, "uint64")))
+
+    def _wide(self, word: Any) -> Any:
+        return Cast(dtype(self._lanes, "uint64"), word)
+
+    def _word(self, value: Any) -> Any:
+        return Cast(dtype(self._lanes, "uint32"), value)
+
+    def select(self, condition: Any, yes: Any, no: Any) -> Any:
+        return select(condition, yes, no)
+
+    def real(self, word: Any) -> Any:
+        return Cast(dtype(self._lanes), Cast(dtype(self._lanes, "int32"), word))
+
+    def scale(self, value: float) -> Any:
+        return const(value, dtype(self._lanes))
+
+
+def _kernel(call: Call) -> Any:
+    lanes, upsample = call.features.lanes, int(call.attributes["upsample"])
+    k = Kernel("normal_noise", lanes)
+    with k:
+        f0, seed = k.param("f0", call.shapes["f0"]), k.param("seed", (3,), "uint32")
+        y = k.param("y", call.result)
+        samples = k.let(k.index(f0.shape[1]) * upsample)
+        blocks = k.let(ceildiv(samples, 4))
+
+        def numbers(first: Any, width: int) -> list[Any]:
+            """The four vectors of `width` blocks."""
+            words: Words = _Vectors(k, width)
+            place = k.splat(Cast("uint32", first), width)
+            if width > 1:
+                place = place + Cast(dtype(width, "uint32"), iota(width))
+            low, high, piece = (k.splat(seed[i], width) for i in range(3))
+            return block(words, words.let(place), piece, words.const(0), (low, high))
+
+        def whole(first: Any, width: int) -> None:
+            turned = k.registers(4 * width)
+            for j, vector in enumerate(numbers(first, width)):
+                k.store(turned, vector, j * width, lanes=width)
+            for lane in range(width):
+                for j in range(4):
+                    k.store(y, turned[j * width + lane], 0, 4 * (first + lane) + j)
+
+        with k.parallel(ceildiv(blocks, _BLOCKS)) as task:
+            start = k.let(task * _BLOCKS)
+            count = k.let(minimum(const(_BLOCKS, "int64"), samples // 4 - start))
+            k.each(count, lambda i, width: whole(k.let(start + i), width))
+            with k.when(start + count < minimum(start + _BLOCKS, blocks)):  # the last samples, not four
+                for j, number in enumerate(numbers(k.let(samples // 4), 1)):
+                    with k.when(samples // 4 * 4 + j < samples):
+                        k.store(y, number, 0, samples // 4 * 4 + j)
+    return k.build()
+
+
+def _high(word: Any) -> Any:
+    return word >> tirx.const(16, "uint32")
+
+
+def _low(word: Any) -> Any:
+    return word & tirx.const(0xFFFF, "uint32")
+
+
+class _Plain:
+    """`Words` of plain loops: sums and products by halves, for targets without 64 bits."""
+
+    def let(self, value: Any) -> Any:
+        """In memory of its own, because TVM's simplifier would follow a name: see `Kernel.opaque`."""
+        kept = T.alloc_buffer((1,), "uint32", scope="local")
+        store(kept, value, 0)
+        return kept[0]
+
+    def const(self, value: int) -> Any:
+        return tirx.const(value, "uint32")
+
+    def add(self, a: Any, b: Any) -> Any:
+        low = self.let(_low(a) + _low(b))
+        return (_high(a) + _high(b) + _high(low)) << self.const(16) | _low(low)
+
+    def low(self, a: Any, b: Any) -> Any:
+        a, b = self.let(a), self.let(b)
+        low = self.let(_low(a) * _low(b))
+        high = _high(low) + _low(_high(a) * _low(b)) + _low(_low(a) * _high(b))
+        return high << self.const(16) | _low(low)
+
+    def high(self, a: Any, b: Any) -> Any:
+        a, b = self.let(a), self.let(b)
+        one = self.let(_high(a) * _low(b) + _high(_low(a) * _low(b)))
+        other = self.let(_low(a) * _high(b) + _low(one))
+        return _high(a) * _high(b) + _high(one) + _high(other)
+
+    def select(self, condition: Any, yes: Any, no: Any) -> Any:
+        return tirx.Select(condition, yes, no)
+
+    def real(self, word: Any) -> Any:
+        return tirx.Cast("float32", word)
+
+    def scale(self, value: float) -> Any:
+        return f32(value)
+
+
+def _decomposed(b: Any, f0: Any, seed: Any, *, upsample: int) -> Any:
+    def drawn(f0: Any, seed: Any) -> Any:
+        samples = f0.shape[1] * upsample
+
+        def numbers(k: Any, f0: Any, seed: Any, noise: Any) -> None:
+            words = _Plain()
+            place = words.let(tirx.Cast("uint32", k))
+            key = words.let(seed[0]), words.let(seed[1])
+            for j, number in enumerate(block(words, place, words.let(seed[2]), words.const(0), key)):
+                with T.If(4 * k + j < samples), T.Then():
+                    store(noise, number, 0, 4 * k + j)
+
+        outputs = [((1, samples), "float32")]
+        return in_any_order("noise", [f0, seed], outputs, (samples + 3) // 4, numbers)[0]
+
+    return b.emit_te(drawn, f0, seed, primfunc_name_hint="normal_noise", primfunc_attrs=OPAQUE)
+
+
+@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+def normal_noise(f0: Tensor, seed: Tensor, *, upsample: int) -> Tensor:
+    """The noise for every sample of f0 (1, N), whose values do not matter: (1, N*upsample) float32.
+
+    seed uint32 (3,): `kokoro_tvm.runtime.noise.seed_words`.
+    """
+    low, high, piece = (int(word) for word in seed.numpy().astype(np.uint32))
+    return torch.from_numpy(draw_noise(low | high << 32, f0.shape[1] * upsample, piece))[None].to(f0.dtype)

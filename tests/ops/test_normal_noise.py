@@ -1,0 +1,58 @@
+"""Kernel and decomposition draw the bits of `draw_noise`, whatever vectors and threads do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.noise import draw_noise
+from kokoro_tvm.runtime.noise import seed_words
+from kokoro_tvm.targets import Machine
+
+from .plain import TARGETS, decomposed
+from .support import machines, run
+
+LONG = 40  # steps of 300: three tasks of 4096 samples
+
+
+def tensors(steps: int, seed: int, piece: int = 0) -> dict[str, torch.Tensor | None]:
+    """Of a pitch that is not a number, because its values do not matter."""
+    return {"f0": torch.full((1, steps), np.nan), "seed": torch.from_numpy(seed_words(seed, piece))}
+
+
+@machines
+def test_the_kernel_draws_the_reference_s_bits(machine: Machine) -> None:
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(1, LONG), st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
+    @example(LONG, 2**64 - 1, 2**32 - 1)
+    @example(LONG, 0, 0)
+    def holds(steps: int, seed: int, piece: int) -> None:
+        got = run("normal_noise", tensors(steps, seed, piece), {"upsample": 300}, machine=machine)
+        assert got[0].tobytes() == draw_noise(seed, 300 * steps, piece).tobytes()
+
+    holds()
+
+
+@machines
+@pytest.mark.parametrize("upsample", [1, 7])
+def test_lengths_that_fill_no_block(upsample: int, machine: Machine) -> None:
+    for steps in (*range(1, 10), 586, 4097):  # 4097: one sample of a third task, or of an eighth
+        got = run("normal_noise", tensors(steps, 5), {"upsample": upsample}, machine=machine)
+        assert got[0].tobytes() == draw_noise(5, upsample * steps).tobytes()
+
+
+@machines
+def test_a_static_length(machine: Machine) -> None:
+    got = run("normal_noise", tensors(LONG, 9), {"upsample": 300}, dynamic=False, machine=machine)
+    assert got[0].tobytes() == draw_noise(9, 300 * LONG).tobytes()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_decomposition_draws_the_reference_s_bits(target: str) -> None:
+    """Products by halves of 16 bits, as for a target without 64-bit numbers."""
+    for seed, piece in ((0, 0), (2**64 - 1, 2**32 - 1), (0x123456789ABCDEF, 2)):
+        got = decomposed("normal_noise", tensors(LONG, seed, piece), {"upsample": 300}, target)
+        assert got[0].tobytes() == draw_noise(seed, 300 * LONG, piece).tobytes()
