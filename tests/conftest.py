@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -137,3 +137,20 @@ def front_end_files(shared_folder: Path) -> Path:
         if first:
             fetch_shipped(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Bundles whose libraries compute what FakeRunner does, by length policy; compiled once each."""
+    from toy_bundle import compile_into, refresh, write_bundle  # the compiler comes with it
+
+    folder = tmp_path_factory.mktemp("compiled")
+
+    def get(length: str) -> Path:
+        if not (folder / length).exists():
+            write_bundle(folder / length, length)
+            compile_into(folder / length, length)
+            refresh(folder / length)
+        return folder / length
+
+    return get

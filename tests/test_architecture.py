@@ -16,7 +16,18 @@ PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 # Modules that every room may use; then the rooms, each of which imports from those before it.
 FOUNDATION = "bundles constants errors cpu_features noise words spec"
 ROOMS = [
-    *("runtime", "ops", "toolchains", "runners", "targets", "recipe", "patches", "passes", "model"),
+    *(
+        "runtime",
+        "ops",
+        "toolchains",
+        "libkokoro",
+        "runners",
+        "targets",
+        "recipe",
+        "patches",
+        "passes",
+        "model",
+    ),
     *("engine", "compiler", "truth", "measure", "lab", "report", "stages", "project", "bench"),
     *("diagnostics", "cli"),
 ]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import platform
 import re
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -14,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.base import Runner
 from kokoro_tvm.toolchains.base import version_of
+from kokoro_tvm.toolchains.cc import CCompiler
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Qemu"]
 
 _SERVER = Path(__file__).with_name("server.c")
+_PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
 
 
@@ -35,6 +34,7 @@ class Qemu(Runner):
         lists."""
         self.architecture = architecture
         self.cpu = cpu
+        self.compiler = CCompiler(architecture)
 
     def __str__(self) -> str:
         return f"{self.program}, {self.cpu}"
@@ -44,11 +44,6 @@ class Qemu(Runner):
         """The emulator's."""
         return f"qemu-{self.architecture}"
 
-    @property
-    def compiler(self) -> str:
-        """The C compiler's program."""
-        return "gcc" if self._is_native else f"{self.architecture}-linux-gnu-gcc"
-
     def version(self) -> str:
         found = _VERSION.search(_first_line(self.program, "qemu-user"))
         return f"{self.program} {found[1] if found else 'of unknown version'}, {self.cpu}"
@@ -56,7 +51,7 @@ class Qemu(Runner):
     def facts(self) -> dict[str, Any]:
         return {
             "emulator": self.version(),
-            "compiler": _first_line(self.compiler, self._compiler_package),
+            "compiler": self.compiler.version(*_PURPOSE),
             "server": hashlib.sha256(_SERVER.read_bytes()).hexdigest(),
         }
 
@@ -83,42 +78,16 @@ class Qemu(Runner):
         from kokoro_tvm.runners.process import Server
 
         name = self.version()
-        _first_line(self.compiler, self._compiler_package)
+        self.compiler.version(*_PURPOSE)
         program = runtime / "server"
-        command = [self.compiler, "-std=c99", "-O2", f"-I{_headers()}", str(_SERVER)]
-        command += ["-o", str(program), "-Wl,--no-as-needed", "-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN"]
-        command += [*map(str, sorted(runtime.glob("libtvm*.so*"))), "-lm"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            raise BuildError(f"{self.compiler} could not compile {_SERVER.name}: {done.stdout.strip()}")
-        emulated = [self.program, "-cpu", self.cpu, "-L", self._system(), str(program)]
+        linking = ["-Wl,--no-as-needed", "-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN"]
+        self.compiler.compile(
+            [_SERVER], program, *linking, *map(str, sorted(runtime.glob("libtvm*.so*"))), "-lm"
+        )
+        emulated = [self.program, "-cpu", self.cpu, "-L", self.compiler.system(), str(program)]
         return Server(emulated, name, {"TVM_NUM_THREADS": str(threads)})
-
-    @property
-    def _is_native(self) -> bool:
-        return {"arm64": "aarch64", "AMD64": "x86_64"}.get(m := platform.machine(), m) == self.architecture
-
-    @property
-    def _compiler_package(self) -> str:
-        return "gcc" if self._is_native else f"gcc-{self.architecture.replace('_', '-')}-linux-gnu"
-
-    def _system(self) -> str:
-        """The folder with the architecture's C library, which the compiler knows."""
-        if self._is_native:
-            return "/"
-        command = [self.compiler, "-print-file-name=libc.so.6"]
-        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-        return str(Path(found).resolve().parents[1])
-
-
-def _headers() -> Path:
-    """Of tvm_ffi, which is not imported: it would import torch."""
-    found = importlib.util.find_spec("tvm_ffi")
-    if found is None or found.origin is None:
-        raise BuildError("tvm_ffi is not installed: `pip install apache-tvm-ffi`")
-    return Path(found.origin).with_name("include")
 
 
 def _first_line(program: str, package: str) -> str:
     """Of what `--version` prints. Raises BuildError where there is no such program; package: Debian's."""
-    return version_of(program, package, "run the code with", ", or say `run: false` in the recipe's target")
+    return version_of(program, package, *_PURPOSE)

@@ -1,12 +1,11 @@
-"""Bundles for the runtime's tests: without code, with numpy in its place, compiled."""
+"""Bundles for the runtime's tests: without code, and with numpy in its place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toy_bundle import FakeRunner, compile_into, refresh, write_bundle
+from toy_bundle import FakeRunner, write_bundle
 
 from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
 
@@ -23,21 +22,6 @@ def fake(plain_bundle: Path) -> tuple[Synthesizer, FakeRunner]:
     bundle = read_bundle(plain_bundle)
     runner = FakeRunner()
     return Synthesizer.from_parts(bundle, runner, Voices.open(bundle)), runner
-
-
-@pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Bundles whose libraries compute what FakeRunner does, by length policy; compiled once each."""
-    folder = tmp_path_factory.mktemp("compiled")
-
-    def get(length: str) -> Path:
-        if not (folder / length).exists():
-            write_bundle(folder / length, length)
-            compile_into(folder / length, length)
-            refresh(folder / length)
-        return folder / length
-
-    return get
 
 
 ROOMY = {"tokens": [512], "frames": [5120]}  # so that nothing is divided for its length

@@ -1,0 +1,44 @@
+/* What the files of libkokoro share: memory and other resources, failures, and UTF-8. */
+#ifndef KOKORO_BASE_H
+#define KOKORO_BASE_H
+
+#define _GNU_SOURCE /* POSIX, memfd_create and the affinity of threads; so this comes before any system header */
+#include <setjmp.h>
+
+#include "kokoro.h"
+
+/* Resources that are released together, the last first: memory is taken from it, other things are given to it. */
+typedef struct arena {
+  struct block *blocks;
+} arena;
+
+/* One call of the library. A failure leaves it by longjmp: the caller of setjmp releases what is not kept. */
+typedef struct scope {
+  jmp_buf failed;
+  kokoro_error *error;
+  int code;
+  arena *kept;    /* what outlives the call, if it succeeds */
+  arena scratch;  /* what does not */
+} scope;
+
+#ifdef __GNUC__
+#define PRINTF(pattern, first) __attribute__((__format__(__printf__, pattern, first)))
+#define NORETURN __attribute__((noreturn))
+#endif
+
+/* Leaves the call with a code of kokoro.h and a message, which is cut where it is too long. */
+NORETURN void fail(scope *s, int code, const char *format, ...) PRINTF(3, 4);
+NORETURN void fail_memory(scope *s);
+
+/* count * size zeroed bytes on a 64-byte boundary, which compiled kernels may assume. Fails. */
+void *take(scope *s, arena *from, size_t count, size_t size);
+/* Lets an arena call `release(resource)` when it is released, now where there is no memory for that. Fails. */
+void give(scope *s, arena *to, void (*release)(void *), void *resource);
+/* Formatted text. Fails. */
+char *format(scope *s, arena *from, const char *pattern, ...) PRINTF(3, 4);
+void release(arena *all);
+
+/* The code point at `*text`, which moves behind it; 0 at the end, -1 where it is no UTF-8. */
+int32_t next_symbol(const char **text);
+
+#endif

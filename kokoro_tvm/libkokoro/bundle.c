@@ -1,0 +1,200 @@
+#include "bundle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "json.h"
+#include "sha256.h"
+
+enum { SCHEMA = 2 };
+static const char *const NAMES[COMPONENTS] = {"bert", "duration", "text_encoder", "f0n", "decoder"};
+
+static int64_t one_of(scope *s, const json *node, const char *key, const char *const *words, int count) {
+  const char *word = get_text(s, node, key);
+  for (int i = 0; i < count; ++i)
+    if (strcmp(word, words[i]) == 0) return i;
+  fail(s, KOKORO_BUNDLE, "%s: '%s' is '%s', which it cannot be. Build the bundle again.", place_of(s, node), key,
+       word);
+}
+
+static const char *keep(scope *s, const char *text) { return text ? format(s, s->kept, "%s", text) : NULL; }
+
+static int leaves(const char *path) { /* the folder */
+  for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
+    if (strcmp(part, "..") == 0 || strncmp(part, "../", 3) == 0) return 1;
+  return *path == '/' || !*path;
+}
+
+static file read_ref(scope *s, const char *root, const json *node) {
+  file made = {NULL, get(s, node, "size", WHOLE)->whole, keep(s, get_text(s, node, "sha256")), -1};
+  const char *name = get_text(s, node, "file");
+  if (leaves(name))
+    fail(s, KOKORO_BUNDLE, "%s: the file '%s' lies outside the bundle. Build the bundle again.", place_of(s, node),
+         name);
+  made.path = format(s, s->kept, "%s/%s", root, name);
+  return made;
+}
+
+static file find_ref(scope *s, const char *root, const json *node, const char *key) {
+  const json *found = find(s, node, key, OBJECT);
+  file none = {NULL, 0, NULL, -1};
+  return found ? read_ref(s, root, found) : none;
+}
+
+static const json *object_at(scope *s, const json *item) {
+  if (item->kind != OBJECT) fail(s, KOKORO_BUNDLE, "%s should be a JSON object. " MEND, place_of(s, item));
+  return item;
+}
+
+static ports read_ports(scope *s, const json *node, const char *key) {
+  const json *list = get(s, node, key, LIST);
+  ports made = {take(s, s->kept, (size_t)list->count, sizeof(port)), 0};
+  for (const json *item = list->first; item; item = item->next) {
+    port *each = &made.all[made.count++];
+    const json *shape = get(s, object_at(s, item), "shape", LIST);
+    each->name = keep(s, get_text(s, item, "name"));
+    each->dtype = keep(s, get_text(s, item, "dtype"));
+    if (shape->count > EXTENTS)
+      fail(s, KOKORO_BUNDLE, "%s: 'shape' has %lld extents; %d are the most. " MEND, place_of(s, item),
+           (long long)shape->count, EXTENTS);
+    for (const json *extent = shape->first; extent; extent = extent->next) {
+      if (extent->kind != TEXT && (extent->kind != WHOLE || extent->whole < 0))
+        fail(s, KOKORO_BUNDLE, "%s is no extent. " MEND, place_of(s, extent));
+      each->shape[each->extents++] = extent->kind == WHOLE ? extent->whole : -1;
+    }
+  }
+  return made;
+}
+
+static int by_bucket(const void *a, const void *b) {
+  int64_t x = ((const library *)a)->bucket, y = ((const library *)b)->bucket;
+  return (x > y) - (x < y);
+}
+
+static component read_component(scope *s, const char *root, const json *node, const char *name) {
+  static const char *const axes[] = {"tokens", "frames"};
+  component made = {.name = name};
+  const json *libraries = get(s, node, "libraries", LIST);
+  if (!libraries->count) fail(s, KOKORO_BUNDLE, "%s has no library. Build the bundle again.", place_of(s, node));
+  made.libraries = take(s, s->kept, (size_t)libraries->count, sizeof *made.libraries);
+  for (const json *item = libraries->first; item; item = item->next) {
+    library *each = &made.libraries[made.count++];
+    each->bucket = get_positive(s, object_at(s, item), "bucket");
+    each->file = read_ref(s, root, item);
+  }
+  qsort(made.libraries, (size_t)made.count, sizeof *made.libraries, by_bucket);
+  made.axis = (int)one_of(s, node, "axis", axes, 2);
+  made.function = keep(s, get_text(s, node, "function"));
+  made.inputs = read_ports(s, node, "inputs");
+  made.outputs = read_ports(s, node, "outputs");
+  made.parameters = read_ports(s, node, "parameters");
+  made.weights = read_ref(s, root, get(s, node, "weights", OBJECT));
+  return made;
+}
+
+static void read_vocabulary(scope *s, manifest *made, const json *node) {
+  made->vocabulary = take(s, s->kept, (size_t)node->count, sizeof *made->vocabulary);
+  for (const json *item = node->first; item; item = item->next) {
+    const char *text = item->key;
+    symbol each = {next_symbol(&text), get(s, node, item->key, WHOLE)->whole};
+    if (each.id < 0 || each.id > INT32_MAX)
+      fail(s, KOKORO_BUNDLE, "%s is no token's id. " MEND, place_of(s, item));
+    if (each.id > made->highest_id) made->highest_id = each.id;
+    if (each.code_point > 0 && !*text) made->vocabulary[made->symbols++] = each; /* of one symbol */
+  }
+}
+
+static manifest *read_manifest(scope *s, const char *root, const json *node) {
+  static const char *const lengths[] = {"exact", "masked", "padded"};
+  int64_t schema = get(s, node, "schema", WHOLE)->whole;
+  if (schema != SCHEMA)
+    fail(s, KOKORO_BUNDLE, "%s has schema %lld; this libkokoro reads schema %d. %s", place_of(s, node),
+         (long long)schema, SCHEMA,
+         schema > SCHEMA ? "Update it, or build the bundle with its version." : "Build the bundle again.");
+  manifest *made = take(s, s->kept, 1, sizeof *made);
+  const json *components = get(s, node, "components", OBJECT), *features = get(s, node, "cpu_features", LIST);
+  for (int i = 0; i < COMPONENTS; ++i)
+    if (!find(s, components, NAMES[i], OBJECT))
+      fail(s, KOKORO_BUNDLE, "%s lacks the component %s. Build the bundle again.", place_of(s, node), NAMES[i]);
+  made->root = root;
+  made->recipe = keep(s, get_text(s, node, "recipe"));
+  made->length = (int)one_of(s, node, "length", lengths, 3);
+  made->length_name = lengths[made->length];
+  made->precision = keep(s, get_text(s, node, "precision"));
+  made->synthetic = (int)get(s, node, "synthetic", BOOLEAN)->whole;
+  made->sample_rate = get_positive(s, node, "sample_rate");
+  made->samples_per_frame = get_positive(s, node, "samples_per_frame");
+  made->noise_channels = get_positive(s, node, "noise_channels");
+  made->style_dim = get_positive(s, node, "style_dim");
+  read_vocabulary(s, made, get(s, node, "vocabulary", OBJECT));
+  made->voices = read_ref(s, root, get(s, node, "voices", OBJECT));
+  made->front_end = find_ref(s, root, node, "front_end");
+  for (int i = 0; i < COMPONENTS; ++i)
+    made->components[i] = read_component(s, root, get(s, components, NAMES[i], OBJECT), NAMES[i]);
+  made->cpu_features = take(s, s->kept, (size_t)features->count, sizeof *made->cpu_features);
+  for (const json *item = features->first; item; item = item->next) {
+    if (item->kind != TEXT) fail(s, KOKORO_BUNDLE, "%s should be str. " MEND, place_of(s, item));
+    made->cpu_features[made->features++] = keep(s, item->text);
+  }
+  made->runtime = find_ref(s, root, node, "runtime");
+  made->ffi = find_ref(s, root, node, "ffi");
+  const json *not_run = find(s, node, "not_run", TEXT);
+  made->not_run = keep(s, not_run ? not_run->text : "");
+  return made;
+}
+
+static void check_pin(scope *s, const char *pin) {
+  if (strspn(pin, "0123456789abcdefABCDEF") != 64 || pin[64])
+    fail(s, KOKORO_INPUT, "The sha256 of a bundle should be 64 hexadecimal digits, but is '%.80s'.", pin);
+}
+
+static int differs(const char *digest, const char *pin) { /* whose letters may be capitals */
+  for (int i = 0; i < 64; ++i)
+    if (digest[i] != pin[i] && digest[i] != pin[i] + ('a' - 'A')) return 1;
+  return 0;
+}
+
+manifest *read_bundle(scope *s, const char *folder, const char *pin) {
+  struct stat status;
+  size_t size;
+  char why[120], digest[65];
+  if (pin) check_pin(s, pin);
+  const char *root = keep(s, folder), *path = format(s, &s->scratch, "%s/bundle.json", root);
+  int there = stat(root, &status) == 0;
+  if (there && !S_ISDIR(status.st_mode))
+    fail(s, KOKORO_BUNDLE, "%s is a file; a bundle is a folder. Name the folder.", root);
+  if (!there) fail(s, KOKORO_BUNDLE, "There is no bundle at %s: the folder does not exist.", root);
+  char *content = read_path(s, path, &size);
+  if (!content && errno == ENOENT)
+    fail(s, KOKORO_BUNDLE,
+         "%s is not a complete bundle: bundle.json, which a build writes last, is missing. "
+         "Build or copy the bundle again.",
+         root);
+  if (!content)
+    fail(s, KOKORO_BUNDLE, "%s cannot be read (%s). Make it readable, or copy the bundle again.", path,
+         strerror(errno));
+  sha256 hash;
+  sha256_begin(&hash);
+  sha256_add(&hash, content, size);
+  sha256_end(&hash, digest);
+  if (pin && differs(digest, pin))
+    fail(s, KOKORO_BUNDLE,
+         "%s has sha256 %s, but %s was given: this is another bundle, or it was changed. "
+         "Do not load it; get the bundle again from where the digest comes from.",
+         path, digest, pin);
+  json *node = parse(s, content, size, path, why);
+  if (!node) fail(s, KOKORO_BUNDLE, "%s is no readable JSON (%s). Build or copy it again.", path, why);
+  return read_manifest(s, root, node);
+}
+
+int64_t largest(const manifest *bundle, int axis) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < COMPONENTS; ++i) {
+    const component *each = &bundle->components[i];
+    int64_t bucket = each->libraries[each->count - 1].bucket;
+    if (each->axis == axis && bucket < least) least = bucket;
+  }
+  return least;
+}

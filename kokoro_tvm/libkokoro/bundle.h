@@ -1,0 +1,107 @@
+/* What a bundle holds, read from its bundle.json, and its files. */
+#ifndef KOKORO_BUNDLE_H
+#define KOKORO_BUNDLE_H
+
+#include "base.h"
+
+enum { EXTENTS = 8 };
+enum { BERT, DURATION, TEXT_ENCODER, F0N, DECODER, COMPONENTS };
+enum { TOKENS, FRAMES };
+enum { EXACT, MASKED, PADDED };
+
+typedef struct file {
+  const char *path; /* NULL: the bundle has no such file */
+  int64_t size;
+  const char *sha256;
+  int descriptor; /* while the bundle is being opened */
+} file;
+
+/* A type of numbers: as numpy, safetensors and DLPack call it, and its bytes. */
+typedef struct dtype {
+  const char *name, *stored;
+  int code, width;
+} dtype;
+
+/* By either name; NULL where there is none. */
+const dtype *find_dtype(const char *name);
+
+/* A tensor of a component's signature; an extent that depends on the length is -1. */
+typedef struct port {
+  const char *name, *dtype;
+  int64_t extents;
+  int64_t shape[EXTENTS];
+} port;
+
+typedef struct ports {
+  port *all;
+  int64_t count;
+} ports;
+
+typedef struct library {
+  int64_t bucket;
+  file file;
+} library;
+
+typedef struct component {
+  const char *name, *function;
+  int axis;
+  ports inputs, outputs, parameters;
+  file weights;
+  library *libraries; /* by growing bucket */
+  int64_t count;
+} component;
+
+typedef struct symbol {
+  int32_t code_point;
+  int64_t id;
+} symbol;
+
+typedef struct manifest {
+  const char *root, *recipe, *precision, *length_name, *not_run;
+  int length, synthetic;
+  int64_t sample_rate, samples_per_frame, noise_channels, style_dim;
+  symbol *vocabulary;
+  int64_t symbols, highest_id;
+  const char **cpu_features;
+  int64_t features;
+  file voices, front_end, runtime, ffi;
+  component components[COMPONENTS];
+} manifest;
+
+/* Reads and checks bundle.json alone. pin: the digest it must have, or NULL. Fails. */
+manifest *read_bundle(scope *s, const char *root, const char *pin);
+
+/* The longest utterance on an axis that every component takes. */
+int64_t largest(const manifest *bundle, int axis);
+
+/* Fails where this CPU lacks what the code may use. */
+void check_cpu(scope *s, const manifest *bundle);
+/* Fails where a library's bytes do not say of themselves what the manifest says of it. */
+void check_library(scope *s, const manifest *bundle, const component *component, const library *library,
+                   const char *content);
+
+/* Opens every file, compares sizes, then digests. The files are closed with the call. Fails. */
+void open_files(scope *s, manifest *bundle);
+/* The bytes of an open file, in scratch memory; compared once more, as they are what is used. Fails. */
+char *read_file(scope *s, const file *file);
+/* All bytes of a small file on a path, with a NUL behind them; NULL where it cannot be read. */
+char *read_path(scope *s, const char *path, size_t *size);
+
+/* A tensor of a safetensors file. */
+typedef struct tensor {
+  const char *name;
+  const dtype *type;
+  void *data; /* in the mapped file, to be read only */
+  int64_t extents, elements, size; /* size: bytes */
+  int64_t shape[EXTENTS];
+} tensor;
+
+typedef struct tensors {
+  tensor *all;
+  int64_t count;
+} tensors;
+
+/* Maps an open file; its tensors are read-only. Fails. */
+tensors map_tensors(scope *s, const file *file);
+
+#endif

@@ -1,0 +1,146 @@
+/* What a compiled library says of itself, read from its bytes as data, as kokoro_tvm/runtime/executable.py does. */
+#include "bundle.h"
+
+#include <string.h>
+
+#include "json.h"
+
+enum { INT = 1, FLOAT = 3, DTYPE = 5, STRING = 65, SHAPE = 69, TENSOR = 70 }; /* TVMFFITypeIndex */
+static const char KIND[] = "relax.VMExecutable";
+static const uint64_t MAGIC = 0xD225DE2F4214151D, WITH_SCOPES = 0xD225DE2F4214151E,
+                      TENSOR_MAGIC = 0xDD5E40F096B4A13F;
+
+typedef struct reader {
+  scope *s;
+  const char *path, *at, *end;
+} reader;
+
+NORETURN static void refuse(scope *s, const char *path, const char *why) {
+  fail(s, KOKORO_BUNDLE, "%s is not a library that kokoro-tvm compiled (%s). Build or copy it again.", path, why);
+}
+
+static const char *skip(reader *r, uint64_t count) {
+  if (count > (uint64_t)(r->end - r->at)) refuse(r->s, r->path, "its executable is cut short");
+  r->at += count;
+  return r->at - count;
+}
+
+static uint64_t number(reader *r, int size) { /* little-endian */
+  const unsigned char *bytes = (const unsigned char *)skip(r, (uint64_t)size);
+  uint64_t value = 0;
+  while (size--) value = value << 8 | bytes[size];
+  return value;
+}
+
+static void skip_text(reader *r) { skip(r, number(r, 8)); }
+
+static void skip_many(reader *r, uint64_t count, uint64_t size) {
+  if (size && count > (uint64_t)(r->end - r->at) / size) refuse(r->s, r->path, "its executable is cut short");
+  skip(r, count * size);
+}
+
+/* The bytes of the one executable in a library. */
+static reader find_block(scope *s, const char *path, const char *content, int64_t size) {
+  char mark[8 + sizeof KIND - 1] = {sizeof KIND - 1};
+  reader found = {s, path, NULL, NULL};
+  int count = 0;
+  memcpy(mark + 8, KIND, sizeof KIND - 1);
+  const char *end = content + size;
+  for (const char *at = content; end - at > (ptrdiff_t)sizeof mark + 16; ++at) {
+    at = memchr(at, mark[0], (size_t)(end - at) - sizeof mark - 16);
+    if (!at) break;
+    if (memcmp(at, mark, sizeof mark)) continue;
+    reader r = {s, path, at + sizeof mark, end};
+    uint64_t length = number(&r, 8);
+    const char *start = r.at;
+    uint64_t magic = number(&r, 8);
+    if ((magic != MAGIC && magic != WITH_SCOPES) || length > (uint64_t)(end - start) || length < 8) continue;
+    found.at = start;
+    found.end = start + length;
+    ++count;
+  }
+  if (count != 1) refuse(s, path, "it does not hold one executable of TVM's virtual machine");
+  return found;
+}
+
+/* A text as a manifest, or NULL where it is something else, such as a table of kernels. */
+static const json *as_manifest(scope *s, const char *path, const char *text, uint64_t size) {
+  char why[120];
+  if (size == 0 || *text != '{') return NULL;
+  const json *value = parse(s, text, size, path, why);
+  if (!value || value->kind != OBJECT) return NULL;
+  for (const json *item = value->first; item; item = item->next)
+    if (strcmp(item->key, "component") == 0 && item->kind == TEXT) return value;
+  return NULL;
+}
+
+static const json *read_constants(reader *r) {
+  const json *found = NULL;
+  int count = 0;
+  for (uint64_t left = number(r, 8); left; --left) {
+    uint64_t kind = number(r, 4), size;
+    const json *manifest;
+    switch (kind) {
+      case STRING:
+        size = number(r, 8);
+        manifest = as_manifest(r->s, r->path, skip(r, size), size);
+        if (manifest) found = manifest, ++count;
+        break;
+      case INT:
+      case FLOAT: skip(r, 8); break;
+      case DTYPE: skip(r, 4); break;
+      case SHAPE: skip_many(r, number(r, 8), 8); break;
+      case TENSOR:
+        if (number(r, 8) != TENSOR_MAGIC) refuse(r->s, r->path, "a tensor among its constants is damaged");
+        skip(r, 8 + 8); /* reserved; device */
+        size = number(r, 4);
+        skip(r, 4); /* dtype */
+        skip_many(r, size, 8);
+        skip(r, number(r, 8));
+        break;
+      default: refuse(r->s, r->path, "it has a constant of an unknown type");
+    }
+  }
+  if (count != 1) refuse(r->s, r->path, "its executable does not hold one manifest");
+  return found;
+}
+
+static const json *read_manifest(scope *s, const char *path, const char *content, int64_t size) {
+  reader r = find_block(s, path, content, size);
+  uint64_t magic = number(&r, 8);
+  skip_text(&r); /* the version of the virtual machine, which the runtime compares when it loads */
+  for (uint64_t left = number(&r, 8); left; --left) { /* functions */
+    skip(&r, 4);
+    skip_text(&r);
+    skip(&r, 4 * 8); /* first and last instruction, arguments, registers */
+    for (uint64_t names = number(&r, 8); names; --names) skip_text(&r);
+  }
+  if (magic == WITH_SCOPES)
+    for (uint64_t left = number(&r, 8); left; --left) {
+      skip(&r, 8);
+      skip_text(&r);
+    }
+  return read_constants(&r);
+}
+
+static void check(scope *s, const char *path, const json *found, const char *key, const char *wanted) {
+  const char *says = "nothing";
+  for (const json *item = found->first; item; item = item->next)
+    if (strcmp(item->key, key) == 0 && item->kind == TEXT) says = item->text;
+  if (strcmp(says, wanted))
+    fail(s, KOKORO_BUNDLE, "%s was compiled with %s '%s', but bundle.json says '%s'. Build the bundle again.", path,
+         key, says, wanted);
+}
+
+void check_library(scope *s, const manifest *bundle, const component *component, const library *library,
+                   const char *content) {
+  const char *path = library->file.path;
+  const json *found = read_manifest(s, path, content, library->file.size);
+  check(s, path, found, "component", component->name);
+  int64_t bucket = get(s, found, "bucket", WHOLE)->whole;
+  if (bucket != library->bucket)
+    fail(s, KOKORO_BUNDLE, "%s was compiled with bucket %lld, but bundle.json says %lld. Build the bundle again.",
+         path, (long long)bucket, (long long)library->bucket);
+  check(s, path, found, "length", bundle->length_name);
+  check(s, path, found, "precision", bundle->precision);
+}

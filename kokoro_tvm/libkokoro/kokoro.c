@@ -1,0 +1,214 @@
+/* The face of the library: an open bundle, its computing thread, and what is requested of it. */
+#include "handle.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *work(void *argument) {
+  worker *w = argument;
+  pthread_mutex_lock(&w->lock);
+  for (;;) {
+    while (!w->job && !w->stops) pthread_cond_wait(&w->changed, &w->lock);
+    if (w->stops) break;
+    w->job(w->argument);
+    w->job = NULL;
+    pthread_cond_broadcast(&w->changed);
+  }
+  pthread_mutex_unlock(&w->lock);
+  return NULL;
+}
+
+static int start(worker *w) { /* 0: it runs */
+  if (pthread_mutex_init(&w->turn, NULL)) return 1;
+  if (pthread_mutex_init(&w->lock, NULL)) return pthread_mutex_destroy(&w->turn), 1;
+  if (pthread_cond_init(&w->changed, NULL) == 0) {
+    if (pthread_create(&w->thread, NULL, work, w) == 0) return 0;
+    pthread_cond_destroy(&w->changed);
+  }
+  pthread_mutex_destroy(&w->lock);
+  return pthread_mutex_destroy(&w->turn), 1;
+}
+
+static void let(worker *w, void (*job)(void *), void *argument) { /* which has ended when this returns */
+  pthread_mutex_lock(&w->turn);
+  pthread_mutex_lock(&w->lock);
+  w->argument = argument;
+  w->job = job;
+  pthread_cond_broadcast(&w->changed);
+  while (w->job) pthread_cond_wait(&w->changed, &w->lock);
+  pthread_mutex_unlock(&w->lock);
+  pthread_mutex_unlock(&w->turn);
+}
+
+static void stop(worker *w) {
+  pthread_mutex_lock(&w->lock);
+  w->stops = 1;
+  pthread_cond_broadcast(&w->changed);
+  pthread_mutex_unlock(&w->lock);
+  pthread_join(w->thread, NULL);
+  pthread_cond_destroy(&w->changed);
+  pthread_mutex_destroy(&w->lock);
+  pthread_mutex_destroy(&w->turn);
+}
+
+/* What a job of the computing thread is given, and what it leaves. */
+typedef struct request {
+  kokoro *k;
+  utterance *u;
+  const char *folder, *sha256;
+  const kokoro_request *speech;
+  const float *noise;
+  size_t count;
+  kokoro_error *error;
+  int threads, code;
+} request;
+
+/* The body of a job, run until it ends or fails; then its scratch memory is released. */
+static void attempt(request *r, void (*body)(scope *, request *), arena *kept) {
+  scope *s = calloc(1, sizeof *s);
+  if (!s) {
+    if (r->error) r->error->code = KOKORO_SYSTEM, strcpy(r->error->text, "There is not enough memory.");
+    r->code = KOKORO_SYSTEM;
+    return;
+  }
+  s->error = r->error;
+  s->kept = kept;
+  if (s->error) s->error->code = 0, s->error->text[0] = 0;
+  if (setjmp(s->failed) == 0) body(s, r);
+  r->code = s->code;
+  release(&s->scratch);
+  free(s);
+}
+
+static int choose_threads(scope *s, int threads) {
+  const char *given = getenv("TVM_NUM_THREADS");
+  char *end;
+  if (threads < 0) fail(s, KOKORO_INPUT, "The threads should be 1 or more, or 0 for the usual, but are %d.", threads);
+  if (threads || !given) return threads ? threads : usable_cores(s);
+  long count = strtol(given, &end, 10);
+  if (*end || count < 1 || count > 4096)
+    fail(s, KOKORO_INPUT, "TVM_NUM_THREADS should be a number of threads, 1 or more, but is '%.40s'.", given);
+  return (int)count;
+}
+
+static void open_body(scope *s, request *r) {
+  kokoro *k = r->k;
+  if (!r->folder) fail(s, KOKORO_INPUT, "There is no folder of a bundle.");
+  k->threads = choose_threads(s, r->threads);
+  k->bundle = read_bundle(s, r->folder, r->sha256);
+  check_cpu(s, k->bundle);
+  open_files(s, k->bundle);
+  open_voices(s, k);
+  load_runtime(s, k->bundle);
+  use_threads(s, k->threads);
+  load_components(s, k);
+  const manifest *b = k->bundle;
+  const char *gates = *b->not_run ? format(s, &s->scratch, "Nothing vouches for what %s says: its gates were not run (%s).",
+                                           b->root, b->not_run)
+                                  : "";
+  const char *weights = b->synthetic ? format(s, &s->scratch, "%s was built from synthetic (random) weights: this is "
+                                              "not speech.", b->root)
+                                     : "";
+  k->notice = format(s, s->kept, "%s%s%s", gates, *gates && *weights ? "\n" : "", weights);
+}
+
+static void open_job(void *argument) {
+  request *r = argument;
+  attempt(r, open_body, &r->k->kept);
+}
+
+static void close_job(void *argument) { release(&((kokoro *)argument)->kept); }
+
+int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bundle, kokoro_error *error) {
+  kokoro *k = calloc(1, sizeof *k);
+  request r = {.k = k, .folder = folder, .sha256 = sha256, .threads = threads, .error = error};
+  *bundle = NULL;
+  if (!k || start(&k->worker)) {
+    if (error) error->code = KOKORO_SYSTEM, strcpy(error->text, "There is no memory or no thread for a bundle.");
+    free(k);
+    return KOKORO_SYSTEM;
+  }
+  let(&k->worker, open_job, &r);
+  if (r.code) kokoro_close(k);
+  else *bundle = k;
+  return r.code;
+}
+
+void kokoro_close(kokoro *k) {
+  if (!k) return;
+  let(&k->worker, close_job, k);
+  stop(&k->worker);
+  free(k);
+}
+
+static void predict_body(scope *s, request *r) {
+  const kokoro_request *wanted = r->speech;
+  utterance *u = r->u;
+  if (!isfinite(wanted->speed) || wanted->speed <= 0)
+    fail(s, KOKORO_INPUT, "The speed should be a finite number above 0, such as 1.0, but is %g.", wanted->speed);
+  size_t width = (size_t)(2 * r->k->bundle->style_dim);
+  u->speed = wanted->speed;
+  u->style = take(s, &u->kept, width, sizeof *u->style);
+  int64_t symbols = (int64_t)wanted->token_count - 2;
+  u->speech.notice = "";
+  if (wanted->phonemes) symbols = read_phonemes(s, r->k, u, wanted->phonemes);
+  else read_tokens(s, r->k, u, wanted->tokens, wanted->token_count);
+  if (wanted->style) memcpy(u->style, wanted->style, width * sizeof *u->style);
+  else if (wanted->voice) read_style(s, r->k, u, wanted->voice, symbols);
+  else fail(s, KOKORO_INPUT, "There is neither a voice nor a style to speak in.");
+  for (size_t i = 0; i < width; ++i)
+    if (!isfinite(u->style[i])) fail(s, KOKORO_INPUT, "The style should be finite, but number %zu is not.", i);
+  predict(s, r->k, u);
+}
+
+static void predict_job(void *argument) {
+  request *r = argument;
+  attempt(r, predict_body, &r->u->kept);
+}
+
+int kokoro_predict(kokoro *k, const kokoro_request *wanted, kokoro_speech **speech, kokoro_error *error) {
+  utterance *u = calloc(1, sizeof *u);
+  request r = {.k = k, .u = u, .speech = wanted, .error = error};
+  *speech = NULL;
+  if (!u) {
+    if (error) error->code = KOKORO_SYSTEM, strcpy(error->text, "There is not enough memory.");
+    return KOKORO_SYSTEM;
+  }
+  let(&k->worker, predict_job, &r);
+  if (r.code) kokoro_free(&u->speech);
+  else *speech = &u->speech;
+  return r.code;
+}
+
+static void decode_body(scope *s, request *r) { decode(s, r->k, r->u, r->noise, r->count); }
+
+static void decode_job(void *argument) {
+  request *r = argument;
+  r->u->speech.audio = NULL;
+  attempt(r, decode_body, &r->u->kept);
+}
+
+int kokoro_decode(kokoro *k, kokoro_speech *speech, const float *noise, size_t count, kokoro_error *error) {
+  request r = {.k = k, .u = (utterance *)speech, .noise = noise, .count = count, .error = error};
+  let(&k->worker, decode_job, &r);
+  return r.code;
+}
+
+void kokoro_free(kokoro_speech *speech) {
+  utterance *u = (utterance *)speech; /* whose first member it is */
+  if (!u) return;
+  release(&u->kept);
+  free(u);
+}
+
+const char *kokoro_notice(const kokoro *k) { return k->notice; }
+int kokoro_sample_rate(const kokoro *k) { return (int)k->bundle->sample_rate; }
+size_t kokoro_samples_per_frame(const kokoro *k) { return (size_t)k->bundle->samples_per_frame; }
+size_t kokoro_noise_channels(const kokoro *k) { return (size_t)k->bundle->noise_channels; }
+size_t kokoro_style_dim(const kokoro *k) { return (size_t)k->bundle->style_dim; }
+size_t kokoro_voice_count(const kokoro *k) { return (size_t)k->voices.count; }
+
+const char *kokoro_voice_name(const kokoro *k, size_t index) {
+  return index < kokoro_voice_count(k) ? k->voices.all[index].name : NULL;
+}

@@ -1,0 +1,119 @@
+/* libkokoro: speech from phonemes with a bundle that kokoro-tvm built.
+ *
+ *   kokoro *bundle;
+ *   kokoro_speech *speech;
+ *   kokoro_error error;
+ *   kokoro_request request = {"həlˈO wˈɜɹld.", NULL, 0, "af_heart", NULL, 1.0};
+ *   if (kokoro_open("artifacts/cpu", NULL, 0, &bundle, &error)) return puts(error.text), error.code;
+ *   if (kokoro_predict(bundle, &request, &speech, &error)) ...
+ *   if (kokoro_decode(bundle, speech, noise, speech->samples * kokoro_noise_channels(bundle), &error)) ...
+ *   fwrite(speech->audio, sizeof(float), speech->samples, file);
+ *   kokoro_free(speech);
+ *   kokoro_close(bundle);
+ *
+ * Text is UTF-8 and ends with a NUL. Any number of threads may use a bundle; what they request is computed one
+ * after the other, by a thread of the bundle's own and the threads that TVM adds to it. A speech belongs to one
+ * thread at a time.
+ */
+#ifndef KOKORO_H
+#define KOKORO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KOKORO_API __attribute__((visibility("default")))
+
+/* What a function returns. All but KOKORO_TOO_LONG are the exit statuses of kokoro-tvm. */
+enum {
+  KOKORO_OK = 0,
+  KOKORO_SYSTEM = 1,   /* no memory, or no thread */
+  KOKORO_INPUT = 2,    /* what was requested cannot be spoken */
+  KOKORO_BUNDLE = 5,   /* the bundle is missing, damaged, of another version or for another machine */
+  KOKORO_TOO_LONG = 6  /* the utterance exceeds the largest bucket: divide it, or speak faster */
+};
+
+/* What happened, where, and what to do about it; empty after a success. May be NULL wherever it is asked for. */
+typedef struct kokoro_error {
+  int code;
+  char text[2044];
+} kokoro_error;
+
+typedef struct kokoro kokoro; /* an open bundle */
+
+/* An utterance: phonemes or tokens, in a voice or a style. Whatever is not used is NULL or 0, but for speed. */
+typedef struct kokoro_request {
+  const char *phonemes;  /* in the model's alphabet; what it does not know is left out, with a notice */
+  const int64_t *tokens; /* in place of phonemes: ids, with the 0 at both ends */
+  size_t token_count;
+  const char *voice;  /* its name; names with commas between them are mixed */
+  const float *style; /* in place of a voice: 2 * style_dim numbers, one row of a voice's table */
+  double speed;       /* 1 as the model speaks, above it faster */
+} kokoro_request;
+
+/* A word or a mark, and its samples as a slice. */
+typedef struct kokoro_word {
+  const char *text; /* phonemes */
+  int64_t start_sample, end_sample;
+  int spoken; /* 0: a mark */
+} kokoro_word;
+
+/* One utterance, to be read only. */
+typedef struct kokoro_speech {
+  size_t samples;           /* known before the audio is */
+  const float *audio;       /* samples; they may exceed 1 in magnitude. NULL until kokoro_decode */
+  const int64_t *durations; /* frames of every token, the marks at both ends included */
+  size_t token_count;
+  const kokoro_word *words; /* none of a request of tokens */
+  size_t word_count;
+  const char *notice; /* what was left out; "" where nothing was */
+} kokoro_speech;
+
+/* Opens the bundle in a folder, once every file was compared with its manifest: its code is executed.
+ *
+ * sha256: the digest that bundle.json must have, 64 hexadecimal digits, or NULL. threads: that compute together;
+ * 0: TVM_NUM_THREADS of the environment, else the usable cores. Fails with KOKORO_BUNDLE, KOKORO_INPUT (sha256,
+ * threads) or KOKORO_SYSTEM; `*bundle` is NULL then. */
+KOKORO_API int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bundle,
+                           kokoro_error *error);
+
+/* Closes a bundle that no thread uses any more; NULL is allowed. Its speeches stay. */
+KOKORO_API void kokoro_close(kokoro *bundle);
+
+/* What there is to say about a bundle before it speaks, a line each; "" where there is nothing. */
+KOKORO_API const char *kokoro_notice(const kokoro *bundle);
+
+KOKORO_API int kokoro_sample_rate(const kokoro *bundle); /* Hz */
+KOKORO_API size_t kokoro_samples_per_frame(const kokoro *bundle);
+KOKORO_API size_t kokoro_noise_channels(const kokoro *bundle);
+KOKORO_API size_t kokoro_style_dim(const kokoro *bundle);
+
+/* The names of the voices in alphabetical order; NULL from kokoro_voice_count on. */
+KOKORO_API size_t kokoro_voice_count(const kokoro *bundle);
+KOKORO_API const char *kokoro_voice_name(const kokoro *bundle, size_t index);
+
+/* Finds how long every token lasts, and with it the words' times and the number of samples.
+ *
+ * Phonemes are spoken as Synthesizer.from_phonemes speaks one utterance, tokens as Synthesizer.run does. Fails
+ * with any code; `*speech` is NULL then. */
+KOKORO_API int kokoro_predict(kokoro *bundle, const kokoro_request *request, kokoro_speech **speech,
+                              kokoro_error *error);
+
+/* Computes the audio of a speech that the same bundle predicted.
+ *
+ * noise: standard normal numbers (samples, kokoro_noise_channels), count of them. Fails with KOKORO_INPUT
+ * (noise), KOKORO_BUNDLE or KOKORO_SYSTEM; the speech has no audio then. */
+KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, const float *noise, size_t count,
+                             kokoro_error *error);
+
+/* Frees a speech; NULL is allowed. */
+KOKORO_API void kokoro_free(kokoro_speech *speech);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

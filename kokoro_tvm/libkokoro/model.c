@@ -1,0 +1,229 @@
+/* The five components: routing, padding and cutting, durations and alignment, as kokoro_tvm/runtime/session.py,
+ * routing.py, alignment.py and model.py have them. */
+#include "handle.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOST_INPUTS = 8, MOST_RESULTS = 4 };
+static const int64_t ENDLESS = (int64_t)1 << 40; /* frames; keeps a tiny speed from overflowing */
+
+/* The axis of a tensor that its length lies on, and its elements for each token or frame; 0 where it has none. */
+static int64_t length_axis(const kokoro *k, const char *name, int *axis) {
+  static const struct { const char *name; int axis, factor; } table[] = {
+      {"tokens", 1, 1}, {"d_en", 2, 1}, {"duration", 1, 1}, {"d", 2, 1}, {"t_en", 2, 1}, {"en", 2, 1}, {"asr", 2, 1},
+      {"f0", 1, 2}, {"n", 1, 2}, {"noise", 1, 0}, {"audio", 1, 0}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
+    if (strcmp(name, table[i].name) == 0) {
+      *axis = table[i].axis;
+      return table[i].factor ? table[i].factor : k->bundle->samples_per_frame;
+    }
+  return 0;
+}
+
+/* An array with another length on an axis: cut, or with zeros at the end. */
+static array resized(scope *s, const array *from, int axis, int64_t size) {
+  int64_t shape[3] = {0}, rows = 1, inner = 1, width = from->whole ? 8 : 4;
+  for (int i = 0; i < from->extents; ++i) {
+    shape[i] = i == axis ? size : from->shape[i];
+    if (i < axis) rows *= from->shape[i];
+    if (i > axis) inner *= from->shape[i];
+  }
+  array made = new_array(s, from->whole, from->extents, shape[0], shape[1], shape[2]);
+  size_t before = (size_t)(from->shape[axis] * inner * width), after = (size_t)(size * inner * width);
+  for (int64_t row = 0; row < rows; ++row)
+    memcpy((char *)made.data + (size_t)row * after, (const char *)from->data + (size_t)row * before,
+           before < after ? before : after);
+  return made;
+}
+
+static void check_outputs(scope *s, const component *part, const port *port, const array *output, int axis,
+                          int64_t wanted) {
+  if (output->extents <= axis || output->extents > 3 || output->shape[axis] != wanted || strcmp(port->dtype, "float32"))
+    fail(s, KOKORO_BUNDLE, "%s gave %s of another shape than its signature has. Build the bundle again.",
+         part->function, port->name);
+}
+
+/* Runs a component on arrays of exactly `length` tokens or frames, as its smallest bucket takes them. */
+static void run(scope *s, kokoro *k, int which, int64_t length, const array *inputs, int count, array *outputs,
+                int results) {
+  const component *part = &k->bundle->components[which];
+  int64_t bucket = 0, factor;
+  int axis = 0, given = 0, got;
+  void *objects[MOST_INPUTS + 1];
+  while (bucket < part->count && part->libraries[bucket].bucket < length) ++bucket;
+  int64_t size = k->bundle->length == EXACT ? length : part->libraries[bucket].bucket;
+  for (int64_t i = 0; i < part->inputs.count; ++i) {
+    const port *port = &part->inputs.all[i];
+    if (strcmp(port->name, "length") == 0) continue;
+    if (given == count || strcmp(port->dtype, inputs[given].whole ? "int64" : "float32"))
+      fail(s, KOKORO_BUNDLE, "%s takes other inputs than this libkokoro gives. " "Build the bundle again.", part->function);
+    factor = length_axis(k, port->name, &axis);
+    array fitted = factor && size != length ? resized(s, &inputs[given], axis, size * factor) : inputs[given];
+    objects[given++] = fitted.object;
+  }
+  if (given != count)
+    fail(s, KOKORO_BUNDLE, "%s takes fewer inputs than this libkokoro gives. Build the bundle again.", part->function);
+  if (k->bundle->length == MASKED) {
+    array valid = new_array(s, 1, 1, 1, 0, 0);
+    *(int64_t *)valid.data = length;
+    objects[given++] = valid.object;
+  }
+  int64_t parameters = part->parameters.count;
+  void **all = take(s, &s->scratch, (size_t)(given + parameters), sizeof *all);
+  memcpy(all, objects, (size_t)given * sizeof *all);
+  if (parameters) memcpy(all + given, k->parameters[which], (size_t)parameters * sizeof *all);
+  if (k->last[which] && k->last[which] != size) release_memory(s);
+  k->last[which] = size;
+  array found[MOST_RESULTS];
+  const char *why = call(s, k->functions[which][bucket], all, given + (int)parameters, found, MOST_RESULTS, &got);
+  if (!why && (got != results || part->outputs.count != results)) why = "it gave other results than its signature has";
+  if (why)
+    fail(s, KOKORO_BUNDLE,
+         "%s of bucket %lld failed for %lld %s (%s). Build the bundle again, and report this if it stays.",
+         part->function, (long long)part->libraries[bucket].bucket, (long long)length,
+         part->axis == TOKENS ? "tokens" : "frames", why);
+  for (int i = 0; i < results; ++i) {
+    const port *port = &part->outputs.all[i];
+    outputs[i] = found[i];
+    if (!(factor = length_axis(k, port->name, &axis))) continue;
+    check_outputs(s, part, port, &found[i], axis, size * factor);
+    if (size != length) outputs[i] = resized(s, &found[i], axis, length * factor);
+  }
+}
+
+static void *find_parameter(scope *s, const component *part, const port *port, const tensors *all) {
+  int64_t size = 1;
+  const tensor *found = NULL;
+  for (int64_t i = 0; i < all->count; ++i)
+    if (strcmp(all->all[i].name, port->name) == 0) found = &all->all[i];
+  if (!found)
+    fail(s, KOKORO_BUNDLE, "%s lacks the tensor %s that %s takes. Build it again.", part->weights.path, port->name,
+         part->function);
+  for (int64_t i = 0; i < port->extents; ++i)
+    size = port->shape[i] < 0 || (port->shape[i] && size > found->elements / port->shape[i]) ? found->elements + 1
+                                                                                             : size * port->shape[i];
+  if (strcmp(found->type->name, port->dtype) || found->elements < size)
+    fail(s, KOKORO_BUNDLE, "%s: %s holds %lld elements of %s, which %s cannot take. Build the bundle again.",
+         part->weights.path, port->name, (long long)found->elements, found->type->name, part->function);
+  void *data = found->data;
+  if ((uintptr_t)data % 64) { /* copied rather than refused: slower to open, equally right */
+    data = take(s, s->kept, (size_t)found->size, 1);
+    memcpy(data, found->data, (size_t)found->size);
+  }
+  return wrap(s, s->kept, port, data);
+}
+
+void load_components(scope *s, kokoro *k) {
+  for (int which = 0; which < COMPONENTS; ++which) {
+    const component *part = &k->bundle->components[which];
+    tensors all = map_tensors(s, &part->weights);
+    k->parameters[which] = take(s, s->kept, (size_t)part->parameters.count, sizeof(void *));
+    for (int64_t i = 0; i < part->parameters.count; ++i)
+      k->parameters[which][i] = find_parameter(s, part, &part->parameters.all[i], &all);
+    k->functions[which] = take(s, s->kept, (size_t)part->count, sizeof(void *));
+    for (int64_t i = 0; i < part->count; ++i)
+      k->functions[which][i] = load_function(s, k->bundle, part, &part->libraries[i]);
+  }
+}
+
+static void check_length(scope *s, const kokoro *k, int axis, int64_t length) {
+  int64_t limit = largest(k->bundle, axis);
+  if (length > limit)
+    fail(s, KOKORO_TOO_LONG,
+         "The utterance needs %lld %s, but the largest bucket of this bundle takes %lld. Speak it in shorter parts%s.",
+         (long long)length, axis == TOKENS ? "tokens" : "frames", (long long)limit,
+         axis == TOKENS ? "" : ", or faster");
+}
+
+/* Whole frames of a token at a speed, halves to even. A speed too small for float32 would be 0, and 0 / 0 none. */
+static int64_t frames_of(float duration, double speed) {
+  float divisor = (float)speed;
+  float scaled = nearbyintf(duration / (divisor < FLT_MIN ? FLT_MIN : divisor));
+  return scaled < 1 ? 1 : scaled > (float)ENDLESS ? ENDLESS : (int64_t)scaled;
+}
+
+static array half_of_style(scope *s, const kokoro *k, const utterance *u, int prosody) {
+  size_t half = (size_t)k->bundle->style_dim;
+  array made = new_array(s, 0, 2, 1, (int64_t)half, 0);
+  memcpy(made.data, u->style + (prosody ? half : 0), half * sizeof(float));
+  return made;
+}
+
+static array tokens_of(scope *s, const utterance *u) {
+  array made = new_array(s, 1, 2, 1, (int64_t)u->speech.token_count, 0);
+  memcpy(made.data, u->tokens, u->speech.token_count * sizeof *u->tokens);
+  return made;
+}
+
+void predict(scope *s, kokoro *k, utterance *u) {
+  int64_t tokens = (int64_t)u->speech.token_count, frames = 0;
+  array first, found[2];
+  check_length(s, k, TOKENS, tokens);
+  array ids = tokens_of(s, u);
+  run(s, k, BERT, tokens, &ids, 1, &first, 1);
+  array inputs[2] = {first, half_of_style(s, k, u, 1)};
+  run(s, k, DURATION, tokens, inputs, 2, found, 2);
+  const float *duration = found[0].data;
+  if (elements_of(&found[0]) != tokens || found[1].extents != 3 || found[1].shape[0] != 1)
+    fail(s, KOKORO_BUNDLE, "The duration component gave other shapes than one utterance has. Build the bundle again.");
+  u->durations = take(s, &u->kept, (size_t)tokens, sizeof *u->durations);
+  for (int64_t i = 0; i < tokens; ++i) {
+    if (!isfinite(duration[i]))
+      fail(s, KOKORO_BUNDLE, "The duration component gave a value that is not finite. Build the bundle again.");
+    u->durations[i] = frames_of(duration[i], u->speed);
+    /* The marks at both ends are silent where they last as long as in training; of a request of tokens nothing is
+     * changed. */
+    int64_t whole = frames_of(duration[i], 1);
+    if (u->words && (i == 0 || i == tokens - 1) && u->durations[i] > whole) u->durations[i] = whole;
+    frames += u->durations[i];
+  }
+  check_length(s, k, FRAMES, frames);
+  u->channels = found[1].shape[1];
+  u->features = take(s, &u->kept, (size_t)elements_of(&found[1]), sizeof *u->features);
+  memcpy(u->features, found[1].data, (size_t)elements_of(&found[1]) * sizeof *u->features);
+  u->speech.durations = u->durations;
+  u->speech.samples = (size_t)(frames * k->bundle->samples_per_frame);
+  time_words(k, u);
+}
+
+/* Features of tokens (channels, tokens) spread over the frames: (1, channels, frames). */
+static array repeated(scope *s, const utterance *u, const float *features, int64_t channels, int64_t frames) {
+  array made = new_array(s, 0, 3, 1, channels, frames);
+  float *out = made.data;
+  for (int64_t channel = 0; channel < channels; ++channel)
+    for (size_t token = 0; token < u->speech.token_count; ++token, ++features)
+      for (int64_t i = u->durations[token]; i; --i) *out++ = *features;
+  return made;
+}
+
+void decode(scope *s, kokoro *k, utterance *u, const float *noise, size_t count) {
+  int64_t frames = (int64_t)u->speech.samples / k->bundle->samples_per_frame;
+  int64_t samples = (int64_t)u->speech.samples, channels = k->bundle->noise_channels;
+  if (!noise || count != u->speech.samples * (size_t)channels)
+    fail(s, KOKORO_INPUT, "The noise should be %lld numbers for each of %lld samples, but has %zu.",
+         (long long)channels, (long long)samples, noise ? count : 0);
+  array drawn = new_array(s, 0, 3, 1, samples, channels), text, curves[2], sound;
+  memcpy(drawn.data, noise, count * sizeof *noise);
+  for (size_t i = 0; i < count; ++i)
+    if (!isfinite(noise[i])) fail(s, KOKORO_INPUT, "The noise should be finite, but number %zu is not.", i);
+  array ids = tokens_of(s, u);
+  run(s, k, TEXT_ENCODER, (int64_t)u->speech.token_count, &ids, 1, &text, 1);
+  if (text.extents != 3 || text.shape[0] != 1)
+    fail(s, KOKORO_BUNDLE, "The text encoder gave another shape than one utterance has. Build the bundle again.");
+  array prosody[2] = {repeated(s, u, u->features, u->channels, frames), half_of_style(s, k, u, 1)};
+  run(s, k, F0N, frames, prosody, 2, curves, 2);
+  array inputs[5] = {repeated(s, u, text.data, text.shape[1], frames), curves[0], curves[1],
+                     half_of_style(s, k, u, 0), drawn};
+  run(s, k, DECODER, frames, inputs, 5, &sound, 1);
+  const float *audio = sound.data;
+  if (elements_of(&sound) != samples)
+    fail(s, KOKORO_BUNDLE, "The decoder gave another shape than one utterance has. Build the bundle again.");
+  for (int64_t i = 0; i < samples; ++i)
+    if (!isfinite(audio[i]))
+      fail(s, KOKORO_BUNDLE, "The decoder gave audio that is not finite. Build the bundle again.");
+  if (!u->audio) u->audio = take(s, &u->kept, u->speech.samples, sizeof *u->audio);
+  memcpy(u->audio, audio, u->speech.samples * sizeof *u->audio);
+  u->speech.audio = u->audio;
+}

@@ -1,0 +1,126 @@
+/* A string of phonemes as the model's tokens, and as words and marks: what kokoro_tvm/runtime/phonemes.py,
+ * frontend/strings.py and planning.py do with one utterance. */
+#include "handle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int is_space(int32_t c) { /* as str.isspace has it */
+  return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+static int is_mark(int32_t c) { /* MARKS of kokoro_tvm/runtime/plan.py */
+  const char *marks = ";:,.!?—…\"()“”«»¡¿";
+  for (int32_t mark; (mark = next_symbol(&marks)) > 0;)
+    if (mark == c) return 1;
+  return 0;
+}
+
+static int is_letter(int32_t c) { /* as str.isalpha has it, in the blocks that phonemes are written with */
+  static const int32_t ranges[][2] = {
+      {0x41, 0x5A}, {0x61, 0x7A}, {0xAA, 0xAA}, {0xB5, 0xB5}, {0xBA, 0xBA}, {0xC0, 0xD6}, {0xD8, 0xF6},
+      {0xF8, 0x2C1}, {0x2C6, 0x2D1}, {0x2E0, 0x2E4}, {0x2EC, 0x2EC}, {0x2EE, 0x2EE}, {0x370, 0x374},
+      {0x376, 0x377}, {0x37A, 0x37D}, {0x37F, 0x37F}, {0x386, 0x386}, {0x388, 0x38A}, {0x38C, 0x38C},
+      {0x38E, 0x3A1}, {0x3A3, 0x3F5}, {0x3F7, 0x3FF}, {0x1D00, 0x1DBF}, {0xAB30, 0xAB5A}, {0xAB5C, 0xAB69}};
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; ++i)
+    if (c >= ranges[i][0] && c <= ranges[i][1]) return 1;
+  return 0;
+}
+
+static int64_t id_of(const kokoro *k, int32_t c) { /* -1: the model does not know it */
+  int64_t id = -1;
+  for (int64_t i = 0; i < k->bundle->symbols; ++i)
+    if (k->bundle->vocabulary[i].code_point == c) id = k->bundle->vocabulary[i].id;
+  return id;
+}
+
+/* The phonemes with tabs and line breaks as spaces. */
+static char *clean(scope *s, utterance *u, const char *phonemes) {
+  char *text = take(s, &u->kept, strlen(phonemes) + 1, 1), *out = text;
+  int spaces = 1;
+  for (const char *at = phonemes; *at;) {
+    const char *start = at;
+    int32_t c = next_symbol(&at);
+    if (c < 0)
+      fail(s, KOKORO_INPUT, "The phonemes are no UTF-8: byte %td is no part of a character.", at - phonemes + 1);
+    spaces = spaces && is_space(c);
+    if (c < 9 || c > 13) {
+      while (start < at) *out++ = *start++;
+    } else if (start == phonemes || start[-1] < 9 || start[-1] > 13) { /* the first of a run */
+      *out++ = ' ';
+    }
+  }
+  *out = 0;
+  if (spaces) fail(s, KOKORO_INPUT, "There is nothing to speak: the phonemes are empty.");
+  return text;
+}
+
+/* What is left out, each symbol once. `known`: whether the model knows any other. */
+static void note_unknown(scope *s, const kokoro *k, utterance *u, const char *text) {
+  const char *listed = "";
+  int known = 0;
+  for (const char *at = text; *at;) {
+    const char *start = at;
+    int32_t c = next_symbol(&at);
+    if (is_space(c)) continue;
+    if (id_of(k, c) >= 0) {
+      known = 1;
+      continue;
+    }
+    char each[32];
+    snprintf(each, sizeof each, "'%.*s' (U+%04X)", (int)(at - start), start, (unsigned)c);
+    if (!strstr(listed, each) && strlen(listed) < 1000)
+      listed = format(s, &s->scratch, "%s%s%s", listed, *listed ? ", " : "", each);
+  }
+  if (!known)
+    fail(s, KOKORO_INPUT, "There is nothing to speak: the model knows none of the phonemes (%s).", listed);
+  u->speech.notice = *listed ? format(s, &u->kept, "Left out, because the model does not know them: %s.", listed) : "";
+}
+
+int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phonemes) {
+  const char *text = clean(s, u, phonemes);
+  size_t most = strlen(text) + 2;
+  int64_t symbols = 0, count = 0, words = 0;
+  note_unknown(s, k, u, text);
+  u->tokens = take(s, &u->kept, most, sizeof *u->tokens);
+  u->words = take(s, &u->kept, most, sizeof *u->words);
+  u->measures = take(s, &u->kept, most, sizeof *u->measures);
+  char *copy = take(s, &u->kept, 2 * most, 1); /* of each word, with a NUL */
+  u->tokens[count++] = 0;
+  enum { BEGIN, SPACE, MARK, SOUND } kind = BEGIN;
+  for (const char *at = text; *at; ++symbols) {
+    const char *start = at;
+    int32_t c = next_symbol(&at);
+    int64_t id = id_of(k, c);
+    if (is_space(c)) { /* belongs to the word before it, at the beginning to one without phonemes */
+      if (kind == BEGIN) u->words[words++].text = ++copy;
+      kind = SPACE;
+      u->measures[words - 1].spaces += id >= 0;
+    } else {
+      if (kind != (is_mark(c) ? MARK : SOUND)) u->words[words++].text = ++copy;
+      kind = is_mark(c) ? MARK : SOUND;
+      while (start < at) *copy++ = *start++;
+      u->measures[words - 1].symbols += id >= 0;
+      if (id >= 0 && is_letter(c)) u->measures[words - 1].spoken = 1;
+    }
+    if (id >= 0) u->tokens[count++] = id;
+  }
+  u->tokens[count++] = 0;
+  u->speech.token_count = (size_t)count;
+  u->speech.words = u->words;
+  u->speech.word_count = (size_t)words;
+  return symbols;
+}
+
+void read_tokens(scope *s, const kokoro *k, utterance *u, const int64_t *tokens, size_t count) {
+  if (!tokens || !count) fail(s, KOKORO_INPUT, "There is nothing to speak: there are neither phonemes nor tokens.");
+  u->tokens = take(s, &u->kept, count, sizeof *u->tokens);
+  for (size_t i = 0; i < count; ++i) {
+    if (tokens[i] < 0 || tokens[i] > k->bundle->highest_id)
+      fail(s, KOKORO_INPUT, "The tokens should lie within 0..%lld, but number %zu is %lld.",
+           (long long)k->bundle->highest_id, i, (long long)tokens[i]);
+    u->tokens[i] = tokens[i];
+  }
+  u->speech.token_count = count;
+}

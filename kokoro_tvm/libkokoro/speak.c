@@ -1,0 +1,174 @@
+/* speak: says a string of phonemes with a bundle. The example program of libkokoro. */
+#include "kokoro.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char USAGE[] =
+    "usage: speak BUNDLE --phonemes TEXT -o FILE.wav --noise FILE [options]\n"
+    "\n"
+    "  --phonemes TEXT  in the model's alphabet\n"
+    "  --tokens IDS     in place of phonemes: the model's, with the 0 at both ends, and commas between them\n"
+    "  --voice NAME     names with commas between them are mixed (af_heart)\n"
+    "  --style FILE     in place of a voice: float32 numbers, a row of a voice's table\n"
+    "  --speed NUMBER   above 1 is faster (1)\n"
+    "  --noise FILE     standard normal float32 numbers, the channels of each sample side by side\n"
+    "  -o FILE          the WAV file; without it, nothing is decoded\n"
+    "  --words          prints the words: first and last sample, phonemes\n"
+    "  --durations      prints how many frames each token lasts\n"
+    "  --sha256 DIGEST  that bundle.json must have\n"
+    "  --threads COUNT  that compute (the usable cores)\n"
+    "  --voices         prints the names of the voices, and nothing else\n";
+
+typedef struct options {
+  const char *bundle, *phonemes, *tokens, *voice, *style, *speed, *noise, *output, *sha256, *threads;
+  int words, durations, voices;
+} options;
+
+static int refuse(const char *what, const char *which) {
+  fprintf(stderr, "speak: %s%s\n\n%s", what, which, USAGE);
+  return KOKORO_INPUT;
+}
+
+/* All numbers of a file; NULL where it cannot be read or is no whole number of them. */
+static float *read_numbers(const char *path, size_t *count) {
+  FILE *in = fopen(path, "rb");
+  float *numbers = NULL;
+  long size = -1;
+  if (in && fseek(in, 0, SEEK_END) == 0) size = ftell(in);
+  if (size >= 0 && size % (long)sizeof *numbers == 0 && fseek(in, 0, SEEK_SET) == 0) numbers = malloc((size_t)size + 1);
+  *count = (size_t)size / sizeof *numbers;
+  if (numbers && fread(numbers, sizeof *numbers, *count, in) != *count) free(numbers), numbers = NULL;
+  if (in) fclose(in);
+  if (!numbers) fprintf(stderr, "speak: %s cannot be read as float32 numbers\n", path);
+  return numbers;
+}
+
+static void put(unsigned char *at, size_t value, int bytes) { /* little-endian */
+  while (bytes--) *at++ = (unsigned char)value, value >>= 8;
+}
+
+/* A WAV file of 32-bit floats, whole or not at all; 0 where it was written. */
+static int write_wav(const char *path, const float *audio, size_t samples, size_t rate) {
+  unsigned char head[58] = "RIFF    WAVEfmt \22\0\0\0\3\0\1\0";
+  char *part = malloc(strlen(path) + 6);
+  if (!part) return 1;
+  put(head + 4, 50 + 4 * samples, 4);
+  put(head + 24, rate, 4);
+  put(head + 28, 4 * rate, 4);
+  put(head + 32, 4, 2);
+  put(head + 34, 32, 2);
+  memcpy(head + 38, "fact\4\0\0\0", 8);
+  put(head + 46, samples, 4);
+  memcpy(head + 50, "data", 4);
+  put(head + 54, 4 * samples, 4);
+  FILE *out = fopen(strcat(strcpy(part, path), ".part"), "wb");
+  int written = out && fwrite(head, 1, sizeof head, out) == sizeof head &&
+                fwrite(audio, sizeof *audio, samples, out) == samples;
+  if (out && fclose(out)) written = 0;
+  if (written && rename(part, path)) written = 0;
+  if (!written) {
+    fprintf(stderr, "speak: %s cannot be written (%s)\n", path, strerror(errno));
+    remove(part);
+  }
+  free(part);
+  return !written;
+}
+
+static int64_t *read_tokens(const char *text, size_t *count) {
+  int64_t *tokens = malloc((strlen(text) + 1) * sizeof *tokens);
+  char *end = NULL;
+  *count = 0;
+  for (const char *at = text; tokens; at = end + 1) {
+    tokens[(*count)++] = strtoll(at, &end, 10);
+    if (end == at || (*end && *end != ',')) break;
+    if (!*end) return tokens;
+  }
+  free(tokens);
+  return NULL;
+}
+
+/* Says it, with an open bundle; the exit status. */
+static int speak(kokoro *bundle, const options *o, kokoro_request *request, kokoro_error *error) {
+  kokoro_speech *speech;
+  size_t count = 0;
+  int code = kokoro_predict(bundle, request, &speech, error);
+  if (code) return code;
+  if (*speech->notice) fprintf(stderr, "speak: %s\n", speech->notice);
+  for (size_t i = 0; o->durations && i < speech->token_count; ++i)
+    printf("%lld%c", (long long)speech->durations[i], i + 1 < speech->token_count ? ' ' : '\n');
+  for (size_t i = 0; o->words && i < speech->word_count; ++i)
+    printf("%lld %lld %s\n", (long long)speech->words[i].start_sample, (long long)speech->words[i].end_sample,
+           speech->words[i].text);
+  float *noise = o->output ? read_numbers(o->noise, &count) : NULL;
+  if (o->output && !noise) code = KOKORO_INPUT;
+  if (noise) code = kokoro_decode(bundle, speech, noise, count, error);
+  if (noise && !code && write_wav(o->output, speech->audio, speech->samples, (size_t)kokoro_sample_rate(bundle)))
+    code = KOKORO_INPUT;
+  free(noise);
+  kokoro_free(speech);
+  return code;
+}
+
+static int read_options(int count, char **words, options *o) {
+  struct { const char *name, **value; } valued[] = {
+      {"--phonemes", &o->phonemes}, {"--tokens", &o->tokens}, {"--voice", &o->voice}, {"--style", &o->style},
+      {"--speed", &o->speed}, {"--noise", &o->noise}, {"-o", &o->output}, {"--sha256", &o->sha256},
+      {"--threads", &o->threads}};
+  struct { const char *name; int *value; } flags[] = {
+      {"--words", &o->words}, {"--durations", &o->durations}, {"--voices", &o->voices}};
+  for (int i = 1; i < count; ++i) {
+    int known = 0;
+    for (size_t j = 0; j < sizeof valued / sizeof *valued; ++j) {
+      if (strcmp(words[i], valued[j].name)) continue;
+      if (i + 1 == count) return refuse("no value after ", words[i]);
+      *valued[j].value = words[++i], known = 1;
+      break;
+    }
+    for (size_t j = 0; !known && j < sizeof flags / sizeof *flags; ++j)
+      if (strcmp(words[i], flags[j].name) == 0) *flags[j].value = known = 1;
+    if (!known && (o->bundle || *words[i] == '-')) return refuse("unknown argument ", words[i]);
+    if (!known) o->bundle = words[i];
+  }
+  if (!o->bundle) return refuse("no bundle is named", "");
+  if (!o->voices && !o->phonemes == !o->tokens) return refuse("give either --phonemes or --tokens", "");
+  return o->output && !o->noise ? refuse("-o needs --noise", "") : 0;
+}
+
+int main(int count, char **words) {
+  options o = {0};
+  kokoro *bundle;
+  kokoro_error error = {0, ""};
+  kokoro_request request = {NULL, NULL, 0, NULL, NULL, 1.0};
+  char *end = "", *last = "";
+  int code = read_options(count, words, &o);
+  if (code) return code;
+  if (o.speed) request.speed = strtod(o.speed, &end);
+  long threads = o.threads ? strtol(o.threads, &last, 10) : 0;
+  if (*end || *last || threads < 0 || threads > 4096) return refuse("no number: ", *end ? o.speed : o.threads);
+  code = kokoro_open(o.bundle, o.sha256, (int)threads, &bundle, &error);
+  if (code == 0) {
+    int64_t *tokens = o.tokens ? read_tokens(o.tokens, &request.token_count) : NULL;
+    size_t numbers = 2 * kokoro_style_dim(bundle);
+    float *style = o.style ? read_numbers(o.style, &numbers) : NULL;
+    if (*kokoro_notice(bundle)) fprintf(stderr, "speak: %s\n", kokoro_notice(bundle));
+    request.phonemes = o.phonemes;
+    request.tokens = tokens;
+    request.voice = o.voice ? o.voice : "af_heart";
+    request.style = style;
+    if (o.voices) {
+      for (size_t i = 0; i < kokoro_voice_count(bundle); ++i) puts(kokoro_voice_name(bundle, i));
+    } else if ((o.tokens && !tokens) || (o.style && !style) || numbers != 2 * kokoro_style_dim(bundle)) {
+      code = refuse("no list of tokens, or no style of this bundle", "");
+    } else {
+      code = speak(bundle, &o, &request, &error);
+    }
+    free(tokens);
+    free(style);
+    kokoro_close(bundle);
+  }
+  if (*error.text) fprintf(stderr, "speak: %s\n", error.text);
+  return code == KOKORO_TOO_LONG ? KOKORO_INPUT : code;
+}

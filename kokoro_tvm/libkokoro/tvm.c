@@ -1,0 +1,336 @@
+#include "tvm.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <tvm/ffi/c_api.h>
+
+#define FFI "libtvm_ffi.so"
+#define RUNTIME "libtvm_runtime.so"
+enum { DEVICE_0 = 0, POOLED = 2, SHARE_ALL_CORES = -3, ALIGNMENT = 64 };
+
+typedef struct loaded { /* a library stays loaded until the process ends, as TVM keeps it */
+  struct loaded *next;
+  TVMFFIAny module;
+  char sha256[65];
+} loaded;
+
+/* What a process has once; `opening` guards it. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static loaded *libraries;
+static char runtime_sha256[65];
+static struct {
+  int (*get_global)(const TVMFFIByteArray *, TVMFFIObjectHandle *);
+  int (*call)(TVMFFIObjectHandle, TVMFFIAny *, int32_t, TVMFFIAny *);
+  int (*decrease)(TVMFFIObjectHandle);
+  int (*from_dlpack)(DLManagedTensor *, int32_t, int32_t, TVMFFIObjectHandle *);
+  void (*move_error)(TVMFFIObjectHandle *);
+} ffi;
+
+/* The cell of an object lies behind its header. */
+static void *cell_of(void *object) { return (char *)object + sizeof(TVMFFIObject); }
+
+static void drop(void *object) { ffi.decrease(object); }
+
+static void keep_value(scope *s, arena *with, TVMFFIAny value) {
+  if (value.type_index >= kTVMFFIStaticObjectBegin) give(s, with, drop, value.v_obj);
+}
+
+/* The first line of what TVM raised. */
+static const char *raised(scope *s) {
+  TVMFFIObjectHandle error = NULL;
+  ffi.move_error(&error);
+  if (!error) return "no reason was given";
+  const TVMFFIErrorCell *cell = cell_of(error);
+  give(s, &s->scratch, drop, error);
+  size_t size = cell->message.size > 400 ? 400 : cell->message.size;
+  const char *end = memchr(cell->message.data, '\n', size);
+  return format(s, &s->scratch, "%.*s", end ? (int)(end - cell->message.data) : (int)size, cell->message.data);
+}
+
+static TVMFFIAny value_of(int32_t type, int64_t content) {
+  TVMFFIAny value;
+  memset(&value, 0, sizeof value);
+  value.type_index = type;
+  value.v_int64 = content;
+  return value;
+}
+
+static TVMFFIAny text_value(const char *content) {
+  TVMFFIAny value = value_of(kTVMFFIRawStr, 0);
+  value.v_c_str = content;
+  return value;
+}
+
+/* Calls a function of TVM's by its name; the result lives as long as the arena. NULL, or why it failed. */
+static const char *try_global(scope *s, arena *with, const char *name, TVMFFIAny *arguments, int count,
+                              TVMFFIAny *result) {
+  TVMFFIByteArray key = {name, strlen(name)};
+  TVMFFIObjectHandle function = NULL;
+  *result = value_of(kTVMFFINone, 0);
+  if (ffi.get_global(&key, &function) || !function)
+    return format(s, &s->scratch, "the TVM runtime has no function %s", name);
+  int status = ffi.call(function, arguments, count, result);
+  drop(function);
+  if (status) return raised(s);
+  keep_value(s, with, *result);
+  return NULL;
+}
+
+static TVMFFIAny call_global(scope *s, const char *name, TVMFFIAny *arguments, int count) {
+  TVMFFIAny result;
+  const char *why = try_global(s, &s->scratch, name, arguments, count, &result);
+  if (why) fail(s, KOKORO_BUNDLE, "The TVM runtime failed (%s: %s). Open the bundle in a process of its own.", name, why);
+  return result;
+}
+
+static void close_descriptor(void *descriptor) { close(*(int *)descriptor); }
+
+/* A path of bytes that nobody else can change, for the dynamic loader: a sealed file in memory, as long as the call
+ * lasts. The loader compares names first, and a descriptor comes again: so the path has a "/" for each 0 of a serial
+ * number, a "/." for each 1. */
+static const char *private_copy(scope *s, const file *each, const char *content) {
+  static unsigned serial;
+  int *descriptor = take(s, &s->scratch, 1, sizeof *descriptor);
+  *descriptor = memfd_create(strrchr(each->path, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (*descriptor < 0) fail(s, KOKORO_SYSTEM, "There is no memory for a copy of %s.", each->path);
+  give(s, &s->scratch, close_descriptor, descriptor);
+  FILE *out = fdopen(dup(*descriptor), "wb");
+  size_t size = (size_t)each->size;
+  int written = out && fwrite(content, 1, size, out) == size;
+  if (out && fclose(out)) written = 0;
+  if (!written || fcntl(*descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+    fail(s, KOKORO_SYSTEM, "There is no memory for a copy of %s.", each->path);
+  const char *path = "/proc/self/fd";
+  for (unsigned digits = ++serial; digits; digits >>= 1)
+    path = format(s, &s->scratch, "%s%s", path, digits & 1 ? "/." : "/");
+  return format(s, &s->scratch, "%s/%d", path, *descriptor);
+}
+
+static void *open_library(scope *s, const char *name, const file *brought) {
+  const char *folder = getenv("TVM_LIBRARY_PATH");
+  void *found = dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+  if (!found && folder && *folder)
+    found = dlopen(format(s, &s->scratch, "%s/%s", folder, name), RTLD_NOW | RTLD_GLOBAL);
+  if (!found && brought->path) {
+    const char *path = private_copy(s, brought, read_file(s, brought));
+    found = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (!found)
+      fail(s, KOKORO_BUNDLE, "%s cannot be loaded (%s). Build the bundle for this kind of machine.", brought->path,
+           dlerror());
+  }
+  if (!found) found = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+  if (!found)
+    fail(s, KOKORO_BUNDLE,
+         "%s was not found (%s). Point TVM_LIBRARY_PATH to the folder that holds it, or build the bundle with "
+         "`runtime: {c: true}`, which brings it.",
+         name, dlerror());
+  return found;
+}
+
+static void find_symbol(scope *s, void *library, const char *name, void *pointer) {
+  void *found = dlsym(library, name);
+  if (!found) fail(s, KOKORO_BUNDLE, "%s has no function %s. Use the version that the bundle names.", FFI, name);
+  memcpy(pointer, &found, sizeof found); /* ISO C converts no pointer to a function */
+}
+
+static void unlock(void *mutex) { pthread_mutex_unlock(mutex); }
+
+void load_runtime(scope *s, const manifest *bundle) {
+  pthread_mutex_lock(&opening);
+  give(s, &s->scratch, unlock, &opening);
+  const char *folder = getenv("TVM_LIBRARY_PATH");
+  if (!ffi.move_error) {
+    setenv("TVM_THREAD_POOL_SPIN_COUNT", "0", 0); /* why: kokoro_tvm/runtime/tvm_runtime.py */
+    void *library = open_library(s, FFI, &bundle->ffi);
+    find_symbol(s, library, "TVMFFIFunctionGetGlobal", &ffi.get_global);
+    find_symbol(s, library, "TVMFFIFunctionCall", &ffi.call);
+    find_symbol(s, library, "TVMFFIObjectDecRef", &ffi.decrease);
+    find_symbol(s, library, "TVMFFITensorFromDLPack", &ffi.from_dlpack);
+    int there = dlopen(RUNTIME, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD) != NULL;
+    open_library(s, RUNTIME, &bundle->runtime);
+    if (!there && bundle->runtime.path && !(folder && *folder)) strcpy(runtime_sha256, bundle->runtime.sha256);
+    find_symbol(s, library, "TVMFFIErrorMoveFromRaised", &ffi.move_error);
+  }
+  if (bundle->runtime.path && *runtime_sha256 && strcmp(runtime_sha256, bundle->runtime.sha256))
+    fail(s, KOKORO_BUNDLE,
+         "%s is another TVM runtime than the one this process has loaded. Open this bundle in a process of its own.",
+         bundle->runtime.path);
+}
+
+int usable_cores(scope *s) {
+  cpu_set_t cores;
+  (void)s;
+  return sched_getaffinity(0, sizeof cores, &cores) ? 1 : CPU_COUNT(&cores);
+}
+
+void use_threads(scope *s, int count) {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores)) fail(s, KOKORO_SYSTEM, "The usable cores are not known.");
+  int total = CPU_COUNT(&cores) > count ? CPU_COUNT(&cores) : count, listed = 0;
+  TVMFFIAny *names = take(s, &s->scratch, (size_t)total, sizeof *names);
+  while (listed < total) /* the list bounds the pool: cores are named twice for more threads than cores */
+    for (int core = 0; core < CPU_SETSIZE && listed < total; ++core)
+      if (CPU_ISSET(core, &cores)) names[listed++] = text_value(format(s, &s->scratch, "%d", core));
+  TVMFFIAny arguments[3] = {value_of(kTVMFFIInt, SHARE_ALL_CORES), value_of(kTVMFFIInt, count),
+                            call_global(s, "ffi.Array", names, total)};
+  call_global(s, "runtime.config_threadpool", arguments, 3);
+}
+
+/* The module of a library's very bytes, which is there already where it was loaded before. */
+static const char *load_module(scope *s, const file *each, const char *content, TVMFFIAny *module) {
+  TVMFFIAny arguments[2], none;
+  for (loaded *known = libraries; known; known = known->next)
+    if (strcmp(known->sha256, each->sha256) == 0) return *module = known->module, NULL;
+  arguments[0] = text_value(private_copy(s, each, content));
+  arguments[1] = text_value("so");
+  loaded *made = calloc(1, sizeof *made);
+  if (!made) fail_memory(s);
+  arena forever = {NULL};
+  const char *why = try_global(s, &forever, "ffi.Module.load_from_file.so", arguments, 2, module);
+  if (!why) why = try_global(s, &s->scratch, "ffi.ModuleGlobalsAdd", module, 1, &none);
+  if (why) return free(made), release(&forever), why;
+  strcpy(made->sha256, each->sha256);
+  made->module = *module;
+  made->next = libraries;
+  libraries = made;
+  return NULL;
+}
+
+static const char *method(scope *s, arena *with, TVMFFIAny module, const char *name, TVMFFIAny *function) {
+  TVMFFIAny arguments[3] = {module, text_value(name), value_of(kTVMFFIBool, 0)};
+  const char *why = try_global(s, with, "ffi.ModuleGetFunction", arguments, 3, function);
+  if (why || function->type_index == kTVMFFIFunction) return why;
+  return format(s, &s->scratch, "it has no function %s", name);
+}
+
+static const char *call_method(scope *s, TVMFFIAny module, const char *name, TVMFFIAny *arguments, int count,
+                               TVMFFIAny *result) {
+  TVMFFIAny function;
+  const char *why = method(s, &s->scratch, module, name, &function);
+  if (why) return why;
+  *result = value_of(kTVMFFINone, 0);
+  if (ffi.call(function.v_obj, arguments, count, result)) return raised(s);
+  keep_value(s, s->kept, *result);
+  return NULL;
+}
+
+void *load_function(scope *s, const manifest *bundle, const component *component, const library *library) {
+  const char *content = read_file(s, &library->file);
+  check_library(s, bundle, component, library, content);
+  TVMFFIAny module, machine, none, function;
+  TVMFFIAny options[3] = {value_of(kTVMFFIInt, kDLCPU), value_of(kTVMFFIInt, DEVICE_0),
+                          value_of(kTVMFFIInt, POOLED)};
+  const char *why = load_module(s, &library->file, content, &module);
+  if (!why) why = call_method(s, module, "vm_load_executable", NULL, 0, &machine);
+  if (!why) why = call_method(s, machine, "vm_initialization", options, 3, &none);
+  if (!why) why = method(s, s->kept, machine, component->function, &function);
+  if (why)
+    fail(s, KOKORO_BUNDLE,
+         "%s cannot be loaded as a compiled %s (%s). Build the bundle again on this kind of machine.",
+         library->file.path, component->name, why);
+  return function.v_obj;
+}
+
+typedef struct holder { /* what TVM frees once nothing refers to the tensor any more */
+  DLManagedTensor dl;
+  int64_t shape[EXTENTS], strides[EXTENTS];
+} holder;
+
+static void free_holder(DLManagedTensor *tensor) { free(tensor->manager_ctx); }
+
+/* A holder with `room` bytes of zeroed memory of its own on a 64-byte boundary, or over `data`. */
+static holder *new_holder(scope *s, const dtype *type, int extents, const int64_t *shape, size_t room, void *data) {
+  holder *made = calloc(1, sizeof *made + room + ALIGNMENT);
+  if (!made) fail_memory(s);
+  DLTensor *tensor = &made->dl.dl_tensor;
+  char *own = (char *)(made + 1);
+  tensor->data = data ? data : own + (ALIGNMENT - (uintptr_t)own % ALIGNMENT) % ALIGNMENT;
+  tensor->ndim = extents;
+  tensor->shape = made->shape;
+  tensor->strides = made->strides;
+  tensor->device.device_type = kDLCPU;
+  tensor->dtype.code = (uint8_t)type->code;
+  tensor->dtype.bits = (uint8_t)(8 * type->width);
+  tensor->dtype.lanes = 1;
+  int64_t stride = 1;
+  for (int i = extents - 1; i >= 0; stride *= shape[i--]) made->shape[i] = shape[i], made->strides[i] = stride;
+  made->dl.manager_ctx = made;
+  made->dl.deleter = free_holder;
+  return made;
+}
+
+static void *object_of(scope *s, arena *with, holder *made) {
+  TVMFFIObjectHandle object = NULL;
+  if (ffi.from_dlpack(&made->dl, 0, 1, &object)) {
+    free(made);
+    fail(s, KOKORO_BUNDLE, "The TVM runtime does not take a tensor (%s).", raised(s));
+  }
+  give(s, with, drop, object);
+  return object;
+}
+
+int64_t elements_of(const array *each) {
+  int64_t count = 1;
+  for (int i = 0; i < each->extents; ++i) count *= each->shape[i];
+  return count;
+}
+
+array new_array(scope *s, int whole, int extents, int64_t a, int64_t b, int64_t c) {
+  array made = {whole, extents, {a, b, c}, NULL, NULL};
+  const dtype *type = find_dtype(whole ? "int64" : "float32");
+  size_t count = (size_t)elements_of(&made);
+  if (count > (size_t)-1 / 16) fail_memory(s);
+  holder *own = new_holder(s, type, extents, made.shape, count * (size_t)type->width, NULL);
+  made.data = own->dl.dl_tensor.data;
+  made.object = object_of(s, &s->scratch, own);
+  return made;
+}
+
+void *wrap(scope *s, arena *with, const port *port, void *data) {
+  return object_of(s, with, new_holder(s, find_dtype(port->dtype), (int)port->extents, port->shape, 0, data));
+}
+
+static int as_array(TVMFFIAny value, array *found) {
+  if (value.type_index != kTVMFFITensor) return 0;
+  const DLTensor *tensor = cell_of(value.v_obj);
+  if (tensor->ndim > EXTENTS || tensor->dtype.code != kDLFloat || tensor->dtype.bits != 32) return 0;
+  int64_t stride = 1;
+  for (int i = tensor->ndim - 1; i >= 0; stride *= tensor->shape[i--])
+    if (tensor->strides && tensor->shape[i] != 1 && tensor->strides[i] != stride) return 0;
+  memset(found, 0, sizeof *found);
+  found->extents = tensor->ndim;
+  for (int i = 0; i < tensor->ndim; ++i) found->shape[i] = tensor->shape[i];
+  found->data = (char *)tensor->data + tensor->byte_offset;
+  found->object = value.v_obj;
+  return 1;
+}
+
+const char *call(scope *s, void *function, void *const *objects, int count, array *results, int most, int *got) {
+  TVMFFIAny result = value_of(kTVMFFINone, 0), size, item;
+  TVMFFIAny *arguments = take(s, &s->scratch, (size_t)count, sizeof *arguments);
+  for (int i = 0; i < count; ++i) {
+    arguments[i] = value_of(kTVMFFITensor, 0);
+    arguments[i].v_obj = objects[i];
+  }
+  if (ffi.call(function, arguments, count, &result)) return raised(s);
+  keep_value(s, &s->scratch, result);
+  *got = 0;
+  if (result.type_index == kTVMFFITensor) return as_array(result, results) ? *got = 1, NULL : "it gave no float32";
+  size = call_global(s, "ffi.ArraySize", &result, 1);
+  for (int64_t i = 0; i < size.v_int64; ++i) {
+    TVMFFIAny place[2] = {result, value_of(kTVMFFIInt, i)};
+    item = call_global(s, "ffi.ArrayGetItem", place, 2);
+    if (*got == most || !as_array(item, &results[(*got)++])) return "it gave other results than its signature has";
+  }
+  return NULL;
+}
+
+void release_memory(scope *s) { call_global(s, "vm.builtin.memory_manager.clear", NULL, 0); }

@@ -1,0 +1,57 @@
+"""libkokoro and its program, compiled once, and what they need of TVM in one folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from calls import Speaker
+
+from kokoro_tvm.libkokoro import compile_libkokoro
+from kokoro_tvm.toolchains.cc import CCompiler
+
+STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
+
+
+@pytest.fixture(scope="session")
+def here() -> CCompiler:
+    """The C compiler of this machine."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc (Debian: apt-get install gcc)")
+    return CCompiler(os.uname().machine)
+
+
+@pytest.fixture(scope="session")
+def built(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of libkokoro.so and speak."""
+    folder = tmp_path_factory.mktemp("libkokoro")
+    compile_libkokoro(here, folder, *STRICT)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tvm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the installed libtvm_runtime and libtvm_ffi, for bundles that bring neither."""
+    folder = tmp_path_factory.mktemp("tvm")
+    for package, name in (("tvm", "libtvm_runtime.so"), ("tvm_ffi", "libtvm_ffi.so")):
+        spec = importlib.util.find_spec(package)
+        assert spec is not None
+        assert spec.origin is not None
+        (folder / name).symlink_to(Path(spec.origin).with_name("lib") / name)
+    return folder
+
+
+@pytest.fixture
+def speaker(built: Path, tvm: Path, tmp_path: Path) -> Speaker:
+    """Runs `speak` in a folder of the test's own."""
+    return Speaker(built / "speak", tvm, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def noise() -> np.ndarray:
+    """More numbers than any of the utterances takes."""
+    return np.random.default_rng(5).standard_normal(1 << 20, dtype=np.float32)

@@ -1,0 +1,139 @@
+"""What `speak` says is, bit for bit, what Python's runtime says on the same machine."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from calls import Speaker, drawn, durations, timeline
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_bundle import VOCABULARY
+from toys import REPOSITORY
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.runtime import SpeechWarning, write_wav
+
+UTTERANCES = [
+    ("abc.", "af_heart", 1.0),
+    ("  b ab,\n\tc  —\x0b\r“a” ☃ ab", "am_adam", 1.0),
+    ("…ab ca. b\u00a0b", "bf_emma,am_adam", 0.6),
+    ("ɹəˈo, no!", " af_heart , bf_emma,am_adam", 1.7),
+]
+BUNDLE = REPOSITORY / "artifacts" / "cpu"
+
+
+def assert_equal(speaker: Speaker, bundle: Path, phonemes: str, voice: str, speed: float) -> None:
+    synthesizer = Synthesizer(bundle, threads=2)
+    speech = synthesizer.from_phonemes(phonemes, voice=voice, speed=speed)
+    write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
+    words = ("--phonemes", phonemes, "--voice", voice, "--speed", repr(speed), "--threads", "2")
+    found = speaker(bundle, *words, "--words", "--durations", noise=drawn(synthesizer, speech))
+    assert found.status == 0, found.errors
+    assert found.lines[0] == durations(speech)
+    assert "\n".join(found.lines[1:]).split("\n") == "\n".join(timeline(speech)).split("\n")
+    assert found.wav == (speaker.folder / "expected.wav").read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
+@pytest.mark.parametrize("length", ["exact", "masked", "padded"])
+@pytest.mark.parametrize(("phonemes", "voice", "speed"), UTTERANCES)
+def test_it_says_what_python_says(
+    speaker: Speaker, compiled: Callable[[str], Path], length: str, phonemes: str, voice: str, speed: float
+) -> None:
+    assert_equal(speaker, compiled(length), phonemes, voice, speed)
+
+
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
+@pytest.mark.skipif(not BUNDLE.is_dir(), reason="artifacts/cpu is not built")
+@pytest.mark.parametrize(
+    ("phonemes", "voice", "speed"),
+    [
+        ("həlˈO wˈɜɹld.", "af_heart", 1.0),
+        (" “hˈI!”  ʃi klˈOzd ðə hˈɛvi ☃ bˈʊk… ænd lˈɪsᵊnd", "am_michael,bf_emma,af_sky", 0.7),
+    ],
+)
+def test_it_says_what_python_says_with_the_real_weights(
+    speaker: Speaker, phonemes: str, voice: str, speed: float
+) -> None:
+    assert_equal(speaker, BUNDLE, phonemes, voice, speed)
+
+
+@settings(max_examples=40)
+@given(
+    phonemes=st.text(
+        st.sampled_from([*VOCABULARY, "\u00a0", "☃", "\n", "\t", "“", "”"]), min_size=1, max_size=40
+    ),
+    voice=st.lists(st.sampled_from(["af_heart", "am_adam", "ef_dora"]), min_size=1, max_size=3),
+    speed=st.floats(0.05, 20),
+)
+def test_durations_and_words_of_any_phonemes(
+    built: Path,
+    tvm: Path,
+    compiled: Callable[[str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    phonemes: str,
+    voice: list[str],
+    speed: float,
+) -> None:
+    from kokoro_tvm.errors import InputError
+
+    speaker = Speaker(built / "speak", tvm, tmp_path_factory.mktemp("any"))
+    synthesizer = Synthesizer(compiled("exact"), threads=1)
+    words = ("--phonemes", phonemes, "--voice", ",".join(voice), "--speed", repr(speed))
+    found = speaker(compiled("exact"), *words, "--words", "--durations")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpeechWarning)
+        try:
+            speech = synthesizer.from_phonemes(phonemes, voice=",".join(voice), speed=speed)
+        except InputError as error:
+            said = found.errors.removeprefix("speak: ")
+            assert found.status == 2
+            assert said[:20] == str(error)[:20] or said.startswith("The utterance needs")
+            return
+    assert speech.plan is not None
+    if len(speech.plan.pieces) > 1:  # divided, which C leaves to its caller
+        assert found.status == 2
+        assert found.errors.startswith("speak: The utterance needs")
+        return
+    assert found.status == 0, found.errors
+    assert found.lines[0] == durations(speech)
+    assert "\n".join(found.lines[1:]).split("\n") == "\n".join(timeline(speech)).split("\n")
+
+
+def test_tokens_and_a_style_say_what_run_says(
+    speaker: Speaker, compiled: Callable[[str], Path], tmp_path: Path
+) -> None:
+    synthesizer = Synthesizer(compiled("exact"), threads=1)
+    style = np.array([0.25, -1.5, 2.0, 0.125], np.float32)
+    style.tofile(tmp_path / "style.f32")
+    speech = synthesizer.run([0, 12, 3, 14, 0], style, speed=0.6)
+    write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
+    words = (
+        "--tokens",
+        "0,12,3,14,0",
+        "--style",
+        str(tmp_path / "style.f32"),
+        "--speed",
+        "0.6",
+        "--durations",
+    )
+    found = speaker(compiled("exact"), *words, noise=drawn(synthesizer, speech))
+    assert (found.status, found.lines, found.errors) == (0, [durations(speech)], "")
+    assert found.wav == (tmp_path / "expected.wav").read_bytes()
+
+
+def test_voices_are_listed(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
+    found = speaker(compiled("exact"), "--voices")
+    assert tuple(found.lines) == Synthesizer(compiled("exact"), threads=1).voices.names
+
+
+def test_what_is_left_out_is_said(speaker: Speaker, compiled: Callable[[str], Path]) -> None:
+    found = speaker(compiled("exact"), "--phonemes", "a☃b☃ζ.")
+    assert found.status == 0
+    assert (
+        found.errors == "speak: Left out, because the model does not know them: '☃' (U+2603), 'ζ' (U+03B6).\n"
+    )
