@@ -10,6 +10,7 @@
 
 enum { SCHEMA = 2 };
 static const char *const NAMES[COMPONENTS] = {"bert", "duration", "text_encoder", "f0n", "decoder"};
+static const int AXES[COMPONENTS] = {TOKENS, TOKENS, TOKENS, FRAMES, FRAMES};
 
 static int64_t one_of(scope *s, const json *node, const char *key, const char *const *words, int count) {
   const char *word = get_text(s, node, key);
@@ -73,7 +74,7 @@ static int by_bucket(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static component read_component(scope *s, const char *root, const json *node, const char *name) {
+static component read_component(scope *s, const char *root, const json *node, const char *name, int axis) {
   static const char *const axes[] = {"tokens", "frames"};
   component made = {.name = name};
   const json *libraries = get(s, node, "libraries", LIST);
@@ -86,6 +87,8 @@ static component read_component(scope *s, const char *root, const json *node, co
   }
   qsort(made.libraries, (size_t)made.count, sizeof *made.libraries, by_bucket);
   made.axis = (int)one_of(s, node, "axis", axes, 2);
+  if (made.axis != axis)
+    fail(s, KOKORO_BUNDLE, "%s: 'axis' should be '%s'. Build the bundle again.", place_of(s, node), axes[axis]);
   made.function = keep(s, get_text(s, node, "function"));
   made.inputs = read_ports(s, node, "inputs");
   made.outputs = read_ports(s, node, "outputs");
@@ -132,7 +135,7 @@ static manifest *read_manifest(scope *s, const char *root, const json *node) {
   made->voices = read_ref(s, root, get(s, node, "voices", OBJECT));
   made->front_end = find_ref(s, root, node, "front_end");
   for (int i = 0; i < COMPONENTS; ++i)
-    made->components[i] = read_component(s, root, get(s, components, NAMES[i], OBJECT), NAMES[i]);
+    made->components[i] = read_component(s, root, get(s, components, NAMES[i], OBJECT), NAMES[i], AXES[i]);
   made->cpu_features = take(s, s->kept, (size_t)features->count, sizeof *made->cpu_features);
   for (const json *item = features->first; item; item = item->next) {
     if (item->kind != TEXT) fail(s, KOKORO_BUNDLE, "%s should be str. " MEND, place_of(s, item));

@@ -58,7 +58,7 @@ static void run(scope *s, kokoro *k, int which, int64_t length, const array *inp
     const port *port = &part->inputs.all[i];
     if (strcmp(port->name, "length") == 0) continue;
     if (given == count || strcmp(port->dtype, inputs[given].whole ? "int64" : "float32"))
-      fail(s, KOKORO_BUNDLE, "%s takes other inputs than this libkokoro gives. " "Build the bundle again.", part->function);
+      fail(s, KOKORO_BUNDLE, "%s takes other inputs than this libkokoro gives. Build the bundle again.", part->function);
     factor = length_axis(k, port->name, &axis);
     array fitted = factor && size != length ? resized(s, &inputs[given], axis, size * factor) : inputs[given];
     objects[given++] = fitted.object;

@@ -18,6 +18,7 @@ enum { DEVICE_0 = 0, POOLED = 2, SHARE_ALL_CORES = -3, ALIGNMENT = 64 };
 
 typedef struct loaded { /* a library stays loaded until the process ends, as TVM keeps it */
   struct loaded *next;
+  arena kept;
   TVMFFIAny module;
   char sha256[65];
 } loaded;
@@ -193,10 +194,9 @@ static const char *load_module(scope *s, const file *each, const char *content, 
   arguments[1] = text_value("so");
   loaded *made = calloc(1, sizeof *made);
   if (!made) fail_memory(s);
-  arena forever = {NULL};
-  const char *why = try_global(s, &forever, "ffi.Module.load_from_file.so", arguments, 2, module);
+  const char *why = try_global(s, &made->kept, "ffi.Module.load_from_file.so", arguments, 2, module);
   if (!why) why = try_global(s, &s->scratch, "ffi.ModuleGlobalsAdd", module, 1, &none);
-  if (why) return free(made), release(&forever), why;
+  if (why) return release(&made->kept), free(made), why;
   strcpy(made->sha256, each->sha256);
   made->module = *module;
   made->next = libraries;

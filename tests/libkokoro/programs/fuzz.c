@@ -1,0 +1,227 @@
+/* Mutated manifests, tensors, libraries, phonemes and arguments: each is refused with a code and a text, or works.
+ *
+ * fuzz BUNDLE FOLDER FIRST COUNT: FOLDER has every file of the bundle but bundle.json. Case k is the same whenever it
+ * is run. */
+#include "handle.h"
+#include "json.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct text {
+  char *bytes;
+  size_t size;
+} text;
+
+static uint64_t state;
+static unsigned opened, spoken, refused;
+static text described, numbers, code; /* what is mutated */
+
+static uint64_t number(uint64_t below) { /* xorshift64* (Vigna 2016) */
+  state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+  return (state * 0x2545F4914F6CDD1Du >> 16) % (below ? below : 1);
+}
+
+static void die(const char *what, uint64_t which) {
+  fprintf(stderr, "%s, case %llu\n", what, (unsigned long long)which);
+  exit(9);
+}
+
+static text read_all(const char *path) {
+  text found = {NULL, 0};
+  FILE *in = fopen(path, "rb");
+  if (!in || fseek(in, 0, SEEK_END)) die(path, 0);
+  found.size = (size_t)ftell(in);
+  found.bytes = malloc(found.size + 1);
+  rewind(in);
+  if (fread(found.bytes, 1, found.size, in) != found.size) die(path, 0);
+  found.bytes[found.size] = 0;
+  fclose(in);
+  return found;
+}
+
+static const char *const WORDS[] = {
+    "null", "true", "[]", "{}", "\"\"", "-1", "0", "1", "3", "2147483648", "9223372036854775807", "1e400", "-0.5",
+    "99999999999999999999", "\"..\"", "\"../x\"", "\"/\"", "\"\\u0000\"", "\"\\ud800\"", "\"\\ud83d\\ude00\"",
+    "\"frames\"", "\"masked\"", "\"float16\"", "\"int64\"", "[1, \"T\"]", "[0]", "[1, 2, 3, 4, 5, 6, 7, 8, 9]",
+    "\"length\"", "\"audio\"", "{", "]", ",", "\"", "\\", "\xff", "\xc3"};
+
+/* A copy with one to three changes. */
+static text mutated(text from) {
+  text made = {malloc(2 * from.size + 4096), from.size};
+  memcpy(made.bytes, from.bytes, from.size);
+  for (uint64_t left = number(2) ? 1 : 1 + number(3); left && made.size; --left) {
+    size_t at = number(made.size), end;
+    const char *word = WORDS[number(sizeof WORDS / sizeof *WORDS)];
+    switch (number(6)) {
+      case 0: made.bytes[at] = (char)number(256); break;
+      case 1: made.bytes[at] ^= (char)(1 << number(8)); break;
+      case 2: made.size = at; break;
+      case 3: /* without some bytes */
+        end = at + 1 + number(8);
+        if (end > made.size) break;
+        memmove(made.bytes + at, made.bytes + end, made.size - end);
+        made.size -= end - at;
+        break;
+      default: /* another value in the place of what stands behind a colon or comma */
+        while (at < made.size && !strchr(":,[", made.bytes[at])) ++at;
+        if (at >= made.size) break;
+        end = ++at;
+        while (end < made.size && !strchr(",}]", made.bytes[end])) ++end;
+        if (made.size - (end - at) + strlen(word) > 2 * from.size + 4000) break;
+        memmove(made.bytes + at + strlen(word), made.bytes + end, made.size - end);
+        memcpy(made.bytes + at, word, strlen(word));
+        made.size = made.size - (end - at) + strlen(word);
+    }
+  }
+  made.bytes[made.size] = 0;
+  return made;
+}
+
+static int checked(int code, const kokoro_error *error, const void *made, uint64_t which) {
+  if (error->code != code || !*error->text != !code || !made != !!code) {
+    fprintf(stderr, "%d, %d: %s\n", code, error->code, error->text);
+    die("code, text and result disagree", which);
+  }
+  refused += code != 0;
+  if (code && code != KOKORO_INPUT && code != KOKORO_BUNDLE && code != KOKORO_TOO_LONG) die(error->text, which);
+  return code;
+}
+
+static void speak(kokoro *bundle, const kokoro_request *wanted, uint64_t which) {
+  kokoro_error error = {77, "nothing"};
+  kokoro_speech *speech = NULL;
+  int code = kokoro_predict(bundle, wanted, &speech, &error);
+  if (checked(code, &error, speech, which)) return;
+  size_t count = speech->samples * kokoro_noise_channels(bundle);
+  if (count < 1 << 20) {
+    float *noise = calloc(count + 1, sizeof *noise);
+    if (number(4) == 0) noise[number(count)] = 1e30f * 1e30f;
+    size_t given = number(4) ? count : number(count);
+    code = kokoro_decode(bundle, speech, noise, given, &error);
+    spoken += !checked(code, &error, speech->audio, which);
+    free(noise);
+  }
+  kokoro_free(speech);
+}
+
+static void try_manifest(const char *folder, uint64_t which) {
+  char path[4096];
+  kokoro *bundle = NULL;
+  kokoro_error error = {77, "nothing"};
+  kokoro_request wanted = {"abc.", NULL, 0, "af_heart", NULL, 1.0};
+  text made = mutated(described);
+  snprintf(path, sizeof path, "%s/bundle.json", folder);
+  FILE *out = fopen(path, "wb");
+  if (!out || fwrite(made.bytes, 1, made.size, out) != made.size || fclose(out)) die("no file", which);
+  free(made.bytes);
+  int code = kokoro_open(folder, NULL, 1, &bundle, &error);
+  if (checked(code, &error, bundle, which)) return;
+  ++opened;
+  speak(bundle, &wanted, which);
+  kokoro_close(bundle);
+}
+
+static void try_request(kokoro *bundle, uint64_t which) {
+  static const text samples[] = {{"ab, “c” ☃ d.", 18}, {"af_heart, am_adam", 17}, {"\n\t ", 3}, {"…—", 6}};
+  static const double speeds[] = {1, 0.5, 2, 0, -1, 1e-320, 1e308, 1e-3, 0.01};
+  int64_t tokens[64];
+  float style[64] = {0};
+  text phonemes = mutated(samples[number(4)]), voice = mutated(samples[number(3) ? 1 : 0]);
+  kokoro_request wanted = {number(4) ? phonemes.bytes : NULL, tokens, number(64), number(8) ? "af_heart" : voice.bytes,
+                           NULL, number(3) ? speeds[number(9)] : 1};
+  uint64_t bits = number(UINT64_MAX) << 16 ^ number(UINT64_MAX);
+  if (number(8) == 0) memcpy(&wanted.speed, &bits, sizeof bits);
+  for (size_t i = 0; i < 64; ++i) tokens[i] = (int64_t)number(32) - (number(32) == 0);
+  if (number(8) == 0) wanted.style = style, style[number(64)] = 1e38f;
+  if (number(16) == 0) wanted.voice = NULL;
+  speak(bundle, &wanted, which);
+  free(phonemes.bytes);
+  free(voice.bytes);
+}
+
+/* Runs what may fail as a call of the library does. */
+static void attempt(void (*body)(scope *, text, void *), text from, void *argument, uint64_t which) {
+  kokoro_error error = {0, ""};
+  arena kept = {NULL};
+  scope *s = calloc(1, sizeof *s);
+  s->error = &error;
+  s->kept = &kept;
+  text made = mutated(from);
+  if (setjmp(s->failed) == 0) body(s, made, argument);
+  refused += s->code != 0;
+  if (s->code && (s->code != KOKORO_BUNDLE || !*error.text)) die("another failure than a bundle's", which);
+  release(&kept);
+  release(&s->scratch);
+  free(s);
+  free(made.bytes);
+}
+
+static void try_json(scope *s, text made, void *file) {
+  char why[120] = "";
+  json *found = parse(s, made.bytes, made.size, file, why);
+  if (!found != !!*why) die("no JSON without a reason", 0);
+}
+
+static void try_tensors(scope *s, text made, void *path) {
+  file opened = {path, (int64_t)made.size, "", open(path, O_RDWR | O_CREAT | O_TRUNC, 0600)};
+  if (opened.descriptor < 0 || write(opened.descriptor, made.bytes, made.size) != (ssize_t)made.size) die(path, 0);
+  jmp_buf outer;
+  memcpy(&outer, &s->failed, sizeof outer);
+  if (setjmp(s->failed) == 0) {
+    tensors found = map_tensors(s, &opened);
+    unsigned sum = 0;
+    for (int64_t i = 0; i < found.count; ++i) /* every byte is there */
+      for (int64_t j = 0; j < found.all[i].size; j += 64) sum += ((unsigned char *)found.all[i].data)[j];
+    if (sum == 1) putchar(' ');
+  }
+  close(opened.descriptor);
+}
+
+static void try_library(scope *s, text made, void *unused) {
+  manifest bundle = {.length_name = "exact", .precision = "float32"};
+  component part = {.name = "bert"};
+  library each = {16, {"bert-16.so", (int64_t)made.size, "", -1}};
+  (void)unused;
+  check_library(s, &bundle, &part, &each, made.bytes);
+}
+
+int main(int count, char **words) {
+  char path[4096];
+  kokoro *bundle;
+  kokoro_error error;
+  if (count != 5) return 2;
+  uint64_t first = strtoull(words[3], NULL, 10), cases = strtoull(words[4], NULL, 10);
+  snprintf(path, sizeof path, "%s/bundle.json", words[1]);
+  described = read_all(path);
+  snprintf(path, sizeof path, "%s/voices.safetensors", words[1]);
+  numbers = read_all(path);
+  snprintf(path, sizeof path, "%s/bert-16.so", words[1]);
+  code = read_all(path);
+  if (numbers.size > 4096) numbers.size = 4096; /* so that the header is what is changed */
+  for (char *at = code.bytes + 8; at + 18 < code.bytes + code.size; ++at)
+    if (memcmp(at, "relax.VMExecutable", 18) == 0) { /* of a library, from what is parsed on */
+      code.size -= (size_t)(at - 8 - code.bytes);
+      memmove(code.bytes, at - 8, code.size);
+      break;
+    }
+  if (kokoro_open(words[1], NULL, 1, &bundle, &error)) die(error.text, 0);
+  snprintf(path, sizeof path, "%s/tensors", words[2]);
+  for (uint64_t which = first; which < first + cases; ++which) {
+    state = (which + 1) * 0x9E3779B97F4A7C15u;
+    switch (which % 5) {
+      case 0: try_manifest(words[2], which); break;
+      case 1: attempt(try_json, described, "bundle.json", which); break;
+      case 2: attempt(try_tensors, numbers, path, which); break;
+      case 3: attempt(try_library, code, NULL, which); break;
+      default: try_request(bundle, which);
+    }
+  }
+  kokoro_close(bundle);
+  free(described.bytes), free(numbers.bytes), free(code.bytes);
+  printf("%llu cases: %u bundles opened, %u spoken, %u refused\n", (unsigned long long)cases, opened, spoken, refused);
+  return 0;
+}
