@@ -143,6 +143,10 @@ static manifest *read_manifest(scope *s, const char *root, const json *node) {
   }
   made->runtime = find_ref(s, root, node, "runtime");
   made->ffi = find_ref(s, root, node, "ffi");
+  const json *own = find(s, node, "libkokoro", LIST);
+  made->libkokoro = take(s, s->kept, own ? (size_t)own->count : 0, sizeof *made->libkokoro);
+  for (const json *item = own ? own->first : NULL; item; item = item->next)
+    made->libkokoro[made->programs++] = read_ref(s, root, object_at(s, item));
   const json *not_run = find(s, node, "not_run", TEXT);
   made->not_run = keep(s, not_run ? not_run->text : "");
   return made;

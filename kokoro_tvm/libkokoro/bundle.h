@@ -65,6 +65,8 @@ typedef struct manifest {
   const char **cpu_features;
   int64_t features;
   file voices, front_end, runtime, ffi;
+  file *libkokoro; /* the library's own files */
+  int64_t programs;
   component components[COMPONENTS];
 } manifest;
 

@@ -122,6 +122,10 @@ void open_files(scope *s, manifest *bundle) {
   for (int i = 0; i < COMPONENTS; ++i)
     for (int64_t j = 0; j < bundle->components[i].count; ++j)
       open_file(s, &bundle->components[i].libraries[j].file, &ignored);
+  for (int64_t i = 0; i < bundle->programs; ++i) {
+    open_file(s, &bundle->libkokoro[i], &ignored);
+    hash_file(s, &bundle->libkokoro[i], NULL);
+  }
   /* Code is hashed when it is read, whatever its size; numbers here, unless they are known to be good. */
   const char *memory = verified_path(s, bundle->root);
   const json *known = read_verified(s, memory);

@@ -27,6 +27,7 @@ from kokoro_tvm.stages import (
     export,
     front_end,
     intelligibility,
+    libkokoro,
     lower,
     machine,
     pack,
@@ -38,7 +39,7 @@ from kokoro_tvm.stages import (
     speech,
     validate,
 )
-from kokoro_tvm.stages.base import Place
+from kokoro_tvm.stages.base import Place, files_of
 from kokoro_tvm.targets import RuntimeLibrary, target_kind
 
 __all__ = ["RecipeGraph"]
@@ -88,7 +89,7 @@ class RecipeGraph:
             self.checkpoint,
             *(stage for stage in (self.front_end, self.phonemes) if stage is not None),
             self.machine,
-            *([self.runtime] if self.runtime else []),
+            *(stage for stage in (self.runtime, self.libkokoro) if stage is not None),
             *(self.export(spec) for spec in specs),
             *(self.lower(spec) for spec in specs),
             *(self.compile(spec) for spec in specs),
@@ -139,7 +140,14 @@ class RecipeGraph:
 
     @cached_property
     def _libraries(self) -> Mapping[str, RuntimeLibrary]:
-        return target_kind(self.recipe.target.kind).runtime_libraries(self.recipe.target)
+        return target_kind(self.recipe.target.kind).runtime_libraries(
+            self.recipe.target, ffi=self.recipe.runtime.c
+        )
+
+    @cached_property
+    def libkokoro(self) -> Stage | None:
+        """None where the recipe does not ask for it."""
+        return libkokoro.declare(self.place, self.recipe) if self.recipe.runtime.c else None
 
     @cached_property
     def _runtime_parts(self) -> _Files:
@@ -198,6 +206,8 @@ class RecipeGraph:
         if self.phonemes is not None:
             judged["phonemes"] = (self.phonemes, "phonemes.json")
         parts = {**self._all_parts, **self._runtime_parts}
+        if self.libkokoro is not None:
+            parts |= files_of("libkokoro", self.libkokoro)
         return bundle.declare(self.place, self.recipe, parts, judged, self.checkpoint, self.front_end)
 
     @cached_property

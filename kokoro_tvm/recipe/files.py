@@ -22,6 +22,7 @@ from kokoro_tvm.recipe.parts import (
     Precision,
     RecipeSets,
     Resources,
+    Runtime,
     Target,
     Utterance,
 )
@@ -118,6 +119,7 @@ class TargetFile(Spec):
         le=86_400,
         description="Largest time for the compile of one artifact, s.",
     )
+    runtime: Runtime = Field(default=Runtime(), description="What a bundle is spoken with, besides Python.")
     resources: Resources = Field(default=Resources(), description="Memory and cores that one compile takes.")
     sets: RecipeSets = Field(
         default=("nightly",), description="Sets that build the recipe: `doit ci`, `doit nightly`."

@@ -28,6 +28,8 @@ __all__ = [
     "Precision",
     "RecipeSet",
     "RecipeSets",
+    "Resources",
+    "Runtime",
     "Target",
     "Utterance",
 ]
@@ -74,6 +76,15 @@ TvmConfig = Annotated[
 ]
 RecipeSets = Annotated[tuple[RecipeSet, ...], AfterValidator(distinct)]
 OptLevel = Annotated[int, Field(ge=0, le=4)]
+
+
+class Runtime(Spec):
+    """What a bundle brings to speak with, besides the TVM runtime."""
+
+    c: bool = Field(
+        default=False,
+        description="`true`: libkokoro and its program `speak`, compiled for the target, and what they need.",
+    )
 
 
 class Resources(Spec):

@@ -17,6 +17,7 @@ from kokoro_tvm.recipe.parts import (
     Precision,
     RecipeSet,
     Resources,
+    Runtime,
     Target,
     Utterance,
 )
@@ -62,6 +63,7 @@ class Recipe(Spec):
     checkpoint: Checkpoint
     front_end: FrontEnd | None = None
     timeout_s: int
+    runtime: Runtime
     resources: Resources
     sets: tuple[RecipeSet, ...]
     schedule: dict[str, dict[str, LayerChoice]] = Field(default_factory=dict)
@@ -103,6 +105,7 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleF
         checkpoint=model.checkpoint,
         front_end=model.front_end,
         timeout_s=target.timeout_s,
+        runtime=target.runtime,
         resources=target.resources,
         sets=target.sets,
         schedule={str(c): layers for c, layers in schedule.components.items()} if schedule else {},

@@ -91,7 +91,8 @@ class Bundle:
     """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
 
     `target` holds its kind and options, as the recipe was resolved; `runtime` is `libtvm_runtime` for it,
-    None where that has to be installed, `ffi` the `libtvm_ffi` that goes with it, for whatever is not Python.
+    None where that has to be installed, `ffi` the `libtvm_ffi` that goes with it, for whatever is not Python;
+    `libkokoro` is the C library, its program and its header, where the bundle has them.
     `not_run` is why its gates were not run, empty where they were. `front_end` is None where the model's
     recipe has none: English then goes by what is installed. `sha256` is that of bundle.json, which has the
     digests of all other files. `version` is that of the kokoro-tvm that wrote it, for information. Both are
@@ -115,6 +116,7 @@ class Bundle:
     toolchain: dict[str, str]
     runtime: FileRef | None = None
     ffi: FileRef | None = None
+    libkokoro: tuple[FileRef, ...] = ()
     not_run: str = ""
     target: dict[str, Any] = field(default_factory=dict)
     front_end: FileRef | None = None
@@ -138,7 +140,7 @@ class Bundle:
     def files(self) -> tuple[FileRef, ...]:
         """Every file whose digest the manifest has."""
         front_end = () if self.front_end is None else (self.front_end,)
-        return (self.voices, *front_end, *self.component_files())
+        return (self.voices, *front_end, *self.libkokoro, *self.component_files())
 
     def component_files(self) -> tuple[FileRef, ...]:
         """Weights, libraries and the TVM runtime."""
@@ -248,6 +250,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         target=node.get("target", dict),
         runtime=_file(root, node.child("runtime")) if node.has("runtime") else None,
         ffi=_file(root, node.child("ffi")) if node.has("ffi") else None,
+        libkokoro=_files(root, node, "libkokoro"),
         not_run=node.get("not_run", str) if node.has("not_run") else "",
         schema=node.get("schema", int),
         version=node.get("version", str),
@@ -281,6 +284,10 @@ def _ports(node: Node, key: str) -> tuple[Port, ...]:
         Port(port.get("name", str), port.get("dtype", str), tuple(port.get("shape", list)))
         for port in node.children(key)
     )
+
+
+def _files(root: Path, node: Node, key: str) -> tuple[FileRef, ...]:
+    return tuple(_file(root, each) for each in node.children(key)) if node.has(key) else ()
 
 
 def _file(root: Path, node: Node) -> FileRef:

@@ -14,6 +14,7 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, TVM, llvm_version, versions
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place, files_of
+from kokoro_tvm.stages.libkokoro import compiler_of
 from kokoro_tvm.stages.provenance import parameters
 from kokoro_tvm.targets import find_runner, target_kind
 
@@ -31,10 +32,15 @@ def declare(
     """parts: see `kokoro_tvm.stages.manifest`; validations: artifact -> its report, without which nothing is
     bundled; front_end: None where the bundle has none."""
     texts = files_of("front_end", front_end, without="tagger.zip") if front_end else {}
-    copied = ("libraries/", "weights/", "runtime", "ffi")
+    copied = ("libraries/", "weights/", "runtime", "ffi", "libkokoro/")
     names = [file for name, (_, file) in parts.items() if name.startswith(copied)]
     _, not_run = find_runner(recipe.target.model_dump(mode="json"))
     toolchain = target_kind(recipe.target.kind).toolchain(recipe.target)
+
+    def compiler() -> dict[str, str]:
+        c = {"c": compiler_of(recipe).version()} if recipe.runtime.c else {}
+        return {"linker": toolchain.version(), "llvm": llvm_version(), **c}
+
     return place.stage(
         "bundle",
         folder=place.bundle,
@@ -60,12 +66,11 @@ def declare(
         },
         settings=lambda: {
             "toolchain": versions(*TVM, *TORCH),
-            "compiler": {"linker": toolchain.version(), "llvm": llvm_version()},
+            "compiler": compiler(),
         },
         sources=lambda: function_sources("kokoro_tvm.stages.bundle:run"),
         facts=lambda: {
-            "linker": toolchain.version(),
-            "llvm": llvm_version(),
+            **compiler(),
             "versions": versions(*TVM, *TORCH),
             "project": __version__,
         },
@@ -105,6 +110,7 @@ def run(
         files[entry["weights"]["file"]] = component.weights.path
         for library in entry["libraries"]:
             files[library["file"]] = component.libraries[library["bucket"]].path
+    files |= inputs.group("libkokoro")
     files |= {manifest[role]["file"]: inputs[role] for role in ("runtime", "ffi") if role in inputs}
     for name, path in files.items():
         link(path, out / name)
@@ -129,7 +135,7 @@ def run(
 
 def _sha256(manifest: dict[str, Any], name: str) -> str:
     files = ("voices", "front_end", "runtime", "ffi")
-    entries = [entry for key in files if (entry := manifest[key]) is not None]
+    entries = [entry for key in files if (entry := manifest[key]) is not None] + manifest["libkokoro"]
     for component in manifest["components"].values():
         entries += [component["weights"], *component["libraries"]]
     return next(str(entry["sha256"]) for entry in entries if entry["file"] == name)

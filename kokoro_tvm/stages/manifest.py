@@ -1,7 +1,8 @@
 """A bundle's manifest, and bundles that are not in a folder of their own yet.
 
 Their parts are inputs of a stage: config, machine; runtime, ffi and voices (if needed); parameters/COMPONENT,
-weights/COMPONENT and libraries/COMPONENT-BUCKET; front_end/front_end.safetensors where there is one.
+weights/COMPONENT and libraries/COMPONENT-BUCKET; front_end/front_end.safetensors and libkokoro/FILE where
+they are.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def describe(
             role: _entry(inputs[role].name, _file(inputs, role)) if role in inputs else None
             for role in ("runtime", "ffi")
         },
+        "libkokoro": [_entry(name, _file(inputs, f"libkokoro/{name}")) for name in inputs.group("libkokoro")],
         "not_run": not_run or None,
         "voices": _entry("voices.safetensors", _file(inputs, "voices")),
         "front_end": _entry("front_end.safetensors", _file(inputs, _FRONT_END))

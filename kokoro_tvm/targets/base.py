@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
     from kokoro_tvm.spec import TargetSpec
     from kokoro_tvm.toolchains import Toolchain
+    from kokoro_tvm.toolchains.cc import CCompiler
 
 __all__ = ["Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
 
@@ -108,9 +109,14 @@ class TargetKind(ABC):
         """What runs the code on the machine that builds; None where nothing does."""
         return None
 
-    def runtime_libraries(self, spec: Any) -> Mapping[str, RuntimeLibrary]:
+    def c_compiler(self, spec: Any) -> CCompiler | None:
+        """What compiles libkokoro for the target; None where it is not for such targets."""
+        return None
+
+    def runtime_libraries(self, spec: Any, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
         """The TVM runtime for the target, which its bundles bring: `runtime` is libtvm_runtime, `ffi`
-        libtvm_ffi where that is brought too. Empty where the runtime has to be installed.
+        libtvm_ffi where that is brought too, as it is if asked for. Empty where the runtime has to be
+        installed.
 
         Raises BuildError where there should be one.
         """

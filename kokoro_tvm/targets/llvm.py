@@ -18,6 +18,7 @@ from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
 from kokoro_tvm.targets.base import Machine, PinnedLibrary, RuntimeLibrary, TargetKind
+from kokoro_tvm.toolchains.cc import CCompiler
 from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import LLD
 from kokoro_tvm.words import nearest
@@ -159,10 +160,15 @@ class Llvm(TargetKind):
             return Qemu(spec.architecture, spec.emulate)
         return LOCAL if spec.is_native else None
 
-    def runtime_libraries(self, spec: LlvmTarget) -> Mapping[str, RuntimeLibrary]:
+    def c_compiler(self, spec: LlvmTarget) -> CCompiler | None:
+        """gcc, for Linux on the CPUs that libkokoro knows how to ask what they have."""
+        known = spec.system == "linux" and spec.architecture in ("x86_64", "aarch64")
+        return CCompiler(spec.architecture) if known else None
+
+    def runtime_libraries(self, spec: LlvmTarget, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
         """Those of the installed TVM, for this machine's architecture and operating system; else of wheels.
 
-        libtvm_ffi comes along where no Python brings it: under an emulator, and for other machines.
+        libtvm_ffi comes along where no Python brings it: under an emulator, for other machines, from C.
         """
         if not spec.is_native:
             pinned = json.loads(_WHEELS.read_text(encoding="utf-8"))
@@ -172,7 +178,11 @@ class Llvm(TargetKind):
                 for role, each in found.items()
             }
         runtime = {"runtime": _installed("tvm", "*tvm_runtime.*")}
-        return runtime if spec.emulate is None else runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
+        return (
+            runtime
+            if spec.emulate is None and not ffi
+            else runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
+        )
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features

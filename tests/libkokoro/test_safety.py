@@ -150,6 +150,7 @@ MANIFESTS = [
     ("components/decoder/parameters/0/shape", [40], "holds 16 elements of float32, which decoder"),
     ("components/decoder/parameters/0/dtype", "int32", "holds 16 elements of float32"),
     ("components/decoder/inputs/0/dtype", "int64", "decoder_forward takes other inputs than this"),
+    ("libkokoro", [{"file": "speak", "size": 1, "sha256": ""}], "speak is missing from the bundle."),
     ("precision", "bfloat16", "was compiled with precision 'float32', but bundle.json says 'bfloat16'."),
     ("cpu_features", ["antigravity", "x87"], "was built for a processor with antigravity, x87, which"),
     ("style_dim", 7, "is not float32 rows of 14."),

@@ -53,7 +53,7 @@ def stages(kinds: str, components: list[str] = ALL) -> set[str]:
     for kind in kinds.split():
         if kind in ("checkpoint", "reference", "front_end"):
             named.add(f"kokoro-82m.{kind}")
-        elif kind in ("machine", "runtime", "bundle", "speech", "speak", "phonemes"):
+        elif kind in ("machine", "runtime", "libkokoro", "bundle", "speech", "speak", "phonemes"):
             named.add(f"cpu.{kind}")
         else:
             named |= {f"cpu.{kind}.{c}" + (f"-{BUCKET[c]}" if kind != "pack" else "") for c in components}
@@ -112,6 +112,7 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
         stages("machine runtime bundle speak") | JUDGED,
     ),
     "target.run": (st.booleans(), stages("machine bundle") | JUDGED),  # nothing speaks then
+    "runtime.c": (st.booleans(), stages("runtime libkokoro bundle speech")),
     "precision": (
         st.sampled_from(["float32", "bfloat16"]),
         stages("machine lower speak validate bundle"),

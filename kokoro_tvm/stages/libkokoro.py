@@ -1,0 +1,57 @@
+"""libkokoro and its program `speak` for the target: what a bundle speaks with from C."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.memory import learned
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import versions
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.libkokoro import HEADER, LIBRARY, PROGRAM, compile_libkokoro, sources
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.stages.base import Place
+from kokoro_tvm.targets import target_kind
+from kokoro_tvm.toolchains.cc import CCompiler
+
+__all__ = ["compiler_of", "declare", "run"]
+
+
+def declare(place: Place, recipe: Recipe) -> Stage:
+    return place.stage(
+        "libkokoro",
+        doc="compile libkokoro and speak",
+        outputs=(LIBRARY, PROGRAM, HEADER),
+        settings=lambda: {"architecture": compiler_of(recipe).architecture},
+        facts=lambda: {
+            "compiler": compiler_of(recipe).version(),
+            "sources": {path.name: learned().recall(path, _sha256, "sha256") for path in sources()},
+            "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
+        },
+    )
+
+
+def compiler_of(recipe: Recipe) -> CCompiler:
+    """The C compiler for a recipe's target. Raises BuildError where libkokoro is not for it."""
+    kind = target_kind(recipe.target.kind)
+    compiler = kind.c_compiler(recipe.target)
+    if compiler is None:
+        raise BuildError(
+            f"libkokoro is for Linux on x86-64 and 64-bit ARM, not for {kind.describe(recipe.target)}: leave "
+            "`runtime: {c: true}` out of the recipe"
+        )
+    return compiler
+
+
+def run(out: Path, inputs: Inputs, *, architecture: str) -> None:
+    """Raises BuildError where the compiler is not installed or fails."""
+    compile_libkokoro(CCompiler(architecture), out)
+    shutil.copyfile(next(path for path in sources() if path.name == HEADER), out / HEADER)
+
+
+def _sha256(path: Path) -> Any:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,81 @@
+"""`runtime: {c: true}`: a bundle that speaks from C with what it brings, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from calls import drawn, timeline
+from toys import PHONEMES, RECIPES, TARGET, doit
+
+from kokoro_tvm import Synthesizer
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.libkokoro import HEADER, LIBRARY, PROGRAM, compile_libkokoro
+from kokoro_tvm.recipe import load_recipe
+from kokoro_tvm.runtime import read_bundle, write_wav
+from kokoro_tvm.runtime.provenance import verify_provenance
+from kokoro_tvm.stages.libkokoro import compiler_of
+from kokoro_tvm.toolchains.cc import CCompiler
+
+
+def add_recipe(root: Path, name: str, **fields: object) -> None:
+    text = yaml.safe_dump(TARGET | RECIPES["toy"] | {"runtime": {"c": True}} | fields)
+    (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
+def test_it_is_built_and_speaks(toy_copy: Path, here: CCompiler, tmp_path: Path) -> None:
+    add_recipe(toy_copy, "spoken")
+    built = doit(toy_copy, "spoken")
+    assert built.returncode == 0, built.stdout + built.stderr
+    bundle = toy_copy / "artifacts" / "spoken"
+    manifest = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    assert [entry["file"] for entry in manifest["libkokoro"]] == [LIBRARY, PROGRAM, HEADER]
+    for entry in [*manifest["libkokoro"], manifest["ffi"], manifest["runtime"]]:
+        assert hashlib.sha256((bundle / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
+    provenance = verify_provenance(read_bundle(bundle))
+    assert {LIBRARY, PROGRAM, HEADER, "libtvm_ffi.so"} <= set(provenance.subjects)
+    assert provenance.tools["c"] == here.version()
+
+    moved = tmp_path / "moved"
+    shutil.copytree(bundle, moved)
+    (moved / PROGRAM).chmod(0o755)
+    synthesizer = Synthesizer(bundle)
+    speech = synthesizer.from_phonemes(PHONEMES)
+    drawn(synthesizer, speech).tofile(tmp_path / "noise.f32")
+    write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
+    command = [moved / PROGRAM, moved, "--phonemes", PHONEMES, "--words"]
+    command += ["--noise", tmp_path / "noise.f32", "-o", tmp_path / "out.wav"]
+    unset = ("TVM_LIBRARY_PATH", "LD_LIBRARY_PATH")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"speak: {moved} was built from synthetic (random) weights: this is not speech.\n"
+    assert done.stdout.splitlines() == timeline(speech)
+    assert (tmp_path / "out.wav").read_bytes() == (tmp_path / "expected.wav").read_bytes()
+
+
+def test_it_is_the_same_wherever_it_is_compiled(here: CCompiler, tmp_path: Path) -> None:
+    for name in ("one", "another-folder"):
+        (tmp_path / name).mkdir()
+        compile_libkokoro(here, tmp_path / name)
+    for file in (LIBRARY, PROGRAM):
+        one, other = ((tmp_path / name / file).read_bytes() for name in ("one", "another-folder"))
+        assert one == other
+
+
+def test_a_target_that_it_is_not_for_is_refused(toy_root: Path, tmp_path: Path) -> None:
+    shutil.copytree(toy_root / "recipes", tmp_path / "recipes")
+    add_recipe(tmp_path, "mac", target={"kind": "llvm", "mcpu": "apple-m1", "mtriple": "arm64-apple-macos"})
+    with pytest.raises(BuildError) as caught:
+        compiler_of(load_recipe("mac", tmp_path / "recipes"))
+    assert str(caught.value) == (
+        "libkokoro is for Linux on x86-64 and 64-bit ARM, not for llvm apple-m1: leave `runtime: {c: true}` "
+        "out of the recipe"
+    )
