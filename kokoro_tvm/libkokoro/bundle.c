@@ -8,7 +8,7 @@
 #include "json.h"
 #include "sha256.h"
 
-enum { SCHEMA = 2 };
+enum { SCHEMA = 3 };
 static const char *const NAMES[COMPONENTS] = {"bert", "duration", "text_encoder", "f0n", "decoder"};
 static const int AXES[COMPONENTS] = {TOKENS, TOKENS, TOKENS, FRAMES, FRAMES};
 
@@ -129,13 +129,16 @@ static manifest *read_manifest(scope *s, const char *root, const json *node) {
   made->synthetic = (int)get(s, node, "synthetic", BOOLEAN)->whole;
   made->sample_rate = get_positive(s, node, "sample_rate");
   made->samples_per_frame = get_positive(s, node, "samples_per_frame");
-  made->noise_channels = get_positive(s, node, "noise_channels");
   made->style_dim = get_positive(s, node, "style_dim");
   read_vocabulary(s, made, get(s, node, "vocabulary", OBJECT));
   made->voices = read_ref(s, root, get(s, node, "voices", OBJECT));
   made->front_end = find_ref(s, root, node, "front_end");
   for (int i = 0; i < COMPONENTS; ++i)
     made->components[i] = read_component(s, root, get(s, components, NAMES[i], OBJECT), NAMES[i], AXES[i]);
+  const json *seeded = get(s, get(s, components, NAMES[DECODER], OBJECT), "seeded", OBJECT);
+  made->components[SEEDED] = made->components[DECODER];
+  made->components[SEEDED].function = keep(s, get_text(s, seeded, "function"));
+  made->components[SEEDED].inputs = read_ports(s, seeded, "inputs");
   made->cpu_features = take(s, s->kept, (size_t)features->count, sizeof *made->cpu_features);
   for (const json *item = features->first; item; item = item->next) {
     if (item->kind != TEXT) fail(s, KOKORO_BUNDLE, "%s should be str. " MEND, place_of(s, item));

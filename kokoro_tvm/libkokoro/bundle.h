@@ -5,7 +5,8 @@
 #include "base.h"
 
 enum { EXTENTS = 8 };
-enum { BERT, DURATION, TEXT_ENCODER, F0N, DECODER, COMPONENTS };
+/* The decoder has a second entry, which takes a seed in the place of the noise. */
+enum { BERT, DURATION, TEXT_ENCODER, F0N, DECODER, COMPONENTS, SEEDED = COMPONENTS, ENTRIES };
 enum { TOKENS, FRAMES };
 enum { EXACT, MASKED, PADDED };
 
@@ -59,7 +60,7 @@ typedef struct symbol {
 typedef struct manifest {
   const char *root, *recipe, *precision, *length_name, *not_run;
   int length, synthetic;
-  int64_t sample_rate, samples_per_frame, noise_channels, style_dim;
+  int64_t sample_rate, samples_per_frame, style_dim;
   symbol *vocabulary;
   int64_t symbols, highest_id;
   const char **cpu_features;
@@ -67,7 +68,7 @@ typedef struct manifest {
   file voices, front_end, runtime, ffi;
   file *libkokoro; /* the library's own files */
   int64_t programs;
-  component components[COMPONENTS];
+  component components[ENTRIES]; /* SEEDED: the decoder, with other inputs and another function */
 } manifest;
 
 /* Reads and checks bundle.json alone. pin: the digest it must have, or NULL. Fails. */

@@ -142,7 +142,7 @@ void open_files(scope *s, manifest *bundle) {
 const dtype *find_dtype(const char *name) {
   enum { INT, UINT, FLOAT }; /* DLPack's */
   static const dtype all[] = {{"float64", "F64", FLOAT, 8}, {"float32", "F32", FLOAT, 4}, {"float16", "F16", FLOAT, 2},
-                              {"int64", "I64", INT, 8},     {"int32", "I32", INT, 4},     {"uint16", "U16", UINT, 2},
+                              {"int64", "I64", INT, 8},     {"int32", "I32", INT, 4},     {"uint32", "U32", UINT, 4}, {"uint16", "U16", UINT, 2},
                               {"int8", "I8", INT, 1},       {"uint8", "U8", UINT, 1}};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
     if (strcmp(name, all[i].name) == 0 || strcmp(name, all[i].stored) == 0) return &all[i];

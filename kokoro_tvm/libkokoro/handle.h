@@ -23,7 +23,7 @@ struct kokoro {
   int threads;
   manifest *bundle;
   const char *notice;
-  void **functions[COMPONENTS];  /* one for each bucket */
+  void **functions[ENTRIES];     /* one for each bucket */
   void **parameters[COMPONENTS]; /* TVM's tensors, shared by all buckets */
   int64_t last[COMPONENTS];      /* lengths of the last call */
   tensors voices;                /* in alphabetical order */
@@ -57,7 +57,7 @@ void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int6
 /* model.c: loads the components; runs them. Fail. */
 void load_components(scope *s, kokoro *k);
 void predict(scope *s, kokoro *k, utterance *u);
-void decode(scope *s, kokoro *k, utterance *u, const float *noise, size_t count);
+void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise, size_t count);
 /* words.c: samples of words whose durations are known. */
 void time_words(const kokoro *k, utterance *u);
 

@@ -58,6 +58,7 @@ typedef struct request {
   utterance *u;
   const char *folder, *sha256;
   const kokoro_request *speech;
+  uint64_t seed;
   const float *noise;
   size_t count;
   kokoro_error *error;
@@ -181,7 +182,7 @@ int kokoro_predict(kokoro *k, const kokoro_request *wanted, kokoro_speech **spee
   return r.code;
 }
 
-static void decode_body(scope *s, request *r) { decode(s, r->k, r->u, r->noise, r->count); }
+static void decode_body(scope *s, request *r) { decode(s, r->k, r->u, r->seed, r->noise, r->count); }
 
 static void decode_job(void *argument) {
   request *r = argument;
@@ -189,8 +190,9 @@ static void decode_job(void *argument) {
   attempt(r, decode_body, &r->u->kept);
 }
 
-int kokoro_decode(kokoro *k, kokoro_speech *speech, const float *noise, size_t count, kokoro_error *error) {
-  request r = {.k = k, .u = (utterance *)speech, .noise = noise, .count = count, .error = error};
+int kokoro_decode(kokoro *k, kokoro_speech *speech, uint64_t seed, const float *noise, size_t count,
+                  kokoro_error *error) {
+  request r = {.k = k, .u = (utterance *)speech, .seed = seed, .noise = noise, .count = count, .error = error};
   let(&k->worker, decode_job, &r);
   return r.code;
 }
@@ -205,7 +207,6 @@ void kokoro_free(kokoro_speech *speech) {
 const char *kokoro_notice(const kokoro *k) { return k->notice; }
 int kokoro_sample_rate(const kokoro *k) { return (int)k->bundle->sample_rate; }
 size_t kokoro_samples_per_frame(const kokoro *k) { return (size_t)k->bundle->samples_per_frame; }
-size_t kokoro_noise_channels(const kokoro *k) { return (size_t)k->bundle->noise_channels; }
 size_t kokoro_style_dim(const kokoro *k) { return (size_t)k->bundle->style_dim; }
 size_t kokoro_voice_count(const kokoro *k) { return (size_t)k->voices.count; }
 

@@ -6,7 +6,7 @@
  *   kokoro_request request = {"həlˈO wˈɜɹld.", NULL, 0, "af_heart", NULL, 1.0};
  *   if (kokoro_open("artifacts/cpu", NULL, 0, &bundle, &error)) return puts(error.text), error.code;
  *   if (kokoro_predict(bundle, &request, &speech, &error)) ...
- *   if (kokoro_decode(bundle, speech, noise, speech->samples * kokoro_noise_channels(bundle), &error)) ...
+ *   if (kokoro_decode(bundle, speech, 0, NULL, 0, &error)) ...
  *   fwrite(speech->audio, sizeof(float), speech->samples, file);
  *   kokoro_free(speech);
  *   kokoro_close(bundle);
@@ -88,7 +88,6 @@ KOKORO_API const char *kokoro_notice(const kokoro *bundle);
 
 KOKORO_API int kokoro_sample_rate(const kokoro *bundle); /* Hz */
 KOKORO_API size_t kokoro_samples_per_frame(const kokoro *bundle);
-KOKORO_API size_t kokoro_noise_channels(const kokoro *bundle);
 KOKORO_API size_t kokoro_style_dim(const kokoro *bundle);
 
 /* The names of the voices in alphabetical order; NULL from kokoro_voice_count on. */
@@ -104,9 +103,10 @@ KOKORO_API int kokoro_predict(kokoro *bundle, const kokoro_request *request, kok
 
 /* Computes the audio of a speech that the same bundle predicted.
  *
- * noise: standard normal numbers (samples, kokoro_noise_channels), count of them. Fails with KOKORO_INPUT
- * (noise), KOKORO_BUNDLE or KOKORO_SYSTEM; the speech has no audio then. */
-KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, const float *noise, size_t count,
+ * seed: of the noise in it, which compiled code draws, the same from Python. noise: in its place standard normal
+ * numbers, `count` of them, one for each sample; NULL with a seed. Fails with KOKORO_INPUT (noise), KOKORO_BUNDLE
+ * or KOKORO_SYSTEM; the speech has no audio then. */
+KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, uint64_t seed, const float *noise, size_t count,
                              kokoro_error *error);
 
 /* Frees a speech; NULL is allowed. */

@@ -24,13 +24,13 @@ static int64_t length_axis(const kokoro *k, const char *name, int *axis) {
 
 /* An array with another length on an axis: cut, or with zeros at the end. */
 static array resized(scope *s, const array *from, int axis, int64_t size) {
-  int64_t shape[3] = {0}, rows = 1, inner = 1, width = from->whole ? 8 : 4;
+  int64_t shape[3] = {0}, rows = 1, inner = 1, width = from->type->width;
   for (int i = 0; i < from->extents; ++i) {
     shape[i] = i == axis ? size : from->shape[i];
     if (i < axis) rows *= from->shape[i];
     if (i > axis) inner *= from->shape[i];
   }
-  array made = new_array(s, from->whole, from->extents, shape[0], shape[1], shape[2]);
+  array made = new_array(s, from->type->name, from->extents, shape[0], shape[1], shape[2]);
   size_t before = (size_t)(from->shape[axis] * inner * width), after = (size_t)(size * inner * width);
   for (int64_t row = 0; row < rows; ++row)
     memcpy((char *)made.data + (size_t)row * after, (const char *)from->data + (size_t)row * before,
@@ -45,11 +45,12 @@ static void check_outputs(scope *s, const component *part, const port *port, con
          part->function, port->name);
 }
 
-/* Runs a component on arrays of exactly `length` tokens or frames, as its smallest bucket takes them. */
+/* Runs an entry of a component on arrays of exactly `length` tokens or frames, as its smallest bucket takes them. */
 static void run(scope *s, kokoro *k, int which, int64_t length, const array *inputs, int count, array *outputs,
                 int results) {
   const component *part = &k->bundle->components[which];
   int64_t bucket = 0, factor;
+  int owner = which == SEEDED ? DECODER : which; /* of weights and memory */
   int axis = 0, given = 0, got;
   void *objects[MOST_INPUTS + 1];
   while (bucket < part->count && part->libraries[bucket].bucket < length) ++bucket;
@@ -57,7 +58,7 @@ static void run(scope *s, kokoro *k, int which, int64_t length, const array *inp
   for (int64_t i = 0; i < part->inputs.count; ++i) {
     const port *port = &part->inputs.all[i];
     if (strcmp(port->name, "length") == 0) continue;
-    if (given == count || strcmp(port->dtype, inputs[given].whole ? "int64" : "float32"))
+    if (given == count || strcmp(port->dtype, inputs[given].type->name))
       fail(s, KOKORO_BUNDLE, "%s takes other inputs than this libkokoro gives. Build the bundle again.", part->function);
     factor = length_axis(k, port->name, &axis);
     array fitted = factor && size != length ? resized(s, &inputs[given], axis, size * factor) : inputs[given];
@@ -66,16 +67,16 @@ static void run(scope *s, kokoro *k, int which, int64_t length, const array *inp
   if (given != count)
     fail(s, KOKORO_BUNDLE, "%s takes fewer inputs than this libkokoro gives. Build the bundle again.", part->function);
   if (k->bundle->length == MASKED) {
-    array valid = new_array(s, 1, 1, 1, 0, 0);
+    array valid = new_array(s, "int64", 1, 1, 0, 0);
     *(int64_t *)valid.data = length;
     objects[given++] = valid.object;
   }
   int64_t parameters = part->parameters.count;
   void **all = take(s, &s->scratch, (size_t)(given + parameters), sizeof *all);
   memcpy(all, objects, (size_t)given * sizeof *all);
-  if (parameters) memcpy(all + given, k->parameters[which], (size_t)parameters * sizeof *all);
-  if (k->last[which] && k->last[which] != size) release_memory(s);
-  k->last[which] = size;
+  if (parameters) memcpy(all + given, k->parameters[owner], (size_t)parameters * sizeof *all);
+  if (k->last[owner] && k->last[owner] != size) release_memory(s);
+  k->last[owner] = size;
   array found[MOST_RESULTS];
   const char *why = call(s, k->functions[which][bucket], all, given + (int)parameters, found, MOST_RESULTS, &got);
   if (!why && (got != results || part->outputs.count != results)) why = "it gave other results than its signature has";
@@ -122,9 +123,15 @@ void load_components(scope *s, kokoro *k) {
     k->parameters[which] = take(s, s->kept, (size_t)part->parameters.count, sizeof(void *));
     for (int64_t i = 0; i < part->parameters.count; ++i)
       k->parameters[which][i] = find_parameter(s, part, &part->parameters.all[i], &all);
-    k->functions[which] = take(s, s->kept, (size_t)part->count, sizeof(void *));
-    for (int64_t i = 0; i < part->count; ++i)
-      k->functions[which][i] = load_function(s, k->bundle, part, &part->libraries[i]);
+    const char *names[2] = {part->function, k->bundle->components[SEEDED].function};
+    int entries = which == DECODER ? 2 : 1;
+    for (int entry = 0; entry < entries; ++entry)
+      k->functions[which + entry] = take(s, s->kept, (size_t)part->count, sizeof(void *));
+    for (int64_t i = 0; i < part->count; ++i) {
+      void *functions[2];
+      load_functions(s, k->bundle, part, &part->libraries[i], names, functions, entries);
+      for (int entry = 0; entry < entries; ++entry) k->functions[which + entry][i] = functions[entry];
+    }
   }
 }
 
@@ -146,13 +153,13 @@ static int64_t frames_of(float duration, double speed) {
 
 static array half_of_style(scope *s, const kokoro *k, const utterance *u, int prosody) {
   size_t half = (size_t)k->bundle->style_dim;
-  array made = new_array(s, 0, 2, 1, (int64_t)half, 0);
+  array made = new_array(s, "float32", 2, 1, (int64_t)half, 0);
   memcpy(made.data, u->style + (prosody ? half : 0), half * sizeof(float));
   return made;
 }
 
 static array tokens_of(scope *s, const utterance *u) {
-  array made = new_array(s, 1, 2, 1, (int64_t)u->speech.token_count, 0);
+  array made = new_array(s, "int64", 2, 1, (int64_t)u->speech.token_count, 0);
   memcpy(made.data, u->tokens, u->speech.token_count * sizeof *u->tokens);
   return made;
 }
@@ -190,7 +197,7 @@ void predict(scope *s, kokoro *k, utterance *u) {
 
 /* Features of tokens (channels, tokens) spread over the frames: (1, channels, frames). */
 static array repeated(scope *s, const utterance *u, const float *features, int64_t channels, int64_t frames) {
-  array made = new_array(s, 0, 3, 1, channels, frames);
+  array made = new_array(s, "float32", 3, 1, channels, frames);
   float *out = made.data;
   for (int64_t channel = 0; channel < channels; ++channel)
     for (size_t token = 0; token < u->speech.token_count; ++token, ++features)
@@ -198,16 +205,28 @@ static array repeated(scope *s, const utterance *u, const float *features, int64
   return made;
 }
 
-void decode(scope *s, kokoro *k, utterance *u, const float *noise, size_t count) {
-  int64_t frames = (int64_t)u->speech.samples / k->bundle->samples_per_frame;
-  int64_t samples = (int64_t)u->speech.samples, channels = k->bundle->noise_channels;
-  if (!noise || count != u->speech.samples * (size_t)channels)
-    fail(s, KOKORO_INPUT, "The noise should be %lld numbers for each of %lld samples, but has %zu.",
-         (long long)channels, (long long)samples, noise ? count : 0);
-  array drawn = new_array(s, 0, 3, 1, samples, channels), text, curves[2], sound;
-  memcpy(drawn.data, noise, count * sizeof *noise);
+/* What the decoder makes the excitation's noise of: the caller's (1, samples), or a seed: its lower and upper half,
+ * and which of the seed's noises it is. */
+static array source_of(scope *s, const utterance *u, uint64_t seed, const float *noise, size_t count) {
+  if (!noise) {
+    array words = new_array(s, "uint32", 1, 3, 0, 0);
+    ((uint32_t *)words.data)[0] = (uint32_t)seed;
+    ((uint32_t *)words.data)[1] = (uint32_t)(seed >> 32);
+    return words;
+  }
+  if (count != u->speech.samples)
+    fail(s, KOKORO_INPUT, "The noise should be %zu numbers, one for each sample, but has %zu.", u->speech.samples, count);
+  array given = new_array(s, "float32", 2, 1, (int64_t)count, 0);
+  memcpy(given.data, noise, count * sizeof *noise);
   for (size_t i = 0; i < count; ++i)
     if (!isfinite(noise[i])) fail(s, KOKORO_INPUT, "The noise should be finite, but number %zu is not.", i);
+  return given;
+}
+
+void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise, size_t count) {
+  int64_t frames = (int64_t)u->speech.samples / k->bundle->samples_per_frame;
+  int64_t samples = (int64_t)u->speech.samples;
+  array source = source_of(s, u, seed, noise, count), text, curves[2], sound;
   array ids = tokens_of(s, u);
   run(s, k, TEXT_ENCODER, (int64_t)u->speech.token_count, &ids, 1, &text, 1);
   if (text.extents != 3 || text.shape[0] != 1)
@@ -215,8 +234,8 @@ void decode(scope *s, kokoro *k, utterance *u, const float *noise, size_t count)
   array prosody[2] = {repeated(s, u, u->features, u->channels, frames), half_of_style(s, k, u, 1)};
   run(s, k, F0N, frames, prosody, 2, curves, 2);
   array inputs[5] = {repeated(s, u, text.data, text.shape[1], frames), curves[0], curves[1],
-                     half_of_style(s, k, u, 0), drawn};
-  run(s, k, DECODER, frames, inputs, 5, &sound, 1);
+                     half_of_style(s, k, u, 0), source};
+  run(s, k, noise ? DECODER : SEEDED, frames, inputs, 5, &sound, 1);
   const float *audio = sound.data;
   if (elements_of(&sound) != samples)
     fail(s, KOKORO_BUNDLE, "The decoder gave another shape than one utterance has. Build the bundle again.");

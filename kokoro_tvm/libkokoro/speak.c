@@ -7,14 +7,15 @@
 #include <string.h>
 
 static const char USAGE[] =
-    "usage: speak BUNDLE --phonemes TEXT -o FILE.wav --noise FILE [options]\n"
+    "usage: speak BUNDLE --phonemes TEXT -o FILE.wav [options]\n"
     "\n"
     "  --phonemes TEXT  in the model's alphabet\n"
     "  --tokens IDS     in place of phonemes: the model's, with the 0 at both ends, and commas between them\n"
     "  --voice NAME     names with commas between them are mixed (af_heart)\n"
     "  --style FILE     in place of a voice: float32 numbers, a row of a voice's table\n"
     "  --speed NUMBER   above 1 is faster (1)\n"
-    "  --noise FILE     standard normal float32 numbers, the channels of each sample side by side\n"
+    "  --seed NUMBER    of the noise in the voice (0)\n"
+    "  --noise FILE     in place of a seed: standard normal float32 numbers, one for each sample\n"
     "  -o FILE          the WAV file; without it, nothing is decoded\n"
     "  --words          prints the words: first and last sample, phonemes\n"
     "  --durations      prints how many frames each token lasts\n"
@@ -23,7 +24,7 @@ static const char USAGE[] =
     "  --voices         prints the names of the voices, and nothing else\n";
 
 typedef struct options {
-  const char *bundle, *phonemes, *tokens, *voice, *style, *speed, *noise, *output, *sha256, *threads;
+  const char *bundle, *phonemes, *tokens, *voice, *style, *speed, *seed, *noise, *output, *sha256, *threads;
   int words, durations, voices;
 } options;
 
@@ -90,6 +91,15 @@ static int64_t *read_tokens(const char *text, size_t *count) {
   return NULL;
 }
 
+static int read_seed(const char *text, uint64_t *seed) {
+  char *end;
+  errno = 0;
+  *seed = strtoull(text, &end, 10);
+  int good = *text >= '0' && *text <= '9' && !*end && !errno;
+  if (!good) fprintf(stderr, "speak: the seed should be a whole number from 0 to 2^64 - 1, but is %s\n", text);
+  return good;
+}
+
 /* Says it, with an open bundle; the exit status. */
 static int speak(kokoro *bundle, const options *o, kokoro_request *request, kokoro_error *error) {
   kokoro_speech *speech;
@@ -102,10 +112,11 @@ static int speak(kokoro *bundle, const options *o, kokoro_request *request, koko
   for (size_t i = 0; o->words && i < speech->word_count; ++i)
     printf("%lld %lld %s\n", (long long)speech->words[i].start_sample, (long long)speech->words[i].end_sample,
            speech->words[i].text);
-  float *noise = o->output ? read_numbers(o->noise, &count) : NULL;
-  if (o->output && !noise) code = KOKORO_INPUT;
-  if (noise) code = kokoro_decode(bundle, speech, noise, count, error);
-  if (noise && !code && write_wav(o->output, speech->audio, speech->samples, (size_t)kokoro_sample_rate(bundle)))
+  float *noise = o->noise ? read_numbers(o->noise, &count) : NULL;
+  uint64_t seed = 0;
+  if ((o->noise && !noise) || (o->seed && !read_seed(o->seed, &seed))) code = KOKORO_INPUT;
+  if (o->output && !code) code = kokoro_decode(bundle, speech, seed, noise, count, error);
+  if (o->output && !code && write_wav(o->output, speech->audio, speech->samples, (size_t)kokoro_sample_rate(bundle)))
     code = KOKORO_INPUT;
   free(noise);
   kokoro_free(speech);
@@ -115,7 +126,7 @@ static int speak(kokoro *bundle, const options *o, kokoro_request *request, koko
 static int read_options(int count, char **words, options *o) {
   struct { const char *name, **value; } valued[] = {
       {"--phonemes", &o->phonemes}, {"--tokens", &o->tokens}, {"--voice", &o->voice}, {"--style", &o->style},
-      {"--speed", &o->speed}, {"--noise", &o->noise}, {"-o", &o->output}, {"--sha256", &o->sha256},
+      {"--speed", &o->speed}, {"--seed", &o->seed}, {"--noise", &o->noise}, {"-o", &o->output}, {"--sha256", &o->sha256},
       {"--threads", &o->threads}};
   struct { const char *name; int *value; } flags[] = {
       {"--words", &o->words}, {"--durations", &o->durations}, {"--voices", &o->voices}};
@@ -134,7 +145,7 @@ static int read_options(int count, char **words, options *o) {
   }
   if (!o->bundle) return refuse("no bundle is named", "");
   if (!o->voices && !o->phonemes == !o->tokens) return refuse("give either --phonemes or --tokens", "");
-  return o->output && !o->noise ? refuse("-o needs --noise", "") : 0;
+  return o->seed && o->noise ? refuse("give either --seed or --noise", "") : 0;
 }
 
 int main(int count, char **words) {

@@ -222,7 +222,8 @@ static const char *call_method(scope *s, TVMFFIAny module, const char *name, TVM
   return NULL;
 }
 
-void *load_function(scope *s, const manifest *bundle, const component *component, const library *library) {
+void load_functions(scope *s, const manifest *bundle, const component *component, const library *library,
+                    const char *const *names, void **functions, int count) {
   const char *content = read_file(s, &library->file);
   check_library(s, bundle, component, library, content);
   TVMFFIAny module, machine, none, function;
@@ -231,12 +232,14 @@ void *load_function(scope *s, const manifest *bundle, const component *component
   const char *why = load_module(s, &library->file, content, &module);
   if (!why) why = call_method(s, module, "vm_load_executable", NULL, 0, &machine);
   if (!why) why = call_method(s, machine, "vm_initialization", options, 3, &none);
-  if (!why) why = method(s, s->kept, machine, component->function, &function);
+  for (int i = 0; !why && i < count; ++i) {
+    why = method(s, s->kept, machine, names[i], &function);
+    functions[i] = function.v_obj;
+  }
   if (why)
     fail(s, KOKORO_BUNDLE,
          "%s cannot be loaded as a compiled %s (%s). Build the bundle again on this kind of machine.",
          library->file.path, component->name, why);
-  return function.v_obj;
 }
 
 typedef struct holder { /* what TVM frees once nothing refers to the tensor any more */
@@ -283,9 +286,9 @@ int64_t elements_of(const array *each) {
   return count;
 }
 
-array new_array(scope *s, int whole, int extents, int64_t a, int64_t b, int64_t c) {
-  array made = {whole, extents, {a, b, c}, NULL, NULL};
-  const dtype *type = find_dtype(whole ? "int64" : "float32");
+array new_array(scope *s, const char *name, int extents, int64_t a, int64_t b, int64_t c) {
+  const dtype *type = find_dtype(name);
+  array made = {type, extents, {a, b, c}, NULL, NULL};
   size_t count = (size_t)elements_of(&made);
   if (count > (size_t)-1 / 16) fail_memory(s);
   holder *own = new_holder(s, type, extents, made.shape, count * (size_t)type->width, NULL);
@@ -306,6 +309,7 @@ static int as_array(TVMFFIAny value, array *found) {
   for (int i = tensor->ndim - 1; i >= 0; stride *= tensor->shape[i--])
     if (tensor->strides && tensor->shape[i] != 1 && tensor->strides[i] != stride) return 0;
   memset(found, 0, sizeof *found);
+  found->type = find_dtype("float32");
   found->extents = tensor->ndim;
   for (int i = 0; i < tensor->ndim; ++i) found->shape[i] = tensor->shape[i];
   found->data = (char *)tensor->data + tensor->byte_offset;

@@ -4,9 +4,10 @@
 
 #include "bundle.h"
 
-/* A tensor of float32, or of int64 where it is whole. `object` is TVM's over the same memory. */
+/* A tensor. `object` is TVM's over the same memory. */
 typedef struct array {
-  int whole, extents;
+  const dtype *type;
+  int extents;
   int64_t shape[EXTENTS];
   void *data;
   void *object;
@@ -15,7 +16,7 @@ typedef struct array {
 int64_t elements_of(const array *each);
 
 /* A zeroed array of `extents` extents on a 64-byte boundary, released with the call. Fails. */
-array new_array(scope *s, int whole, int extents, int64_t a, int64_t b, int64_t c);
+array new_array(scope *s, const char *type, int extents, int64_t a, int64_t b, int64_t c);
 
 /* TVM's tensor over memory that lives as long as the arena. Fails. */
 void *wrap(scope *s, arena *with, const port *port, void *data);
@@ -28,8 +29,9 @@ void load_runtime(scope *s, const manifest *bundle);
 void use_threads(scope *s, int count);
 int usable_cores(scope *s);
 
-/* The function of a component in a library, whose bytes are compared with the manifest. Fails. */
-void *load_function(scope *s, const manifest *bundle, const component *component, const library *library);
+/* Functions of a component in a library, whose bytes are compared with the manifest. Fails. */
+void load_functions(scope *s, const manifest *bundle, const component *component, const library *library,
+                    const char *const *names, void **functions, int count);
 
 /* Calls a function with TVM's objects; results, at most `most`, live as long as the call. The reason where it
  * failed, in scratch memory, else NULL. */

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm import Synthesizer
 from kokoro_tvm.runtime import Speech
-from kokoro_tvm.runtime.noise import draw_noise
 
 
 @dataclass(frozen=True)
@@ -33,11 +31,15 @@ class Speaker:
     tvm: Path
     folder: Path
 
-    def __call__(self, bundle: Path | str, *words: str, noise: np.ndarray | None = None) -> Spoken:
-        """Speaks with this noise, or only predicts."""
+    def __call__(
+        self, bundle: Path | str, *words: str, seed: int | None = None, noise: np.ndarray | None = None
+    ) -> Spoken:
+        """Speaks with this seed or noise; only predicts where there is neither."""
         output = self.folder / "spoken.wav"
         output.unlink(missing_ok=True)
         command = [str(self.program), str(bundle), *words]
+        if seed is not None:
+            command += ["--seed", str(seed), "-o", str(output)]
         if noise is not None:
             noise.astype(np.float32).tofile(self.folder / "noise.f32")
             command += ["--noise", str(self.folder / "noise.f32"), "-o", str(output)]
@@ -46,13 +48,6 @@ class Speaker:
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         wav = output.read_bytes() if output.exists() else b""
         return Spoken(done.returncode, done.stdout.splitlines(), done.stderr, wav)
-
-
-def drawn(synthesizer: Synthesizer, speech: Speech) -> np.ndarray:
-    """The noise of seed 0 that Python has spoken this with, (samples, channels)."""
-    bundle = synthesizer.bundle
-    frames = int(speech.durations.sum())
-    return draw_noise(0, 0, frames * bundle.samples_per_frame, bundle.noise_channels)
 
 
 def timeline(speech: Speech) -> list[str]:

@@ -1,5 +1,5 @@
 /* Speaks from Node, as an addon of Node-API with one function:
- * speak(bundle, phonemes, voice, speed, noise) -> {audio: Float32Array, words: [{text, start, end}]}. */
+ * speak(bundle, phonemes, voice, speed, seed) -> {audio: Float32Array, words: [{text, start, end}]}. */
 #include <node_api.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static napi_value result_of(napi_env env, const kokoro_speech *speech) {
 static napi_value speak(napi_env env, napi_callback_info info) {
   napi_value values[5], result = NULL;
   size_t count = 5;
-  void *noise = NULL;
+  int64_t seed = 0;
   kokoro *bundle = NULL;
   kokoro_speech *speech = NULL;
   kokoro_error error = {0, ""};
@@ -54,10 +54,9 @@ static napi_value speak(napi_env env, napi_callback_info info) {
   for (int i = 0; i < 3; ++i) texts[i] = text_of(env, values[i]);
   kokoro_request request = {texts[1], NULL, 0, texts[2], NULL, 0};
   napi_get_value_double(env, values[3], &request.speed);
-  size_t numbers = 0;
-  napi_get_typedarray_info(env, values[4], NULL, &numbers, &noise, NULL, NULL);
+  napi_get_value_int64(env, values[4], &seed);
   if (kokoro_open(texts[0], NULL, 0, &bundle, &error) || kokoro_predict(bundle, &request, &speech, &error) ||
-      kokoro_decode(bundle, speech, noise, numbers, &error))
+      kokoro_decode(bundle, speech, (uint64_t)seed, NULL, 0, &error))
     napi_throw_error(env, NULL, error.text);
   else
     result = result_of(env, speech);

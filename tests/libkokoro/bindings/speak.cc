@@ -1,11 +1,10 @@
-// Speaks from C++: BUNDLE PHONEMES VOICE SPEED NOISE OUT, files of float32 numbers.
+// Speaks from C++: BUNDLE PHONEMES VOICE SPEED SEED OUT, a file of float32 numbers.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "kokoro.h"
 
@@ -26,9 +25,7 @@ int main(int count, char **words) try {
   kokoro_speech *said = nullptr;
   check(kokoro_predict(handle, &request, &said, &error));
   std::unique_ptr<kokoro_speech, void (*)(kokoro_speech *)> speech(said, kokoro_free);
-  std::vector<float> noise(speech->samples * kokoro_noise_channels(handle));
-  std::ifstream(words[5], std::ios::binary).read(reinterpret_cast<char *>(noise.data()), noise.size() * sizeof(float));
-  check(kokoro_decode(handle, said, noise.data(), noise.size(), &error));
+  check(kokoro_decode(handle, said, std::stoull(words[5]), nullptr, 0, &error));
   std::ofstream(words[6], std::ios::binary)
       .write(reinterpret_cast<const char *>(speech->audio), speech->samples * sizeof(float));
   for (size_t i = 0; i < speech->word_count; ++i)

@@ -1,10 +1,22 @@
-"""Speaks from Python by ctypes: LIBRARY BUNDLE PHONEMES VOICE SPEED NOISE OUT, files of float32 numbers."""
+"""Speaks from Python by ctypes: LIBRARY BUNDLE PHONEMES VOICE SPEED SEED OUT, a file of float32 numbers."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
 
 
@@ -40,7 +52,7 @@ class Speech(ctypes.Structure):
 
 
 def speak(
-    library: str, bundle: str, phonemes: str, voice: str, speed: float, noise: bytes
+    library: str, bundle: str, phonemes: str, voice: str, speed: float, seed: int
 ) -> tuple[bytes, list[str]]:
     """(audio, words with their samples). Raises RuntimeError with the library's text."""
     kokoro = ctypes.CDLL(library)
@@ -53,8 +65,7 @@ def speak(
     check(kokoro.kokoro_open(bundle.encode(), None, 0, byref(handle), byref(error)))
     request = Request(phonemes.encode(), None, 0, voice.encode(), None, speed)
     check(kokoro.kokoro_predict(handle, byref(request), byref(speech), byref(error)))
-    numbers = (c_float * (len(noise) // 4)).from_buffer_copy(noise)
-    check(kokoro.kokoro_decode(handle, speech, numbers, c_size_t(len(numbers)), byref(error)))
+    check(kokoro.kokoro_decode(handle, speech, c_uint64(seed), None, c_size_t(0), byref(error)))
     said = speech.contents
     words = [
         f"{word.start_sample} {word.end_sample} {word.text.decode()}"
@@ -67,7 +78,7 @@ def speak(
 
 
 if __name__ == "__main__":
-    library, bundle, phonemes, voice, speed, noise, out = sys.argv[1:]
-    audio, words = speak(library, bundle, phonemes, voice, float(speed), Path(noise).read_bytes())
+    library, bundle, phonemes, voice, speed, seed, out = sys.argv[1:]
+    audio, words = speak(library, bundle, phonemes, voice, float(speed), int(seed))
     Path(out).write_bytes(audio)
     print(*words, sep="\n")

@@ -1,4 +1,4 @@
-//! Speaks from Rust, by declarations written by hand: BUNDLE PHONEMES VOICE SPEED NOISE OUT, files of float32 numbers.
+//! Speaks from Rust, by declarations written by hand: BUNDLE PHONEMES VOICE SPEED SEED OUT, a file of float32 numbers.
 #![allow(dead_code)] // fields that are not read here
 use std::ffi::{c_char, c_double, c_int, c_void, CStr, CString};
 use std::{env, fs, ptr, slice};
@@ -57,6 +57,7 @@ extern "C" {
     fn kokoro_decode(
         bundle: *mut c_void,
         speech: *mut Speech,
+        seed: u64,
         noise: *const f32,
         count: usize,
         error: *mut Error,
@@ -75,11 +76,6 @@ fn main() {
     let words: Vec<String> = env::args().skip(1).collect();
     let text = |place: usize| CString::new(words[place].as_str()).unwrap();
     let (folder, phonemes, voice) = (text(0), text(1), text(2));
-    let noise: Vec<f32> = fs::read(&words[4])
-        .unwrap()
-        .chunks_exact(4)
-        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
-        .collect();
     let mut error = Error { code: 0, text: [0; 2044] };
     let (mut bundle, mut speech) = (ptr::null_mut(), ptr::null_mut());
     let request = Request {
@@ -93,7 +89,7 @@ fn main() {
     unsafe {
         check(kokoro_open(folder.as_ptr(), ptr::null(), 0, &mut bundle, &mut error), &error);
         check(kokoro_predict(bundle, &request, &mut speech, &mut error), &error);
-        check(kokoro_decode(bundle, speech, noise.as_ptr(), noise.len(), &mut error), &error);
+        check(kokoro_decode(bundle, speech, words[4].parse().unwrap(), ptr::null(), 0, &mut error), &error);
         let said = &*speech;
         let audio = slice::from_raw_parts(said.audio, said.samples);
         fs::write(&words[5], audio.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<u8>>()).unwrap();

@@ -96,12 +96,12 @@ static void speak(kokoro *bundle, const kokoro_request *wanted, uint64_t which) 
   kokoro_speech *speech = NULL;
   int code = kokoro_predict(bundle, wanted, &speech, &error);
   if (checked(code, &error, speech, which)) return;
-  size_t count = speech->samples * kokoro_noise_channels(bundle);
+  size_t count = speech->samples;
   if (count < 1 << 20) {
     float *noise = calloc(count + 1, sizeof *noise);
     if (number(4) == 0) noise[number(count)] = 1e30f * 1e30f;
     size_t given = number(4) ? count : number(count);
-    code = kokoro_decode(bundle, speech, noise, given, &error);
+    code = kokoro_decode(bundle, speech, which, number(3) ? noise : NULL, given, &error);
     spoken += !checked(code, &error, speech->audio, which);
     free(noise);
   }

@@ -21,7 +21,7 @@ static kokoro_speech *spoken(kokoro *bundle, int which) {
   kokoro_speech *speech;
   kokoro_error error;
   if (kokoro_predict(bundle, &wanted, &speech, &error) ||
-      kokoro_decode(bundle, speech, noise, speech->samples * kokoro_noise_channels(bundle), &error)) {
+      kokoro_decode(bundle, speech, 7, which % 2 ? noise : NULL, speech->samples, &error)) {
     fprintf(stderr, "%s\n", error.text);
     exit(8);
   }
