@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from calls import timeline
-from toys import PHONEMES, RECIPES, TARGET, doit
+from toys import PHONEMES, RECIPES, TARGET, doit, toy_model
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BuildError
@@ -69,8 +69,10 @@ def test_it_is_the_same_wherever_it_is_compiled(here: CCompiler, tmp_path: Path)
         assert one == other
 
 
-def test_a_target_that_it_is_not_for_is_refused(toy_root: Path, tmp_path: Path) -> None:
-    shutil.copytree(toy_root / "recipes", tmp_path / "recipes")
+def test_a_target_that_it_is_not_for_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    model = yaml.safe_dump(toy_model(), allow_unicode=True)
+    (tmp_path / "recipes" / "toy-model.yaml").write_text(model, encoding="utf-8")
     add_recipe(tmp_path, "mac", target={"kind": "llvm", "mcpu": "apple-m1", "mtriple": "arm64-apple-macos"})
     with pytest.raises(BuildError) as caught:
         compiler_of(load_recipe("mac", tmp_path / "recipes"))
