@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from kokoro_tvm.runners.served import Compiler, Served, Start, first_line, linux_compiler
+from kokoro_tvm.runners.served import NATIVE, Compiler, Served, Start, first_line, linux_compiler
 
 __all__ = ["Qemu"]
 
@@ -49,7 +49,7 @@ class Qemu(Served):
 
     def _system(self) -> str:
         """The folder with the architecture's C library, which the compiler knows."""
-        if self.compiler == Compiler("gcc", "gcc"):
+        if self.compiler == NATIVE:
             return "/"
         command = [self.compiler.program, "-print-file-name=libc.so.6"]
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
     from kokoro_tvm.runtime.bundle import Bundle
 
-__all__ = ["Compiler", "Served", "Start", "first_line", "linux_compiler"]
+__all__ = ["NATIVE", "Compiler", "Served", "Start", "first_line", "linux_compiler"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ class Compiler:
 
     program: str
     package: str
+
+
+NATIVE = Compiler("gcc", "gcc")
+"""Of the machine that builds, if it is Linux."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Served(Runner):
 
     @abstractmethod
     def _options(self, libraries: Sequence[Path]) -> list[str]:
-        """What the compiler is told besides the sources; libraries: of the TVM runtime."""
+        """What the compiler is given besides the sources; libraries: of the TVM runtime."""
 
     @abstractmethod
     def _start(self, program: Path) -> Start:
@@ -114,7 +118,7 @@ class Served(Runner):
 def linux_compiler(architecture: str) -> Compiler:
     """The C compiler for Linux on an architecture, as triples name it."""
     if this_platform() == Platform(architecture, "linux"):
-        return Compiler("gcc", "gcc")
+        return NATIVE
     package = f"gcc-{architecture.replace('_', '-')}-linux-gnu"
     return Compiler(f"{architecture}-linux-gnu-gcc", package)
 

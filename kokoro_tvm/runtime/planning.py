@@ -108,8 +108,8 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
         notices.warn(breath.words)
         for part, planned in _fitting(model, breath, style, number):
             rate = model.bundle.sample_rate
-            spoken = spoken or bool(planned.piece.words)
             if planned.piece.words:
+                spoken = True
                 release, pause, attack = _silence(part, style, rate)
                 piece = replace(planned.piece, keep=(keep, release), pause=pause, voice=part.voice)
                 keep = attack

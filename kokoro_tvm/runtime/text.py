@@ -60,15 +60,15 @@ def spoken_utterances(source: SourceText, code: str, front_end: FrontEnd) -> lis
 def read_utterances(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
     """What `spoken_utterances` gives, of one sentence; none where it has nothing to speak, with a
     SpeechWarning if that is more than marks."""
-    text = source.text
-    if not aliased(source).speakable:
+    text, replaced = source.text, aliased(source)
+    if not replaced.speakable:
         if "\0" in text:
             check_text(source, code)
         lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
         if lost:
             warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")
         return []
-    spoken = spoken_utterances(source, code, front_end)
+    spoken = spoken_utterances(replaced, code, front_end)
     if not spoken:
         warn(f"Left out, because no phonemes came of it: {quoted(text)}")
     return spoken

@@ -1,4 +1,4 @@
-"""Code signatures of Mach-O files, as far as a digest of every page goes: who signed is not asked."""
+"""Code signatures of Mach-O files, as far as a digest of every page goes: who signed does not count."""
 
 from __future__ import annotations
 
