@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -80,6 +80,23 @@ def once(mark: Path) -> Iterator[bool]:
         first = not mark.exists()
         yield first
         mark.touch()
+
+
+@pytest.fixture(scope="session")
+def runner_runtime(shared_folder: Path) -> Callable[[str], list[Path]]:
+    """The TVM runtime that a recipe's runner is given: installed here or, once a run, fetched."""
+
+    def get(recipe: str) -> list[Path]:
+        from elsewhere import runtime_of  # the compiler comes with it
+
+        folder = shared_folder / f"runtime-{recipe}"
+        with once(shared_folder / f"runtime-{recipe}-there") as first:
+            if first:
+                folder.mkdir()
+                runtime_of(recipe, folder)
+        return sorted(path for path in folder.iterdir() if path.suffix != ".json")
+
+    return get
 
 
 @pytest.fixture(scope="session")
