@@ -83,6 +83,23 @@ def once(mark: Path) -> Iterator[bool]:
 
 
 @pytest.fixture(scope="session")
+def runner_runtime(shared_folder: Path) -> Callable[[str], list[Path]]:
+    """The TVM runtime that a recipe's runner is given: installed here or, once a run, fetched."""
+
+    def get(recipe: str) -> list[Path]:
+        from elsewhere import runtime_of  # the compiler comes with it
+
+        folder = shared_folder / f"runtime-{recipe}"
+        with once(shared_folder / f"runtime-{recipe}-there") as first:
+            if first:
+                folder.mkdir()
+                runtime_of(recipe, folder)
+        return sorted(path for path in folder.iterdir() if path.suffix != ".json")
+
+    return get
+
+
+@pytest.fixture(scope="session")
 def toy_root(shared_folder: Path) -> Path:
     """A repository in which the recipe `toy` is built; tests may run doit in it, and change nothing."""
     untouched, root = shared_folder / "toys", shared_folder / "toy"

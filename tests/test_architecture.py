@@ -14,7 +14,7 @@ import kokoro_tvm
 PACKAGE = Path(kokoro_tvm.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 # Modules that every room may use; then the rooms, each of which imports from those before it.
-FOUNDATION = "bundles constants errors cpu_features noise words spec"
+FOUNDATION = "bundles constants errors cpu_features noise platforms words spec"
 ROOMS = [
     *(
         "runtime",
@@ -80,10 +80,13 @@ def test_the_page_names_the_room(room: str) -> None:
 
 def test_one_module_for_each_kind_toolchain_and_runner() -> None:
     """Nothing else knows a kind of target by its name, or what a linker's files are called."""
-    words = re.compile(r"""kind[^\n]{0,16}["']llvm["']|["']\.so["']""")
+    words = re.compile(r"""kind[^\n]{0,16}["']llvm["']|["']\.(?:so|dll|dylib)["']""")
     knowing = {
         str(path.relative_to(PACKAGE))
         for path in PACKAGE.rglob("*.py")
         if words.search(path.read_text(encoding="utf-8"))
     }
-    assert knowing == {"targets/llvm.py", "toolchains/gnu.py", "toolchains/lld.py"}
+    assert knowing == {
+        "targets/llvm.py",
+        *(f"toolchains/{name}.py" for name in ("coff", "gnu", "lld", "macho")),
+    }

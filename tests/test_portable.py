@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import elsewhere
 import numpy as np
 import pytest
 import soundfile
@@ -24,7 +25,7 @@ from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime import SpeechWarning, write_wav
-from kokoro_tvm.targets import find_runner, resolve, target_kind
+from kokoro_tvm.targets import find_runner, resolve
 
 RECIPES = REPOSITORY / "recipes"
 NATIVE = ("cpu", "cpu-listened", "cpu-masked", "cpu-padded")  # test_tiny.py builds for it, all policies
@@ -41,10 +42,9 @@ ROUNDED = {
 
 def obstacle(recipe: Recipe) -> str:
     """Why this machine cannot run what the recipe builds; empty where it can."""
-    kind = target_kind(recipe.target.kind)
-    runner, reason = find_runner(recipe.target.model_dump(mode="json"))
+    runner, _ = find_runner(recipe.target.model_dump(mode="json"))
     if runner is None or runner.needs_runtime:
-        return (runner.check() if runner else reason) or kind.toolchain(recipe.target).check() or ""
+        return elsewhere.obstacle(recipe.name) or ""
     try:
         machine = resolve(recipe.target, recipe.precision)
     except BuildError as error:
@@ -113,7 +113,7 @@ def test_it_builds_and_speaks(name: str, build: Callable[[str], Path]) -> None:
 
 def runs_natively(recipe: Recipe) -> bool:
     machine = resolve(recipe.target, recipe.precision)
-    return set(machine.required) <= (features_of_cpu() or set())
+    return recipe.target.is_native and set(machine.required) <= (features_of_cpu() or set())
 
 
 @pytest.mark.nightly

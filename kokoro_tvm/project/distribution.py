@@ -18,6 +18,7 @@ from pathlib import Path
 from kokoro_tvm import __version__
 from kokoro_tvm.bundles import PACKAGED
 from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.platforms import Platform, platform_of
 from kokoro_tvm.runtime.bundle import Bundle, read_bundle
 from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
@@ -30,8 +31,13 @@ __all__ = ["write_archive", "write_wheel"]
 _PACKAGE = Path(__file__).parents[1]
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
 _CHUNK = 1 << 20
-# Platforms of wheels, by architecture and operating system of a triple; glibc 2.28 is what TVM's own need.
-_PLATFORMS = {("x86_64", "linux"): "manylinux_2_28_x86_64", ("aarch64", "linux"): "manylinux_2_28_aarch64"}
+# Platforms of wheels; glibc 2.28 and macOS 11 are what TVM's own need.
+_PLATFORMS = {
+    Platform("x86_64", "linux"): "manylinux_2_28_x86_64",
+    Platform("aarch64", "linux"): "manylinux_2_28_aarch64",
+    Platform("x86_64", "windows"): "win_amd64",
+    Platform("aarch64", "darwin"): "macosx_11_0_arm64",
+}
 
 
 def write_archive(path: Path, out: Path) -> Path:
@@ -119,10 +125,8 @@ def _metadata(version: str) -> str:
 
 def _platform(bundle: Bundle) -> str:
     triple = str(bundle.target.get("mtriple", ""))
-    architecture, *others = triple.split("-")
-    for (processor, system), platform in _PLATFORMS.items():
-        if architecture == processor and any(word.startswith(system) for word in others):
-            return platform
+    if (platform := platform_of(triple)) in _PLATFORMS:
+        return _PLATFORMS[platform]
     raise InputError(
         f"There is no platform of wheels for {triple or 'the target'} of {bundle.recipe}. "
         "Use the archive (--archive)."

@@ -85,11 +85,12 @@ class RecipeGraph:
         """Every stage but `report`, each after those it depends on; the decoder first, which takes longest
         by far."""
         specs = self.recipe.artifacts()[::-1]
+        runner = None if self.runner is self.runtime else self.runner
         return (
             self.checkpoint,
             *(stage for stage in (self.front_end, self.phonemes) if stage is not None),
             self.machine,
-            *(stage for stage in (self.runtime, self.libkokoro) if stage is not None),
+            *(stage for stage in (self.runtime, runner, self.libkokoro) if stage is not None),
             *(self.export(spec) for spec in specs),
             *(self.lower(spec) for spec in specs),
             *(self.compile(spec) for spec in specs),
@@ -139,6 +140,16 @@ class RecipeGraph:
         return runtime.declare(self.place, self._libraries) if self._libraries else None
 
     @cached_property
+    def runner(self) -> Stage | None:
+        """The TVM runtime that the runner executes the code with; None where it needs none."""
+        if self._runner is None or not self._runner.needs_runtime:
+            return None
+        libraries = target_kind(self.recipe.target.kind).runner_libraries(self.recipe.target)
+        if libraries == self._libraries:
+            return self.runtime
+        return runtime.declare(self.place, libraries, "runner")
+
+    @cached_property
     def _libraries(self) -> Mapping[str, RuntimeLibrary]:
         return target_kind(self.recipe.target.kind).runtime_libraries(
             self.recipe.target, ffi=self.recipe.runtime.c
@@ -151,13 +162,17 @@ class RecipeGraph:
 
     @cached_property
     def _runtime_parts(self) -> _Files:
-        """The libraries of the TVM runtime, as inputs."""
+        """The libraries of the TVM runtime, as inputs of the bundle."""
         if self.runtime is None:
             return {}
-        return {
-            role: (self.runtime, file)
-            for role, file in zip(self._libraries, self.runtime.outputs, strict=False)
-        }
+        return dict(zip(self._libraries, runtime.libraries_of(self.runtime), strict=True))
+
+    @cached_property
+    def _runner_parts(self) -> _Files:
+        """The libraries that the runner needs, as a group of inputs of every stage that runs code."""
+        if self.runner is None:
+            return {}
+        return {f"runner/{file}": (stage, file) for stage, file in runtime.libraries_of(self.runner)}
 
     @property
     def _runner(self) -> Runner | None:
@@ -193,12 +208,14 @@ class RecipeGraph:
         return self._once(
             "validate",
             spec.id,
-            lambda: validate.declare(self.place, self.recipe, spec, self._parts(spec), self.reference),
+            lambda: validate.declare(
+                self.place, self.recipe, spec, self._parts(spec) | self._runner_parts, self.reference
+            ),
         )
 
     @cached_property
     def speak(self) -> Stage:
-        return speak.declare(self.place, self.recipe, self._all_parts)
+        return speak.declare(self.place, self.recipe, self._all_parts | self._runner_parts)
 
     @cached_property
     def bundle(self) -> Stage:
@@ -212,7 +229,7 @@ class RecipeGraph:
 
     @cached_property
     def speech(self) -> Stage:
-        return speech.declare(self.place, self.recipe, self.bundle, self.reference)
+        return speech.declare(self.place, self.recipe, self.bundle, self.reference, self._runner_parts)
 
     @cached_property
     def intelligibility(self) -> Stage:
@@ -229,6 +246,7 @@ class RecipeGraph:
             self.speech,
             self.machine,
             self._validations,
+            self._runner_parts,
             self.stages(),
         )
 
@@ -244,8 +262,6 @@ class RecipeGraph:
             "config": (self.checkpoint, "config.json"),
             "machine": (self.machine, "machine.json"),
         }
-        if self._runner is not None and self._runner.needs_runtime:
-            parts |= self._runtime_parts
         for spec in specs:
             lowered, packed, compiled = self.lower(spec), self.pack(spec.component), self.compile(spec)
             parts.setdefault(f"parameters/{spec.component}", (lowered, "parameters.json"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +19,7 @@ class Runner(ABC):
     """Executes compiled components."""
 
     needs_runtime: ClassVar[bool] = False
-    """Whether it executes code with the TVM runtime of the target, rather than with this process's."""
+    """Whether it is a program of its own, which executes code with a TVM runtime that it is given."""
 
     @abstractmethod
     def version(self) -> str:
@@ -33,17 +34,19 @@ class Runner(ABC):
         return None
 
     @abstractmethod
-    def session(self, bundle: Bundle, threads: int) -> SessionBase:
-        """The bundle's code, loaded.
+    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> SessionBase:
+        """The bundle's code, loaded. libraries: the TVM runtime, where it `needs_runtime`.
 
         Raises BundleError where the code cannot be loaded, BuildError where the runner is not installed.
         """
 
 
-def open_synthesizer(runner: Runner, bundle: Path, threads: int) -> Synthesizer:
-    """A synthesizer whose components the runner executes. Raises BundleError."""
+def open_synthesizer(
+    runner: Runner, bundle: Path, threads: int, libraries: Sequence[Path] = ()
+) -> Synthesizer:
+    """A synthesizer whose components the runner executes; see its `session`. Raises BundleError."""
     from kokoro_tvm.runtime import Synthesizer, read_bundle
     from kokoro_tvm.runtime.voices import Voices
 
     opened = read_bundle(bundle)
-    return Synthesizer.from_parts(opened, runner.session(opened, threads), Voices.open(opened))
+    return Synthesizer.from_parts(opened, runner.session(opened, threads, libraries), Voices.open(opened))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kokoro_tvm.runners.base import Runner
@@ -19,7 +21,7 @@ class Local(Runner):
     def version(self) -> str:
         return "local"
 
-    def session(self, bundle: Bundle, threads: int) -> Session:
+    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
         from kokoro_tvm.runtime.session import Session
 
         return Session(bundle, threads)

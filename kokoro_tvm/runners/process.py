@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.cpu_features import known_features
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime.bundle import Bundle, Component, FileRef
+from kokoro_tvm.runtime.bundle import Bundle, Component
 from kokoro_tvm.runtime.cpu import refuse_missing
 from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.inspection import check_library
@@ -36,15 +36,20 @@ class Server:
     """The other process. One request at a time."""
 
     def __init__(
-        self, command: Sequence[str], name: str, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        name: str,
+        environment: Mapping[str, str] | None = None,
+        afterwards: Callable[[], None] = lambda: None,
     ) -> None:
-        """name: of what executes the code, in errors; environment: more variables."""
+        """name: of what executes the code, in errors; environment: more variables; afterwards: called once
+        the process ended."""
         self.name = name
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | (environment or {})
         )
         self._libraries, self._arrays = itertools.count(), itertools.count()
-        self.close = weakref.finalize(self, _end, self._process)
+        self.close = weakref.finalize(self, _end, self._process, afterwards)
 
     def features(self) -> frozenset[str]:
         """What the CPU has, by LLVM's names; empty where the server knows no way to ask it."""
@@ -85,6 +90,7 @@ class Server:
                 parts.append(f"kept {argument}\n".encode())
             else:
                 parts += _described(argument, place)
+        print(f"{self.name} runs {function}", flush=True)  # in the log of a stage that does not end
         return self._request(f"run {function}", *parts)
 
     def _request(self, what: str, *parts: bytes | memoryview) -> tuple[Array, ...]:
@@ -134,14 +140,6 @@ class ProcessSession(SessionBase):
         return self._server.call(machine, component.function, [*arrays, *kept])
 
 
-def copy_runtime(bundle: Bundle, folder: Path) -> None:
-    """Writes the TVM runtime of a bundle's platform into a folder, checked. Raises BundleError."""
-    brought: list[FileRef] = [file for file in (bundle.runtime, bundle.ffi) if file is not None]
-    with OpenFiles(brought) as files:
-        for file in brought:
-            Path(folder, file.path.name).write_bytes(files[file].content())
-
-
 def _described(array: Array, place: Place) -> list[bytes | memoryview]:
     """An array as a request has it: its line, and its bytes."""
     flat = np.ascontiguousarray(array)
@@ -180,7 +178,7 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
     return f"it was ended by signal {number.name}{hint}"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], afterwards: Callable[[], None]) -> None:
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             try:
@@ -192,3 +190,4 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    afterwards()

@@ -10,7 +10,8 @@
  *
  * A reply is `ok COUNT` and so many arrays (of `call`: what it returned, or its arguments afterwards), or
  * `error SIZE` and so many bytes. PLACE is where an array lies in memory: `aligned` on 64 bytes, `end` right
- * before or `start` right behind a page that nobody may touch. It needs nothing but C99, POSIX and libtvm_ffi.
+ * before or `start` right behind a page that nobody may touch. It needs nothing but C99, libtvm_ffi and POSIX
+ * or Windows.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <tvm/ffi/c_api.h>
@@ -47,6 +47,50 @@ static int has(int i) {
   return registers[FEATURES[i].word] >> FEATURES[i].bit & 1;
 }
 #define HAS(i) has(i)
+#endif
+
+static void die(const char *format, ...);
+
+/* What the operating system does: memory in whole pages, and what becomes of a crash. */
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#include <windows.h>
+static size_t page_size(void) {
+  SYSTEM_INFO info;
+  GetSystemInfo(&info);
+  return info.dwPageSize;
+}
+static void *map_memory(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+static void unmap_memory(void *memory, size_t size) { (void)size, VirtualFree(memory, 0, MEM_RELEASE); }
+static int protect_memory(void *memory, size_t size) {
+  DWORD old;
+  return !VirtualProtect(memory, size, PAGE_NOACCESS, &old);
+}
+/* Exit statuses as a shell gives them for signals; nobody is there to look into a debugger. */
+static LONG WINAPI crashed(EXCEPTION_POINTERS *pointers) {
+  DWORD code = pointers->ExceptionRecord->ExceptionCode;
+  int illegal = code == EXCEPTION_ILLEGAL_INSTRUCTION, divided = code == EXCEPTION_INT_DIVIDE_BY_ZERO;
+  int memory = code == EXCEPTION_ACCESS_VIOLATION || code == EXCEPTION_STACK_OVERFLOW;
+  TerminateProcess(GetCurrentProcess(), 128 + (illegal ? 4 : divided ? 8 : memory ? 11 : 6));
+  return EXCEPTION_EXECUTE_HANDLER;
+}
+static void prepare(void) {
+  SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX);
+  SetUnhandledExceptionFilter(crashed);
+  if (_setmode(STDIN_FILENO, _O_BINARY) < 0 || _setmode(STDOUT_FILENO, _O_BINARY) < 0) die("no binary streams");
+  if (!LoadLibraryA("tvm_runtime.dll")) die("tvm_runtime.dll cannot be loaded: error %lu", GetLastError());
+}
+#else
+#include <sys/mman.h>
+static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+static void *map_memory(size_t size) {
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+static void unmap_memory(void *memory, size_t size) { munmap(memory, size); }
+static int protect_memory(void *memory, size_t size) { return mprotect(memory, size, PROT_NONE); }
+static void prepare(void) {}
 #endif
 
 enum { LIBRARIES = 64, KEPT = 4096, ARGUMENTS = 4096, EXTENTS = 8, LINE = 4096, ALIGNMENT = 64 };
@@ -150,7 +194,7 @@ static int call_of(TVMFFIAny module, const char *name, TVMFFIAny *arguments, int
 
 static void free_array(DLManagedTensor *tensor) {
   Array *array = tensor->manager_ctx;
-  munmap(array->memory, array->mapped);
+  unmap_memory(array->memory, array->mapped);
   free(array);
 }
 
@@ -173,15 +217,15 @@ static TVMFFIAny read_array(const char *description) {
   array->dl.manager_ctx = array;
   array->dl.deleter = free_array;
 
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (size_t)size_of(tensor);
+  size_t page = page_size(), size = (size_t)size_of(tensor);
   size_t whole = (size + page - 1) / page * page;
   array->mapped = whole + 2 * page;
-  array->memory = mmap(NULL, array->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (array->memory == MAP_FAILED) die("no memory for %zu bytes", size);
+  array->memory = map_memory(array->mapped);
+  if (!array->memory) die("no memory for %zu bytes", size);
   char *first = (char *)array->memory + page;
   if (strcmp(place, "end") == 0) first += whole - size;
   if (strcmp(place, "aligned") != 0 &&
-      (mprotect(array->memory, page, PROT_NONE) || mprotect((char *)array->memory + page + whole, page, PROT_NONE)))
+      (protect_memory(array->memory, page) || protect_memory((char *)array->memory + page + whole, page)))
     die("no page can be protected");
   tensor->data = first;
   if (fread(first, 1, size, stdin) != size) die("an array ends in the middle");
@@ -280,6 +324,7 @@ static int call(int id, const char *name, int count, const char *what) {
 int main(void) {
   static char line[LINE], word[LINE], path[LINE];
   int id, count, status;
+  prepare();
   replies = fdopen(dup(STDOUT_FILENO), "wb"); /* whatever else is printed is no reply */
   if (!replies || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) die("no standard output");
   while (fgets(line, LINE, stdin)) {

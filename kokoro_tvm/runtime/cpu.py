@@ -1,4 +1,4 @@
-"""Whether this processor has the instructions a bundle was compiled for."""
+"""Whether this machine is one that a bundle was compiled for."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from pathlib import Path
 
 from kokoro_tvm.cpu_features import CPUINFO, PORTABLE, features_of_cpu
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.platforms import platform_of, this_platform
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.notices import warn
 
-__all__ = ["check_cpu", "refuse_missing"]
+__all__ = ["check_cpu", "check_platform", "refuse_missing"]
 
 
 def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
@@ -30,6 +31,21 @@ def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
             )
         return
     refuse_missing(bundle, had, "this one", _advice(bundle, had))
+
+
+def check_platform(bundle: Bundle) -> None:
+    """Refuse a bundle whose code is for another operating system or architecture.
+
+    Raises:
+        BundleError: names both.
+    """
+    triple = str(bundle.target.get("mtriple", ""))
+    wanted, here = platform_of(triple), this_platform()
+    if triple and wanted != here:
+        raise BundleError(
+            f"{bundle.root} (recipe {bundle.recipe}) was built for {wanted}, and this is {here}. "
+            "Use the recipe `cpu`, built on this machine."
+        )
 
 
 def refuse_missing(bundle: Bundle, had: frozenset[str], where: str, advice: str = "") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = ["SpeechWarning", "warn"]
+__all__ = ["SpeechWarning", "quoted", "warn"]
 
 _ROOM = __name__.rpartition(".")[0]
 
@@ -29,3 +29,8 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_ROOM):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, SpeechWarning, stacklevel=level)
+
+
+def quoted(text: str, most: int = 40) -> str:
+    """The beginning of a text as a message shows it: in one line, of `most` characters."""
+    return f"'{' '.join(text.split())[:most]}'"

@@ -14,7 +14,7 @@ from kokoro_tvm.runtime.joins import ATTACK, Pauses, pause_after
 from kokoro_tvm.runtime.markup.items import Item
 from kokoro_tvm.runtime.markup.passages import MarkedPassage, marked_passages
 from kokoro_tvm.runtime.model import Floats, Model
-from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.phonemes import clean, has_sound, warn_of_unknown
 from kokoro_tvm.runtime.plan import MARKS, Piece, Word
 from kokoro_tvm.runtime.rendering import predict, with_predicted
@@ -66,7 +66,7 @@ def sentences_of_text(items: Iterable[Item], front_end: _FrontEnd) -> Iterator[B
             lead += passage.pause or 0.0
     if not spoken:
         empty = "the text has pauses alone" if lead else "the text is empty"
-        reason = f"'{seen[:20]}' has no letter or digit" if seen else empty
+        reason = f"{quoted(seen, 20)} has no letter or digit" if seen else empty
         raise InputError(f"There is nothing to speak: {reason}.")
 
 
@@ -90,7 +90,7 @@ def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]
             words = words_of(Utterance(tokens_of(text)), SourceText.of(text, start))
             yield Breath(words, "end" if place == speakable[-1] else "paragraph")
         else:
-            warn(f"Left out, because the model knows none of its symbols: '{text[:40]}'")
+            warn(f"Left out, because the model knows none of its symbols: {quoted(text)}")
         start += len(text) + 1
 
 
@@ -108,8 +108,8 @@ def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iter
         notices.warn(breath.words)
         for part, planned in _fitting(model, breath, style, number):
             rate = model.bundle.sample_rate
-            spoken = spoken or bool(planned.piece.words)
             if planned.piece.words:
+                spoken = True
                 release, pause, attack = _silence(part, style, rate)
                 piece = replace(planned.piece, keep=(keep, release), pause=pause, voice=part.voice)
                 keep = attack

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle, Component, Library, Port
-from kokoro_tvm.runtime.cpu import check_cpu
+from kokoro_tvm.runtime.cpu import check_cpu, check_platform
 from kokoro_tvm.runtime.files import OpenFile, OpenFiles
 from kokoro_tvm.runtime.inspection import check_library
 from kokoro_tvm.runtime.kernels import Kernel, read_kernels
@@ -130,12 +130,14 @@ class Session(SessionBase):
         compared, which is meant for bundles that this process has built.
 
         Raises:
-            BundleError: a library cannot be loaded, is not the one the manifest names, was compiled for
-                another component, bucket or length policy, or weights do not fit the signature.
+            BundleError: the bundle is for another platform; a library cannot be loaded, is not the one the
+                manifest names, or was compiled for another component, bucket or length policy; weights do not
+                fit the signature.
         """
         self.bundle = bundle
         self.threads = threads
         self._last_length: dict[str, int] = {}
+        check_platform(bundle)
         check_cpu(bundle)
         with ExitStack() as stack:
             if files is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.joins import ATTACK, RELEASE
-from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.plan import Piece, Plan
 from kokoro_tvm.runtime.readers.document import Slot
 
@@ -31,7 +31,7 @@ def plan_slots(slots: Sequence[Slot], plan: Callable[[str], Plan]) -> Plan:
         made = made or planned
         start, end = (round(second * planned.sample_rate) for second in (slot.start, slot.end))
         if now > start:
-            warn(f"'{slot.text[:40]}' is spoken {(now - start) / planned.sample_rate:.2f} s late.")
+            warn(f"{quoted(slot.text)} is spoken {(now - start) / planned.sample_rate:.2f} s late.")
         elif now < start:
             pieces.append(Piece((), noise=len(pieces), pause=start - now))
             now = start
@@ -62,5 +62,5 @@ def _fitted(plan: Plan, room: int, slot: Slot) -> Plan:
     try:
         return plan.with_samples(max(room, 1))
     except InputError:
-        warn(f"'{slot.text[:40]}' is too long for its {slot.end - slot.start:.2f} s.")
+        warn(f"{quoted(slot.text)} is too long for its {slot.end - slot.start:.2f} s.")
         return plan

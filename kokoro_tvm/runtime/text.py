@@ -10,7 +10,7 @@ from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.links import aliased
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import LATIN, Utterance
-from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.notices import quoted, warn
 
 __all__ = ["check_text", "read_utterances", "spoken_utterances"]
 
@@ -31,7 +31,7 @@ def check_text(source: SourceText, code: str) -> None:
     if any(unicodedata.category(char) == "Cs" for char in text):
         raise InputError("The text is not valid UTF-8. Convert it to UTF-8 first.")
     if not source.speakable:
-        raise InputError(f"There is nothing to speak: '{text.strip()[:20]}' has no letter or digit.")
+        raise InputError(f"There is nothing to speak: {quoted(text, 20)} has no letter or digit.")
     for word in re.findall(f"{LATIN}+" if code in _WITHOUT_SPACES else r"\w+", text):
         if len(word.encode()) > _LONGEST_WORD:
             raise InputError(
@@ -60,15 +60,15 @@ def spoken_utterances(source: SourceText, code: str, front_end: FrontEnd) -> lis
 def read_utterances(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
     """What `spoken_utterances` gives, of one sentence; none where it has nothing to speak, with a
     SpeechWarning if that is more than marks."""
-    text = source.text
-    if not aliased(source).speakable:
+    text, replaced = source.text, aliased(source)
+    if not replaced.speakable:
         if "\0" in text:
             check_text(source, code)
         lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
         if lost:
             warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")
         return []
-    spoken = spoken_utterances(source, code, front_end)
+    spoken = spoken_utterances(replaced, code, front_end)
     if not spoken:
-        warn(f"Left out, because no phonemes came of it: '{text[:40]}'")
+        warn(f"Left out, because no phonemes came of it: {quoted(text)}")
     return spoken

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.recipe import Recipe
@@ -22,6 +23,7 @@ __all__ = [
     "modules_of",
     "references_of",
     "runner_facts",
+    "runner_libraries",
     "runner_modules",
     "threads",
 ]
@@ -114,6 +116,12 @@ def runner_modules(recipe: Recipe) -> list[str]:
     """The module of what runs a recipe's code here; none where nothing does."""
     runner = _runner(recipe)
     return [type(runner).__module__] if runner else []
+
+
+def runner_libraries(inputs: Inputs) -> list[Path]:
+    """The TVM runtime that the runner needs: the group of inputs `runner`, which is empty where it needs
+    none."""
+    return list(inputs.group("runner").values())
 
 
 def runner_facts(recipe: Recipe) -> Any:

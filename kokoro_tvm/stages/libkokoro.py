@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def declare(place: Place, recipe: Recipe) -> Stage:
         "libkokoro",
         doc="compile libkokoro and speak",
         outputs=(LIBRARY, PROGRAM, HEADER),
-        settings=lambda: {"architecture": compiler_of(recipe).architecture},
+        settings=lambda: {"compiler": asdict(compiler_of(recipe))},
         facts=lambda: {
             "compiler": compiler_of(recipe).version(),
             "sources": {path.name: learned().recall(path, _sha256, "sha256") for path in sources()},
@@ -47,9 +48,9 @@ def compiler_of(recipe: Recipe) -> CCompiler:
     return compiler
 
 
-def run(out: Path, inputs: Inputs, *, architecture: str) -> None:
+def run(out: Path, inputs: Inputs, *, compiler: dict[str, str]) -> None:
     """Raises BuildError where the compiler is not installed or fails."""
-    compile_libkokoro(CCompiler(architecture), out)
+    compile_libkokoro(CCompiler(**compiler), out)
     shutil.copyfile(next(path for path in sources() if path.name == HEADER), out / HEADER)
 
 

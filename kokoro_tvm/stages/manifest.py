@@ -124,8 +124,6 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
         components=components,
         cpu_features=tuple(machine["required"]),
         toolchain={},
-        runtime=_file(inputs, "runtime") if "runtime" in inputs else None,
-        ffi=_file(inputs, "ffi") if "ffi" in inputs else None,
     )
 
 

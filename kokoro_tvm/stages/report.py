@@ -13,7 +13,7 @@ from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, files_of, references_of, runner_modules, threads
+from kokoro_tvm.stages.base import Place, files_of, references_of, runner_libraries, runner_modules, threads
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.targets import find_runner, target_kind
 
@@ -34,9 +34,11 @@ def declare(
     speech: Stage,
     machine: Stage,
     validations: dict[str, tuple[Stage, str]],
+    runner: dict[str, tuple[Stage, str]],
     stages: Sequence[Stage],
 ) -> Stage:
-    """stages: all that the page tells of, which is every other stage of the recipe."""
+    """runner: the group of that name, see `kokoro_tvm.stages.base`; stages: all that the page tells of, which
+    is every other stage of the recipe."""
 
     def built() -> list[dict[str, Any]]:
         records = {stage.name: stage.record() for stage in stages}
@@ -62,6 +64,7 @@ def declare(
             **{f"validations/{artifact}": made for artifact, made in validations.items()},
             "speech": (speech, "speech.json"),
             "machine": (machine, "machine.json"),
+            **runner,
         },
         parameters={"target": recipe.target.model_dump(mode="json")},
         settings=lambda: {
@@ -131,7 +134,9 @@ def _speak(runner: Runner, inputs: Inputs, threads: int) -> tuple[list[SpokenUtt
     from kokoro_tvm.runtime import TooLongError, read_bundle
     from kokoro_tvm.truth.reference import load_reference
 
-    engine = TvmEngine(runner.session(read_bundle(inputs.folder("bundle")), threads))
+    engine = TvmEngine(
+        runner.session(read_bundle(inputs.folder("bundle")), threads, runner_libraries(inputs))
+    )
     spoken: list[SpokenUtterance] = []
     longer: list[str] = []
     for path in inputs.group("references").values():

@@ -17,18 +17,20 @@ from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.files import log, write_json
 from kokoro_tvm.targets import PinnedLibrary, RuntimeLibrary
 
-__all__ = ["declare", "run"]
+__all__ = ["declare", "libraries_of", "run"]
 
 _YIELD = "runtime.json"
 
 
-def declare(place: Place, libraries: Mapping[str, RuntimeLibrary]) -> Stage:
-    """libraries: of the TVM runtime for the target, by what they are; an output each, in their order."""
+def declare(place: Place, libraries: Mapping[str, RuntimeLibrary], artifact: str = "") -> Stage:
+    """libraries: of the TVM runtime for the target, by what they are; an output each, in their order.
+    artifact: what they are for, other than the bundle."""
     pinned = [each for each in libraries.values() if isinstance(each, PinnedLibrary)]
     installed = [each for each in libraries.values() if isinstance(each, Path)]
     if pinned:
         return place.stage(
             "runtime",
+            artifact,
             doc="fetch the TVM runtime of the target's platform",
             outputs=(*(each.name for each in pinned), _YIELD),
             settings=lambda: {"pinned": [asdict(each) for each in pinned]},
@@ -36,6 +38,7 @@ def declare(place: Place, libraries: Mapping[str, RuntimeLibrary]) -> Stage:
         )
     return place.stage(
         "runtime",
+        artifact,
         doc="copy the TVM runtime",
         outputs=tuple(library.name for library in installed),
         settings=lambda: {"installed": [str(library) for library in installed]},
@@ -44,6 +47,11 @@ def declare(place: Place, libraries: Mapping[str, RuntimeLibrary]) -> Stage:
             "versions": versions(*TVM),
         },
     )
+
+
+def libraries_of(stage: Stage) -> list[tuple[Stage, str]]:
+    """The libraries among a stage's outputs, in their order, as inputs of others."""
+    return [(stage, output) for output in stage.outputs if output != _YIELD]
 
 
 def run(

@@ -11,7 +11,7 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, runner_facts, runner_modules, threads
+from kokoro_tvm.stages.base import Place, runner_facts, runner_libraries, runner_modules, threads
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["HELLO", "declare", "run"]
@@ -20,8 +20,11 @@ HELLO: dict[str, Any] = {"phonemes": "həlˈO wˈɜɹld.", "voice": "af_heart", 
 
 
 def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -> Stage:
-    """parts: see `kokoro_tvm.stages.manifest`. A recipe whose gates are run on chosen utterances says the
-    first of them: an emulator takes minutes for a second of speech."""
+    """parts: see `kokoro_tvm.stages.manifest`, and the group `runner`, see `kokoro_tvm.stages.base`.
+
+    A recipe whose gates are run on chosen utterances says the first of them: an emulator takes minutes for a
+    second of speech.
+    """
     phrase = HELLO
     if len(recipe.judged) < len(recipe.utterances):
         chosen = next(utterance for utterance in recipe.utterances if utterance.name == recipe.judged[0])
@@ -66,6 +69,8 @@ def run(
     if runner is None:
         raise BuildError(f"no hello.wav: {reason}")
     bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
-    tts = Synthesizer.from_parts(bundle, runner.session(bundle, threads), Voices.open(bundle))
+    tts = Synthesizer.from_parts(
+        bundle, runner.session(bundle, threads, runner_libraries(inputs)), Voices.open(bundle)
+    )
     speech = tts.from_phonemes(phonemes, voice=voice, speed=speed)
     write_wav(out / "hello.wav", speech.audio, speech.sample_rate)

@@ -12,20 +12,35 @@ from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.runners import open_synthesizer
-from kokoro_tvm.stages.base import Place, files_of, references_of, runner_facts, runner_modules, threads
+from kokoro_tvm.stages.base import (
+    Place,
+    files_of,
+    references_of,
+    runner_facts,
+    runner_libraries,
+    runner_modules,
+    threads,
+)
 from kokoro_tvm.stages.files import log
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
 
 
-def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage) -> Stage:
+def declare(
+    place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: dict[str, tuple[Stage, str]]
+) -> Stage:
+    """runner: the group of that name, see `kokoro_tvm.stages.base`."""
     gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "speech",
         doc="compare what the bundle says with what the stock model says",
         outputs=("speech.json",),
-        inputs={**files_of("bundle", bundle, without="provenance.json"), **references_of(recipe, reference)},
+        inputs={
+            **files_of("bundle", bundle, without="provenance.json"),
+            **references_of(recipe, reference),
+            **runner,
+        },
         settings=lambda: {
             "target": recipe.target.model_dump(mode="json"),
             "gates": gates,
@@ -58,7 +73,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         if target["run"]:
             report.require()
         return
-    tts = open_synthesizer(runner, inputs.folder("bundle"), threads)
+    tts = open_synthesizer(runner, inputs.folder("bundle"), threads, runner_libraries(inputs))
     spoken: dict[str, Speech] = {}
     fitting, longer = [], []
     for reference in references:

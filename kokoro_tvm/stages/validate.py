@@ -10,7 +10,14 @@ from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
-from kokoro_tvm.stages.base import Place, references_of, runner_facts, runner_modules, threads
+from kokoro_tvm.stages.base import (
+    Place,
+    references_of,
+    runner_facts,
+    runner_libraries,
+    runner_modules,
+    threads,
+)
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
@@ -19,7 +26,8 @@ __all__ = ["declare", "run"]
 def declare(
     place: Place, recipe: Recipe, spec: ArtifactSpec, parts: dict[str, tuple[Stage, str]], reference: Stage
 ) -> Stage:
-    """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.stages.manifest`."""
+    """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.stages.manifest`, and the
+    group `runner`, see `kokoro_tvm.stages.base`."""
     gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "validate",
@@ -74,7 +82,7 @@ def run(
     if runner is None:
         report = unrun(component.name, references, judged, reason, bucket=bucket, axis=component.axis)
     else:
-        session = runner.session(bundle, threads)
+        session = runner.session(bundle, threads, runner_libraries(inputs))
 
         def call(entry: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
             ports = [port for port in bundle.entry(entry).inputs if port.name != "length"]

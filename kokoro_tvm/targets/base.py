@@ -122,6 +122,11 @@ class TargetKind(ABC):
         """
         return {}
 
+    def runner_libraries(self, spec: Any) -> Mapping[str, RuntimeLibrary]:
+        """The TVM runtime that a runner which needs one executes the code with: what bundles bring, unless
+        the runner is a program for another platform than the code."""
+        return self.runtime_libraries(spec)
+
     def show(self, machine: Machine) -> dict[str, str]:
         """A machine as pages show it."""
         return {name: str(value) for name, value in machine.options.items()}

@@ -14,13 +14,18 @@ from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.cpu_features import ARM, PORTABLE, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.platforms import Platform, platform_of, this_platform
 from kokoro_tvm.runners.local import LOCAL
+from kokoro_tvm.runners.macho import MachO
 from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
 from kokoro_tvm.targets.base import Machine, PinnedLibrary, RuntimeLibrary, TargetKind
-from kokoro_tvm.toolchains.cc import CCompiler
+from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
+from kokoro_tvm.toolchains.coff import COFF
 from kokoro_tvm.toolchains.gnu import GNU
-from kokoro_tvm.toolchains.lld import LLD
+from kokoro_tvm.toolchains.lld import ELF
+from kokoro_tvm.toolchains.macho import MACHO
 from kokoro_tvm.words import nearest
 
 if TYPE_CHECKING:
@@ -42,9 +47,9 @@ _IDENTITY = (
     "CPU part",
     "Features",
 )
-_ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other words for LLVM's
 _WHEELS = Path(__file__).with_name("wheels.json")
-_SYSTEMS = {"darwin": ("darwin", "macos")}  # as triples name them, where that is another word
+_LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO}
+_MAC = Platform("aarch64", "darwin")
 
 
 class LlvmTarget(TargetSpec):
@@ -67,8 +72,8 @@ class LlvmTarget(TargetSpec):
     emulate: EmulatedCpu | None = Field(
         default=None,
         description="The CPU, by QEMU's name (`qemu-aarch64 -cpu help`), that gates run on: under QEMU's "
-        "user-mode emulation, which is a hundred times slower. null: the machine that builds, if it can run "
-        "the code.",
+        "user-mode emulation of Linux, which is a hundred times slower. null: the machine that builds, if it "
+        "can run the code.",
     )
 
     @model_validator(mode="after")
@@ -85,24 +90,14 @@ class LlvmTarget(TargetSpec):
         return self
 
     @property
-    def architecture(self) -> str:
-        """As LLVM calls it."""
-        return _llvm_word((self.mtriple or platform.machine()).partition("-")[0])
-
-    @property
-    def system(self) -> str:
-        """The operating system's word in the triple, without its version; "" where it names none."""
-        words = (self.mtriple or platform.system().lower()).split("-")
-        systems = {name: s for s in ("linux", "windows", "darwin") for name in _SYSTEMS.get(s, (s,))}
-        return next((s for word in words for name, s in systems.items() if word.startswith(name)), "")
+    def platform(self) -> Platform:
+        """Architecture and operating system."""
+        return platform_of(self.mtriple) if self.mtriple else this_platform()
 
     @property
     def is_native(self) -> bool:
         """Whether the machine that builds is of its architecture and operating system."""
-        return (self.architecture, self.system) == (
-            _llvm_word(platform.machine()),
-            platform.system().lower(),
-        )
+        return self.platform == this_platform()
 
 
 class Llvm(TargetKind):
@@ -148,22 +143,27 @@ class Llvm(TargetKind):
         return _tvm_target(machine.options)
 
     def toolchain(self, spec: LlvmTarget) -> Toolchain:
-        """The C++ compiler of the machine that builds, for its own kind; for other Linux machines LLVM's
-        linker."""
-        return LLD if spec.system == "linux" and not spec.is_native else GNU
+        """The C++ compiler of the machine that builds, for its own kind; for others LLVM's linker."""
+        return GNU if spec.is_native else _LINKERS.get(spec.platform.system, GNU)
 
     def runner(self, spec: LlvmTarget) -> Runner | None:
-        """This process, for code of this machine's architecture and operating system; else an emulator."""
+        """This process, for code of this machine's architecture and operating system; else an emulator of
+        what is not its own."""
         if not spec.run:
             return None
         if spec.emulate is not None:
-            return Qemu(spec.architecture, spec.emulate)
-        return LOCAL if spec.is_native else None
+            is_mac = spec.platform == _MAC
+            return MachO(spec.emulate) if is_mac else Qemu(spec.platform.architecture, spec.emulate)
+        if spec.is_native:
+            return LOCAL
+        is_windows = spec.platform == Platform(this_platform().architecture, "windows")
+        return WINE if is_windows else None
 
     def c_compiler(self, spec: LlvmTarget) -> CCompiler | None:
         """gcc, for Linux on the CPUs that libkokoro knows how to ask what they have."""
-        known = spec.system == "linux" and spec.architecture in ("x86_64", "aarch64")
-        return CCompiler(spec.architecture) if known else None
+        architecture, system = spec.platform.architecture, spec.platform.system
+        known = system == "linux" and architecture in ("x86_64", "aarch64")
+        return linux_compiler(architecture) if known else None
 
     def runtime_libraries(self, spec: LlvmTarget, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
         """Those of the installed TVM, for this machine's architecture and operating system; else of wheels.
@@ -171,18 +171,16 @@ class Llvm(TargetKind):
         libtvm_ffi comes along where no Python brings it: under an emulator, for other machines, from C.
         """
         if not spec.is_native:
-            pinned = json.loads(_WHEELS.read_text(encoding="utf-8"))
-            found = pinned.get(f"{spec.system}-{spec.architecture}", {})
-            return {
-                role: PinnedLibrary(**each | {"platforms": tuple(each["platforms"])})
-                for role, each in found.items()
-            }
+            return _pinned(spec.platform)
         runtime = {"runtime": _installed("tvm", "*tvm_runtime.*")}
-        return (
-            runtime
-            if spec.emulate is None and not ffi
-            else runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
-        )
+        if spec.emulate is None and not ffi:
+            return runtime
+        return runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
+
+    def runner_libraries(self, spec: LlvmTarget) -> Mapping[str, RuntimeLibrary]:
+        """Of Linux, for macOS' code."""
+        is_mac = spec.platform == _MAC
+        return _pinned(Platform(_MAC.architecture, "linux")) if is_mac else self.runtime_libraries(spec)
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features
@@ -229,8 +227,13 @@ def _installed(package: str, pattern: str) -> Path:
     raise BuildError(f"no {pattern} of {package} is installed: `pip install -e '.[build]'` brings it")
 
 
-def _llvm_word(architecture: str) -> str:
-    return _ARCHITECTURES.get(architecture, architecture)
+def _pinned(where: Platform) -> dict[str, PinnedLibrary]:
+    """Libraries of a platform's wheels; empty where there are none."""
+    wheels = json.loads(_WHEELS.read_text(encoding="utf-8"))
+    found = wheels.get(f"{where.system}-{where.architecture}", {})
+    return {
+        role: PinnedLibrary(**each | {"platforms": tuple(each["platforms"])}) for role, each in found.items()
+    }
 
 
 def _features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -40,21 +40,29 @@ class Toolchain(ABC):
         """Why it cannot link a small library, with what to do about it; None where it can."""
 
 
-def link_with(version: str, command: Sequence[str], out: Path) -> None:
-    """Runs a linker that takes `-o`, which writes the library `out` whole or not at all.
+def link_with(
+    version: str,
+    command: Sequence[str],
+    out: Path,
+    into: Callable[[Path], list[str]] = lambda path: ["-o", str(path)],
+    check: Callable[[Path], None] = lambda path: None,
+) -> None:
+    """Runs a linker, which writes the library `out` whole or not at all.
 
-    version: its name in messages. Raises BuildError where it fails or writes nothing.
+    version: its name in messages; into: the words that tell it where to write; check: looks at what it
+    wrote. Raises BuildError where it fails or writes nothing, and what the check raises.
     """
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".link-") as folder:
         partial = Path(folder, out.name)
         done = subprocess.run(
-            [*command, "-o", str(partial)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*command, *into(partial)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         if done.returncode != 0:
             reason = f"exit status {done.returncode}: {done.stdout.strip()}"
             raise BuildError(f"{version} could not link {out.name}: {reason}")
         if not partial.is_file() or partial.stat().st_size == 0:
             raise BuildError(f"{version} wrote no library for {out.name}; is the disk full?")
+        check(partial)
         partial.replace(out)
 
 

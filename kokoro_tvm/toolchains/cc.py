@@ -1,31 +1,30 @@
-"""C compilers, by the architecture that they compile for: what makes programs of this package's C sources."""
+"""C compilers, by the platform that they compile for: what makes programs of this package's C sources."""
 
 from __future__ import annotations
 
 import importlib.util
-import platform
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.platforms import Platform, this_platform
 from kokoro_tvm.toolchains.base import version_of
 
-__all__ = ["CCompiler", "is_here", "tvm_ffi_headers"]
+__all__ = ["MINGW", "CCompiler", "linux_compiler", "tvm_ffi_headers"]
 
 
+@dataclass(frozen=True)
 class CCompiler:
-    """gcc for Linux on an architecture, as triples name it."""
+    """A gcc: its program, and Debian's package of it."""
 
-    def __init__(self, architecture: str) -> None:
-        self.architecture = architecture
-        self.command = "gcc" if is_here(architecture) else f"{architecture}-linux-gnu-gcc"
-        word = architecture.replace("_", "-")
-        self.package = "gcc" if is_here(architecture) else f"gcc-{word}-linux-gnu"
-        """Debian's."""
+    command: str
+    package: str
 
     def version(self, purpose: str = "compile C with", otherwise: str = "") -> str:
-        """The first line that it prints of itself. Raises BuildError where it is not installed."""
+        """The first line that it prints of itself. Raises BuildError where it is not installed; purpose and
+        otherwise: see `version_of`."""
         return version_of(self.command, self.package, purpose, otherwise)
 
     def compile(self, sources: Sequence[Path], out: Path, *options: str) -> None:
@@ -38,17 +37,26 @@ class CCompiler:
             raise BuildError(f"{version} could not compile {out.name}: {done.stdout.strip()}")
 
     def system(self) -> str:
-        """The folder with the architecture's C library, which the compiler knows."""
-        if is_here(self.architecture):
+        """The folder with Linux' C library that its programs run with, as an emulator is given it."""
+        if self == _NATIVE:
             return "/"
         command = [self.command, "-print-file-name=libc.so.6"]
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         return str(Path(found).resolve().parents[1])
 
 
-def is_here(architecture: str) -> bool:
-    """Whether it is this machine's."""
-    return {"arm64": "aarch64", "AMD64": "x86_64"}.get(m := platform.machine(), m) == architecture
+_NATIVE = CCompiler("gcc", "gcc")
+
+MINGW = CCompiler("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")
+"""For Windows on x86-64."""
+
+
+def linux_compiler(architecture: str) -> CCompiler:
+    """For Linux on an architecture, as triples name it."""
+    if this_platform() == Platform(architecture, "linux"):
+        return _NATIVE
+    package = f"gcc-{architecture.replace('_', '-')}-linux-gnu"
+    return CCompiler(f"{architecture}-linux-gnu-gcc", package)
 
 
 def tvm_ffi_headers() -> Path:

@@ -1,30 +1,45 @@
-"""Shared libraries for Linux on any CPU, linked by LLVM's linker, which needs neither headers nor libraries
-of it."""
+"""LLVM's linker, which needs neither headers nor libraries of the machine it links for: what its kinds share,
+and shared libraries for Linux."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import tempfile
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains.base import Toolchain, link_with, version_of
 
-__all__ = ["LLD"]
+__all__ = ["ELF", "IMPORTED", "Lld"]
+
+IMPORTED = {
+    "libc": ("memcpy", "memmove", "memset"),
+    "libm": tuple(
+        f"{name}{suffix}"
+        for name in ("cos", "erf", "exp", "exp2", "fmod", "log", "log2", "pow", "sin", "tan", "tanh")
+        for suffix in ("", "f")
+    ),
+    "tvm_ffi": ("TVMFFIErrorSetRaisedFromCStrParts",),
+}
+"""What compiled code may take from outside, by whose it is: for linkers that want to know where a symbol will
+be found."""
 
 _NEWEST = 40  # of LLVM's versions, whose programs Debian names ld.lld-19
 _VERSION = re.compile(r"LLD \d+(?:\.\d+)*")
 
 
 class Lld(Toolchain):
-    """ld.lld: the one of that name on the path, else the newest of those with a version in their names."""
+    """One of LLD's programs: the one of that name on the path, else the newest of those with a version in
+    their names."""
 
-    suffix = ".so"
+    program: ClassVar[str]
 
     def __init__(self) -> None:
-        names = ("ld.lld", *(f"ld.lld-{version}" for version in range(_NEWEST, 0, -1)))
+        names = (self.program, *(f"{self.program}-{version}" for version in range(_NEWEST, 0, -1)))
         self.command = next((name for name in names if shutil.which(name)), names[0])
 
     def version(self) -> str:
@@ -34,22 +49,36 @@ class Lld(Toolchain):
             raise BuildError(f"{self.command} is no LLD, it says {printed!r}: install it (Debian: lld)")
         return found[0]
 
+    def check(self) -> str | None:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                self._probe(Path(folder))
+            except BuildError as error:
+                return str(error)
+        return None
+
+    @abstractmethod
+    def _probe(self, folder: Path) -> None:
+        """Links a library without code into a folder. Raises BuildError."""
+
+
+class Elf(Lld):
+    """Linux."""
+
+    program = "ld.lld"
+    suffix = ".so"
+
     def link(self, objects: Sequence[Path], out: Path) -> None:
         """What the code takes of libm and TVM is looked up when it is loaded, all at once: a symbol that
         is missing there has a name then, and not at the first call."""
         options = ["-shared", "--gc-sections", "-z", "now"]
         link_with(self.version(), [self.command, *options, *map(str, objects)], out)
 
-    def check(self) -> str | None:
-        with tempfile.TemporaryDirectory() as folder:
-            source = Path(folder, "probe.txt")
-            source.write_text("probe", encoding="utf-8")
-            command = [self.command, "-m", "elf_x86_64", "-shared", "-b", "binary", str(source)]
-            try:
-                link_with(self.version(), command, source.with_suffix(self.suffix))
-            except BuildError as error:
-                return str(error)
-        return None
+    def _probe(self, folder: Path) -> None:
+        source = folder / "probe.txt"
+        source.write_text("probe", encoding="utf-8")
+        command = [self.command, "-m", "elf_x86_64", "-shared", "-b", "binary", str(source)]
+        link_with(self.version(), command, source.with_suffix(self.suffix))
 
 
-LLD = Lld()
+ELF = Elf()

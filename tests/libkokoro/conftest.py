@@ -12,7 +12,7 @@ import pytest
 from calls import Speaker
 
 from kokoro_tvm.libkokoro import compile_libkokoro
-from kokoro_tvm.toolchains.cc import CCompiler
+from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 
@@ -22,7 +22,7 @@ def here() -> CCompiler:
     """The C compiler of this machine."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc (Debian: apt-get install gcc)")
-    return CCompiler(os.uname().machine)
+    return linux_compiler(os.uname().machine)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.libkokoro import PROGRAM, compile_libkokoro
 from kokoro_tvm.runtime import write_wav
-from kokoro_tvm.toolchains.cc import CCompiler
+from kokoro_tvm.toolchains.cc import linux_compiler
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 PHONEMES = "abc, “da”."
@@ -61,6 +61,6 @@ def test_an_emulated_cpu_is_asked_itself(
     reason="no aarch64-linux-gnu-gcc (Debian: apt-get install gcc-aarch64-linux-gnu)",
 )
 def test_it_compiles_for_arm(tmp_path: Path) -> None:
-    compile_libkokoro(CCompiler("aarch64"), tmp_path, *STRICT)
+    compile_libkokoro(linux_compiler("aarch64"), tmp_path, *STRICT)
     machine = (tmp_path / PROGRAM).read_bytes()[18:20]
     assert machine == b"\xb7\0"  # EM_AARCH64

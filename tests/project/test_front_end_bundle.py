@@ -11,6 +11,7 @@ from toys import doit
 
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.provenance import read_provenance
 
 
@@ -27,7 +28,7 @@ def test_a_front_end_comes_into_the_bundle_and_speaks(toy_copy: Path) -> None:
     bundle = read_bundle(folder)
     assert bundle.front_end is not None
     assert bundle.front_end in bundle.files()
-    (utterance,) = FrontEnd.open(bundle).read("The cat sat.", "a").utterances
+    (utterance,) = FrontEnd.open(bundle).read(SourceText.of("The cat sat."), "a").utterances
     assert [token.phonemes for token in utterance.tokens][:3] == ["ðə", "kˈæt", "sˈæt"]
     provenance = read_provenance(folder / "provenance.json")
     assert provenance.subjects["front_end.safetensors"] == bundle.front_end.sha256

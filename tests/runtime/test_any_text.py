@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toy_bundle import FakeRunner, write_bundle
 
@@ -94,6 +94,7 @@ def test_no_phoneme_is_known(tts: Synthesizer, text: str) -> None:
 
 @settings(max_examples=150)
 @given(text=texts)
+@example(text="№\n№")
 def test_any_text(tts: Synthesizer, text: str) -> None:
     check(tts, text)
 

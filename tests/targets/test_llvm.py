@@ -127,7 +127,7 @@ def test_tvm_takes_the_target() -> None:
         ("x86_64", "Linux", "x86_64-unknown-linux-gnu", True),
         ("x86_64", "Linux", "aarch64-linux-gnu", False),
         ("x86_64", "Linux", "x86_64-apple-macosx", False),
-        ("x86_64", "Linux", "x86_64-pc-windows-msvc", False),
+        ("x86_64", "Linux", "aarch64-pc-windows-msvc", False),
         ("AMD64", "Windows", "x86_64-pc-windows-msvc", True),
         ("aarch64", "Linux", "aarch64-linux-gnu", True),
         ("arm64", "Darwin", "arm64-apple-darwin23.1.0", True),

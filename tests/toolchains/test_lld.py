@@ -5,67 +5,66 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import tvm
-from machines import machine_of
-from tvm.script import tirx as T
+from elsewhere import library_of
+from small_kernels import scaled
 
-from kokoro_tvm.compiler.codegen import generate
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.targets import Machine, target_kind
+from kokoro_tvm.targets import target_kind
 from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.toolchains.coff import COFF, Coff
 from kokoro_tvm.toolchains.gnu import GNU
-from kokoro_tvm.toolchains.lld import LLD, Lld
+from kokoro_tvm.toolchains.lld import ELF, Elf, Lld
+from kokoro_tvm.toolchains.macho import MACHO, MachO
 
-needs_lld = pytest.mark.skipif(LLD.check() is not None, reason="no ld.lld (Debian: apt-get install lld)")
-ARM = ("cortex-a72", "aarch64-linux-gnu")
-
-
-@T.prim_func(s_tir=True)
-def exponential(x: T.Buffer((16,), "float32"), y: T.Buffer((16,), "float32")) -> None:
-    T.func_attr({"global_symbol": "exponential"})
-    for i in range(16):
-        with T.sblock("y"):
-            j = T.axis.spatial(16, i)
-            y[j] = T.exp(x[j])
-
-
-def linked(machine: Machine, folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    options = {"opt_level": 3, "disabled_passes": [], "config": {}}
-    kernel = tvm.IRModule({"exponential": exponential})["exponential"]
-    generate("exponential", kernel, machine, options).write_to_file(str(folder / "exponential.o"))
-    LLD.link([folder / "exponential.o"], folder / "exponential.so")
-    return folder / "exponential.so"
+LINKED = {"linux-arm64": ELF, "windows-x86-64": COFF, "macos-arm64": MACHO}
+"""Recipe -> what links its libraries."""
+linked = pytest.mark.parametrize(
+    "recipe",
+    [
+        pytest.param(recipe, marks=pytest.mark.skipif(linker.check() is not None, reason=str(linker.check())))
+        for recipe, linker in LINKED.items()
+    ],
+)
 
 
-@needs_lld
 def test_a_library_for_arm_is_made_without_anything_of_arm(tmp_path: Path) -> None:
-    library = linked(machine_of(*ARM), tmp_path / "out").read_bytes()
+    if reason := ELF.check():
+        pytest.skip(reason)
+    library = library_of("linux-arm64", scaled, tmp_path).read_bytes()
     assert library[:6] == b"\x7fELF\x02\x01"
     assert int.from_bytes(library[18:20], "little") == 183, "EM_AARCH64"
-    assert b"__tvm_ffi_exponential" in library
+    assert b"__tvm_ffi_scaled" in library
 
 
-@needs_lld
-def test_the_same_objects_give_the_same_bytes(tmp_path: Path) -> None:
-    machine = machine_of(*ARM)
-    one, other = (linked(machine, tmp_path / name) for name in ("one", "two/deeper"))
+@linked
+def test_the_same_objects_give_the_same_bytes(recipe: str, tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "two/deeper")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    one, other = (library_of(recipe, scaled, folder) for folder in folders)
     assert one.read_bytes() == other.read_bytes()
+    assert sorted(folders[0].iterdir()) == sorted([one, one.with_suffix(".o")])
 
 
-@needs_lld
-def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
+@linked
+def test_what_is_no_object_is_refused(recipe: str, tmp_path: Path) -> None:
     (tmp_path / "text.o").write_text("no object", encoding="utf-8")
-    with pytest.raises(BuildError, match=r"LLD \d+\.\S+ could not link small.so: exit status 1: .*text.o"):
-        LLD.link([tmp_path / "text.o"], tmp_path / "small.so")
-    assert not (tmp_path / "small.so").exists()
+    out = tmp_path / f"small{LINKED[recipe].suffix}"
+    message = rf"LLD \d+\.\S+ could not link {out.name}: exit status 1: .*text.o"
+    with pytest.raises(BuildError, match=message):
+        LINKED[recipe].link([tmp_path / "text.o"], out)
+    assert not out.exists()
 
 
-def test_where_there_is_none_the_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [Elf, Coff, MachO])
+def test_where_there_is_none_the_package_is_named(
+    kind: type[Lld], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    missing = Lld()
-    assert missing.command == "ld.lld"
-    with pytest.raises(BuildError, match=r"no working ld.lld to link with .*\(Debian: apt-get install lld\)"):
+    missing = kind()
+    assert missing.command == kind.program
+    message = rf"no working {kind.program} to link with .*\(Debian: apt-get install lld\)"
+    with pytest.raises(BuildError, match=message):
         missing.version()
     assert "apt-get install lld" in str(missing.check())
 
@@ -75,8 +74,8 @@ def test_the_plain_name_comes_first_then_the_newest(monkeypatch: pytest.MonkeyPa
     for name, chosen in (("ld.lld-9", "ld.lld-9"), ("ld.lld-19", "ld.lld-19"), ("ld.lld", "ld.lld")):
         (tmp_path / name).write_text("#!/bin/sh\necho LLD 1.2.3 of somebody\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
-        assert Lld().command == chosen
-    assert Lld().version() == "LLD 1.2.3"
+        assert Elf().command == chosen
+    assert Elf().version() == "LLD 1.2.3"
 
 
 @pytest.mark.parametrize(
@@ -84,11 +83,13 @@ def test_the_plain_name_comes_first_then_the_newest(monkeypatch: pytest.MonkeyPa
     [
         (None, GNU),
         ("x86_64-linux-gnu", GNU),
-        ("aarch64-linux-gnu", LLD),
-        ("riscv64-unknown-linux-gnu", LLD),
+        ("aarch64-linux-gnu", ELF),
+        ("riscv64-unknown-linux-gnu", ELF),
+        ("x86_64-pc-windows-msvc", COFF),
+        ("arm64-apple-macos11.0", MACHO),
     ],
 )
-def test_code_of_another_linux_machine_is_linked_by_it(
+def test_code_of_another_machine_is_linked_by_its_kind(
     triple: str | None, toolchain: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "x86_64")

@@ -57,6 +57,21 @@ class SourceText:
         end = start + len(text)
         return cls(text, tuple(range(start, end)), tuple(range(start + 1, end + 1)), links)
 
+    @classmethod
+    def concatenated(cls, parts: Iterable[SourceText]) -> SourceText:
+        """Parts one after the other, with the places and links of each."""
+        texts: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        links: list[Link] = []
+        for part in parts:
+            place = len(starts)
+            texts.append(part.text)
+            links += (replace(a, start=a.start + place, end=a.end + place) for a in part.links)
+            starts += part.starts
+            ends += part.ends
+        return cls("".join(texts), tuple(starts), tuple(ends), tuple(links))
+
     @property
     def speakable(self) -> bool:
         """Whether it has a letter, digit or picture, or something that a link says how to speak."""

@@ -39,14 +39,8 @@ def in_one_line(source: SourceText) -> SourceText:
 
 
 def _merged(stretches: list[Stretch]) -> Stretch:
-    """Stretches of one manner, without links, that follow each other, as one."""
-    sources = [stretch.source for stretch in stretches]
-    source = SourceText(
-        "".join(one.text for one in sources),
-        tuple(place for one in sources for place in one.starts),
-        tuple(place for one in sources for place in one.ends),
-    )
-    return Stretch(source, stretches[0].manner)
+    """Stretches of one manner that follow each other, as one."""
+    return Stretch(SourceText.concatenated(each.source for each in stretches), stretches[0].manner)
 
 
 class _Inline:

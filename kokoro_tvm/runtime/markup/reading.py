@@ -10,6 +10,7 @@ from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.markup import Known, parse
 from kokoro_tvm.runtime.markup.passages import marked_sections
+from kokoro_tvm.runtime.notices import quoted
 from kokoro_tvm.runtime.text import check_text, spoken_utterances
 
 __all__ = ["read_marked"]
@@ -36,7 +37,7 @@ def read_marked(text: str, known: Known, front_end: FrontEnd, ssml: bool | None 
     if not any(utterance.tokens for utterance in utterances):
         check_text(SourceText.of(text), known.language(None))
         raise InputError(
-            f"There is nothing to speak: no phonemes came of '{text.strip()[:40]}'."
+            f"There is nothing to speak: no phonemes came of {quoted(text)}."
             if speakable
             else "There is nothing to speak: outside of markup, the text has no letter or digit."
         )

@@ -1,0 +1,36 @@
+"""The platforms that code is for, by LLVM's triples, and the one this process is on."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+
+__all__ = ["Platform", "platform_of", "this_platform"]
+
+_ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other words for LLVM's
+_SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "darwin", "macos": "darwin"}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """architecture: as LLVM calls it; system: linux, windows or darwin, empty for another one."""
+
+    architecture: str
+    system: str
+
+    def __str__(self) -> str:
+        name = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}.get(self.system, "another system")
+        return f"{name} on {self.architecture}"
+
+
+def platform_of(triple: str) -> Platform:
+    """Of an LLVM triple, whose system may have a version: `arm64-apple-macos11.0`."""
+    architecture, *words = triple.split("-")
+    found = (s for word in words for prefix, s in _SYSTEMS.items() if word.startswith(prefix))
+    return Platform(_ARCHITECTURES.get(architecture, architecture), next(found, ""))
+
+
+def this_platform() -> Platform:
+    """Of this process."""
+    machine, system = platform.machine(), platform.system().lower()
+    return Platform(_ARCHITECTURES.get(machine, machine), _SYSTEMS.get(system, ""))

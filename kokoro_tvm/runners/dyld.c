@@ -1,0 +1,255 @@
+/* Stands in for macOS' dynamic linker in a process of Linux on arm64: the server's dlopen, dlsym and dlclose.
+ *
+ * Libraries are Mach-O for arm64, with the bind and rebase opcodes of LC_DYLD_INFO (no chained fixups). Their
+ * segments are mapped with the protection they ask for, what they take of others is found among the libraries
+ * of this process, and functions are looked up in the trie of exports. What would be dyld's, Apple's libm and
+ * the kernel's (such as checking signatures) is not here. Format: <mach-o/loader.h>.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAGIC = 0xfeedfacf, ARM64 = 0x100000c, DYLIB = 6, SEGMENTS = 16, PAGE = 16384 };
+enum { SEGMENT_64 = 0x19, DYLD_INFO = 0x22, DYLD_INFO_ONLY = 0x80000022, CHAINED_FIXUPS = 0x80000034 };
+enum { REBASE, BIND, WEAK_BIND, LAZY_BIND, EXPORTS, TABLES };
+
+typedef struct {
+  const uint8_t *file;
+  size_t size;
+  char *base;
+  uint64_t mapped;
+  struct { uint64_t address, size, offset, length; uint32_t protection; char name[17]; } segments[SEGMENTS];
+  int count;
+  struct { uint32_t offset, size; } tables[TABLES];
+} Image;
+
+static char problem[512];
+static jmp_buf given_up;
+
+static void refuse(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(problem, sizeof problem, format, arguments);
+  va_end(arguments);
+  longjmp(given_up, 1);
+}
+
+/* Of macOS' C library alone. */
+void memset_pattern16(void *memory, const void *pattern, size_t size) {
+  for (char *at = memory; size > 0; at += 16, size -= size < 16 ? size : 16)
+    memcpy(at, pattern, size < 16 ? size : 16);
+}
+
+/* Linux' own, for the symbols that a library takes of others. */
+static void *find_here(const char *name) {
+  static void *(*real)(void *, const char *);
+  if (!real) real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17");
+  return real ? real(RTLD_DEFAULT, name) : NULL;
+}
+
+static uint64_t number(const uint8_t **at, const uint8_t *end) {
+  uint64_t value = 0;
+  for (int shift = 0; *at < end && shift < 64; shift += 7) {
+    uint8_t byte = *(*at)++;
+    value |= (uint64_t)(byte & 127) << shift;
+    if (byte < 128) return value;
+  }
+  refuse("a number of its dyld info is damaged");
+  return 0;
+}
+
+static int64_t signed_number(const uint8_t **at, const uint8_t *end) {
+  const uint8_t *first = *at;
+  uint64_t value = number(at, end);
+  int bits = 7 * (int)(*at - first);
+  return bits < 64 && value >> (bits - 1) & 1 ? (int64_t)(value - ((uint64_t)1 << bits)) : (int64_t)value;
+}
+
+static const char *name_at(const uint8_t **at, const uint8_t *end) {
+  const char *name = (const char *)*at;
+  const uint8_t *zero = memchr(*at, 0, (size_t)(end - *at));
+  if (!zero) refuse("a name of its dyld info is damaged");
+  *at = zero + 1;
+  return name;
+}
+
+static const uint8_t *table(const Image *image, int which, const uint8_t **end) {
+  if ((uint64_t)image->tables[which].offset + image->tables[which].size > image->size) refuse("it is cut short");
+  *end = image->file + image->tables[which].offset + image->tables[which].size;
+  return image->file + image->tables[which].offset;
+}
+
+/* The address of an export, or NULL: a walk through the trie. */
+static void *exported(const Image *image, const char *name) {
+  const uint8_t *end, *start = table(image, EXPORTS, &end), *at = start;
+  if (at == end) return NULL;
+  for (;;) {
+    uint64_t size = number(&at, end);
+    const uint8_t *children = at + size;
+    if (*name == 0) {
+      if (size == 0) return NULL;
+      if (number(&at, end) & ~(uint64_t)4) refuse("%s is exported in a way that is not known", name);
+      return image->base + number(&at, end); /* the flag 4: a weak definition */
+    }
+    if (children >= end) return NULL;
+    at = children + 1;
+    int left = *children;
+    for (; left > 0; --left) {
+      const char *edge = name_at(&at, end);
+      uint64_t offset = number(&at, end);
+      if (strncmp(edge, name, strlen(edge)) != 0) continue;
+      name += strlen(edge);
+      if (offset >= (uint64_t)(end - start)) refuse("its trie of exports is damaged");
+      at = start + offset;
+      break;
+    }
+    if (left == 0) return NULL;
+  }
+}
+
+static uint64_t *place(const Image *image, int segment, uint64_t offset) {
+  if (segment >= image->count || offset > image->segments[segment].size - 8) refuse("a fixup lies outside of it");
+  return (uint64_t *)(image->base + image->segments[segment].address + offset);
+}
+
+static void rebase(const Image *image) {
+  const uint8_t *end, *at = table(image, REBASE, &end);
+  uint64_t offset = 0, count, skip;
+  int segment = 0;
+  while (at < end) {
+    int immediate = *at & 15, operation = *at++ & 0xf0;
+    count = skip = 0;
+    switch (operation) {
+      case 0x00: return;
+      case 0x10: break;                                                         /* all are pointers */
+      case 0x20: segment = immediate, offset = number(&at, end); break;
+      case 0x30: offset += number(&at, end); break;
+      case 0x40: offset += 8 * (uint64_t)immediate; break;
+      case 0x50: count = (uint64_t)immediate; break;
+      case 0x60: count = number(&at, end); break;
+      case 0x70: count = 1, skip = number(&at, end); break;
+      case 0x80: count = number(&at, end), skip = number(&at, end); break;
+      default: refuse("a rebase opcode is not known: %#x", operation);
+    }
+    for (; count > 0; --count, offset += 8 + skip) *place(image, segment, offset) += (uint64_t)image->base;
+  }
+}
+
+static void bind(const Image *image, int which) {
+  const uint8_t *end, *at = table(image, which, &end);
+  const char *name = "";
+  uint64_t offset = 0, count, skip;
+  int64_t addend = 0;
+  int segment = 0;
+  while (at < end) {
+    int immediate = *at & 15, operation = *at++ & 0xf0;
+    count = skip = 0;
+    switch (operation) {
+      case 0x00: if (which == LAZY_BIND) continue; return;
+      case 0x10: case 0x30: case 0x50: break;                                   /* whose it is; a pointer */
+      case 0x20: number(&at, end); break;
+      case 0x40: name = name_at(&at, end); break;
+      case 0x60: addend = signed_number(&at, end); break;
+      case 0x70: segment = immediate, offset = number(&at, end); break;
+      case 0x80: offset += number(&at, end); break;
+      case 0x90: count = 1; break;
+      case 0xa0: count = 1, skip = number(&at, end); break;
+      case 0xb0: count = 1, skip = 8 * (uint64_t)immediate; break;
+      case 0xc0: count = number(&at, end), skip = number(&at, end); break;
+      default: refuse("a bind opcode is not known: %#x", operation);
+    }
+    if (count == 0) continue;
+    char *found = exported(image, name);
+    if (!found && strcmp(name, "dyld_stub_binder") == 0) found = (char *)abort; /* everything is bound at once */
+    if (!found && *name == '_') found = find_here(name + 1);
+    if (!found) refuse("nobody has its symbol %s", name);
+    for (; count > 0; --count, offset += 8 + skip) *place(image, segment, offset) = (uint64_t)(found + addend);
+  }
+}
+
+static void read_commands(Image *image) {
+  const uint32_t *header = (const uint32_t *)image->file;
+  if (image->size < 32 || header[0] != MAGIC || header[1] != ARM64 || header[3] != DYLIB)
+    refuse("it is no Mach-O library for arm64");
+  const uint8_t *at = image->file + 32, *end = at + header[5];
+  if (end > image->file + image->size) refuse("it is cut short");
+  for (uint32_t i = 0; i < header[4]; ++i) {
+    uint32_t kind = ((const uint32_t *)at)[0], size = ((const uint32_t *)at)[1];
+    if (size < 8 || at + size > end) refuse("its commands are damaged");
+    if (kind == CHAINED_FIXUPS) refuse("it has chained fixups; link it with -no_fixup_chains");
+    if (kind == SEGMENT_64 && image->count == SEGMENTS) refuse("it has more than %d segments", SEGMENTS);
+    if (kind == SEGMENT_64) {
+      memcpy(image->segments[image->count].name, at + 8, 16);
+      memcpy(&image->segments[image->count].address, at + 24, 4 * sizeof(uint64_t));
+      memcpy(&image->segments[image->count].protection, at + 60, 4);
+      uint64_t top = image->segments[image->count].address + image->segments[image->count].size;
+      if (image->segments[image->count].offset + image->segments[image->count].length > image->size)
+        refuse("it is cut short");
+      if (top > image->mapped) image->mapped = top;
+      ++image->count;
+    }
+    if (kind == DYLD_INFO || kind == DYLD_INFO_ONLY) memcpy(image->tables, at + 8, sizeof image->tables);
+    at += size;
+  }
+}
+
+static void load(Image *image) {
+  read_commands(image);
+  char *memory = mmap(NULL, image->mapped + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) refuse("there is no memory for it");
+  image->base = (char *)(((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
+  for (int i = 0; i < image->count; ++i)
+    memcpy(image->base + image->segments[i].address, image->file + image->segments[i].offset, image->segments[i].length);
+  rebase(image);
+  bind(image, BIND), bind(image, WEAK_BIND), bind(image, LAZY_BIND);
+  for (int i = 0; i < image->count; ++i) {
+    char *start = image->base + image->segments[i].address;
+    uint32_t given = image->segments[i].protection; /* 1, 2 and 4: read, write and execute */
+    int protection = (given & 1 ? PROT_READ : 0) | (given & 2 ? PROT_WRITE : 0) | (given & 4 ? PROT_EXEC : 0);
+    if (mprotect(start, image->segments[i].size, protection)) refuse("%s cannot be protected", image->segments[i].name);
+    if (given & 4) __builtin___clear_cache(start, start + image->segments[i].size);
+  }
+}
+
+static void read_file(Image *image, const char *path) {
+  struct stat status;
+  int descriptor = path ? open(path, O_RDONLY) : -1;
+  if (descriptor < 0 || fstat(descriptor, &status)) refuse("%s cannot be opened", path ? path : "the program");
+  image->size = (size_t)status.st_size;
+  image->file = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  close(descriptor);
+  if (image->file == MAP_FAILED) refuse("%s cannot be read", path);
+}
+
+void *dlopen(const char *path, int flags) {
+  Image *volatile image = calloc(1, sizeof *image);
+  (void)flags;
+  if (!image || setjmp(given_up)) return NULL;
+  read_file(image, path);
+  load(image);
+  return image;
+}
+
+void *dlsym(void *handle, const char *name) {
+  char mangled[512];
+  if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) return find_here(name);
+  if (setjmp(given_up)) return NULL;
+  snprintf(mangled, sizeof mangled, "_%s", name);
+  return exported(handle, mangled);
+}
+
+int dlclose(void *handle) { /* objects may refer to its code until the process ends */
+  (void)handle;
+  return 0;
+}
+
+char *dlerror(void) { return problem; }

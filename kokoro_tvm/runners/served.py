@@ -1,0 +1,100 @@
+"""Runs code in a program of another platform, compiled from `server.c` and started by what can run it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.runners.base import Runner
+from kokoro_tvm.toolchains.base import version_of
+from kokoro_tvm.toolchains.cc import CCompiler
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runners.process import ProcessSession, Server
+    from kokoro_tvm.runtime.bundle import Bundle
+
+__all__ = ["Served", "Start", "version_of_runner"]
+
+_PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a server is started. environment: more variables; afterwards: what is to be done once it ended."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    afterwards: Callable[[], None] = lambda: None
+
+
+class Served(Runner):
+    """A server, and what it runs in."""
+
+    needs_runtime = True
+    sources: ClassVar[tuple[str, ...]] = ("server.c",)
+    """Of its program, beside this file."""
+
+    @property
+    @abstractmethod
+    def compiler(self) -> CCompiler:
+        """Of the server's platform."""
+
+    @abstractmethod
+    def _options(self, libraries: Sequence[Path]) -> list[str]:
+        """What the compiler is given besides the sources; libraries: of the TVM runtime."""
+
+    @abstractmethod
+    def _start(self, program: Path) -> Start:
+        """How a compiled server is started."""
+
+    def facts(self) -> dict[str, Any]:
+        contents = [Path(__file__).with_name(name).read_bytes() for name in self.sources]
+        return {
+            "emulator": self.version(),
+            "compiler": self.compiler.version(*_PURPOSE),
+            "server": hashlib.sha256(b"".join(contents)).hexdigest(),
+        }
+
+    def check(self) -> str | None:
+        try:
+            self.facts()
+        except BuildError as error:
+            return str(error)
+        return None
+
+    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
+        from kokoro_tvm.runners.process import ProcessSession
+
+        return ProcessSession(bundle, self.serve(libraries, threads))
+
+    def serve(self, libraries: Sequence[Path], threads: int) -> Server:
+        """A server that runs. libraries: of the TVM runtime that it runs code with, for its own platform.
+
+        Raises BuildError where the compiler, or what runs the server, is not installed.
+        """
+        from kokoro_tvm.runners.process import Server
+
+        name = self.version()
+        self.compiler.version(*_PURPOSE)
+        with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
+            copies = [Path(shutil.copyfile(path, Path(folder, path.name))) for path in libraries]
+            program = Path(folder, "server")
+            sources = [Path(__file__).with_name(source) for source in self.sources]
+            self.compiler.compile(sources, program, *self._options(copies))
+            start = self._start(program)
+            environment = {"TVM_NUM_THREADS": str(threads), **start.environment}
+            server = Server(start.command, name, environment, start.afterwards)
+            server.features()  # once it answers, it has read the folder
+            return server
+
+
+def version_of_runner(program: str, package: str) -> str:
+    """What `--version` prints first. Raises BuildError where there is no such program; package: Debian's."""
+    return version_of(program, package, *_PURPOSE)

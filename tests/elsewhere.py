@@ -1,0 +1,73 @@
+"""Small kernels for the machines of recipes that this one is not: compiled, linked and run as theirs are."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.compiler.codegen import generate
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.recipe import Recipe, load_recipe
+from kokoro_tvm.runners.served import Served
+from kokoro_tvm.stages import runtime
+from kokoro_tvm.targets import Machine, PinnedLibrary, find_runner, resolve, target_kind
+
+__all__ = ["RECIPES", "library_of", "machine_for", "obstacle", "recipe_of", "runner_of", "runtime_of"]
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+_OPTIONS = {"opt_level": 3, "disabled_passes": [], "config": {}}
+
+
+def recipe_of(name: str) -> Recipe:
+    return load_recipe(name, RECIPES)
+
+
+@cache
+def machine_for(name: str) -> Machine:
+    """The machine of a recipe."""
+    return resolve(recipe_of(name).target)
+
+
+def runner_of(name: str) -> Served:
+    runner, reason = find_runner(recipe_of(name).target.model_dump(mode="json"))
+    assert isinstance(runner, Served), reason
+    return runner
+
+
+def obstacle(name: str) -> str | None:
+    """Why what the recipe builds cannot be linked or run here."""
+    target = recipe_of(name).target
+    runner, reason = find_runner(target.model_dump(mode="json"))
+    if runner is None:
+        return reason
+    kind = target_kind(target.kind)
+    lacking = kind.lacking(target, recipe_of(name).precision)
+    return runner.check() or kind.toolchain(target).check() or ", ".join(lacking) or None
+
+
+def runtime_of(name: str, folder: Path) -> list[Path]:
+    """The TVM runtime that the recipe's runner executes code with, in a folder: installed or fetched."""
+    target = recipe_of(name).target
+    libraries = target_kind(target.kind).runner_libraries(target).values()
+    pinned = [asdict(each) for each in libraries if isinstance(each, PinnedLibrary)]
+    runtime.run(folder, Inputs({}), pinned=pinned)
+    for each in libraries:
+        if isinstance(each, Path):
+            shutil.copyfile(each, folder / each.name)
+    return [folder / each.name for each in libraries]
+
+
+def library_of(
+    recipe: str, kernel: Any, folder: Path, stem: str = "", machine: Machine | None = None
+) -> Path:
+    """A kernel, compiled and linked for a recipe's machine; machine: another one of its platform."""
+    name = str(kernel.attrs["global_symbol"])
+    target = recipe_of(recipe).target
+    toolchain = target_kind(target.kind).toolchain(target)
+    made, out = folder / f"{stem or name}.o", folder / f"{stem or name}{toolchain.suffix}"
+    generate(name, kernel, machine or machine_for(recipe), _OPTIONS).write_to_file(str(made))
+    toolchain.link([made], out)
+    return out

@@ -1,0 +1,43 @@
+"""Servers that do not answer as they should: each is found, and named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.engine.child import ChildError, run_child
+from kokoro_tvm.errors import BundleError
+
+READ = "read line; "
+
+
+def run(script: str, folder: Path, timeout_s: float = 60) -> None:
+    run_child("fakes:call_server", {"script": script}, folder / "stage.log", timeout_s, "cpu.validate")
+
+
+@pytest.mark.parametrize(
+    ("script", "ending"),
+    [
+        (f"{READ}kill -SEGV $$", "it was ended by signal SIGSEGV."),
+        (f"{READ}kill -ILL $$", "it was ended by signal SIGILL, an instruction that this CPU lacks."),
+        (f"{READ}exit 139", "it was ended by signal SIGSEGV."),
+        (f"{READ}exit 3", "it ended with exit status 3."),
+        (f"{READ}echo ok 1; echo 2 32 1 4; printf abc", "it ended with exit status 0."),
+        (f"{READ}echo nonsense", "it ended with exit status 0."),
+    ],
+    ids=["signal", "instruction", "emulated", "status", "cut-short", "nonsense"],
+)
+def test_one_that_ends_is_named_with_its_end(script: str, ending: str, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"stub 1\.0 could not run decoder") as caught:
+        run(script, tmp_path)
+    assert ending in str(caught.value)
+    assert caught.value.exit_code == 5
+
+
+def test_one_that_hangs_is_ended_with_its_stage_and_the_log_names_it(tmp_path: Path) -> None:
+    script = "sleep 1000"
+    with pytest.raises(ChildError, match=r"cpu\.validate: did not end within 5 s") as caught:
+        run(script, tmp_path, 5)
+    assert str(caught.value).endswith("stub 1.0 runs decoder")
+    assert (caught.value.ending, caught.value.exit_code) == ("timeout", 3)

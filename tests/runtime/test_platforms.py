@@ -1,0 +1,71 @@
+"""Whose code a bundle holds, by operating system and architecture, and where it is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from toy_bundle import edit_manifest
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.platforms import Platform, platform_of, this_platform
+from kokoro_tvm.runtime import Synthesizer
+
+
+@pytest.mark.parametrize(
+    ("triple", "platform"),
+    [
+        ("x86_64-linux-gnu", Platform("x86_64", "linux")),
+        ("x86_64-unknown-linux-gnu", Platform("x86_64", "linux")),
+        ("aarch64-unknown-linux-musl", Platform("aarch64", "linux")),
+        ("riscv64-linux-gnu", Platform("riscv64", "linux")),
+        ("x86_64-pc-windows-msvc", Platform("x86_64", "windows")),
+        ("x86_64-w64-windows-gnu", Platform("x86_64", "windows")),
+        ("arm64-apple-macos11.0", Platform("aarch64", "darwin")),
+        ("arm64-apple-darwin23.1.0", Platform("aarch64", "darwin")),
+        ("aarch64-apple-macosx14.0", Platform("aarch64", "darwin")),
+        ("wasm32-unknown-unknown", Platform("wasm32", "")),
+    ],
+)
+def test_a_triple_names_a_platform(triple: str, platform: Platform) -> None:
+    assert platform_of(triple) == platform
+
+
+@pytest.mark.parametrize(
+    ("machine", "system", "platform"),
+    [
+        ("x86_64", "Linux", "Linux on x86_64"),
+        ("AMD64", "Windows", "Windows on x86_64"),
+        ("arm64", "Darwin", "macOS on aarch64"),
+        ("amd64", "FreeBSD", "another system on amd64"),
+    ],
+)
+def test_this_process_has_one(
+    machine: str, system: str, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("platform.system", lambda: system)
+    assert str(this_platform()) == platform
+
+
+@pytest.mark.parametrize(
+    ("triple", "name"),
+    [
+        ("x86_64-pc-windows-msvc", "Windows on x86_64"),
+        ("arm64-apple-macos11.0", "macOS on aarch64"),
+        ("riscv64-unknown-linux-gnu", "Linux on riscv64"),
+    ],
+)
+def test_a_bundle_of_another_platform_is_refused_by_its_name(
+    triple: str, name: str, compiled: Callable[[str], Path], tmp_path: Path
+) -> None:
+    bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
+    edit_manifest(bundle, lambda manifest: manifest["target"].update(mtriple=triple))
+    with pytest.raises(BundleError) as caught:
+        Synthesizer(bundle)
+    assert str(caught.value) == (
+        f"{bundle} (recipe toy) was built for {name}, and this is {this_platform()}. "
+        "Use the recipe `cpu`, built on this machine."
+    )
