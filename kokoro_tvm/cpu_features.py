@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["ARM", "CPUINFO", "PORTABLE", "X86", "features_of_cpu", "known_features"]
+__all__ = ["ARM", "CPUINFO", "PORTABLE", "X86", "features_of_cpu"]
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -93,13 +93,6 @@ _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 PORTABLE: Mapping[str, frozenset[str]] = {"x86-64-v4": _V4, "x86-64-v3": _V3, "x86-64-v2": _V2}
 
 
-def known_features(words: Iterable[str]) -> frozenset[str]:
-    """Of X86 or ARM, by LLVM's names, from the words that Linux lists a CPU's features in."""
-    had = set(words)
-    table = ARM if "asimd" in had else X86
-    return frozenset(name for name, word in table.items() if word in had)
-
-
 def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:
     """What this CPU has of X86 or ARM, by LLVM's names; None where Linux does not say."""
     if not cpuinfo.is_file():
@@ -108,5 +101,7 @@ def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:
         for line in lines:
             key, _, words = line.partition(":")
             if key.strip() in ("flags", "Features"):
-                return known_features(words.split())
+                had = set(words.split())
+                table = ARM if "asimd" in had else X86
+                return frozenset(name for name, word in table.items() if word in had)
     return None

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from kokoro_tvm.toolchains.cc import CCompiler
 
-__all__ = ["HEADER", "LIBRARY", "PROGRAM", "compile_libkokoro", "sources"]
+__all__ = ["FOLDER", "HEADER", "LIBRARY", "PROGRAM", "compile_libkokoro", "sources"]
 
 HEADER, LIBRARY, PROGRAM = "kokoro.h", "libkokoro.so", "speak"
-_FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 def sources() -> list[Path]:
     """Every file that the library and its program are made of, headers too."""
-    return sorted([*_FOLDER.glob("*.c"), *_FOLDER.glob("*.h")])
+    return sorted([*FOLDER.glob("*.c"), *FOLDER.glob("*.h")])
 
 
 def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:
@@ -22,7 +22,7 @@ def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:
 
     options: more of the compiler's. Raises BuildError.
     """
-    program = _FOLDER / f"{PROGRAM}.c"
+    program = FOLDER / f"{PROGRAM}.c"
     library = [path for path in sources() if path.suffix == ".c" and path != program]
     shared = ("-shared", "-fPIC", "-fvisibility=hidden", f"-Wl,-soname,{LIBRARY}")
     # glibc before 2.34 has libraries of their own for threads and for loading others.

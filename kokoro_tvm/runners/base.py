@@ -40,6 +40,10 @@ class Runner(ABC):
         Raises BundleError where the code cannot be loaded, BuildError where the runner is not installed.
         """
 
+    def command(self, program: Path) -> list[str] | None:
+        """What starts a program of the target's platform here; None where only libraries are executed."""
+        return None
+
 
 def open_synthesizer(
     runner: Runner, bundle: Path, threads: int, libraries: Sequence[Path] = ()

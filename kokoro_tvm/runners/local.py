@@ -26,5 +26,8 @@ class Local(Runner):
 
         return Session(bundle, threads)
 
+    def command(self, program: Path) -> list[str]:
+        return [str(program)]
+
 
 LOCAL = Local()

@@ -43,5 +43,8 @@ class MachO(Qemu):
                 ) from error
         return super().session(bundle, threads, libraries)
 
+    def command(self, program: Path) -> None:
+        """dyld.c loads no programs."""
+
     def _options(self, libraries: Sequence[Path]) -> list[str]:
         return ["-Wl,--export-dynamic", *super()._options(libraries)]  # libtvm_ffi calls dyld.c's functions

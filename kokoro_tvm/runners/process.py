@@ -15,7 +15,6 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.cpu_features import known_features
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle, Component
 from kokoro_tvm.runtime.cpu import refuse_missing
@@ -54,7 +53,7 @@ class Server:
     def features(self) -> frozenset[str]:
         """What the CPU has, by LLVM's names; empty where the server knows no way to ask it."""
         (words,) = self._request("say what its CPU has", b"features\n")
-        return known_features(words.tobytes().decode().split())
+        return frozenset(words.tobytes().decode().split())
 
     def open(self, path: Path, kind: Literal["vm", "module"]) -> int:
         """Loads a library, as TVM's virtual machine or as its functions; the number to call it by.

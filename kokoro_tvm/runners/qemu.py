@@ -45,4 +45,10 @@ class Qemu(Served):
         return [*options, *map(str, libraries), "-lm"]
 
     def _start(self, program: Path) -> Start:
-        return Start([self.program, "-cpu", self.cpu, "-L", self.compiler.system(), str(program)])
+        return Start(self._command(program))
+
+    def command(self, program: Path) -> list[str] | None:
+        return self._command(program)
+
+    def _command(self, program: Path) -> list[str]:
+        return [self.program, "-cpu", self.cpu, "-L", self.compiler.system(), str(program)]

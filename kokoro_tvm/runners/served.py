@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from kokoro_tvm import libkokoro
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.base import Runner
 from kokoro_tvm.toolchains.base import version_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Served", "Start", "version_of_runner"]
 
+_FEATURES = Path(libkokoro.FOLDER, "features.h")
 _PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
 
 
@@ -39,7 +41,7 @@ class Served(Runner):
 
     needs_runtime = True
     sources: ClassVar[tuple[str, ...]] = ("server.c",)
-    """Of its program, beside this file."""
+    """Of its program, beside this file; they include `_FEATURES`."""
 
     @property
     @abstractmethod
@@ -55,7 +57,7 @@ class Served(Runner):
         """How a compiled server is started."""
 
     def facts(self) -> dict[str, Any]:
-        contents = [Path(__file__).with_name(name).read_bytes() for name in self.sources]
+        contents = [path.read_bytes() for path in (*self._sources(), _FEATURES)]
         return {
             "emulator": self.version(),
             "compiler": self.compiler.version(*_PURPOSE),
@@ -86,13 +88,16 @@ class Served(Runner):
         with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
             copies = [Path(shutil.copyfile(path, Path(folder, path.name))) for path in libraries]
             program = Path(folder, "server")
-            sources = [Path(__file__).with_name(source) for source in self.sources]
-            self.compiler.compile(sources, program, *self._options(copies))
+            options = [f"-I{_FEATURES.parent}", *self._options(copies)]
+            self.compiler.compile(self._sources(), program, *options)
             start = self._start(program)
             environment = {"TVM_NUM_THREADS": str(threads), **start.environment}
             server = Server(start.command, name, environment, start.afterwards)
             server.features()  # once it answers, it has read the folder
             return server
+
+    def _sources(self) -> list[Path]:
+        return [Path(__file__).with_name(name) for name in self.sources]
 
 
 def version_of_runner(program: str, package: str) -> str:

@@ -2,7 +2,7 @@
  *
  * A request is a line of words, an array a line `KIND CODE BITS NDIM EXTENT... PLACE` with its bytes behind it:
  *
- *   features                           one array: the CPU's features, in the words of /proc/cpuinfo
+ *   features                           one array: the CPU's features, by LLVM's names; none where the CPU is not known
  *   open ID vm|module PATH             loads a library: its virtual machine, or its functions as they are
  *   keep ID                            then an array, which stays
  *   call ID FUNCTION COUNT results|arguments
@@ -23,31 +23,7 @@
 
 #include <tvm/ffi/c_api.h>
 
-/* An emulator shows /proc/cpuinfo of the machine it runs on; what the CPU itself says is right. */
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-static const struct { int word, bit; const char *name; } FEATURES[] = {
-    {0, 0, "fp"}, {0, 1, "asimd"}, {0, 3, "aes"}, {0, 6, "sha2"}, {0, 7, "crc32"}, {0, 8, "atomics"},
-    {0, 10, "asimdhp"}, {0, 12, "asimdrdm"}, {0, 13, "jscvt"}, {0, 14, "fcma"}, {0, 15, "lrcpc"}, {0, 17, "sha3"},
-    {0, 19, "sm4"}, {0, 20, "asimddp"}, {0, 22, "sve"}, {0, 23, "asimdfhm"}, {0, 25, "uscat"}, {0, 26, "ilrcpc"},
-    {0, 27, "flagm"}, {1, 1, "sve2"}, {1, 8, "frint"}, {1, 13, "i8mm"}, {1, 14, "bf16"}};
-#define HAS(i) (getauxval(FEATURES[i].word ? AT_HWCAP2 : AT_HWCAP) >> FEATURES[i].bit & 1)
-#elif defined(__x86_64__)
-#include <cpuid.h>
-enum { A, B, C, D };
-static const struct { unsigned leaf; int word, bit; const char *name; } FEATURES[] = {
-    {1, D, 26, "sse2"}, {1, C, 0, "pni"}, {1, C, 1, "pclmulqdq"}, {1, C, 9, "ssse3"}, {1, C, 12, "fma"},
-    {1, C, 13, "cx16"}, {1, C, 19, "sse4_1"}, {1, C, 20, "sse4_2"}, {1, C, 22, "movbe"}, {1, C, 23, "popcnt"},
-    {1, C, 25, "aes"}, {1, C, 28, "avx"}, {1, C, 29, "f16c"}, {7, B, 3, "bmi1"}, {7, B, 5, "avx2"},
-    {7, B, 8, "bmi2"}, {7, B, 16, "avx512f"}, {7, B, 17, "avx512dq"}, {7, B, 28, "avx512cd"}, {7, B, 30, "avx512bw"},
-    {7, B, 31, "avx512vl"}, {0x80000001, C, 0, "lahf_lm"}, {0x80000001, C, 5, "abm"}};
-static int has(int i) {
-  unsigned registers[4] = {0};
-  __get_cpuid_count(FEATURES[i].leaf, 0, &registers[A], &registers[B], &registers[C], &registers[D]);
-  return registers[FEATURES[i].word] >> FEATURES[i].bit & 1;
-}
-#define HAS(i) has(i)
-#endif
+#include "features.h"
 
 static void die(const char *format, ...);
 
@@ -247,9 +223,9 @@ static void write_array(const DLTensor *tensor) {
 
 static int write_features(void) {
   char words[LINE] = "";
-#ifdef HAS
-  for (size_t i = 0; i < sizeof FEATURES / sizeof *FEATURES; ++i)
-    if (HAS(i)) strcat(strcat(words, " "), FEATURES[i].name);
+#ifdef CPU_FEATURE_COUNT
+  for (size_t i = 0; i < CPU_FEATURE_COUNT; ++i)
+    if (cpu_has(&CPU_FEATURES[i])) strcat(strcat(words, " "), CPU_FEATURES[i].name);
 #endif
   return fprintf(replies, "ok 1\n1 8 1 %zu\n%s", strlen(words), words) < 0;
 }
