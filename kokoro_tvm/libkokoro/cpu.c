@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "features.h"
+#include "cpu_features.h"
 
 #ifndef CPU_FEATURE_COUNT
-#error "libkokoro does not know how to ask this CPU what it has; add it to features.h"
+#error "libkokoro does not know how to ask this CPU what it has; add it to cpu_features.h"
 #endif
 
 void check_cpu(scope *s, const manifest *bundle) {

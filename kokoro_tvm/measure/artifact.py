@@ -89,19 +89,27 @@ def validate_component(
                 verdicts.append(_equal_durations(_counts(value, reference), reference.truth.durations))
         if seeded is not None:
             drawn = seeded(reference.inputs(component) | {"seed": seed_words(reference.seed, 0)})
-            verdicts += [_equal_bits(drawn[name], returned[name], name) for name in OUTPUTS[component]]
+            verdicts += [
+                _equal_bits("max_seeded_off", drawn[name], returned[name], name)
+                for name in OUTPUTS[component]
+            ]
         reports.append(UtteranceReport(reference.name, length, outputs=outputs, verdicts=tuple(verdicts)))
     return Report(component, bucket, gates.enforce, tuple(reports))
 
 
 def validate_speech(
-    synthesize: Callable[[Reference], Spoken], references: Sequence[Reference], gates: Gates
+    synthesize: Callable[[Reference], Spoken],
+    references: Sequence[Reference],
+    gates: Gates,
+    *,
+    from_c: Callable[[Reference], Spoken] | None = None,
 ) -> Report:
     """Let a bundle speak every reference from its tokens and judge durations, length and waveform end to end.
 
     `synthesize(reference)` speaks `reference.tokens[0]` with `ref_s`, `speed` and `seed` (or
-    `noise()`). The yardstick is the float64 run of the whole stock model; the gain is over its float32
-    run. When PyTorch float32 itself comes to other durations than float64, its waveform cannot be
+    `noise()`). `from_c(reference)` speaks it from C, where the bundle can: every bit must be the same, so
+    that the gates hold for both. The yardstick is the float64 run of the whole stock model; the gain is over
+    its float32 run. When PyTorch float32 itself comes to other durations than float64, its waveform cannot be
     compared, the gain is NaN and a gate on it is missed: such an utterance sits on a rounding boundary
     and belongs in no recipe.
     """
@@ -119,6 +127,10 @@ def validate_speech(
         if audio.shape == truth.shape:
             outputs["audio"] = measured = measure_audio(audio, truth, torch, reference.exact_audio)
             verdicts += judge_output(measured, limits, "audio")
+        if from_c is not None:
+            c = from_c(reference)
+            same = np.array_equal(c.durations, durations)
+            verdicts.append(_equal_bits("max_c_off", c.audio if same else c.audio[:0], audio, "audio"))
         reports.append(
             UtteranceReport(reference.name, reference.frames, outputs=outputs, verdicts=tuple(verdicts))
         )
@@ -169,10 +181,10 @@ def _counts(duration: Array, reference: Reference) -> NDArray[np.int64]:
     return np.zeros(duration.size, dtype=np.int64)
 
 
-def _equal_bits(drawn: Array, given: Array, output: str) -> Verdict:
-    """How many values differ when the code draws the noise by itself; NaN differs from everything."""
-    off = float(np.count_nonzero(drawn != given) if drawn.shape == given.shape else given.size)
-    return Verdict("max_seeded_off", off, 0.0, off == 0, output)
+def _equal_bits(gate: str, value: Array, expected: Array, output: str) -> Verdict:
+    """How many values differ, all of them where there are more or fewer; NaN differs from everything."""
+    off = float(np.count_nonzero(value != expected) if value.shape == expected.shape else expected.size)
+    return Verdict(gate, off, 0.0, off == 0, output)
 
 
 def _equal_length(audio: Array, truth: Array) -> Verdict:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Served", "Start", "version_of_runner"]
 
-_FEATURES = Path(libkokoro.FOLDER, "features.h")
+_FEATURES = Path(libkokoro.FOLDER, "cpu_features.h")
 _PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
 
 

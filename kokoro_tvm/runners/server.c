@@ -23,7 +23,7 @@
 
 #include <tvm/ffi/c_api.h>
 
-#include "features.h"
+#include "cpu_features.h"
 
 static void die(const char *format, ...);
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.stages.base import (
@@ -23,6 +23,11 @@ from kokoro_tvm.stages.base import (
 )
 from kokoro_tvm.stages.files import log
 from kokoro_tvm.targets import find_runner
+
+if TYPE_CHECKING:
+    from kokoro_tvm.libkokoro.program import Program, Utterance
+    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.truth.reference import Reference
 
 __all__ = ["declare", "run"]
 
@@ -94,7 +99,28 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    report = validate_speech(lambda r: spoken[r.name], fitting, judged)
+    program = _program(runner, inputs.folder("bundle"), threads) if tts.bundle.libkokoro else None
+
+    def from_c(reference: Reference) -> Utterance:
+        assert program is not None
+        log(f"saying {reference.name} from C")
+        return program.speak(reference.tokens[0], reference.ref_s[0], reference.speed, reference.seed)
+
+    report = validate_speech(
+        lambda r: spoken[r.name], fitting, judged, from_c=from_c if program is not None else None
+    )
     report = replace(report, utterances=(*report.utterances, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()
+
+
+def _program(runner: Runner, bundle: Path, threads: int) -> Program:
+    from kokoro_tvm.libkokoro.program import Program
+
+    def command(program: Path) -> list[str]:
+        found = runner.command(program)
+        if found is None:
+            raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
+        return found
+
+    return Program(bundle, command, threads)

@@ -157,6 +157,26 @@ def test_speech_gone_wrong(spoil, missed: str, references: list[Reference], gate
         assert any(line.startswith(f"{r.name}: {missed}") for line in report.missed())
 
 
+@pytest.mark.parametrize(
+    ("spoil", "off"),
+    [
+        (lambda s: s, 0),
+        (lambda s: replace(s, audio=np.where(np.arange(s.audio.size) < 2, np.float32(9), s.audio)), 2),
+        (lambda s: replace(s, audio=s.audio[:-1]), None),
+        (lambda s: replace(s, durations=s.durations[::-1].copy()), None),
+    ],
+)
+def test_c_has_to_say_the_same_bits(
+    spoil, off: int | None, references: list[Reference], gates: Gates
+) -> None:
+    """None: all of them count."""
+    r = references[0]
+    report = validate_speech(speak, [r], gates, from_c=lambda r: spoil(speak(r)))
+    (verdict,) = (v for v in report.utterances[0].verdicts if v.gate == "max_c_off")
+    assert verdict.value == (r.truth.audio.size if off is None else off)
+    assert report.passed == verdict.passed == (off == 0)
+
+
 def test_a_reference_on_a_rounding_boundary_meets_no_gate(references: list[Reference], gates: Gates) -> None:
     """PyTorch float32 with other durations cannot be compared, and that is not a pass."""
     r = references[0]

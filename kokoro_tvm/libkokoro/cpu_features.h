@@ -1,7 +1,7 @@
 /* What this CPU has, by LLVM's names, as kokoro_tvm/cpu_features.py lists them. The CPU itself is asked: an emulator
  * shows /proc/cpuinfo of the machine it runs on. Of another CPU than these, CPU_FEATURE_COUNT is not defined. */
-#ifndef KOKORO_FEATURES_H
-#define KOKORO_FEATURES_H
+#ifndef KOKORO_CPU_FEATURES_H
+#define KOKORO_CPU_FEATURES_H
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -40,7 +40,7 @@ static unsigned saved_registers(void) { /* XCR0, bits 0 to 31 */
 
 static int cpu_has(const cpu_feature *each) {
   static const unsigned needed[] = {0, 6, 0xE6};
-  unsigned registers[4] = {0}, most = __get_cpuid_max(each->leaf & 0x80000000, NULL), first[4];
+  unsigned registers[4] = {0}, most = __get_cpuid_max(each->leaf & 0x80000000, 0), first[4];
   if (most < each->leaf) return 0;
   if (each->part) { /* leaf 7 says itself how many parts it has */
     __cpuid_count(each->leaf, 0, first[A], first[B], first[C], first[D]);
