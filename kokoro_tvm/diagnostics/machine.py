@@ -70,8 +70,8 @@ class RecipeNeeds:
 
 @dataclass(frozen=True)
 class Tool:
-    """A linker, runner or C compiler that only some recipes need; found: its version, problem: why it is of no
-    use."""
+    """A linker, runner or C compiler that only some recipes need; found: its version, problem: why it is of
+    no use."""
 
     about: str
     recipes: tuple[str, ...]
