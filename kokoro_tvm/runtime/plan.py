@@ -43,7 +43,7 @@ class Word:
     that the model knows; space: the symbols between it and the next word, " " or ""; durations: frames for
     each symbol of `phonemes + space`, at least 1, or None where the model has still to predict them; pitch:
     factor on the predicted pitch; rate: how much faster than the plan's speed it is spoken where durations
-    are predicted.
+    are predicted; joined: whether the text, without its markup, has no space between it and the word before.
     """
 
     text: str
@@ -54,6 +54,7 @@ class Word:
     durations: tuple[int, ...] | None = None
     pitch: float = 1.0
     rate: float = 1.0
+    joined: bool = False
 
     def __post_init__(self) -> None:
         for name in ("text", "phonemes", "space"):

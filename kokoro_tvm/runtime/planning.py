@@ -52,6 +52,9 @@ def sentences_of_text(items: Iterable[Item], front_end: _FrontEnd) -> Iterator[B
         seen = seen or passage.source.text
         found = [_words(utterance, passage) for utterance in _utterances(passage, front_end)]
         found = [words for words in found if words]
+        if found and passage.joined:
+            first, *others = found[0]
+            found[0] = (replace(first, joined=True), *others)
         if found and not spoken:
             spoken = True
             if lead:
