@@ -24,7 +24,7 @@ __all__ = ["Breath", "Division", "breaths", "halves", "symbols_of", "words_of"]
 class Breath:
     """Words to be spoken as one utterance, durations unknown, and what comes after them.
 
-    pause: seconds asked for by the text, None where the marks decide; voice: None for that of the request.
+    pause: seconds that the text requests, None where the marks decide; voice: None for that of the request.
     """
 
     words: tuple[Word, ...]

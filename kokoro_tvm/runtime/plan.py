@@ -173,7 +173,7 @@ class Piece:
 
     @property
     def frames(self) -> int:
-        """Frames that the decoder is asked for."""
+        """Frames that the decoder computes."""
         return sum(self.durations)
 
     def silence(self) -> tuple[int, int]:
@@ -206,7 +206,7 @@ class Plan:
     """Pieces in the order they are spoken, in a voice, with a seed for the noise.
 
     `speed` is what the durations were predicted for. `mute`: silence below the marks, where the model may put
-    sounds that nobody asked for. Rates are the bundle's.
+    sounds that are not in the text. Rates are the bundle's.
     """
 
     pieces: tuple[Piece, ...]
@@ -269,7 +269,7 @@ class Plan:
         return self.with_word(piece, word, replace(self._word(piece, word), durations=tuple(frames)))
 
     def with_phonemes(self, piece: int, word: int, phonemes: str) -> Plan:
-        """A word said otherwise; how long its symbols last is predicted when the plan is rendered."""
+        """A word spoken otherwise; how long its symbols last is predicted when the plan is rendered."""
         return self.with_word(
             piece, word, replace(self._word(piece, word), phonemes=phonemes, durations=None)
         )

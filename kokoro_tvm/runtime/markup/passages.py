@@ -19,7 +19,7 @@ _RANKS: dict[Boundary, int] = {"clause": 0, "sentence": 1, "paragraph": 2, "end"
 
 @dataclass(frozen=True)
 class MarkedPassage:
-    """A part of a text, what ends it, and the seconds of silence asked for after it.
+    """A part of a text, what ends it, and the seconds of silence requested after it.
 
     source: its characters with their places in the whole text, and its links; manners: of each character,
     all in one voice; joined: whether the text has no space between it and the passage before. A passage
