@@ -24,7 +24,7 @@ __all__ = ["Breath", "Division", "breaths", "halves", "symbols_of", "words_of"]
 class Breath:
     """Words to be spoken as one utterance, durations unknown, and what comes after them.
 
-    pause: seconds asked for by the text, None where the marks decide; voice: None for that of the request.
+    pause: seconds that the text requests, None where the marks decide; voice: None for that of the request.
     """
 
     words: tuple[Word, ...]
@@ -75,12 +75,22 @@ def words_of(
                 pitch=last.pitch,
             )
             continue
-        begin, end = token.start, token.end
+        done, (begin, end) = end, (token.start, token.end)
         word = _placed(source, begin, end, token.phonemes, token.space)
         if manners and begin < len(manners):
             word = replace(word, rate=manners[begin].rate, pitch=manners[begin].pitch)
+        if words:
+            word = replace(word, joined=_touch(words[-1], source.text[done:begin], word))
         words.append(word)
     return tuple(words)
+
+
+def _touch(before: Word, between: str, word: Word) -> bool:
+    """Whether no space is between two words. What the front end left out between a word and a mark was
+    markup; between two words ("a/b") it stands for a space."""
+    if before.spoken and word.spoken:
+        return not between
+    return not any(map(str.isspace, between))
 
 
 def _placed(source: SourceText, begin: int, end: int, phonemes: str, space: str) -> Word:

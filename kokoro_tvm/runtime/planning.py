@@ -47,11 +47,14 @@ class Style:
 
 def sentences_of_text(items: Iterable[Item], front_end: _FrontEnd) -> Iterator[Breath]:
     """Sentences of a text with markup as they come. Raises InputError when nothing of it can be spoken."""
-    spoken, seen, lead = False, "", 0.0  # seconds asked for before the first word
+    spoken, seen, lead = False, "", 0.0  # seconds requested before the first word
     for passage in marked_passages(items):
         seen = seen or passage.source.text
         found = [_words(utterance, passage) for utterance in _utterances(passage, front_end)]
         found = [words for words in found if words]
+        if found and passage.joined:
+            first, *others = found[0]
+            found[0] = (replace(first, joined=True), *others)
         if found and not spoken:
             spoken = True
             if lead:

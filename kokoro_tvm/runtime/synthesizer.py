@@ -170,7 +170,7 @@ class Synthesizer:
         interrupted. Dropping or closing the stream stops the work after the component that runs.
 
         Raises:
-            InputError: the voice, speed or seed is invalid; while chunks are asked for, the text.
+            InputError: the voice, speed or seed is invalid; while chunks are computed, the text.
         """
         language = self._languages(voice)
         items = parse(text, Known(self.bundle.vocabulary, language), ssml)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,9 @@ from letters import read_letters
 from toy_bundle import SAMPLES
 
 from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.division import words_of
+from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.plan import LAST_SOUND
 from kokoro_tvm.runtime.words import EARLY_FRAMES
 
@@ -89,3 +93,23 @@ def test_chunks_know_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pyt
     assert [text[slice(*word.source)] for word in words] == [word.text for word in words]
     for chunk in chunks:
         assert chunk.start <= chunk.words[0].start_sample < chunk.start + chunk.audio.size
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("ab, cd", [False, True, False]),
+        ("**ab**, cd", [False, True, False]),
+        ("ab , cd", [False, False, False]),
+        ("ab/cd", [False, False]),
+        ("ab—cd", [False, True, True]),
+        ("(ab", [False, True]),
+    ],
+)
+def test_words_are_joined_where_no_space_is_between(text: str, joined: list[bool]) -> None:
+    """What the front end left out between a word and a mark was markup; between two words it is a space."""
+    tokens = [
+        Token(found[0], *found.span(), found[0], origin="word" if found[0][0].isalpha() else "mark")
+        for found in re.finditer(r"[a-z]+|[,—(]", text)
+    ]
+    assert [word.joined for word in words_of(Utterance(tuple(tokens)), SourceText.of(text))] == joined

@@ -34,7 +34,7 @@ class Stretch:
 class Break:
     """An end of what is spoken as one: a sentence or paragraph, a pause in seconds, another voice.
 
-    boundary: what a pause follows from where none is asked for; "clause" leaves it to the marks.
+    boundary: what a pause follows from where none is requested; "clause" leaves it to the marks.
     """
 
     boundary: Boundary = "clause"
