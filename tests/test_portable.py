@@ -22,9 +22,11 @@ from toys import RECIPES as TOYS
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import SpeechWarning, write_wav
+from kokoro_tvm.runtime.bundle import read_bundle
 from kokoro_tvm.targets import find_runner, resolve
 
 RECIPES = REPOSITORY / "recipes"
@@ -130,6 +132,19 @@ def test_what_is_emulated_is_to_the_last_bit_what_runs_here(build: Callable[[str
     assert np.array_equal(emulated, natively)
 
 
+@pytest.mark.nightly
+def test_what_is_for_servers_is_refused_elsewhere(build: Callable[[str], Path], tmp_path: Path) -> None:
+    name = "linux-arm64-server"
+    bundle, older = read_bundle(build(name)), Qemu("aarch64", "cortex-a72")
+    with pytest.raises(BundleError) as caught:
+        older.session(bundle, 1, elsewhere.runtime_of(name, tmp_path))
+    assert str(caught.value) == (
+        f"{bundle.root} (recipe {name}) was built for a processor with bf16, complxnum, dotprod, flagm, "
+        f"fp16fml, fullfp16, i8mm, jsconv, lse, rcpc, rcpc-immo, rdm, which {older.version()} lacks."
+    )
+    assert caught.value.exit_code == 5
+
+
 # Instructions above a level, by mnemonic or registers. `tzcnt` is how `rep bsf` is shown, which every x86-64
 # CPU has.
 ABOVE = {
@@ -137,9 +152,19 @@ ABOVE = {
     rf"\t(?:lzcnt|movbe)|{EVEX}",
     "linux-arm64": r"\b[zp]\d+\.[bhsd]\b|\tf[a-z]+\tv\d+\.[48]h|"
     r"\t(?:[su]dot|bf[a-z]+t|[us]mmla|aes|sha\d|crc32|cas|swp|ld(?:add|set|clr)|sqrdml|fcmla|fcadd|fjcvt)",
+    # No scalable vectors, and nothing of what the recipe takes away.
+    "linux-arm64-server": r"\b[zp]\d+\.[bhsd]\b|\t(?:ptrue|cnt[bhwd]|rdvl|addvl|aes|sha\d|sm[34]|crc32)",
 }
-PRESENT = {"x86-64-v2": r"\tmulps", "linux-arm64": r"\tfmla\tv\d+\.4s"}
-OBJDUMP = {"x86-64-v2": "objdump", "linux-arm64": "aarch64-linux-gnu-objdump"}
+PRESENT = {
+    "x86-64-v2": r"\tmulps",
+    "linux-arm64": r"\tfmla\tv\d+\.4s",
+    "linux-arm64-server": r"\tfmla\tv\d+\.4s",
+}
+OBJDUMP = {
+    "x86-64-v2": "objdump",
+    "linux-arm64": "aarch64-linux-gnu-objdump",
+    "linux-arm64-server": "aarch64-linux-gnu-objdump",
+}
 
 
 @pytest.mark.nightly
