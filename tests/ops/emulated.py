@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,8 @@ from kokoro_tvm.targets import Machine
 
 __all__ = ["EMULATED", "EmulatedKernel", "emulated"]
 
-_serial = itertools.count()
+_MOST = 60  # libraries a server is given; it takes 64 (server.c)
+_opened: dict[str, itertools.count[int]] = defaultdict(itertools.count)
 
 
 class EmulatedKernel:
@@ -25,10 +27,9 @@ class EmulatedKernel:
 
     def __init__(self, recipe: str, function: Any) -> None:
         self.name = str(function.attrs["global_symbol"])
-        self.server, folder = _server(recipe)
-        self.library = self.server.open(
-            library_of(recipe, function, folder, f"kernel-{next(_serial)}"), "module"
-        )
+        number = next(_opened[recipe])
+        self.server, folder = _server(recipe, number // _MOST)
+        self.library = self.server.open(library_of(recipe, function, folder, f"kernel-{number}"), "module")
 
     def __call__(
         self, arrays: Sequence[np.ndarray], written: Sequence[np.ndarray], place: Place
@@ -40,8 +41,8 @@ class EmulatedKernel:
 
 
 @cache
-def _server(recipe: str) -> tuple[Server, Path]:
-    """A running server and its folder, which lives as long as the tests do."""
+def _server(recipe: str, which: int) -> tuple[Server, Path]:
+    """One of a recipe's running servers and its folder, which live as long as the tests do."""
     folder = Path(mkdtemp(prefix="emulated-"))
     return runner_of(recipe).serve(runtime_of(recipe, folder), 2), folder
 
