@@ -14,10 +14,10 @@ from letters import read_letters
 from toy_bundle import SAMPLES
 
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.runtime.division import words_of
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.plan import LAST_SOUND
+from kokoro_tvm.runtime.sentences import words_of
 from kokoro_tvm.runtime.words import EARLY_FRAMES
 
 
@@ -86,7 +86,7 @@ def test_run_has_no_words(fake: tuple[Synthesizer, Any]) -> None:
 
 
 def test_chunks_know_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
     text = "He ran, and he ran on a hand. A big bad dog did that."
     chunks = list(fake[0].stream(text))
     words = [word for chunk in chunks for word in chunk.words]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.passages import Boundary
+from kokoro_tvm.runtime.joins import Boundary
 
 __all__ = ["Break", "Item", "Known", "Manner", "Stretch"]
 

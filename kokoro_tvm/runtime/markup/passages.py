@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.source import Link, SourceText
+from kokoro_tvm.runtime.joins import Boundary
 from kokoro_tvm.runtime.markup.items import Break, Item, Manner, Stretch
-from kokoro_tvm.runtime.passages import Boundary, Passage, passages
+from kokoro_tvm.runtime.passages import Passage, passages
 from kokoro_tvm.runtime.plan import LONGEST_PAUSE
 
 __all__ = ["MarkedPassage", "marked_passages", "marked_sections"]
