@@ -160,7 +160,8 @@ def say(
         if save_plan is not None:
             plan = plan_of(tts, document, manner, phonemes, ssml)
             write_text(save_plan, plan.to_json())
-            typer.echo(f"{save_plan}: a plan of {plan.seconds:.2f} s in {len(plan.pieces)} pieces")
+            pieces = "1 piece" if len(plan.pieces) == 1 else f"{len(plan.pieces)} pieces"
+            typer.echo(f"{save_plan}: a plan of {plan.seconds:.2f} s in {pieces}")
             return
         spool = None
         parts: list[NDArray[np.float32]] = []

@@ -56,11 +56,11 @@ class Model:
         duration, d = self._run("duration", length, d_en, self._style(ref_s, prosody=True))
         return duration, np.array(d)  # a copy: others may run before it is used
 
-    def check_frames(self, durations: NDArray[np.int64]) -> None:
+    def check_frames(self, durations: NDArray[np.int64], what: str = "The utterance") -> None:
         """Raise TooLongError when an utterance's frames exceed the largest bucket."""
         frames, limit = int(durations.sum()), self.bundle.largest("frames")
         if frames > limit:
-            raise TooLongError("frames", frames, limit)
+            raise TooLongError("frames", frames, limit, what)
 
     def decode(
         self,

@@ -30,12 +30,12 @@ _LENGTH_AXES: dict[str, tuple[int, int | None]] = {
 
 
 class TooLongError(InputError):
-    """An utterance is longer than the largest bucket; `length` and `limit` are in units of `axis`."""
+    """An utterance (`what`) exceeds the largest bucket; `length` and `limit` are in units of `axis`."""
 
-    def __init__(self, axis: str, length: int, limit: int) -> None:
+    def __init__(self, axis: str, length: int, limit: int, what: str = "The utterance") -> None:
         self.axis, self.length, self.limit = axis, length, limit
         super().__init__(
-            f"The utterance needs {length} {axis}, but the largest bucket of this bundle takes {limit}. "
+            f"{what} needs {length} {axis}, but the largest bucket of this bundle takes {limit}. "
             "Speak it in shorter parts" + (", or faster." if axis == "frames" else ".")
         )
 

@@ -269,13 +269,15 @@ class Synthesizer:
             for number in numbers:
                 plan.check_place(number)
             plan = replace(plan, pieces=tuple(plan.pieces[number] for number in numbers))
+        else:
+            numbers = list(range(len(plan.pieces)))
         if not plan.pieces:
             raise InputError("There is nothing to speak: the plan has no pieces.")
         plan = self.complete(plan)
         model, table = self._model_for(plan), self._tables(plan.voice)
-        for piece in plan.pieces:  # before any of them is rendered
+        for number, piece in zip(numbers, plan.pieces, strict=True):  # before any of them is rendered
             table(piece.voice)
-            model.check_frames(np.array(piece.durations, np.int64))
+            model.check_frames(np.array(piece.durations, np.int64), f"Piece {number} of the plan")
         self._announce()
         planned = (Planned(piece, None) for piece in plan.pieces)
         return Stream(model, table, replace(plan, pieces=()), planned, skip)
