@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os.h"
+
 static void *work(void *argument) {
   worker *w = argument;
   pthread_mutex_lock(&w->lock);
@@ -83,8 +85,8 @@ static void attempt(request *r, void (*body)(scope *, request *), arena *kept) {
 }
 
 static int choose_threads(scope *s, int threads) {
-  const char *given = getenv("TVM_NUM_THREADS");
-  char *end;
+  char *given = os_variable("TVM_NUM_THREADS"), *end;
+  if (given) give(s, &s->scratch, free, given);
   if (threads < 0) fail(s, KOKORO_INPUT, "The threads should be 1 or more, or 0 for the usual, but are %d.", threads);
   if (threads || !given) return threads ? threads : usable_cores(s);
   long count = strtol(given, &end, 10);
