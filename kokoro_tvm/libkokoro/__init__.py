@@ -61,17 +61,18 @@ def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:
     """
     names = names_of(compiler)
     if names == WINDOWS:
-        # Nothing of MinGW-w64's has to be there where it speaks, and a file of the same source is the same.
-        both = ("-static", "-Wl,--no-insert-timestamp", "-s")
-        shared: tuple[str, ...] = ("-shared", "-DKOKORO_API=__declspec(dllexport)")
-        libraries: tuple[str, ...] = ("-lpthread",)
-        place: tuple[str, ...] = ()
+        # Nothing of MinGW-w64's has to be there where it speaks, and what is made does not depend on the time
+        # and the folder.
+        both = ["-static", "-s", "-Wl,--no-insert-timestamp", "-Wl,--disable-auto-image-base"]
+        shared, place = ["-DKOKORO_API=__declspec(dllexport)"], []
+        libraries = ["-lpthread"]
     else:
-        both = ()
-        shared = ("-shared", "-fPIC", "-fvisibility=hidden", f"-Wl,-soname,{names.library}")
+        both = []
+        shared = ["-fPIC", "-fvisibility=hidden", f"-Wl,-soname,{names.library}"]
+        place = ["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN"]
         # glibc before 2.34 has libraries of their own for threads and for loading others.
-        libraries = ("-lpthread", "-ldl", "-lm")
-        place = ("-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN")
-    compiler.compile(library_sources(names), out / names.library, *shared, *both, *options, *libraries)
-    link = (str(out / names.library), *libraries, *place)
+        libraries = ["-lpthread", "-ldl", "-lm"]
+    made = out / names.library
+    compiler.compile(library_sources(names), made, "-shared", *shared, *both, *options, *libraries)
+    link = [str(made), *libraries, *place]
     compiler.compile([_PROGRAM, _SYSTEMS[names]], out / names.program, *both, *options, *link)

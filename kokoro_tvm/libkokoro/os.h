@@ -48,6 +48,9 @@ char **os_arguments(int *count, char **words);
 /* The numbers of the cores that this process may use, at most `most`; how many, 0 where that is not known. */
 int os_cores(int *cores, int most);
 
+/* Whether a thread that called TVM must not end; then this library stays loaded from the first call on. */
+int os_threads_stay(void);
+
 /* A library that the process has, or loads; NULL, and os_load_error says why. One thread at a time calls these. */
 void *os_loaded(const char *name);
 void *os_load(const char *path);

@@ -89,6 +89,8 @@ int os_cores(int *cores, int most) {
   return count;
 }
 
+int os_threads_stay(void) { return 0; }
+
 void *os_loaded(const char *name) { return dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD); }
 
 void *os_load(const char *path) {

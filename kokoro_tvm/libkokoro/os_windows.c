@@ -186,6 +186,14 @@ int os_cores(int *cores, int most) {
   return count;
 }
 
+/* TVM ends its pool when the thread ends that it is for. Windows runs that with the loader locked, which the threads of
+ * the pool need for their own end: each would wait for the other, forever. */
+int os_threads_stay(void) {
+  HMODULE own;
+  return GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                            (const wchar_t *)(const void *)load_error, &own), 1;
+}
+
 static void *found_or_why(HMODULE library) {
   if (library) return library;
   DWORD code = GetLastError();
