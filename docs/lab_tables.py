@@ -122,13 +122,13 @@ def _lengths_table(reports: list[Any]) -> Iterator[list[str]]:
             failed = [str(row["length"]) for row in of if row["status"] == "failed"]
             ours, theirs = (f"{worst['metrics'][name]:.1f} dB" for name in ("snr_db", "pytorch_snr_db"))
             lengths = f"{len(of)}, {min(r['length'] for r in of)} to {max(r['length'] for r in of)}"
-            told = [
+            cells = [
                 ours,
                 str(worst["length"]),
                 theirs,
                 ", ".join(failed) or "none",
             ]
-            yield [policy, f"`{key[0]}` {key[1]}", lengths, *told]
+            yield [policy, f"`{key[0]}` {key[1]}", lengths, *cells]
 
 
 def _edges_table(reports: list[Any]) -> Iterator[list[str]]:

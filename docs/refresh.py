@@ -66,12 +66,12 @@ def main() -> None:
 def _put_bench(path: Path) -> None:
     result = read_result(ARTIFACTS / "bench.json")
     peaks = " and ".join(f"{v / 1e9:.0f} GFLOP/s in {name}" for name, v in result.peak_flops_per_s.items())
-    told = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
-    told += f"Peak: {peaks}. "
+    caption = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
+    caption += f"Peak: {peaks}. "
     if result.others_cores is not None:
-        told += f"Others kept {result.others_cores:.2f} cores busy. "
-    told += f"{result.date}."
-    replace(path, "bench-machine", told)
+        caption += f"Others kept {result.others_cores:.2f} cores busy. "
+    caption += f"{result.date}."
+    replace(path, "bench-machine", caption)
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
     put(path, "bench-components", _bench_components_table(result))

@@ -35,7 +35,7 @@ _LEAST = 0.12  # seconds; a shorter silence may be the closure of a stop
 @dataclass(frozen=True)
 class Timing:
     """One text. errors: by how much each silence reaches into a word, seconds; stray: silences that lie in a
-    word; gaps: (asked for, heard) seconds at each join; stock: the gap there where utterances are joined as
+    word; gaps: (requested, heard) seconds at each join; stock: the gap there where utterances are joined as
     they are; step: the greatest difference between two samples at a join, of the peak."""
 
     voice: str
@@ -82,10 +82,10 @@ def measure(tts: Synthesizer, voice: str, text: str, speed: float = 1.0) -> Timi
     raw = [_raw(tts, plan, number) for number in range(len(plan.pieces))]
     for number, (piece, following) in enumerate(zip(plan.pieces, plan.pieces[1:], strict=False)):
         place += piece.samples(plan.samples_per_frame)
-        asked = ((piece.keep[1] or 0) + piece.pause + (following.keep[0] or 0)) / rate
+        requested = ((piece.keep[1] or 0) + piece.pause + (following.keep[0] or 0)) / rate
         at = place / rate
         heard = next(((a, b) for a, b in found if a - 0.05 <= at <= b + 0.05), (at, at))
-        gaps.append((asked, heard[1] - heard[0]))
+        gaps.append((requested, heard[1] - heard[0]))
         stock.append(_tail(raw[number], rate) + _head(raw[number + 1], rate))
         for joint in (place, place - piece.pause):
             step = max(step, float(np.abs(np.diff(audio[joint - 3 : joint + 3])).max()))
@@ -150,13 +150,13 @@ def report(tts: Synthesizer, texts: Iterable[tuple[str, str]]) -> Sequence[Timin
         row = measure(tts, voice, text)
         rows.append(row)
         shown = " ".join(
-            f"{asked:.2f}/{heard:.2f}/{raw:.2f}"
-            for (asked, heard), raw in zip(row.gaps, row.stock, strict=True)
+            f"{requested:.2f}/{heard:.2f}/{raw:.2f}"
+            for (requested, heard), raw in zip(row.gaps, row.stock, strict=True)
         )
         worst = max(row.errors, default=0.0) * 1000
         print(
             f"{voice}: {len(row.errors)} silences, at most {worst:.0f} ms inside a word, {row.stray} stray; "
-            f"gaps asked/heard/stock {shown} s; steps {row.step:.4f}",
+            f"gaps requested/heard/stock {shown} s; steps {row.step:.4f}",
             flush=True,
         )
         slow, stock = ends_at_speed(tts, voice, text, 0.6)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 from filelock import FileLock
 from front_end_data import fetch_shipped
 from hypothesis import HealthCheck, settings
-from toys import RECIPES, REPOSITORY, TARGET, copy_repository, doit, toy_model
+from toys import copy_repository, doit, write_recipes
 
 from kokoro_tvm.engine.resources import usable_memory_gb
 from kokoro_tvm.runtime.threads import usable_cores
@@ -111,15 +109,6 @@ def toy_root(shared_folder: Path) -> Path:
             assert "32 stages built, 0 were current." in built.stdout
             copy_repository(untouched, root)
     return root
-
-
-def write_recipes(root: Path) -> None:
-    (root / "recipes").mkdir(parents=True)
-    shutil.copy(REPOSITORY / "dodo.py", root)
-    recipes = {"toy-model": toy_model()} | {name: TARGET | recipe for name, recipe in RECIPES.items()}
-    for name, recipe in recipes.items():
-        text = yaml.safe_dump(recipe, allow_unicode=True)
-        (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

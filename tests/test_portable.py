@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -22,10 +23,12 @@ from toys import RECIPES as TOYS
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import SpeechWarning, write_wav
-from kokoro_tvm.targets import find_runner, resolve
+from kokoro_tvm.runtime.bundle import read_bundle
+from kokoro_tvm.targets import find_runner, resolve, target_kind
 
 RECIPES = REPOSITORY / "recipes"
 NATIVE = ("cpu", "cpu-listened", "cpu-masked", "cpu-padded")  # test_tiny.py builds for it, all policies
@@ -130,6 +133,19 @@ def test_what_is_emulated_is_to_the_last_bit_what_runs_here(build: Callable[[str
     assert np.array_equal(emulated, natively)
 
 
+@pytest.mark.nightly
+def test_what_is_for_servers_is_refused_elsewhere(build: Callable[[str], Path], tmp_path: Path) -> None:
+    name = "linux-arm64-server"
+    bundle, older = read_bundle(build(name)), Qemu("aarch64", "cortex-a72")
+    with pytest.raises(BundleError) as caught:
+        older.session(bundle, 1, elsewhere.runtime_of(name, tmp_path))
+    assert str(caught.value) == (
+        f"{bundle.root} (recipe {name}) was built for a processor with bf16, complxnum, dotprod, flagm, "
+        f"fp16fml, fullfp16, i8mm, jsconv, lse, rcpc, rcpc-immo, rdm, which {older.version()} lacks."
+    )
+    assert caught.value.exit_code == 5
+
+
 # Instructions above a level, by mnemonic or registers. `tzcnt` is how `rep bsf` is shown, which every x86-64
 # CPU has.
 ABOVE = {
@@ -137,23 +153,62 @@ ABOVE = {
     rf"\t(?:lzcnt|movbe)|{EVEX}",
     "linux-arm64": r"\b[zp]\d+\.[bhsd]\b|\tf[a-z]+\tv\d+\.[48]h|"
     r"\t(?:[su]dot|bf[a-z]+t|[us]mmla|aes|sha\d|crc32|cas|swp|ld(?:add|set|clr)|sqrdml|fcmla|fcadd|fjcvt)",
+    # No scalable vectors, and nothing of what the recipe takes away.
+    "linux-arm64-server": r"\b[zp]\d+\.[bhsd]\b|\t(?:ptrue|cnt[bhwd]|rdvl|addvl|aes|sha\d|sm[34]|crc32)",
+    # Apple's M1 is ARMv8.4, without BF16, products of 8-bit matrices and scalable vectors.
+    "macos-arm64": r"\b[zp]\d+\.[bhsd]\b|\t(?:bf[a-z]+t|[us]u?mmla|ldapp|ldiapp)",
+    "windows-x86-64": EVEX,
 }
-PRESENT = {"x86-64-v2": r"\tmulps", "linux-arm64": r"\tfmla\tv\d+\.4s"}
-OBJDUMP = {"x86-64-v2": "objdump", "linux-arm64": "aarch64-linux-gnu-objdump"}
+PRESENT = {
+    "x86-64-v2": r"\tmulps",
+    "linux-arm64": r"\tfmla\tv\d+\.4s",
+    "linux-arm64-server": r"\tfmla\tv\d+\.4s",
+    "macos-arm64": r"\tfmla\tv\d+\.4s",
+    "windows-x86-64": r"%ymm",
+}
+OBJDUMP = {
+    "x86-64-v2": "objdump",
+    "linux-arm64": "aarch64-linux-gnu-objdump",
+    "linux-arm64-server": "aarch64-linux-gnu-objdump",
+    "macos-arm64": "aarch64-linux-gnu-objdump",
+    "windows-x86-64": "x86_64-w64-mingw32-objdump",
+}
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ABOVE)
-def test_no_library_has_an_instruction_above_its_level(name: str, build: Callable[[str], Path]) -> None:
+def test_no_library_has_an_instruction_above_its_level(
+    name: str, build: Callable[[str], Path], tmp_path: Path
+) -> None:
     if shutil.which(OBJDUMP[name]) is None:
         pytest.skip(f"no {OBJDUMP[name]} (Debian: the package binutils of the architecture)")
     found = 0
-    for library in sorted(build(name).glob("*-*.so")):
-        command = [OBJDUMP[name], "--disassemble", "--no-show-raw-insn", str(library)]
+    suffix = target_kind("llvm").toolchain(load_recipe(name, RECIPES).target).suffix
+    for library in sorted(build(name).glob(f"*-[0-9]*{suffix}")):  # what was compiled, not libtvm_runtime
+        words = ["--disassemble", str(library)]
+        if suffix == ".dylib":
+            (tmp_path / "code").write_bytes(text_of_macho(library.read_bytes()))
+            words = ["--disassemble-all", "--target=binary", "--architecture=aarch64", str(tmp_path / "code")]
+        command = [OBJDUMP[name], "--no-show-raw-insn", *words]
         code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert not re.findall(ABOVE[name], code), library.name
         found += len(re.findall(PRESENT[name], code))
     assert found > 100
+
+
+def text_of_macho(content: bytes) -> bytes:
+    """The section `__text` of a library for macOS, which objdump does not read."""
+    at, (commands,) = 32, struct.unpack_from("<I", content, 16)
+    for _ in range(commands):
+        command, size = struct.unpack_from("<2I", content, at)
+        if command == 0x19:  # LC_SEGMENT_64, whose sections follow
+            (sections,) = struct.unpack_from("<I", content, at + 64)
+            for section in range(at + 72, at + 72 + 80 * sections, 80):
+                if content[section : section + 16].rstrip(b"\0") == b"__text":
+                    length, offset = struct.unpack_from("<QI", content, section + 40)
+                    return content[offset : offset + length]
+        at += size
+    raise AssertionError("no __text")
 
 
 def test_no_library_of_x86_64_v3_has_an_instruction_of_avx512(build: Callable[[str], Path]) -> None:

@@ -36,7 +36,7 @@ def test_silences_lie_between_words(tts: Synthesizer, voice: str, speed: float) 
 @pytest.mark.parametrize("voice", sorted(TEXTS))
 def test_joins(tts: Synthesizer, voice: str) -> None:
     timing = measure(tts, voice, TEXTS[voice])
-    assert all(abs(heard - asked) < 0.15 and heard < 0.9 for asked, heard in timing.gaps)
+    assert all(abs(heard - requested) < 0.15 and heard < 0.9 for requested, heard in timing.gaps)
     assert timing.step < 0.02
 
 

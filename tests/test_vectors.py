@@ -73,6 +73,35 @@ def test_x86_64_v4_multiplies_sixteen_lanes() -> None:
     assert count(rf"{FMA}.*%ymm", text) == 0
 
 
+def inner_loop(mcpu: str) -> list[str]:
+    """Instructions of the innermost loop of a filtered convolution, for an ARM CPU."""
+
+    def forward(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return ops.conv1d(ops.conv1d(x, weights["widening"]), weights["filtered"], padding=1, tolerant=True)
+
+    weights = {"widening": (64, 4), "filtered": (64, 64, 3)}
+    text = generated(
+        small_program(forward, weights), "small", machine_of(mcpu, "aarch64-linux-gnu", ("-sve",))
+    )
+    loops = re.findall(r"^(\.L\w+):\n((?:\t[^.\n].*\n)+?\tb\.\w+\s+\1)$", text, re.MULTILINE)
+    found = max((code for _, code in loops), key=lambda code: (code.count("fmla"), -len(code)))
+    return str(found).splitlines()
+
+
+@pytest.mark.parametrize("mcpu", ["cortex-a72", "neoverse-v1", "apple-m1"])
+def test_arm_multiplies_by_lanes_of_what_it_read_as_vectors(mcpu: str) -> None:
+    """Ten rows, two vectors of columns, four channels: what is spread is spread by the multiplication."""
+    loop = inner_loop(mcpu)
+    products = [line for line in loop if "fmla" in line]
+    assert len(products) == 10 * 2 * 4
+    assert all(re.search(r"v\d+\.s\[\d\]$", line) for line in products)
+    assert not [line for line in loop if re.search(r"\t(?:dup|ld1r|ldr\ts)", line)], (
+        "nothing is spread before"
+    )
+    assert not [line for line in loop if "[sp" in line], "the tile fits the registers"
+    assert len(loop) < 1.3 * len(products)
+
+
 @pytest.mark.parametrize("mcpu", ["generic", "cortex-a72"])
 def test_arm_multiplies_four_lanes(mcpu: str) -> None:
     text = assembly(machine_of(mcpu, "aarch64-linux-gnu", ()))

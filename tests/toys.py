@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,16 @@ def doit(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "doit", *words], cwd=root, capture_output=True, text=True, check=False
     )
+
+
+def write_recipes(root: Path) -> None:
+    """A repository of the toy's recipes."""
+    (root / "recipes").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "dodo.py", root)
+    recipes = {"toy-model": toy_model()} | {name: TARGET | recipe for name, recipe in RECIPES.items()}
+    for name, recipe in recipes.items():
+        text = yaml.safe_dump(recipe, allow_unicode=True)
+        (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
 def copy_repository(source: Path, target: Path) -> Path:

@@ -31,6 +31,7 @@ from kokoro_tvm.runtime.frontend.packages import packages_of
 from kokoro_tvm.runtime.voices import LANGUAGES
 from kokoro_tvm.targets import target_kind
 from kokoro_tvm.toolchains import Toolchain
+from kokoro_tvm.toolchains.cc import CCompiler
 
 __all__ = ["Facts", "Language", "Pin", "RecipeNeeds", "Tool", "gather"]
 
@@ -69,7 +70,8 @@ class RecipeNeeds:
 
 @dataclass(frozen=True)
 class Tool:
-    """A linker or a runner that only some recipes need; found: its version, problem: why it is of no use."""
+    """A linker, runner or C compiler that only some recipes need; found: its version, problem: why it is of
+    no use."""
 
     about: str
     recipes: tuple[str, ...]
@@ -237,9 +239,9 @@ def _linkers(recipes: Sequence[Recipe]) -> tuple[str, str | None]:
 
 
 def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
-    """Linkers that no recipe of the set `ci` needs, and runners that are programs of their own."""
+    """Linkers that no recipe of the set `ci` needs, runners that are programs of their own, C compilers."""
     usual = {_toolchain(recipe) for recipe in recipes if "ci" in recipe.sets}
-    users: dict[tuple[str, Toolchain | Runner], list[str]] = {}
+    users: dict[tuple[str, Toolchain | Runner | CCompiler], list[str]] = {}
     runners: dict[str, Runner] = {}
     for recipe in recipes:
         linker, runner = _toolchain(recipe), target_kind(recipe.target.kind).runner(recipe.target)
@@ -248,10 +250,13 @@ def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
         if runner is not None and runner.needs_runtime:
             same = runners.setdefault(str(runner), runner)
             users.setdefault(("runner", same), []).append(recipe.name)
+        compiler = target_kind(recipe.target.kind).c_compiler(recipe.target)
+        if recipe.runtime.c and compiler is not None:
+            users.setdefault(("C compiler", compiler), []).append(recipe.name)
     return tuple(_tool(about, tool, names) for (about, tool), names in users.items())
 
 
-def _tool(about: str, tool: Toolchain | Runner, recipes: Sequence[str]) -> Tool:
+def _tool(about: str, tool: Toolchain | Runner | CCompiler, recipes: Sequence[str]) -> Tool:
     problem = tool.check()
     return Tool(about, tuple(recipes), "" if problem else tool.version(), problem)
 

@@ -10,21 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
-from kokoro_tvm.runtime.markup.items import Manner
-from kokoro_tvm.runtime.passages import Boundary
+from kokoro_tvm.runtime.joins import Boundary
 from kokoro_tvm.runtime.phonemes import middle_cut
-from kokoro_tvm.runtime.plan import MARKS, Word
+from kokoro_tvm.runtime.plan import Word
 
-__all__ = ["Breath", "Division", "breaths", "halves", "symbols_of", "words_of"]
+__all__ = ["Breath", "Division", "breaths", "halves", "symbols_of"]
 
 
 @dataclass(frozen=True)
 class Breath:
     """Words to be spoken as one utterance, durations unknown, and what comes after them.
 
-    pause: seconds asked for by the text, None where the marks decide; voice: None for that of the request.
+    pause: seconds that the text requests, None where the marks decide; voice: None for that of the request.
     """
 
     words: tuple[Word, ...]
@@ -52,41 +49,6 @@ class Division:
                 raise InputError(f"'{name}' of a division should be a number of symbols, but is {value!r}.")
         if self.most < max(1, self.least):
             raise InputError("A division cannot ask for pieces with at least more symbols than at most.")
-
-
-def words_of(
-    utterance: Utterance, source: SourceText, manners: Sequence[Manner] | None = None
-) -> tuple[Word, ...]:
-    """The words of an utterance, whose tokens' spans are places in the text of `source`; the words have its
-    places, and the manner of the character that they begin with.
-
-    Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks between.
-    """
-    words: list[Word] = []
-    begin, end = 0, 0  # of the last word, in the text
-    for token in utterance.tokens:
-        same = (token.start, token.end) == (begin, end)
-        if begin <= token.start < end and (same or not _is_mark(token)):
-            end = max(end, token.end)
-            last = words[-1]
-            words[-1] = replace(
-                _placed(source, begin, end, last.symbols + token.phonemes, token.space),
-                rate=last.rate,
-                pitch=last.pitch,
-            )
-            continue
-        begin, end = token.start, token.end
-        word = _placed(source, begin, end, token.phonemes, token.space)
-        if manners and begin < len(manners):
-            word = replace(word, rate=manners[begin].rate, pitch=manners[begin].pitch)
-        words.append(word)
-    return tuple(words)
-
-
-def _placed(source: SourceText, begin: int, end: int, phonemes: str, space: str) -> Word:
-    start = source.starts[begin] if begin < len(source.starts) else 0
-    start, last = source.span(begin, end) if begin < end else (start, start)
-    return Word(source.text[begin:end], start, last, phonemes, space)
 
 
 def breaths(sentences: Iterable[Breath], division: Division) -> Iterator[Breath]:
@@ -173,7 +135,3 @@ def _before(breath: Breath, words: Sequence[Word]) -> Breath:
     """The first words of a breath as one of its own."""
     ended = (*words[:-1], replace(words[-1], space=""))
     return replace(breath, words=ended, boundary="clause", pause=None)
-
-
-def _is_mark(token: Token) -> bool:
-    return bool(token.phonemes) and all(symbol in MARKS for symbol in token.phonemes)

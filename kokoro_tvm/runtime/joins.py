@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.passages import Boundary
 from kokoro_tvm.runtime.plan import Piece, Word
 
-__all__ = ["Pauses", "fade_in", "fade_out", "mute", "muted", "pause_after"]
+__all__ = ["Boundary", "Pauses", "fade_in", "fade_out", "mute", "muted", "pause_after"]
+
+Boundary: TypeAlias = Literal["clause", "sentence", "paragraph", "end"]
+"""What a part of a text ends with."""
 
 # A fricative is heard up to 90 ms before the place of its token, and rises from nothing before that; the last
 # sound has ended 20 ms before Word.heard says so, at -32 dB (docs/timing.py).

@@ -21,12 +21,12 @@ __all__ = ["Floats", "Model", "Stopped"]
 Floats: TypeAlias = NDArray[np.float32]
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: somebody has asked for it
+class Stopped(Exception):  # noqa: N818 - not an error: it was requested
     """The work was stopped by its owner; nothing is computed any more."""
 
 
 class Model:
-    """Runs the components for one request, sums up the wall time each takes, and stops when asked to."""
+    """Runs the components for one request, sums up the wall time each takes, and stops on request."""
 
     def __init__(self, bundle: Bundle, runner: Runner) -> None:
         self.bundle = bundle

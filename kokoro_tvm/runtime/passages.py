@@ -11,14 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.blocks import MOST, block_at, may_begin
+from kokoro_tvm.runtime.joins import Boundary
 
-__all__ = ["Boundary", "Passage", "passages"]
-
-Boundary: TypeAlias = Literal["clause", "sentence", "paragraph", "end"]
+__all__ = ["Passage", "passages"]
 
 _OPENING = "\"'“‘«¿¡([{*_「『（《〈【〔"
 _CLOSING = "\"'”’»)\\]}*_」』）》〉】〕"

@@ -43,7 +43,7 @@ class Word:
     that the model knows; space: the symbols between it and the next word, " " or ""; durations: frames for
     each symbol of `phonemes + space`, at least 1, or None where the model has still to predict them; pitch:
     factor on the predicted pitch; rate: how much faster than the plan's speed it is spoken where durations
-    are predicted.
+    are predicted; joined: whether the text, without its markup, has no space between it and the word before.
     """
 
     text: str
@@ -54,6 +54,7 @@ class Word:
     durations: tuple[int, ...] | None = None
     pitch: float = 1.0
     rate: float = 1.0
+    joined: bool = False
 
     def __post_init__(self) -> None:
         for name in ("text", "phonemes", "space"):
@@ -172,7 +173,7 @@ class Piece:
 
     @property
     def frames(self) -> int:
-        """Frames that the decoder is asked for."""
+        """Frames that the decoder computes."""
         return sum(self.durations)
 
     def silence(self) -> tuple[int, int]:
@@ -205,7 +206,7 @@ class Plan:
     """Pieces in the order they are spoken, in a voice, with a seed for the noise.
 
     `speed` is what the durations were predicted for. `mute`: silence below the marks, where the model may put
-    sounds that nobody asked for. Rates are the bundle's.
+    sounds that are not in the text. Rates are the bundle's.
     """
 
     pieces: tuple[Piece, ...]
@@ -268,7 +269,7 @@ class Plan:
         return self.with_word(piece, word, replace(self._word(piece, word), durations=tuple(frames)))
 
     def with_phonemes(self, piece: int, word: int, phonemes: str) -> Plan:
-        """A word said otherwise; how long its symbols last is predicted when the plan is rendered."""
+        """A word spoken otherwise; how long its symbols last is predicted when the plan is rendered."""
         return self.with_word(
             piece, word, replace(self._word(piece, word), phonemes=phonemes, durations=None)
         )

@@ -44,6 +44,7 @@ _WORD = {
     "durations": list,
     "pitch": float,
     "rate": float,
+    "joined": bool,
 }
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
 

@@ -1,4 +1,4 @@
-"""From text to pieces, one after the other, each as soon as the text shows where it ends."""
+"""From sentences to pieces, one after the other, each as soon as it is known what follows."""
 
 from __future__ import annotations
 
@@ -6,24 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.division import Breath, Division, breaths, halves, symbols_of, words_of
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.strings import tokens_of
-from kokoro_tvm.runtime.frontend.tokens import Utterance
+from kokoro_tvm.runtime.division import Breath, Division, breaths, halves, symbols_of
 from kokoro_tvm.runtime.joins import ATTACK, Pauses, pause_after
-from kokoro_tvm.runtime.markup.items import Item
-from kokoro_tvm.runtime.markup.passages import MarkedPassage, marked_passages
 from kokoro_tvm.runtime.model import Floats, Model
-from kokoro_tvm.runtime.notices import quoted, warn
-from kokoro_tvm.runtime.phonemes import clean, has_sound, warn_of_unknown
+from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.phonemes import has_sound
 from kokoro_tvm.runtime.plan import MARKS, Piece, Word
 from kokoro_tvm.runtime.rendering import predict, with_predicted
 from kokoro_tvm.runtime.routing import TooLongError
 
-__all__ = ["Planned", "Style", "plan_pieces", "sentences_of_phonemes", "sentences_of_text"]
-
-_FrontEnd = Callable[[SourceText, str | None], list[Utterance]]
-"""What is spoken of a sentence in a voice (None: that of the request)."""
+__all__ = ["Planned", "Style", "plan_pieces"]
 
 
 @dataclass(frozen=True)
@@ -43,55 +35,6 @@ class Style:
     speed: float
     pauses: Pauses
     division: Division
-
-
-def sentences_of_text(items: Iterable[Item], front_end: _FrontEnd) -> Iterator[Breath]:
-    """Sentences of a text with markup as they come. Raises InputError when nothing of it can be spoken."""
-    spoken, seen, lead = False, "", 0.0  # seconds asked for before the first word
-    for passage in marked_passages(items):
-        seen = seen or passage.source.text
-        found = [_words(utterance, passage) for utterance in _utterances(passage, front_end)]
-        found = [words for words in found if words]
-        if found and not spoken:
-            spoken = True
-            if lead:
-                yield Breath((), "clause", lead)
-        for words in found[:-1]:
-            yield Breath(words, "sentence", voice=passage.voice)
-        if found:
-            yield Breath(found[-1], passage.boundary, passage.pause, passage.voice)
-        elif spoken and passage.pause is not None:
-            yield Breath((), passage.boundary, passage.pause)
-        else:
-            lead += passage.pause or 0.0
-    if not spoken:
-        empty = "the text has pauses alone" if lead else "the text is empty"
-        reason = f"{quoted(seen, 20)} has no letter or digit" if seen else empty
-        raise InputError(f"There is nothing to speak: {reason}.")
-
-
-def _utterances(passage: MarkedPassage, front_end: _FrontEnd) -> list[Utterance]:
-    return front_end(passage.own, passage.voice) if passage.source.text else []
-
-
-def _words(utterance: Utterance, passage: MarkedPassage) -> tuple[Word, ...]:
-    return _stripped(words_of(utterance, passage.source, passage.manners))
-
-
-def sentences_of_phonemes(phonemes: Iterable[str], vocabulary: Mapping[str, int]) -> Iterator[Breath]:
-    """Every string as one utterance; spans are places in the strings, joined by line breaks."""
-    texts = [clean(text) for text in phonemes]
-    speakable = [place for place, text in enumerate(texts) if has_sound(text, vocabulary)]
-    if not speakable:
-        warn_of_unknown(" ".join(texts), vocabulary)  # which raises
-    start = 0
-    for place, text in enumerate(texts):
-        if place in speakable:
-            words = words_of(Utterance(tokens_of(text)), SourceText.of(text, start))
-            yield Breath(words, "end" if place == speakable[-1] else "paragraph")
-        else:
-            warn(f"Left out, because the model knows none of its symbols: {quoted(text)}")
-        start += len(text) + 1
 
 
 def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iterator[Planned]:
@@ -182,12 +125,6 @@ def _indivisible(model: Model, words: tuple[Word, ...], speed: float) -> str:
         f"cannot be divided, because it has no place to divide it at: '{phonemes[:40]}…' "
         f"({len(phonemes)} symbols). Put spaces or punctuation into it, or speak faster."
     )
-
-
-def _stripped(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    if not words:
-        return words
-    return (*words[:-1], replace(words[-1], space=""))
 
 
 class _Notices:

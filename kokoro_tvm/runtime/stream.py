@@ -1,4 +1,4 @@
-"""A speech chunk by chunk: each piece is planned and rendered when it is asked for."""
+"""A speech chunk by chunk: each piece is planned and rendered when it is requested."""
 
 from __future__ import annotations
 

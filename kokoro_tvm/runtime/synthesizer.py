@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,33 +17,25 @@ from kokoro_tvm.runtime.alignment import frame_durations
 from kokoro_tvm.runtime.bundle import Bundle, read_bundle
 from kokoro_tvm.runtime.division import Breath, Division
 from kokoro_tvm.runtime.files import OpenFiles
-from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.inputs import check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.joins import Pauses
-from kokoro_tvm.runtime.lexicon_file import read_lexicon
-from kokoro_tvm.runtime.markup import Known, parse
-from kokoro_tvm.runtime.markup.reading import read_marked
 from kokoro_tvm.runtime.model import Floats, Model
 from kokoro_tvm.runtime.noise import Noise, check_seed, given_noise, seed_words
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.plan import Plan
-from kokoro_tvm.runtime.planning import (
-    Planned,
-    Style,
-    plan_pieces,
-    sentences_of_phonemes,
-    sentences_of_text,
-)
+from kokoro_tvm.runtime.planning import Planned, Style, plan_pieces
 from kokoro_tvm.runtime.rendering import complete
 from kokoro_tvm.runtime.session import Runner, Session
 from kokoro_tvm.runtime.speech import Chunk, Speech
 from kokoro_tvm.runtime.stream import Stream
-from kokoro_tvm.runtime.text import read_utterances
+from kokoro_tvm.runtime.tensors import map_safetensors
 from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.runtime.verification import verify_bundle
 from kokoro_tvm.runtime.voices import LANGUAGES, Voices, describe
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+    from kokoro_tvm.runtime.markup import Known
 
 __all__ = ["Speech", "Synthesizer"]
 
@@ -82,13 +75,25 @@ class Synthesizer:
         """
         count = choose_threads(threads)
         bundle = read_bundle(default_bundle() if path is None else path, sha256)
-        words = None if lexicon is None else read_lexicon(lexicon, bundle.vocabulary)
+        words = None
+        if lexicon is not None:
+            from kokoro_tvm.runtime.lexicon_file import read_lexicon
+
+            words = read_lexicon(lexicon, bundle.vocabulary)
         with OpenFiles(bundle.files()) as files:
             verify_bundle(bundle, files, workers=count, again=verify)
             session = Session(bundle, count, files)
             voices = Voices.open(bundle, files[bundle.voices])
-            data = files[bundle.front_end] if bundle.front_end else None
-            front_end = FrontEnd.open(bundle, data, words)
+            data = bundle.front_end
+            tensors = None if data is None else map_safetensors(data.path, files[data])
+
+        def front_end() -> FrontEnd:
+            from kokoro_tvm.runtime.frontend.data import FrontEndFile
+            from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+
+            file = None if data is None or tensors is None else FrontEndFile(tensors, data.path)
+            return FrontEnd(file, words)
+
         self._assemble(bundle, session, voices, front_end)
 
     @classmethod
@@ -100,16 +105,29 @@ class Synthesizer:
         front_end: the bundle's own unless one is given.
         """
         self = cls.__new__(cls)
-        self._assemble(bundle, runner, voices, front_end or FrontEnd.open(bundle))
+
+        def opened() -> FrontEnd:
+            from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+
+            return front_end or FrontEnd.open(bundle)
+
+        self._assemble(bundle, runner, voices, opened)
         return self
 
-    def _assemble(self, bundle: Bundle, runner: Runner, voices: Voices, front_end: FrontEnd) -> None:
+    def _assemble(
+        self, bundle: Bundle, runner: Runner, voices: Voices, front_end: Callable[[], FrontEnd]
+    ) -> None:
         if bundle.not_run:
             warn(f"Nothing vouches for what {bundle.root} says: its gates were not run ({bundle.not_run}).")
-        self.front_end = front_end
+        self._open_front_end = front_end
         self.bundle = bundle
         self.voices = voices
         self.runner = runner
+
+    @cached_property
+    def front_end(self) -> FrontEnd:
+        """Text to phonemes; imported with the first text, so that opening a bundle does not wait for it."""
+        return self._open_front_end()
 
     def __call__(
         self,
@@ -170,15 +188,11 @@ class Synthesizer:
         interrupted. Dropping or closing the stream stops the work after the component that runs.
 
         Raises:
-            InputError: the voice, speed or seed is invalid; while chunks are asked for, the text.
+            InputError: the voice, speed or seed is invalid; while chunks are computed, the text.
         """
-        language = self._languages(voice)
-        items = parse(text, Known(self.bundle.vocabulary, language), ssml)
+        from kokoro_tvm.runtime.sentences import sentences_of_text  # opening a bundle does not wait for it
 
-        def front_end(source: SourceText, voice: str | None) -> list[Utterance]:
-            return read_utterances(source, language(voice), self.front_end)
-
-        sentences = sentences_of_text(items, front_end)
+        sentences = sentences_of_text(text, self._known(voice), self.front_end, ssml)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
 
@@ -223,6 +237,8 @@ class Synthesizer:
         skip: int | None = 0,
     ) -> Stream:
         """The chunks of what `from_phonemes` speaks, as `stream` gives them."""
+        from kokoro_tvm.runtime.sentences import sentences_of_phonemes
+
         texts = [phonemes] if isinstance(phonemes, str) else list(phonemes)
         sentences = sentences_of_phonemes(texts, self.bundle.vocabulary)
         style = Style(self._tables(voice), 1.0, pauses, _WHOLE)
@@ -266,8 +282,10 @@ class Synthesizer:
 
     def phonemize(self, text: str, voice: str = "af_heart", ssml: bool | None = None) -> list[str]:
         """Phonemes of each paragraph of `text`, divided at pauses and other voices too; raises InputError."""
-        known = Known(self.bundle.vocabulary, self._languages(voice))
-        return [u.phonemes for u in read_marked(text, known, self.front_end, ssml) if u.tokens]
+        from kokoro_tvm.runtime.markup.reading import read_marked
+
+        utterances = read_marked(text, self._known(voice), self.front_end, ssml)
+        return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
     def run(
         self,
@@ -344,6 +362,12 @@ class Synthesizer:
 
         table(None)
         return table
+
+    def _known(self, voice: str) -> Known:
+        """What markup may name in a request for `voice`."""
+        from kokoro_tvm.runtime.markup import Known
+
+        return Known(self.bundle.vocabulary, self._languages(voice))
 
     def _languages(self, voice: str) -> Callable[[str | None], str]:
         """What `_language` gives, of `voice` itself for None; each voice's warnings come once."""

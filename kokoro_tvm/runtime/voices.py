@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,6 +97,8 @@ class Voices:
     def _unknown(self, name: str) -> str:
         if not name:
             return "The name of a voice is empty. " + self._advice(())
+        import difflib  # for an error alone
+
         return f"There is no voice {name!r} in this bundle. " + self._advice(
             difflib.get_close_matches(name.lower(), self.names, n=3, cutoff=0.6)
         )

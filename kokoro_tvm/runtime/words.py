@@ -44,7 +44,8 @@ class TimedWord:
     """A word or a mark with its samples in the speech as a slice, without the space after it.
 
     text: as it stands in the source, where it is the characters of the slice `source`; spoken: whether it is
-    a word; pause: samples of silence that the plan adds after it, 0 within a piece; piece: its number.
+    a word; pause: samples of silence that the plan adds after it, 0 within a piece; piece: its number;
+    joined: whether the text, without its markup, has no space between it and the word before.
     """
 
     text: str
@@ -56,6 +57,7 @@ class TimedWord:
     spoken: bool
     piece: int
     pause: int = 0
+    joined: bool = False
 
     @property
     def start(self) -> float:
@@ -136,4 +138,5 @@ def _timed(
     )
     ends = sample(edges[0]), sample(edges[-1])
     source = word.start, word.end
-    return TimedWord(word.text, source, *ends, plan.sample_rate, phonemes, word.spoken, number, pause)
+    rate, spoken = plan.sample_rate, word.spoken
+    return TimedWord(word.text, source, *ends, rate, phonemes, spoken, number, pause, word.joined)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -66,7 +66,7 @@ class Machine:
         return {
             "kind": self.kind,
             "options": dict(self.options),
-            "features": asdict(self.features),
+            "features": self.features.to_json(),
             "required": list(self.required),
         }
 

@@ -137,7 +137,8 @@ class Llvm(TargetKind):
             )
         lanes, registers = next(((n, r) for f, n, r in _VECTOR_FEATURES if f in required), (1, 16))
         options = {"mtriple": triple, "mcpu": cpu, "mattr": list(attributes)}
-        return Machine("llvm", options, Features(lanes, registers, precision), required)
+        features = Features(lanes, registers, precision, by_lane="neon" in required)
+        return Machine("llvm", options, features, required)
 
     def tvm(self, machine: Machine) -> Any:
         return _tvm_target(machine.options)

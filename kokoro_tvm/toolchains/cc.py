@@ -27,6 +27,14 @@ class CCompiler:
         otherwise: see `version_of`."""
         return version_of(self.command, self.package, purpose, otherwise)
 
+    def check(self) -> str | None:
+        """Why it cannot be run, with what to do about it; None where it can."""
+        try:
+            self.version()
+        except BuildError as error:
+            return str(error)
+        return None
+
     def compile(self, sources: Sequence[Path], out: Path, *options: str) -> None:
         """Makes a library or a program of C99. Raises BuildError where it is not installed or fails."""
         version = self.version()

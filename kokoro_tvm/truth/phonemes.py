@@ -24,7 +24,7 @@ _META = {"lang": "en", "name": "core_web_sm", "version": "3.8.0", "spacy_version
 
 @dataclass(frozen=True)
 class ReferenceWord:
-    """A word or mark as misaki reads it; guessed: whether espeak-ng was asked, because no lexicon has it."""
+    """A word or mark as misaki reads it; guessed: whether espeak-ng read it, because no lexicon has it."""
 
     text: str
     phonemes: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,8 @@ from kokoro_tvm.targets import Machine
 
 __all__ = ["EMULATED", "EmulatedKernel", "emulated"]
 
-_serial = itertools.count()
+_MOST = 60  # libraries a server is given; it takes 64 (server.c)
+_opened: dict[str, itertools.count[int]] = defaultdict(itertools.count)
 
 
 class EmulatedKernel:
@@ -25,10 +27,9 @@ class EmulatedKernel:
 
     def __init__(self, recipe: str, function: Any) -> None:
         self.name = str(function.attrs["global_symbol"])
-        self.server, folder = _server(recipe)
-        self.library = self.server.open(
-            library_of(recipe, function, folder, f"kernel-{next(_serial)}"), "module"
-        )
+        number = next(_opened[recipe])
+        self.server, folder = _server(recipe, number // _MOST)
+        self.library = self.server.open(library_of(recipe, function, folder, f"kernel-{number}"), "module")
 
     def __call__(
         self, arrays: Sequence[np.ndarray], written: Sequence[np.ndarray], place: Place
@@ -40,15 +41,15 @@ class EmulatedKernel:
 
 
 @cache
-def _server(recipe: str) -> tuple[Server, Path]:
-    """A running server and its folder, which lives as long as the tests do."""
+def _server(recipe: str, which: int) -> tuple[Server, Path]:
+    """One of a recipe's running servers and its folder, which live as long as the tests do."""
     folder = Path(mkdtemp(prefix="emulated-"))
     return runner_of(recipe).serve(runtime_of(recipe, folder), 2), folder
 
 
 EMULATED: dict[str, tuple[Machine, str | None]] = {
     name: (machine_for(name), obstacle(name))
-    for name in ("x86-64-v2", "linux-arm64", "windows-x86-64", "macos-arm64")
+    for name in ("x86-64-v2", "linux-arm64", "linux-arm64-server", "windows-x86-64", "macos-arm64")
 }
 """Recipe -> its machine, and why it cannot be run here."""
 _RECIPES = {machine: name for name, (machine, _) in EMULATED.items()}

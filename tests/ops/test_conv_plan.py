@@ -10,7 +10,7 @@ from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack, phases
 from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms
 
-FEATURES = {"avx512": Features(16, 32), "avx2": Features(8, 16), "neon": Features(4, 32)}
+FEATURES = {"avx512": Features(16, 32), "avx2": Features(8, 16), "neon": Features(4, 32, by_lane=True)}
 FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(6, 3), Filtering(5, 7), Filtering(6, 6)]
 
 

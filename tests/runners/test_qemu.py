@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm_ffi
-from elsewhere import library_of, obstacle
+from elsewhere import library_of, machine_for, obstacle, runner_of
 from machines import machine_of
 from small_kernels import scaled
 
@@ -23,6 +23,7 @@ from kokoro_tvm.runtime.cpu import refuse_missing
 from kokoro_tvm.targets import find_runner
 
 RECIPE, X86 = "x86-64-v2", "x86_64-linux-gnu"
+SERVER = "linux-arm64-server"
 OLD, NEWER = Qemu("x86_64", "Nehalem"), Qemu("x86_64", "Haswell")
 needs_qemu = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstacle(RECIPE)))
 X = np.linspace(-1, 1, 64, dtype=np.float32)
@@ -82,6 +83,27 @@ def test_a_bundle_for_another_cpu_is_refused_with_the_features_name(serve: Serve
     assert str(caught.value) == (
         "bundle (recipe newer) was built for a processor with avx, avx2, bmi, bmi2, f16c, fma, lzcnt, movbe, "
         f"which {OLD.version()} lacks."
+    )
+
+
+@pytest.mark.skipif(obstacle(SERVER) is not None, reason=str(obstacle(SERVER)))
+def test_a_bundle_for_servers_is_refused_with_the_features_names(
+    runner_runtime: Callable[[str], list[Path]],
+) -> None:
+    needs = machine_for(SERVER).required
+    newest = runner_of(SERVER).serve(runner_runtime(SERVER), 2)
+    had = newest.features()
+    newest.close()
+    assert set(needs) <= had
+    older = Qemu("aarch64", "cortex-a72")
+    server = older.serve(runner_runtime(SERVER), 2)
+    bundle: Any = SimpleNamespace(root="bundle", recipe=SERVER, cpu_features=needs)
+    with pytest.raises(BundleError) as caught:
+        refuse_missing(bundle, server.features(), older.version())
+    server.close()
+    assert str(caught.value) == (
+        f"bundle (recipe {SERVER}) was built for a processor with bf16, complxnum, dotprod, flagm, fp16fml, "
+        f"fullfp16, i8mm, jsconv, lse, rcpc, rcpc-immo, rdm, which {older.version()} lacks."
     )
 
 

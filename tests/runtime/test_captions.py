@@ -27,7 +27,10 @@ def timed(text: str, step: int = 200) -> list[TimedWord]:
         spoken = found[0][0].isalnum()
         length = step * 3 // 4 if spoken else 0
         phonemes = (TimedPhoneme("a", now, now + length, RATE),) if spoken else ()
-        line.append(TimedWord(found[0], found.span(), now, now + length, RATE, phonemes, spoken, 0))
+        joined = found.start() > 0 and not text[found.start() - 1].isspace()
+        line.append(
+            TimedWord(found[0], found.span(), now, now + length, RATE, phonemes, spoken, 0, joined=joined)
+        )
         now += step if spoken else 0
     return line
 
@@ -147,11 +150,32 @@ def test_clock(value: float) -> None:
 
 @pytest.mark.parametrize("name", sorted(CAPTIONS))
 def test_of_a_real_plan_and_of_nothing(name: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
     speech = roomy[0]("He ran, and he ran on a hand. A big bad dog did that.")
     written = write_captions("a" + name, speech.timeline, speech.audio.size / speech.sample_rate)
     assert written.count("hand") == (2 if name == ".json" else 1)
     assert "hand" not in write_captions("a" + name, (), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<speak><emphasis>He</emphasis>, and <sub alias='a man'>MAN</sub>!</speak>", "He, and MAN!"),
+        ("<speak>A <phoneme ph='ab'>hand</phoneme>(<emphasis>bad</emphasis>)</speak>", "A hand(bad)"),
+        ("A [hand](/ab/), and (the [bad](+1)).", "A hand, and (the bad)."),
+        ("A [hand](/ab/)\nand [rate:2]he[rate:], ran", "A hand and he, ran"),
+        ("<speak>He ran<voice name='bf_emma'>, and</voice>, he</speak>", "He ran, and, he"),
+        ("<speak>He<break time='1s'/>ran,<break/>and<break/>, he</speak>", "He ran, and, he"),
+        ("<speak>He ran<break/> “and <break/>“he”</speak>", "He ran “and “he”"),
+        ("<speak><p>He ran,</p><p>and</p><p>he</p></speak>", "He ran, and he"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
+def test_markup_is_no_space(text: str, shown: str, roomy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tag or link puts no space before the mark that follows it; a pause is one between words."""
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
+    found = cues(roomy[0](text).timeline)
+    assert " ".join(" ".join(cue.text.split()) for cue in found) == shown
 
 
 def test_formats() -> None:

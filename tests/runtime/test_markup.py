@@ -43,14 +43,14 @@ def plain(text: str) -> str:
 
 @pytest.fixture
 def tts(roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
-    monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
     return roomy[0]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def letters() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
         yield
 
 

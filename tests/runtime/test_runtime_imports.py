@@ -17,6 +17,10 @@ unwanted = set("torch doit tvm pydantic yaml safetensors soundfile spacy misaki 
 def check(when):
     found = unwanted & {name.partition(".")[0] for name in sys.modules}
     assert not found, f"{when}: {sorted(found)}"
+later = "captions frontend markup passages readers sentences text writers".split()
+later = [f"kokoro_tvm.runtime.{name}" for name in later] + ["decimal", "difflib"]
+def early():
+    return [name for name in sys.modules if name.startswith(tuple(later))]
 """
 _IMPORT = (
     _REPORT
@@ -25,12 +29,15 @@ import kokoro_tvm.runtime
 from kokoro_tvm import Synthesizer
 check("import")
 assert "tvm_ffi" not in sys.modules
+assert not early(), early()
 """
 )
 _SPEAK = (
     _IMPORT
     + """
-speech = Synthesizer(sys.argv[1]).from_phonemes("abc.")
+tts = Synthesizer(sys.argv[1])
+assert not early(), early()  # what a text needs is imported with the first one
+speech = tts.from_phonemes("abc.")
 check("speaking")
 maps = open("/proc/self/maps").read()
 assert "libtvm_runtime" in maps

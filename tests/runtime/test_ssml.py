@@ -150,7 +150,7 @@ def test_characters_keep_their_places(inner: str) -> None:
 def test_plans(fake_synthesizer: Synthesizer, inner: str) -> None:
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
-        patch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
         try:
             plan = fake_synthesizer.plan(f"<speak>{inner}</speak>")
         except InputError:
@@ -161,7 +161,7 @@ def test_plans(fake_synthesizer: Synthesizer, inner: str) -> None:
 def test_the_first_sentence_does_not_wait(
     roomy: tuple[Synthesizer, FakeRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
     read: list[str] = []
 
     def portions() -> Iterator[str]:

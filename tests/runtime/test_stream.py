@@ -28,7 +28,7 @@ WORDS = st.lists(
 
 @pytest.fixture(autouse=True)
 def letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
 
 
 @given(WORDS, st.integers(1, 9), st.sampled_from([0.7, 1.0, 2.0]))

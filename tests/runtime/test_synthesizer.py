@@ -205,7 +205,7 @@ def test_text(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) ->
         requested.append((source.text, code))
         return [Utterance(tokens_of({"Hi.": "ab", "You.": "cd"}[source.text]))]
 
-    monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read)
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read)
     tts, _ = fake
     spoken = tts(" Hi.\n\nYou.\n", voice="bf_emma", seed=1)
     assert requested == [("Hi.", "b"), ("You.", "b")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,10 @@ from letters import read_letters
 from toy_bundle import SAMPLES
 
 from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.plan import LAST_SOUND
+from kokoro_tvm.runtime.sentences import words_of
 from kokoro_tvm.runtime.words import EARLY_FRAMES
 
 
@@ -82,10 +86,30 @@ def test_run_has_no_words(fake: tuple[Synthesizer, Any]) -> None:
 
 
 def test_chunks_know_their_words(fake: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.synthesizer.read_utterances", read_letters)
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
     text = "He ran, and he ran on a hand. A big bad dog did that."
     chunks = list(fake[0].stream(text))
     words = [word for chunk in chunks for word in chunk.words]
     assert [text[slice(*word.source)] for word in words] == [word.text for word in words]
     for chunk in chunks:
         assert chunk.start <= chunk.words[0].start_sample < chunk.start + chunk.audio.size
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("ab, cd", [False, True, False]),
+        ("**ab**, cd", [False, True, False]),
+        ("ab , cd", [False, False, False]),
+        ("ab/cd", [False, False]),
+        ("ab—cd", [False, True, True]),
+        ("(ab", [False, True]),
+    ],
+)
+def test_words_are_joined_where_no_space_is_between(text: str, joined: list[bool]) -> None:
+    """What the front end left out between a word and a mark was markup; between two words it is a space."""
+    tokens = [
+        Token(found[0], *found.span(), found[0], origin="word" if found[0][0].isalpha() else "mark")
+        for found in re.finditer(r"[a-z]+|[,—(]", text)
+    ]
+    assert [word.joined for word in words_of(Utterance(tuple(tokens)), SourceText.of(text))] == joined

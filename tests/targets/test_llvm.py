@@ -25,9 +25,10 @@ X86, ARM = "x86_64-linux-gnu", "aarch64-linux-gnu"
         ("x86-64-v4", X86, (), Features(16, 32)),
         ("znver5", X86, (), Features(16, 32)),
         ("znver5", X86, ("-avx512f",), Features(8, 16)),
-        ("generic", ARM, (), Features(4, 32)),
-        ("cortex-a72", ARM, (), Features(4, 32)),
-        ("apple-m1", "arm64-apple-macosx", (), Features(4, 32)),
+        ("generic", ARM, (), Features(4, 32, by_lane=True)),
+        ("cortex-a72", ARM, (), Features(4, 32, by_lane=True)),
+        ("neoverse-v1", ARM, ("-sve",), Features(4, 32, by_lane=True)),
+        ("apple-m1", "arm64-apple-macosx", (), Features(4, 32, by_lane=True)),
     ],
 )
 def test_features_follow_from_the_cpu(
@@ -111,6 +112,19 @@ def test_machines_are_data() -> None:
     result = json.loads(json.dumps(machine.to_json()))
     assert Machine.from_json(result) == machine
     assert result["kind"] == "llvm"
+
+
+def test_an_ability_that_a_machine_lacks_is_in_none_of_its_keys() -> None:
+    """One that comes later leaves what is built for others as it is."""
+    assert machine_of("x86-64-v3", X86, ()).to_json()["features"] == {
+        "lanes": 8,
+        "registers": 16,
+        "precision": "float32",
+        "kernels": "cpu",
+    }
+    machine = machine_of("cortex-a72", ARM, ())
+    assert machine.to_json()["features"]["by_lane"] is True
+    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
 
 
 def test_tvm_takes_the_target() -> None:

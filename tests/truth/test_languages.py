@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 import kokoro_tvm.model
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.division import Breath, divided, symbols_of, words_of
+from kokoro_tvm.runtime.division import Breath, divided, symbols_of
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.runtime.sentences import words_of
 from kokoro_tvm.runtime.text import check_text, read_utterances
 from kokoro_tvm.truth.languages import reference, sentences
 

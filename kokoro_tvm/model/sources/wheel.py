@@ -40,7 +40,7 @@ def download_wheel(package: str, version: str, work: Path, log: Log, platforms: 
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         raise SourceUnavailableError(
-            f"`pip download {wanted}` failed: {lines[-1] if lines else 'it said nothing'}"
+            f"`pip download {wanted}` failed: {lines[-1] if lines else 'it printed no reason'}"
         )
     wheels = sorted(work.glob("*.whl"))
     if len(wheels) != 1:

@@ -41,7 +41,7 @@ class PackedWeight:
             "operation": self.operation,
             "argument": self.argument,
             "name": self.name,
-            "call": asdict(self.call),
+            "call": asdict(self.call) | {"features": self.call.features.to_json()},
         }
 
     @classmethod

@@ -203,19 +203,36 @@ def _multiply(
         terms = minimum(const(plan.part, "int64"), plan.terms - first)
         for register in acc.values():
             k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
-        with k.loop(plan.groups) as g, k.loop(terms) as offset:
-            c = k.let(first + offset)
-            vectors = [
-                k.let(k.load(weight, column_block, point, g, c, v * lanes, lanes=lanes))
-                for v in range(plan.vectors)
-            ]
-            origin = k.let((first_row + g * plan.dilation) * plan.row_floats + c)
-            for row in range(plan.rows):
-                factor = k.let(k.splat(signal[origin + row * plan.row_floats], lanes))
-                for v, vector in enumerate(vectors):
-                    register = acc[row, v]
-                    summed = k.load(register, 0, lanes=lanes)
-                    k.store(register, plan.operand.multiply_add(summed, factor, vector), 0, lanes=lanes)
+        with k.loop(plan.groups) as g:
+
+            def add_products(offset: Expr, together: int, first: Expr = first, g: Expr = g) -> None:
+                """Those of `together` neighbouring channels, one after another."""
+                c = k.let(first + offset)
+                values: list[Expr] = []
+                for term in range(together):
+                    vectors = [
+                        k.let(k.load(weight, column_block, point, g, c + term, v * lanes, lanes=lanes))
+                        for v in range(plan.vectors)
+                    ]
+                    if term == 0:
+                        origin = k.let((first_row + g * plan.dilation) * plan.row_floats + c)
+                        rows = [origin + row * plan.row_floats for row in range(plan.rows)]
+                        values = [k.load(signal, at, lanes=together) for at in rows]
+                        values = values if together == 1 else [k.let(value) for value in values]
+                    for row, value in enumerate(values):
+                        factor = k.let(k.spread(value, term, lanes))
+                        for v, vector in enumerate(vectors):
+                            register = acc[row, v]
+                            summed = k.load(register, 0, lanes=lanes)
+                            k.store(
+                                register, plan.operand.multiply_add(summed, factor, vector), 0, lanes=lanes
+                            )
+
+            if plan.features.by_lane:
+                k.each(terms, add_products)
+            else:
+                with k.loop(terms) as offset:
+                    add_products(offset, 1)
 
         def begin() -> None:
             for place, register in acc.items():

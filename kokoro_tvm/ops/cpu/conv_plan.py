@@ -87,8 +87,10 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """Rows of a register tile: whole dilations, so that a block starts where a dilation starts."""
-        most = 12 if self.features.registers >= 32 else 6  # two accumulators each, and room for operands
+        """Rows of a register tile: whole dilations, so that a block starts where a dilation starts. Two
+        accumulators each, and room for operands: a vector of values of every row, where they are read so."""
+        many = 10 if self.features.by_lane else 12
+        most = many if self.features.registers >= 32 else 6
         return most if self.filtering == DIRECT else most // self.dilation * self.dilation
 
     @property

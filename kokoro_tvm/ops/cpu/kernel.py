@@ -187,6 +187,12 @@ class Kernel:
         """One value in every lane."""
         return value if lanes == 1 else tvm.tirx.Broadcast(value, lanes)
 
+    def spread(self, value: Expr, lane: int, lanes: int) -> Expr:
+        """One lane of a vector, or a scalar, in every lane; at most as many lanes as the vector has."""
+        if lanes_of(value) == 1:
+            return self.splat(value, lanes)
+        return tvm.tirx.Shuffle([value], [const(lane, "int32")] * lanes)
+
     # control flow
 
     @contextmanager

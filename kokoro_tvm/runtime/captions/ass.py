@@ -1,4 +1,4 @@
-"""Advanced SubStation Alpha with karaoke: words light up as they are said."""
+"""Advanced SubStation Alpha with karaoke: words light up as they are spoken."""
 
 from __future__ import annotations
 

@@ -61,24 +61,23 @@ def words_shown(timeline: Sequence[TimedWord]) -> list[CueWord]:
     found: list[CueWord] = []
     opening = ""  # marks in front of the next word
     touches_before = False  # whether they touch the word before them
-    last_end, last_source = -1, (-1, -1)
+    last_source = (-1, -1)
     for word in timeline:
         if word.source == last_source or not word.text.strip():
             continue  # the rest of a word that was divided, or symbols that stand for nothing in the text
         text = " ".join(word.text.split())
-        touches = word.source[0] == last_end
-        glue = "" if touches else " "
+        glue = "" if word.joined else " "
         if word.spoken:
-            joined = touches_before if opening else touches
+            joined = touches_before if opening else word.joined
             found.append(CueWord(opening + (glue if opening else "") + text, word.start, word.end, joined))
             opening = ""
         elif opening:
             opening += glue + text
-        elif not found or (not touches and all(char in _OPENING for char in text)):
-            opening, touches_before = text, touches
+        elif not found or (not word.joined and all(char in _OPENING for char in text)):
+            opening, touches_before = text, word.joined
         else:
             found[-1] = replace(found[-1], text=found[-1].text + glue + text)
-        last_end, last_source = word.source[1], word.source
+        last_source = word.source
     if opening and found:
         found[-1] = replace(found[-1], text=f"{found[-1].text} {opening}")
     return found

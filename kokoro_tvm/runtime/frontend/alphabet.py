@@ -28,7 +28,7 @@ def weight(phonemes: str) -> int:
 
 
 def restress(phonemes: str, stress: float | None) -> str:
-    """`phonemes` with the stress asked for.
+    """`phonemes` with the requested stress.
 
     Below -1: none. -1: the primary becomes secondary. -0.5 and 0: likewise, where there is one. 0 to 1: a
     word without stress gets a secondary one. From 1 on: a secondary becomes the primary. Above 1: a word

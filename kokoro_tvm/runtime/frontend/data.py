@@ -36,7 +36,7 @@ class EnglishData:
 
 
 class FrontEndFile:
-    """The file, mapped: rules are read and a lexicon is unpacked when they are asked for."""
+    """The file, mapped: rules are read and a lexicon is unpacked on first use."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
         """tensors: those of the file; path: names it in messages."""

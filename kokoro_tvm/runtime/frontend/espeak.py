@@ -36,7 +36,7 @@ _TIED = (
     ("a^ɪ", "I"), ("a^ʊ", "W"), ("d^z", "ʣ"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("o^ʊ", "O"), ("s^s", "S"),
     ("t^s", "ʦ"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), ("ə^ʊ", "Q"), ("^", ""), ("-", ""),
 )  # fmt: skip
-# The order matters: what is quoted is told from what is in brackets, which espeak-ng reads as words.
+# The order matters: what is quoted is distinguished from what is in brackets, which espeak-ng reads as words.
 _QUOTED = (("«", "“"), ("»", "”"), ("(", "«"), (")", "»"))
 _DANDA = (("।", "."), ("॥", "."))  # espeak-ng and misaki leave nothing of it, not even a pause
 

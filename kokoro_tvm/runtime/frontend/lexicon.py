@@ -43,7 +43,7 @@ class Lexicon:
     """The lexicon of one English. Threads may share it."""
 
     def __init__(self, gold: Dictionary, silver: Dictionary, british: bool) -> None:
-        """gold: checked by hand, with parts of speech; silver: generated, asked second."""
+        """gold: checked by hand, with parts of speech; silver: generated, looked up second."""
         self.british = british
         self._gold = gold
         self._silver = silver

@@ -38,7 +38,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Utterance:
-    """Tokens that are spoken in one breath, and the seconds of silence asked for after them.
+    """Tokens that are spoken in one breath, and the seconds of silence requested after them.
 
     pause: None leaves the pause to the marks and the settings.
     """

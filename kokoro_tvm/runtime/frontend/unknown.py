@@ -16,7 +16,7 @@ class UnknownWords:
     """What `English` asks for words it does not know. Threads may share it."""
 
     def __init__(self, data: EnglishData, british: bool, espeak: bool = True) -> None:
-        """espeak: whether espeak-ng is asked where it is installed."""
+        """espeak: whether espeak-ng is used where it is installed."""
         self._lexicon = Lexicon(data.gold, data.silver, british)
         self._letters = Letters(data.letters)
         self._british = british

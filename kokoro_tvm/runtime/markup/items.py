@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.passages import Boundary
+from kokoro_tvm.runtime.joins import Boundary
 
 __all__ = ["Break", "Item", "Known", "Manner", "Stretch"]
 
@@ -34,7 +34,7 @@ class Stretch:
 class Break:
     """An end of what is spoken as one: a sentence or paragraph, a pause in seconds, another voice.
 
-    boundary: what a pause follows from where none is asked for; "clause" leaves it to the marks.
+    boundary: what a pause follows from where none is requested; "clause" leaves it to the marks.
     """
 
     boundary: Boundary = "clause"

@@ -7,27 +7,31 @@ from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.source import Link, SourceText
+from kokoro_tvm.runtime.joins import Boundary
 from kokoro_tvm.runtime.markup.items import Break, Item, Manner, Stretch
-from kokoro_tvm.runtime.passages import Boundary, Passage, passages
+from kokoro_tvm.runtime.passages import Passage, passages
 from kokoro_tvm.runtime.plan import LONGEST_PAUSE
 
 __all__ = ["MarkedPassage", "marked_passages", "marked_sections"]
 
+_CLOSING_MARKS = frozenset(";:,.!?…)”»—。、，；：！？")
 _RANKS: dict[Boundary, int] = {"clause": 0, "sentence": 1, "paragraph": 2, "end": 3}
 
 
 @dataclass(frozen=True)
 class MarkedPassage:
-    """A part of a text, what ends it, and the seconds of silence asked for after it.
+    """A part of a text, what ends it, and the seconds of silence requested after it.
 
     source: its characters with their places in the whole text, and its links; manners: of each character,
-    all in one voice. A passage without characters is a pause.
+    all in one voice; joined: whether the text has no space between it and the passage before. A passage
+    without characters is a pause.
     """
 
     source: SourceText
     manners: tuple[Manner, ...]
     boundary: Boundary
     pause: float | None = None
+    joined: bool = False
 
     @property
     def voice(self) -> str | None:
@@ -69,8 +73,8 @@ def _joined(
         for passage in divided(section.portions()):
             if held is not None or found.pause is not None:
                 yield _closed(held, found)
+            marked = section.take(passage, found)
             held, found = None, Break()
-            marked = section.take(passage)
             if marked.boundary == "end":
                 held = marked
             else:
@@ -103,10 +107,13 @@ class _Section:
         self._items = items
         self.ended = False
         self.found = Break()
+        self._text = ""
+        self._touched = False  # whether the text touches what was taken last
         self.clear()
 
     def clear(self) -> None:
         """Begin a new one."""
+        self._touched = self._touched and not self._text
         self._done = 0  # characters of the section that were taken
         self._text = ""
         self._starts: list[int] = []
@@ -139,9 +146,14 @@ class _Section:
                 text = text[: link.start] + word + text[link.end :]
         return text
 
-    def take(self, passage: Passage) -> MarkedPassage:
-        """The characters of a passage that `passages` found; what stands before them is let go."""
+    def take(self, passage: Passage, after: Break) -> MarkedPassage:
+        """The characters of a passage that `passages` found; what stands before them is let go.
+
+        after: the breaks between it and the passage before. A pause is a space, but before a closing mark.
+        """
         first = passage.start - self._done
+        joined = first == 0 and (self._touched if after == Break() else passage.text[0] in _CLOSING_MARKS)
+        self._touched = True
         last = first + len(passage.text)
         source = SourceText(
             self._text[first:last],
@@ -149,7 +161,8 @@ class _Section:
             tuple(self._ends[first:last]),
             tuple(_cut(link, first, last) for link in self._links if link.start < last and link.end > first),
         )
-        marked = MarkedPassage(source, tuple(self._manners[first:last]), passage.boundary)
+        manners = tuple(self._manners[first:last])
+        marked = MarkedPassage(source, manners, passage.boundary, joined=joined)
         self._text = self._text[last:]
         for values in (self._starts, self._ends, self._manners):
             del values[:last]

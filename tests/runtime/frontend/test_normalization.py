@@ -11,7 +11,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from linked_text import linked
 
-from kokoro_tvm.runtime.division import words_of
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
@@ -19,6 +18,7 @@ from kokoro_tvm.runtime.frontend.normalization import normalize
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.unknown import UnknownWords
+from kokoro_tvm.runtime.sentences import words_of
 from kokoro_tvm.runtime.text import read_utterances
 from kokoro_tvm.truth.phonemes import misaki_english, sentences
 from kokoro_tvm.truth.written_forms import WrittenForm, written_forms
