@@ -182,11 +182,12 @@ class FakeRunner:
         return self.decoder(*inputs[:-1], noise[np.newaxis])
 
 
-def compile_into(folder: Path, length: str) -> None:
+def compile_into(folder: Path, length: str, recipe: str | None = None) -> None:
+    """recipe: for whose machine; None: this one."""
     manifest = json.loads((folder / "bundle.json").read_text())
     for name, component in manifest["components"].items():
         for library in component["libraries"]:
-            compile_library(folder / library["file"], name, library["bucket"], length)
+            compile_library(folder / library["file"], name, library["bucket"], length, recipe=recipe)
 
 
 def compile_library(
@@ -198,8 +199,10 @@ def compile_library(
     claims: dict[str, Any] | None = None,
     kernels: dict[str, Any] | None = None,
     channels_last: bool = False,
+    recipe: str | None = None,
 ) -> None:
-    """Compile one toy component; `claims` overrides what the library says of itself, `kernels` of them."""
+    """Compile one toy component; `claims` overrides what the library says of itself, `kernels` of them;
+    `recipe`: for whose machine."""
     import tvm
     from tvm import relax, te
 
@@ -288,4 +291,18 @@ def compile_library(
     if kernels is not None:
         with builder.function(f"{name}_kernels", []):
             builder.emit_func_output(tvm.ir.StringImm(json.dumps(kernels)))
-    tvm.compile(builder.get(), target=tvm.target.Target({"kind": "llvm"})).export_library(str(path))
+    if recipe is None:
+        tvm.compile(builder.get(), target=tvm.target.Target({"kind": "llvm"})).export_library(str(path))
+        return
+    from elsewhere import machine_for, recipe_of
+
+    from kokoro_tvm.targets import target_kind, tvm_target
+
+    def link(out: str, objects: list[str], **_: Any) -> None:
+        target = recipe_of(recipe).target
+        target_kind(target.kind).toolchain(target).link(
+            [Path(each) for each in objects if each.endswith(".o")], Path(out)
+        )
+
+    made = tvm.compile(builder.get(), target=tvm_target(machine_for(recipe)))
+    made.export_library(str(path), fcompile=link)

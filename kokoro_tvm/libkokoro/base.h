@@ -2,7 +2,6 @@
 #ifndef KOKORO_BASE_H
 #define KOKORO_BASE_H
 
-#define _GNU_SOURCE /* POSIX, memfd_create and the affinity of threads; so this comes before any system header */
 #include <setjmp.h>
 
 #include "kokoro.h"
@@ -22,7 +21,7 @@ typedef struct scope {
 } scope;
 
 #ifdef __GNUC__
-#define PRINTF(pattern, first) __attribute__((__format__(__printf__, pattern, first)))
+#define PRINTF(pattern, first) __attribute__((__format__(__gnu_printf__, pattern, first)))
 #define NORETURN __attribute__((noreturn))
 #endif
 

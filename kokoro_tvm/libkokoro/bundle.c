@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "json.h"
+#include "os.h"
 #include "sha256.h"
 
 enum { SCHEMA = 3 };
@@ -167,15 +167,14 @@ static int differs(const char *digest, const char *pin) { /* whose letters may b
 }
 
 manifest *read_bundle(scope *s, const char *folder, const char *pin) {
-  struct stat status;
   size_t size;
   char why[120], digest[65];
   if (pin) check_pin(s, pin);
   const char *root = keep(s, folder), *path = format(s, &s->scratch, "%s/bundle.json", root);
-  int there = stat(root, &status) == 0;
-  if (there && !S_ISDIR(status.st_mode))
+  int is_folder = os_is_folder(root);
+  if (is_folder == 0)
     fail(s, KOKORO_BUNDLE, "%s is a file; a bundle is a folder. Name the folder.", root);
-  if (!there) fail(s, KOKORO_BUNDLE, "There is no bundle at %s: the folder does not exist.", root);
+  if (is_folder < 0) fail(s, KOKORO_BUNDLE, "There is no bundle at %s: the folder does not exist.", root);
   char *content = read_path(s, path, &size);
   if (!content && errno == ENOENT)
     fail(s, KOKORO_BUNDLE,

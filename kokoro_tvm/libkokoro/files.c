@@ -1,14 +1,11 @@
 #include "bundle.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "json.h"
+#include "os.h"
 #include "sha256.h"
 #include "verified.h"
 
@@ -21,13 +18,13 @@ typedef struct mapping {
 
 static void close_file(void *resource) {
   file *each = resource;
-  close(each->descriptor);
+  os_close(each->descriptor);
   each->descriptor = -1;
 }
 
 static void unmap(void *resource) {
   mapping *each = resource;
-  munmap(each->start, each->size);
+  os_unmap(each->start, each->size);
   free(each);
 }
 
@@ -44,13 +41,12 @@ static void check_same(scope *s, const file *each, sha256 *hash) {
 /* Hashes all bytes of a file, into `content` where that is given. */
 static void hash_file(scope *s, const file *each, char *content) {
   char *chunk = content ? content : take(s, &s->scratch, CHUNK, 1);
-  int64_t place = 0;
-  ssize_t count;
+  int64_t place = 0, count;
   sha256 hash;
   sha256_begin(&hash);
   do {
     size_t most = content && each->size - place < CHUNK ? (size_t)(each->size - place) : CHUNK;
-    count = pread(each->descriptor, chunk, most, (off_t)place);
+    count = os_read(each->descriptor, chunk, most, place);
     if (count < 0) fail(s, KOKORO_BUNDLE, "%s cannot be read (%s).", each->path, strerror(errno));
     sha256_add(&hash, chunk, (size_t)count);
     if (content) chunk += count;
@@ -66,52 +62,52 @@ char *read_file(scope *s, const file *each) {
 }
 
 char *read_path(scope *s, const char *path, size_t *size) {
-  file opened = {path, 0, NULL, open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  int descriptor = os_open(path);
   char *content = NULL;
   size_t room = 0;
-  ssize_t count = 1;
-  if (opened.descriptor < 0) return NULL;
+  int64_t count = 1;
+  if (descriptor < 0) return NULL;
   for (*size = 0; count > 0; *size += (size_t)count) {
-    if (*size + 1 >= room) { /* /proc and /sys do not say how long a file is */
+    if (*size + 1 >= room) {
       char *more = realloc(content, room = 2 * room + (1 << 16));
       if (!more || room > (size_t)1 << 26) {
         free(more ? more : content);
-        close(opened.descriptor);
+        os_close(descriptor);
         errno = EFBIG;
         return NULL;
       }
       content = more;
     }
-    count = read(opened.descriptor, content + *size, room - *size - 1);
+    count = os_read(descriptor, content + *size, room - *size - 1, (int64_t)*size);
     if (count < 0) break;
   }
   int why = errno;
-  close(opened.descriptor);
+  os_close(descriptor);
   if (count == 0) content[*size] = 0;
   give(s, &s->scratch, free, content);
   errno = why;
   return count < 0 ? NULL : content;
 }
 
-static void open_file(scope *s, file *each, struct stat *status) {
+static void open_file(scope *s, file *each, os_status *status) {
   if (!each->path) return;
-  each->descriptor = open(each->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  each->descriptor = os_open(each->path);
   if (each->descriptor < 0 && errno == ENOENT)
     fail(s, KOKORO_BUNDLE, "%s is missing from the bundle. Copy the bundle again, all of it.", each->path);
   if (each->descriptor < 0)
     fail(s, KOKORO_BUNDLE, "%s cannot be read (%s). Make it readable, or copy the bundle again.", each->path,
          strerror(errno));
   give(s, &s->scratch, close_file, each);
-  if (fstat(each->descriptor, status) || !S_ISREG(status->st_mode))
+  if (os_status_of(each->descriptor, status) || !status->is_file)
     fail(s, KOKORO_BUNDLE, "%s is not a regular file. Copy the bundle again.", each->path);
-  if (status->st_size != each->size)
+  if (status->size != each->size)
     fail(s, KOKORO_BUNDLE, "%s has %lld bytes, but bundle.json says %lld. Copy the bundle again.", each->path,
-         (long long)status->st_size, (long long)each->size);
+         (long long)status->size, (long long)each->size);
 }
 
 void open_files(scope *s, manifest *bundle) {
   file *all[4 + COMPONENTS];
-  struct stat status[4 + COMPONENTS], ignored;
+  os_status status[4 + COMPONENTS], ignored;
   int count = 0;
   all[count++] = &bundle->voices;
   all[count++] = &bundle->front_end;
@@ -177,8 +173,8 @@ tensors map_tensors(scope *s, const file *each) {
   mapping *mapped = malloc(sizeof *mapped);
   if (!mapped) fail_memory(s);
   mapped->size = (size_t)each->size;
-  mapped->start = mmap(NULL, mapped->size, PROT_READ, MAP_PRIVATE, each->descriptor, 0);
-  if (mapped->start == MAP_FAILED) {
+  mapped->start = os_map(each->descriptor, mapped->size);
+  if (!mapped->start) {
     free(mapped);
     fail(s, KOKORO_SYSTEM, "%s cannot be mapped (%s).", each->path, strerror(errno));
   }

@@ -8,6 +8,7 @@
 
 /* The one thread that calls compiled code: TVM keeps a pool of threads for each thread that calls it. */
 typedef struct worker {
+  struct worker *next; /* of those without a bundle */
   pthread_t thread;
   pthread_mutex_t turn; /* held by who has a job done */
   pthread_mutex_t lock;
@@ -19,7 +20,7 @@ typedef struct worker {
 
 struct kokoro {
   arena kept;
-  worker worker;
+  worker *worker;
   int threads;
   manifest *bundle;
   const char *notice;

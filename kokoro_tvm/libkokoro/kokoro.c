@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os.h"
+
 static void *work(void *argument) {
   worker *w = argument;
   pthread_mutex_lock(&w->lock);
@@ -19,15 +21,39 @@ static void *work(void *argument) {
   return NULL;
 }
 
-static int start(worker *w) { /* 0: it runs */
-  if (pthread_mutex_init(&w->turn, NULL)) return 1;
-  if (pthread_mutex_init(&w->lock, NULL)) return pthread_mutex_destroy(&w->turn), 1;
-  if (pthread_cond_init(&w->changed, NULL) == 0) {
-    if (pthread_create(&w->thread, NULL, work, w) == 0) return 0;
-    pthread_cond_destroy(&w->changed);
+/* Threads whose bundle was closed, where a thread cannot end; `parking` guards them. */
+static pthread_mutex_t parking = PTHREAD_MUTEX_INITIALIZER;
+static worker *parked;
+
+static worker *unpark(void) { /* NULL: there is none */
+  pthread_mutex_lock(&parking);
+  worker *found = parked;
+  if (found) parked = found->next;
+  pthread_mutex_unlock(&parking);
+  return found;
+}
+
+static void park(worker *w) {
+  pthread_mutex_lock(&parking);
+  w->next = parked;
+  parked = w;
+  pthread_mutex_unlock(&parking);
+}
+
+static worker *start(void) { /* NULL: there is no memory or no thread for it */
+  worker *w = unpark();
+  if (w || !(w = calloc(1, sizeof *w))) return w;
+  if (pthread_mutex_init(&w->turn, NULL) == 0) {
+    if (pthread_mutex_init(&w->lock, NULL) == 0) {
+      if (pthread_cond_init(&w->changed, NULL) == 0) {
+        if (pthread_create(&w->thread, NULL, work, w) == 0) return w;
+        pthread_cond_destroy(&w->changed);
+      }
+      pthread_mutex_destroy(&w->lock);
+    }
+    pthread_mutex_destroy(&w->turn);
   }
-  pthread_mutex_destroy(&w->lock);
-  return pthread_mutex_destroy(&w->turn), 1;
+  return free(w), NULL;
 }
 
 static void let(worker *w, void (*job)(void *), void *argument) { /* which has ended when this returns */
@@ -42,6 +68,10 @@ static void let(worker *w, void (*job)(void *), void *argument) { /* which has e
 }
 
 static void stop(worker *w) {
+  if (os_threads_stay()) {
+    park(w);
+    return;
+  }
   pthread_mutex_lock(&w->lock);
   w->stops = 1;
   pthread_cond_broadcast(&w->changed);
@@ -50,6 +80,7 @@ static void stop(worker *w) {
   pthread_cond_destroy(&w->changed);
   pthread_mutex_destroy(&w->lock);
   pthread_mutex_destroy(&w->turn);
+  free(w);
 }
 
 /* What a job of the computing thread is given, and what it leaves. */
@@ -83,8 +114,8 @@ static void attempt(request *r, void (*body)(scope *, request *), arena *kept) {
 }
 
 static int choose_threads(scope *s, int threads) {
-  const char *given = getenv("TVM_NUM_THREADS");
-  char *end;
+  char *given = os_variable("TVM_NUM_THREADS"), *end;
+  if (given) give(s, &s->scratch, free, given);
   if (threads < 0) fail(s, KOKORO_INPUT, "The threads should be 1 or more, or 0 for the usual, but are %d.", threads);
   if (threads || !given) return threads ? threads : usable_cores(s);
   long count = strtol(given, &end, 10);
@@ -125,12 +156,12 @@ int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bu
   kokoro *k = calloc(1, sizeof *k);
   request r = {.k = k, .folder = folder, .sha256 = sha256, .threads = threads, .error = error};
   *bundle = NULL;
-  if (!k || start(&k->worker)) {
+  if (!k || !(k->worker = start())) {
     if (error) error->code = KOKORO_SYSTEM, strcpy(error->text, "There is no memory or no thread for a bundle.");
     free(k);
     return KOKORO_SYSTEM;
   }
-  let(&k->worker, open_job, &r);
+  let(k->worker, open_job, &r);
   if (r.code) kokoro_close(k);
   else *bundle = k;
   return r.code;
@@ -138,8 +169,8 @@ int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bu
 
 void kokoro_close(kokoro *k) {
   if (!k) return;
-  let(&k->worker, close_job, k);
-  stop(&k->worker);
+  let(k->worker, close_job, k);
+  stop(k->worker);
   free(k);
 }
 
@@ -176,7 +207,7 @@ int kokoro_predict(kokoro *k, const kokoro_request *wanted, kokoro_speech **spee
     if (error) error->code = KOKORO_SYSTEM, strcpy(error->text, "There is not enough memory.");
     return KOKORO_SYSTEM;
   }
-  let(&k->worker, predict_job, &r);
+  let(k->worker, predict_job, &r);
   if (r.code) kokoro_free(&u->speech);
   else *speech = &u->speech;
   return r.code;
@@ -193,7 +224,7 @@ static void decode_job(void *argument) {
 int kokoro_decode(kokoro *k, kokoro_speech *speech, uint64_t seed, const float *noise, size_t count,
                   kokoro_error *error) {
   request r = {.k = k, .u = (utterance *)speech, .seed = seed, .noise = noise, .count = count, .error = error};
-  let(&k->worker, decode_job, &r);
+  let(k->worker, decode_job, &r);
   return r.code;
 }
 

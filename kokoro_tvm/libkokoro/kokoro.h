@@ -25,7 +25,13 @@
 extern "C" {
 #endif
 
+#ifndef KOKORO_API /* a compiler for Windows exports what it is told to, and imports without being told */
+#ifdef _WIN32
+#define KOKORO_API
+#else
 #define KOKORO_API __attribute__((visibility("default")))
+#endif
+#endif
 
 /* What a function returns. All but KOKORO_TOO_LONG are the exit statuses of kokoro-tvm. */
 enum {

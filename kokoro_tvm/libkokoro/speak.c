@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os.h"
+
 static const char USAGE[] =
     "usage: speak BUNDLE --phonemes TEXT -o FILE.wav [options]\n"
     "\n"
@@ -35,7 +37,7 @@ static int refuse(const char *what, const char *which) {
 
 /* All numbers of a file; NULL where it cannot be read or is no whole number of them. */
 static float *read_numbers(const char *path, size_t *count) {
-  FILE *in = fopen(path, "rb");
+  FILE *in = os_fopen(path, "rb");
   float *numbers = NULL;
   long size = -1;
   if (in && fseek(in, 0, SEEK_END) == 0) size = ftell(in);
@@ -65,14 +67,14 @@ static int write_wav(const char *path, const float *audio, size_t samples, size_
   put(head + 46, samples, 4);
   memcpy(head + 50, "data", 4);
   put(head + 54, 4 * samples, 4);
-  FILE *out = fopen(strcat(strcpy(part, path), ".part"), "wb");
+  FILE *out = os_fopen(strcat(strcpy(part, path), ".part"), "wb");
   int written = out && fwrite(head, 1, sizeof head, out) == sizeof head &&
                 fwrite(audio, sizeof *audio, samples, out) == samples;
   if (out && fclose(out)) written = 0;
-  if (written && rename(part, path)) written = 0;
+  if (written && os_replace(part, path)) written = 0;
   if (!written) {
     fprintf(stderr, "speak: %s cannot be written (%s)\n", path, strerror(errno));
-    remove(part);
+    os_remove(part);
   }
   free(part);
   return !written;
@@ -154,6 +156,7 @@ int main(int count, char **words) {
   kokoro_error error = {0, ""};
   kokoro_request request = {NULL, NULL, 0, NULL, NULL, 1.0};
   char *end = "", *last = "";
+  words = os_arguments(&count, words);
   int code = read_options(count, words, &o);
   if (code) return code;
   if (o.speed) request.speed = strtod(o.speed, &end);

@@ -1,20 +1,14 @@
 #include "tvm.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <tvm/ffi/c_api.h>
 
-#define FFI "libtvm_ffi.so"
-#define RUNTIME "libtvm_runtime.so"
-enum { DEVICE_0 = 0, POOLED = 2, SHARE_ALL_CORES = -3, ALIGNMENT = 64 };
+#include "os.h"
+
+enum { DEVICE_0 = 0, POOLED = 2, SHARE_ALL_CORES = -3, ALIGNMENT = 64, MOST_CORES = 1024 };
 
 typedef struct loaded { /* a library stays loaded until the process ends, as TVM keeps it */
   struct loaded *next;
@@ -92,53 +86,45 @@ static TVMFFIAny call_global(scope *s, const char *name, TVMFFIAny *arguments, i
   return result;
 }
 
-static void close_descriptor(void *descriptor) { close(*(int *)descriptor); }
+/* A path by which the dynamic loader loads these very bytes of an open file, as long as the call lasts. */
+static const char *check_out(scope *s, const file *each, const char *content) {
+  os_checked *made = take(s, &s->scratch, 1, sizeof *made);
+  int code = os_check_out(each->path, content, (size_t)each->size, made);
+  if (code)
+    fail(s, code, "%s cannot be loaded (%s). Build the bundle for this kind of machine.", each->path, os_load_error());
+  give(s, &s->scratch, os_check_in, made);
+  return made->path;
+}
 
-/* A path of bytes that nobody else can change, for the dynamic loader: a sealed file in memory, as long as the call
- * lasts. The loader compares names first, and a descriptor comes again: so the path has a "/" for each 0 of a serial
- * number, a "/." for each 1. */
-static const char *private_copy(scope *s, const file *each, const char *content) {
-  static unsigned serial;
-  int *descriptor = take(s, &s->scratch, 1, sizeof *descriptor);
-  *descriptor = memfd_create(strrchr(each->path, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (*descriptor < 0) fail(s, KOKORO_SYSTEM, "There is no memory for a copy of %s.", each->path);
-  give(s, &s->scratch, close_descriptor, descriptor);
-  FILE *out = fdopen(dup(*descriptor), "wb");
-  size_t size = (size_t)each->size;
-  int written = out && fwrite(content, 1, size, out) == size;
-  if (out && fclose(out)) written = 0;
-  if (!written || fcntl(*descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
-    fail(s, KOKORO_SYSTEM, "There is no memory for a copy of %s.", each->path);
-  const char *path = "/proc/self/fd";
-  for (unsigned digits = ++serial; digits; digits >>= 1)
-    path = format(s, &s->scratch, "%s%s", path, digits & 1 ? "/." : "/");
-  return format(s, &s->scratch, "%s/%d", path, *descriptor);
+/* The folder of installed libraries, or NULL. */
+static const char *given_folder(scope *s) {
+  char *folder = os_variable("TVM_LIBRARY_PATH");
+  if (folder) give(s, &s->scratch, free, folder);
+  return folder && *folder ? folder : NULL;
 }
 
 static void *open_library(scope *s, const char *name, const file *brought) {
-  const char *folder = getenv("TVM_LIBRARY_PATH");
-  void *found = dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
-  if (!found && folder && *folder)
-    found = dlopen(format(s, &s->scratch, "%s/%s", folder, name), RTLD_NOW | RTLD_GLOBAL);
+  const char *folder = given_folder(s);
+  void *found = os_loaded(name);
+  if (!found && folder) found = os_load(format(s, &s->scratch, "%s/%s", folder, name));
   if (!found && brought->path) {
-    const char *path = private_copy(s, brought, read_file(s, brought));
-    found = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    found = os_load(check_out(s, brought, read_file(s, brought)));
     if (!found)
       fail(s, KOKORO_BUNDLE, "%s cannot be loaded (%s). Build the bundle for this kind of machine.", brought->path,
-           dlerror());
+           os_load_error());
   }
-  if (!found) found = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+  if (!found) found = os_load(name);
   if (!found)
     fail(s, KOKORO_BUNDLE,
          "%s was not found (%s). Point TVM_LIBRARY_PATH to the folder that holds it, or build the bundle with "
          "`runtime: {c: true}`, which brings it.",
-         name, dlerror());
+         name, os_load_error());
   return found;
 }
 
 static void find_symbol(scope *s, void *library, const char *name, void *pointer) {
-  void *found = dlsym(library, name);
-  if (!found) fail(s, KOKORO_BUNDLE, "%s has no function %s. Use the version that the bundle names.", FFI, name);
+  void *found = os_symbol(library, name);
+  if (!found) fail(s, KOKORO_BUNDLE, "%s has no function %s. Use the version that the bundle names.", OS_FFI, name);
   memcpy(pointer, &found, sizeof found); /* ISO C converts no pointer to a function */
 }
 
@@ -147,17 +133,16 @@ static void unlock(void *mutex) { pthread_mutex_unlock(mutex); }
 void load_runtime(scope *s, const manifest *bundle) {
   pthread_mutex_lock(&opening);
   give(s, &s->scratch, unlock, &opening);
-  const char *folder = getenv("TVM_LIBRARY_PATH");
   if (!ffi.move_error) {
-    setenv("TVM_THREAD_POOL_SPIN_COUNT", "0", 0); /* why: kokoro_tvm/runtime/tvm_runtime.py */
-    void *library = open_library(s, FFI, &bundle->ffi);
+    os_set_default("TVM_THREAD_POOL_SPIN_COUNT", "0"); /* why: kokoro_tvm/runtime/tvm_runtime.py */
+    void *library = open_library(s, OS_FFI, &bundle->ffi);
     find_symbol(s, library, "TVMFFIFunctionGetGlobal", &ffi.get_global);
     find_symbol(s, library, "TVMFFIFunctionCall", &ffi.call);
     find_symbol(s, library, "TVMFFIObjectDecRef", &ffi.decrease);
     find_symbol(s, library, "TVMFFITensorFromDLPack", &ffi.from_dlpack);
-    int there = dlopen(RUNTIME, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD) != NULL;
-    open_library(s, RUNTIME, &bundle->runtime);
-    if (!there && bundle->runtime.path && !(folder && *folder)) strcpy(runtime_sha256, bundle->runtime.sha256);
+    int there = os_loaded(OS_RUNTIME) != NULL;
+    open_library(s, OS_RUNTIME, &bundle->runtime);
+    if (!there && bundle->runtime.path && !given_folder(s)) strcpy(runtime_sha256, bundle->runtime.sha256);
     find_symbol(s, library, "TVMFFIErrorMoveFromRaised", &ffi.move_error);
   }
   if (bundle->runtime.path && *runtime_sha256 && strcmp(runtime_sha256, bundle->runtime.sha256))
@@ -167,19 +152,17 @@ void load_runtime(scope *s, const manifest *bundle) {
 }
 
 int usable_cores(scope *s) {
-  cpu_set_t cores;
-  (void)s;
-  return sched_getaffinity(0, sizeof cores, &cores) ? 1 : CPU_COUNT(&cores);
+  int *cores = take(s, &s->scratch, MOST_CORES, sizeof *cores), count = os_cores(cores, MOST_CORES);
+  return count ? count : 1;
 }
 
 void use_threads(scope *s, int count) {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores)) fail(s, KOKORO_SYSTEM, "The usable cores are not known.");
-  int total = CPU_COUNT(&cores) > count ? CPU_COUNT(&cores) : count, listed = 0;
+  int *cores = take(s, &s->scratch, MOST_CORES, sizeof *cores), there = os_cores(cores, MOST_CORES);
+  if (!there) fail(s, KOKORO_SYSTEM, "The usable cores are not known.");
+  int total = there > count ? there : count;
   TVMFFIAny *names = take(s, &s->scratch, (size_t)total, sizeof *names);
-  while (listed < total) /* the list bounds the pool: cores are named twice for more threads than cores */
-    for (int core = 0; core < CPU_SETSIZE && listed < total; ++core)
-      if (CPU_ISSET(core, &cores)) names[listed++] = text_value(format(s, &s->scratch, "%d", core));
+  for (int i = 0; i < total; ++i) /* the list bounds the pool: cores are named twice for more threads than cores */
+    names[i] = text_value(format(s, &s->scratch, "%d", cores[i % there]));
   TVMFFIAny arguments[3] = {value_of(kTVMFFIInt, SHARE_ALL_CORES), value_of(kTVMFFIInt, count),
                             call_global(s, "ffi.Array", names, total)};
   call_global(s, "runtime.config_threadpool", arguments, 3);
@@ -190,7 +173,7 @@ static const char *load_module(scope *s, const file *each, const char *content, 
   TVMFFIAny arguments[2], none;
   for (loaded *known = libraries; known; known = known->next)
     if (strcmp(known->sha256, each->sha256) == 0) return *module = known->module, NULL;
-  arguments[0] = text_value(private_copy(s, each, content));
+  arguments[0] = text_value(check_out(s, each, content));
   arguments[1] = text_value("so");
   loaded *made = calloc(1, sizeof *made);
   if (!made) fail_memory(s);

@@ -1,27 +1,24 @@
 #include "verified.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "sha256.h"
 
 enum { SETTLED = 2 }; /* seconds; a file changed later may change once more without a new time on a coarse clock */
 
 const char *verified_path(scope *s, const char *root) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  char digest[65], *real = realpath(root, NULL);
+  char digest[65], *real = os_real_path(root), *cache;
   if (!real) return NULL;
+  give(s, &s->scratch, free, real);
+  if (!(cache = os_cache_folder())) return NULL;
+  give(s, &s->scratch, free, cache);
   sha256 hash;
   sha256_begin(&hash);
   sha256_add(&hash, real, strlen(real));
   sha256_end(&hash, digest);
-  free(real);
-  if (cache && *cache) return format(s, &s->scratch, "%s/kokoro-tvm/verified/%.32s.json", cache, digest);
-  return home && *home ? format(s, &s->scratch, "%s/.cache/kokoro-tvm/verified/%.32s.json", home, digest) : NULL;
+  return format(s, &s->scratch, "%s/kokoro-tvm/verified/%.32s.json", cache, digest);
 }
 
 const json *read_verified(scope *s, const char *path) {
@@ -32,18 +29,16 @@ const json *read_verified(scope *s, const char *path) {
   return known && known->kind == OBJECT ? known : NULL;
 }
 
-/* What the file system says of a file that changes when its content may have changed; NULL where it was changed
- * so lately that a coarse clock could give the next change the same time. */
-static const char *identity(scope *s, const struct stat *status) {
-  const struct timespec *written = &status->st_mtim, *changed = &status->st_ctim;
-  if (changed->tv_sec > time(NULL) - SETTLED) return NULL;
-  return format(s, &s->scratch, "%llu %llu %lld %lld %lld", (unsigned long long)status->st_dev,
-                (unsigned long long)status->st_ino, (long long)status->st_size,
-                (long long)written->tv_sec * 1000000000 + written->tv_nsec,
-                (long long)changed->tv_sec * 1000000000 + changed->tv_nsec);
+/* What the file system says of a file that changes when its content may have changed; NULL where it does not know, or
+ * it was changed so lately that a coarse clock could give the next change the same time. */
+static const char *identity(scope *s, const os_status *status) {
+  if (!status->changed || status->changed / 1000000000 > time(NULL) - SETTLED) return NULL;
+  return format(s, &s->scratch, "%llu %llu %lld %lld %lld", (unsigned long long)status->device,
+                (unsigned long long)status->number, (long long)status->size, (long long)status->written,
+                (long long)status->changed);
 }
 
-int is_verified(scope *s, const json *known, const struct stat *status, const char *sha256) {
+int is_verified(scope *s, const json *known, const os_status *status, const char *sha256) {
   const char *name = known ? identity(s, status) : NULL;
   for (const json *item = known && name ? known->first : NULL; item; item = item->next)
     if (item->kind == TEXT && strcmp(item->key, name) == 0 && strcmp(item->text, sha256) == 0) return 1;
@@ -54,17 +49,17 @@ static void make_folders(scope *s, const char *path) {
   char *folder = format(s, &s->scratch, "%s", path);
   for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
     *at = 0;
-    mkdir(folder, 0700); /* most are there; where one cannot be made, no file can be either */
+    os_make_folder(folder); /* most are there; where one cannot be made, no file can be either */
     *at = '/';
   }
 }
 
-void write_verified(scope *s, const char *path, file *const *all, const struct stat *status, int count,
+void write_verified(scope *s, const char *path, file *const *all, const os_status *status, int count,
                     int64_t above) {
   if (!path) return;
   make_folders(s, path);
-  const char *part = format(s, &s->scratch, "%s.%ld.part", path, (long)getpid()), *comma = "";
-  FILE *out = fopen(part, "w");
+  const char *part = format(s, &s->scratch, "%s.%ld.part", path, os_process()), *comma = "";
+  FILE *out = os_fopen(part, "w");
   if (!out) return;
   fputc('{', out);
   for (int i = 0; i < count; ++i) {
@@ -74,5 +69,5 @@ void write_verified(scope *s, const char *path, file *const *all, const struct s
     comma = ", ";
   }
   fputc('}', out);
-  if (fclose(out) || rename(part, path)) remove(part);
+  if (fclose(out) || os_replace(part, path)) os_remove(part);
 }

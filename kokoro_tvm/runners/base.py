@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +13,16 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle import Bundle
     from kokoro_tvm.runtime.session import SessionBase
 
-__all__ = ["Runner", "open_synthesizer"]
+__all__ = ["Runner", "Start", "open_synthesizer"]
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a program is started. environment: more variables; afterwards: what is to be done once it ended."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    afterwards: Callable[[], None] = lambda: None
 
 
 class Runner(ABC):
@@ -40,8 +50,8 @@ class Runner(ABC):
         Raises BundleError where the code cannot be loaded, BuildError where the runner is not installed.
         """
 
-    def command(self, program: Path) -> list[str] | None:
-        """What starts a program of the target's platform here; None where only libraries are executed."""
+    def start(self, program: Path) -> Start | None:
+        """How a program of the target's platform is started here; None where only libraries are executed."""
         return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kokoro_tvm.runners.base import Runner
+from kokoro_tvm.runners.base import Runner, Start
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle import Bundle
@@ -26,8 +26,8 @@ class Local(Runner):
 
         return Session(bundle, threads)
 
-    def command(self, program: Path) -> list[str]:
-        return [str(program)]
+    def start(self, program: Path) -> Start:
+        return Start([str(program)])
 
 
 LOCAL = Local()

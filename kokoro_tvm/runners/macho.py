@@ -43,7 +43,7 @@ class MachO(Qemu):
                 ) from error
         return super().session(bundle, threads, libraries)
 
-    def command(self, program: Path) -> None:
+    def start(self, program: Path) -> None:
         """dyld.c loads no programs."""
 
     def _options(self, libraries: Sequence[Path]) -> list[str]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kokoro_tvm.runners.served import Served, Start, version_of_runner
+from kokoro_tvm.runners.base import Start
+from kokoro_tvm.runners.served import Served, version_of_runner
 from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
 
 __all__ = ["Qemu"]
@@ -45,10 +46,4 @@ class Qemu(Served):
         return [*options, *map(str, libraries), "-lm"]
 
     def _start(self, program: Path) -> Start:
-        return Start(self._command(program))
-
-    def command(self, program: Path) -> list[str] | None:
-        return self._command(program)
-
-    def _command(self, program: Path) -> list[str]:
-        return [self.program, "-cpu", self.cpu, "-L", self.compiler.system(), str(program)]
+        return Start([self.program, "-cpu", self.cpu, "-L", self.compiler.system(), str(program)])

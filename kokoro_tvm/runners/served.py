@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kokoro_tvm import libkokoro
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.runners.base import Runner
+from kokoro_tvm.runners.base import Runner, Start
 from kokoro_tvm.toolchains.base import version_of
 from kokoro_tvm.toolchains.cc import CCompiler
 
@@ -21,19 +20,10 @@ if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
     from kokoro_tvm.runtime.bundle import Bundle
 
-__all__ = ["Served", "Start", "version_of_runner"]
+__all__ = ["Served", "version_of_runner"]
 
 _FEATURES = Path(libkokoro.FOLDER, "cpu_features.h")
 _PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
-
-
-@dataclass(frozen=True)
-class Start:
-    """How a server is started. environment: more variables; afterwards: what is to be done once it ended."""
-
-    command: Sequence[str]
-    environment: Mapping[str, str] = field(default_factory=dict)
-    afterwards: Callable[[], None] = lambda: None
 
 
 class Served(Runner):
@@ -54,7 +44,10 @@ class Served(Runner):
 
     @abstractmethod
     def _start(self, program: Path) -> Start:
-        """How a compiled server is started."""
+        """How a compiled program is started."""
+
+    def start(self, program: Path) -> Start | None:
+        return self._start(program)
 
     def facts(self) -> dict[str, Any]:
         contents = [path.read_bytes() for path in (*self._sources(), _FEATURES)]

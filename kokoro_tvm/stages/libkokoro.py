@@ -13,7 +13,7 @@ from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.libkokoro import HEADER, LIBRARY, PROGRAM, compile_libkokoro, sources
+from kokoro_tvm.libkokoro import HEADER, compile_libkokoro, names_of, sources
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.targets import target_kind
@@ -23,10 +23,11 @@ __all__ = ["compiler_of", "declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe) -> Stage:
+    names = names_of(target_kind(recipe.target.kind).c_compiler(recipe.target))
     return place.stage(
         "libkokoro",
         doc="compile libkokoro and speak",
-        outputs=(LIBRARY, PROGRAM, HEADER),
+        outputs=(names.library, names.program, HEADER),
         settings=lambda: {"compiler": asdict(compiler_of(recipe))},
         facts=lambda: {
             "compiler": compiler_of(recipe).version(),
@@ -42,8 +43,8 @@ def compiler_of(recipe: Recipe) -> CCompiler:
     compiler = kind.c_compiler(recipe.target)
     if compiler is None:
         raise BuildError(
-            f"libkokoro is for Linux on x86-64 and 64-bit ARM, not for {kind.describe(recipe.target)}: leave "
-            "`runtime: {c: true}` out of the recipe"
+            "libkokoro is for Linux on x86-64 and 64-bit ARM and for Windows on x86-64, not for "
+            f"{kind.describe(recipe.target)}: leave `runtime: {{c: true}}` out of the recipe"
         )
     return compiler
 

@@ -25,8 +25,9 @@ from kokoro_tvm.stages.files import log
 from kokoro_tvm.targets import find_runner
 
 if TYPE_CHECKING:
-    from kokoro_tvm.libkokoro.program import Program, Utterance
-    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.runners import Runner, Start
+    from kokoro_tvm.runners.program import Program, Utterance
+    from kokoro_tvm.runtime.bundle import Bundle
     from kokoro_tvm.truth.reference import Reference
 
 __all__ = ["declare", "run"]
@@ -99,7 +100,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    program = _program(runner, inputs.folder("bundle"), threads) if tts.bundle.libkokoro else None
+    program = _program(runner, tts.bundle, threads) if tts.bundle.libkokoro else None
 
     def from_c(reference: Reference) -> Utterance:
         assert program is not None
@@ -114,13 +115,13 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     report.require()
 
 
-def _program(runner: Runner, bundle: Path, threads: int) -> Program:
-    from kokoro_tvm.libkokoro.program import Program
+def _program(runner: Runner, bundle: Bundle, threads: int) -> Program:
+    from kokoro_tvm.runners.program import Program
 
-    def command(program: Path) -> list[str]:
-        found = runner.command(program)
+    def start(program: Path) -> Start:
+        found = runner.start(program)
         if found is None:
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return found
 
-    return Program(bundle, command, threads)
+    return Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads)

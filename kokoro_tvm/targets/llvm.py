@@ -21,7 +21,7 @@ from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
 from kokoro_tvm.targets.base import Machine, PinnedLibrary, RuntimeLibrary, TargetKind
-from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
+from kokoro_tvm.toolchains.cc import MINGW, CCompiler, linux_compiler
 from kokoro_tvm.toolchains.coff import COFF
 from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import ELF
@@ -161,8 +161,10 @@ class Llvm(TargetKind):
         return WINE if is_windows else None
 
     def c_compiler(self, spec: LlvmTarget) -> CCompiler | None:
-        """gcc, for Linux on the CPUs that libkokoro knows how to ask what they have."""
+        """gcc, for Linux on the CPUs that libkokoro knows how to ask what they have, and for Windows."""
         architecture, system = spec.platform.architecture, spec.platform.system
+        if spec.platform == Platform("x86_64", "windows"):
+            return MINGW
         known = system == "linux" and architecture in ("x86_64", "aarch64")
         return linux_compiler(architecture) if known else None
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kokoro_tvm.runners import Start
+from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runtime import Speech
 
 
@@ -25,11 +28,13 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Speaker:
-    """The program `speak`; tvm: the folder with the TVM runtime; folder: for its files."""
+    """The program `speak`; tvm: the folder with the TVM runtime; folder: for its files; start: how a program
+    is started."""
 
     program: Path
     tvm: Path
     folder: Path
+    start: Callable[[Path], Start] = LOCAL.start
 
     def __call__(
         self, bundle: Path | str, *words: str, seed: int | None = None, noise: np.ndarray | None = None
@@ -37,15 +42,17 @@ class Speaker:
         """Speaks with this seed or noise; only predicts where there is neither."""
         output = self.folder / "spoken.wav"
         output.unlink(missing_ok=True)
-        command = [str(self.program), str(bundle), *words]
+        start = self.start(self.program)
+        command = [*start.command, str(bundle), *words]
         if seed is not None:
             command += ["--seed", str(seed), "-o", str(output)]
         if noise is not None:
             noise.astype(np.float32).tofile(self.folder / "noise.f32")
             command += ["--noise", str(self.folder / "noise.f32"), "-o", str(output)]
         environment = os.environ | {"TVM_LIBRARY_PATH": str(self.tvm)}
-        environment |= {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        environment |= {"XDG_CACHE_HOME": str(self.folder / "cache"), **start.environment}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        start.afterwards()
         wav = output.read_bytes() if output.exists() else b""
         return Spoken(done.returncode, done.stdout.splitlines(), done.stderr, wav)
 

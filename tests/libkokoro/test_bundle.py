@@ -16,12 +16,14 @@ from toys import PHONEMES, RECIPES, TARGET, doit, toy_model
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.libkokoro import HEADER, LIBRARY, PROGRAM, compile_libkokoro
+from kokoro_tvm.libkokoro import HEADER, LINUX, compile_libkokoro
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime import read_bundle, write_wav
 from kokoro_tvm.runtime.provenance import verify_provenance
 from kokoro_tvm.stages.libkokoro import compiler_of
 from kokoro_tvm.toolchains.cc import CCompiler
+
+LIBRARY, PROGRAM = LINUX.library, LINUX.program
 
 
 def add_recipe(root: Path, name: str, **fields: object) -> None:
@@ -77,6 +79,6 @@ def test_a_target_that_it_is_not_for_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
         compiler_of(load_recipe("mac", tmp_path / "recipes"))
     assert str(caught.value) == (
-        "libkokoro is for Linux on x86-64 and 64-bit ARM, not for llvm apple-m1: leave `runtime: {c: true}` "
-        "out of the recipe"
+        "libkokoro is for Linux on x86-64 and 64-bit ARM and for Windows on x86-64, not for llvm apple-m1: "
+        "leave `runtime: {c: true}` out of the recipe"
     )

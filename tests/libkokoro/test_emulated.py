@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.libkokoro import PROGRAM, compile_libkokoro
+from kokoro_tvm.libkokoro import LINUX, compile_libkokoro
 from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.toolchains.cc import linux_compiler
 
@@ -30,7 +30,7 @@ def test_an_emulated_cpu_says_what_python_says_here(
     """The toy is compiled for any x86-64, so the instructions are the same, and the bits."""
     speech = Synthesizer(compiled("exact"), threads=1).from_phonemes(PHONEMES, seed=9)
     write_wav(tmp_path / "expected.wav", speech.audio, speech.sample_rate)
-    command = ["qemu-x86_64", "-cpu", "Nehalem", str(built / PROGRAM), str(compiled("exact"))]
+    command = ["qemu-x86_64", "-cpu", "Nehalem", str(built / LINUX.program), str(compiled("exact"))]
     command += ["--phonemes", PHONEMES, "--seed", "9", "-o", str(tmp_path / "spoken.wav")]
     environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm), "TVM_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -49,7 +49,7 @@ def test_an_emulated_cpu_is_asked_itself(
     text = (bundle / "bundle.json").read_text(encoding="utf-8")
     newer = text.replace('"cpu_features": []', '"cpu_features": ["sse4.2", "avx2", "fma"]')
     (bundle / "bundle.json").write_text(newer, encoding="utf-8")
-    command = ["qemu-x86_64", "-cpu", "Nehalem", str(built / PROGRAM), str(bundle), "--phonemes", "a"]
+    command = ["qemu-x86_64", "-cpu", "Nehalem", str(built / LINUX.program), str(bundle), "--phonemes", "a"]
     environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 5
@@ -62,5 +62,5 @@ def test_an_emulated_cpu_is_asked_itself(
 )
 def test_it_compiles_for_arm(tmp_path: Path) -> None:
     compile_libkokoro(linux_compiler("aarch64"), tmp_path, *STRICT)
-    machine = (tmp_path / PROGRAM).read_bytes()[18:20]
+    machine = (tmp_path / LINUX.program).read_bytes()[18:20]
     assert machine == b"\xb7\0"  # EM_AARCH64

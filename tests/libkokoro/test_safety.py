@@ -17,7 +17,7 @@ from calls import Speaker, edited
 from toy_bundle import file_entry
 
 from kokoro_tvm.errors import BuildError, BundleError
-from kokoro_tvm.libkokoro import compile_libkokoro, sources
+from kokoro_tvm.libkokoro import LINUX, compile_libkokoro, library_sources
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.toolchains.cc import CCompiler
 
@@ -36,7 +36,7 @@ def sanitized(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Path
         if "libasan" in str(error) or "libubsan" in str(error):
             pytest.skip("gcc has no sanitizers here")
         raise
-    library = [path for path in sources() if path.suffix == ".c" and path.stem != "speak"]
+    library = library_sources(LINUX)
     options = (*SANITIZED, f"-I{library[0].parent}", "-lpthread", "-ldl", "-lm")
     for name in ("fuzz", "threads"):  # which call what the library does not export, too
         here.compile([PROGRAMS / f"{name}.c", *library], folder / name, *options)

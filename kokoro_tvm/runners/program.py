@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.libkokoro import LIBRARY, PROGRAM
+from kokoro_tvm.runners.base import Start
 
 __all__ = ["Program", "Utterance"]
 
@@ -34,10 +34,14 @@ class Utterance:
 class Program:
     """`speak` with everything it needs from its bundle."""
 
-    def __init__(self, bundle: Path, command: Callable[[Path], Sequence[str]], threads: int) -> None:
-        """command: what starts a program; threads: that compute together."""
+    def __init__(
+        self, bundle: Path, files: Sequence[Path], start: Callable[[Path], Start], threads: int
+    ) -> None:
+        """files: libkokoro's in the bundle; start: how a program is; threads: that compute together."""
         self._bundle = bundle
-        self._command = command
+        self._files = files
+        self._program = next(path.name for path in files if path.stem == "speak")
+        self._start = start
         self._threads = threads
 
     def speak(
@@ -46,23 +50,26 @@ class Program:
         """One utterance: tokens (T,) with the 0 at both ends, style (256,). Raises BundleError."""
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
             folder = Path(name)
-            for file in (PROGRAM, LIBRARY):  # a bundle's files are not executable
-                shutil.copyfile(self._bundle / file, folder / file)
-                (folder / file).chmod(0o700)
+            for path in self._files:  # a bundle's are not executable
+                Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
             np.asarray(style, np.float32).tofile(folder / "style")
             words = ["--tokens", ",".join(map(str, tokens.tolist())), "--style", str(folder / "style")]
             words += ["--speed", repr(float(speed)), "--seed", str(seed), "--threads", str(self._threads)]
             words += ["--durations", "-o", str(folder / "out.wav")]
             environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}
-            done = subprocess.run(
-                [*self._command(folder / PROGRAM), str(self._bundle), *words],
-                capture_output=True,
-                text=True,
-                env=environment | {"XDG_CACHE_HOME": name},
-                check=False,
-            )
+            start = self._start(folder / self._program)
+            try:
+                done = subprocess.run(
+                    [*start.command, str(self._bundle), *words],
+                    capture_output=True,
+                    encoding="utf-8",
+                    env=environment | {"XDG_CACHE_HOME": name} | dict(start.environment),
+                    check=False,
+                )
+            finally:
+                start.afterwards()
             if done.returncode:
-                raise BundleError(f"{self._bundle / PROGRAM} failed: {_reason(done)}")
+                raise BundleError(f"{self._bundle / self._program} failed: {_reason(done)}")
             samples = (folder / "out.wav").read_bytes()[_WAV_HEAD:]
             durations = np.array(done.stdout.split(), np.int64)
             return Utterance(np.frombuffer(samples, "<f4").astype(np.float32), durations)
