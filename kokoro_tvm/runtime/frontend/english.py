@@ -30,6 +30,9 @@ Guesser = Callable[[str], "Guess | None"]
 # The model's symbols for the tap of American "better" and for the glottal stop.
 _WRITTEN = str.maketrans({"ɾ": "T", "ʔ": "t"})
 _APOSTROPHES = str.maketrans({"‘": "'", "’": "'"})
+_LONGEST = 20
+"""Parts of a word that are looked up together. No lexicon has a word of more than 13, and with any number of
+them the time for "a@a@a@..." would grow with the cube of its length."""
 
 
 class English:
@@ -101,7 +104,8 @@ class English:
 
     def _read_parts(self, word: Sequence[Part], context: Context) -> Context:
         """The longest parts a lexicon knows, from the end of the word to its beginning."""
-        left, right = 0, len(word)
+        right = len(word)
+        left = max(0, right - _LONGEST)
         while left < right:
             open_parts = all(part.is_open for part in word[left:right])
             whole = join(word[left:right])
@@ -111,12 +115,13 @@ class English:
                 for part in word[left + 1 : right]:
                     part.settle("", found[1])
                 context = _before(context, found[0], whole)
-                left, right = 0, left
+                right = left
+                left = max(0, right - _LONGEST)
             elif left + 1 < right:
                 left += 1
             else:
                 right -= 1
-                left = 0
+                left = max(0, right - _LONGEST)
                 if not word[right].is_open:
                     continue
                 if all(c in JOINTS for c in word[right].text):

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linked_text import linked
 
+from kokoro_tvm.runtime.frontend import parts
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd, Reading
@@ -54,6 +55,26 @@ def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple
             )
             for british in (False, True)
         }
+
+
+@pytest.mark.parametrize("word", ["a@", "1-", "b2", "x-"])
+def test_a_word_of_many_parts_takes_time_as_it_has_parts(
+    word: str, file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read parts are counted, not seconds."""
+    taken: list[int] = []
+    joined = parts.join
+    monkeypatch.setattr(
+        "kokoro_tvm.runtime.frontend.english.join", lambda p: (taken.append(len(p)), joined(p))[1]
+    )
+    reader = english(file, british=False, espeak=False)
+    costs = []
+    for count in (100, 200, 400):
+        taken.clear()
+        reader.convert(SourceText.of(word * count))
+        costs.append(sum(taken))
+    assert costs[1] < 2.5 * costs[0]
+    assert costs[2] < 2.5 * costs[1]
 
 
 @pytest.mark.parametrize("british", [False, True])
@@ -160,6 +181,7 @@ def test_speaking_english_imports_numpy_alone(front_end_files: Path) -> None:
     code = """
 import sys
 from pathlib import Path
+from kokoro_tvm.runtime.frontend import parts
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.source import SourceText
