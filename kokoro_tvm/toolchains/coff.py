@@ -15,6 +15,7 @@ __all__ = ["COFF", "import_library"]
 _DLLS = {  # who has what, in IMPORTED's words; the C library and libm are one on Windows
     "ucrtbase.dll": (*IMPORTED["libc"], *IMPORTED["libm"]),
     "tvm_ffi.dll": IMPORTED["tvm_ffi"],
+    "ntdll.dll": ("__chkstk",),  # called by functions with more than a page of stack
 }
 _AMD64 = 0x8664
 _BY_NAME = 1 << 2  # a function, looked up by the name it has in the object

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from elsewhere import library_of, obstacle, recipe_of
 from small_kernels import scaled
 
 from kokoro_tvm.errors import BuildError, BundleError
+from kokoro_tvm.ops.cpu.kernel import Cast, Kernel
 from kokoro_tvm.runners.wine import WINE, Wine
 from kokoro_tvm.targets import find_runner, target_kind
 
@@ -43,6 +45,36 @@ def test_it_runs_as_if_this_were_windows(
     native = library_of("x86-64-v3", scaled, tmp_path, "native")
     tvm_ffi.load_module(str(native))["scaled"](*map(tvm_ffi.from_dlpack, (X.copy(), here)))
     assert np.allclose(y, here, rtol=1e-6)
+
+
+@needs_wine
+def test_a_function_may_have_more_than_a_page_of_stack(runner_runtime: Runtime, tmp_path: Path) -> None:
+    """Windows grows the stack page by page, so such a function calls `__chkstk` first."""
+    path = library_of(RECIPE, reordered(), tmp_path)
+    assert b"__chkstk" in path.read_bytes()
+    server = WINE.serve(runner_runtime(RECIPE), 2)
+    at = np.random.default_rng(1).permutation(200).astype(np.int32)
+    x = np.arange(1600, dtype=np.float32).reshape(8, 200)
+    *_, y = server.call(
+        server.open(path, "module"), "reordered", [at, x, np.zeros_like(x)], result="arguments"
+    )
+    server.close()
+    assert np.array_equal(y[:, at], x)
+
+
+def reordered() -> Any:
+    """y[r, at[i]] = x[r, i], by way of eight arrays on the stack, whose places are data, which keeps them there."""
+    k = Kernel("reordered", 1)
+    with k:
+        at, x, y = k.param("at", (200,), "int32"), k.param("x", (8, 200)), k.param("y", (8, 200))
+        rows = [k.registers(200) for _ in range(8)]
+        for number, row in enumerate(rows):
+            with k.loop(200) as i:
+                k.store(row, k.load(x, number, i), Cast("int64", at[i]))
+        for number, row in enumerate(rows):
+            with k.loop(200) as i:
+                k.store(y, k.load(row, i), number, i)
+    return k.build()
 
 
 @needs_wine
