@@ -63,7 +63,7 @@ def test_a_function_may_have_more_than_a_page_of_stack(runner_runtime: Runtime, 
 
 
 def reordered() -> Any:
-    """y[r, at[i]] = x[r, i], by way of eight arrays on the stack, whose places are data, which keeps them there."""
+    """y[r, at[i]] = x[r, i], by way of eight arrays that stay on the stack, because their places are data."""
     k = Kernel("reordered", 1)
     with k:
         at, x, y = k.param("at", (200,), "int32"), k.param("x", (8, 200)), k.param("y", (8, 200))
