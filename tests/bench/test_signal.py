@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import torch
 from ops.support import random
+
+from kokoro_tvm.runtime.noise import seed_words
 
 from .conftest import Kernel
 from .sizes import HALF_FRAMES, SAMPLES, SECOND
@@ -11,17 +14,23 @@ SIZES = {"n_fft": 20, "hop": 5}
 BINS, HARMONICS = 11, 9
 
 
+def test_normal_noise(kernel: Kernel) -> None:
+    """A number counts as one."""
+    tensors = {"f0": random(1, HALF_FRAMES), "seed": torch.from_numpy(seed_words(1, 0))}
+    kernel("normal_noise", tensors, {"upsample": 300}, flops=SAMPLES)
+
+
 def test_harmonic_source(kernel: Kernel) -> None:
-    """For each harmonic of a sample: its phase, sine, level, noise and weight."""
+    """For each harmonic of a sample: its phase, sine, level and weight; then the noise."""
     tensors = {
         "f0": 200 + 50 * random(1, HALF_FRAMES),
-        "noise": random(1, SAMPLES, HARMONICS, seed=2),
+        "noise": random(1, SAMPLES, seed=2),
         "weight": random(1, HARMONICS, seed=3),
         "bias": random(1, seed=4),
     }
     levels = {"amplitude": 0.1, "noise_std": 0.003, "voiced_threshold": 10.0}
     attributes = {"upsample": 300, "sample_rate": 24000, **levels}
-    kernel("harmonic_source", tensors, attributes, flops=8 * SAMPLES * HARMONICS)
+    kernel("harmonic_source", tensors, attributes, flops=SAMPLES * (7 * HARMONICS + 2))
 
 
 def test_stft(kernel: Kernel) -> None:
