@@ -91,7 +91,8 @@ static const char *check_out(scope *s, const file *each, const char *content) {
   os_checked *made = take(s, &s->scratch, 1, sizeof *made);
   int code = os_check_out(each->path, content, (size_t)each->size, made);
   if (code)
-    fail(s, code, "%s cannot be loaded (%s). Build the bundle for this kind of machine.", each->path, os_load_error());
+    fail(s, code, "%s cannot be loaded (%s).%s", each->path, os_load_error(),
+         code == KOKORO_BUNDLE ? " Build the bundle for this kind of machine." : "");
   give(s, &s->scratch, os_check_in, made);
   return made->path;
 }
