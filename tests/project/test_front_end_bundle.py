@@ -10,6 +10,7 @@ from front_end_data import toy_front_end
 from toys import doit
 
 from kokoro_tvm.runtime import read_bundle
+from kokoro_tvm.runtime.bundle import SCHEMA
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.provenance import read_provenance
@@ -34,4 +35,4 @@ def test_a_front_end_comes_into_the_bundle_and_speaks(toy_copy: Path) -> None:
     assert provenance.subjects["front_end.safetensors"] == bundle.front_end.sha256
     pinned = model["front_end"]["lexicon"]["files"]
     assert {name: provenance.dependencies[f"lexicon/{name}"] for name in pinned} == pinned
-    assert json.loads((folder / "bundle.json").read_text(encoding="utf-8"))["schema"] == 2
+    assert json.loads((folder / "bundle.json").read_text(encoding="utf-8"))["schema"] == SCHEMA

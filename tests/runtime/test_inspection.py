@@ -22,6 +22,7 @@ import kokoro_tvm
 from kokoro_tvm.cli import main
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, read_bundle
+from kokoro_tvm.runtime.bundle import SCHEMA
 from kokoro_tvm.runtime.executable import read_manifest
 from kokoro_tvm.runtime.inspection import inspect_library
 from kokoro_tvm.runtime.provenance import (
@@ -205,7 +206,7 @@ def test_a_bundle_tells_all(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (status, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     assert found["sha256"] == read_bundle(bundle).sha256
-    assert (found["schema"], found["version"]) == (2, kokoro_tvm.__version__)
+    assert (found["schema"], found["version"]) == (SCHEMA, kokoro_tvm.__version__)
     assert found["recipe"]["name"] == "toy"
     assert found["made of"] == {"torch": "pkg:pypi/torch@2"}
     assert set(found["libraries"]) == {path.name for path in bundle.glob("*.so")}
