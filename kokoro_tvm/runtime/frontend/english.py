@@ -105,23 +105,21 @@ class English:
     def _read_parts(self, word: Sequence[Part], context: Context) -> Context:
         """The longest parts a lexicon knows, from the end of the word to its beginning."""
         right = len(word)
-        left = max(0, right - _LONGEST)
-        while left < right:
-            open_parts = all(part.is_open for part in word[left:right])
-            whole = join(word[left:right])
-            found = self._look_up(whole, context) if open_parts else None
-            if found is not None:
+        while right:
+            for left in range(max(0, right - _LONGEST), right):
+                if not all(part.is_open for part in word[left:right]):
+                    continue
+                whole = join(word[left:right])
+                if (found := self._look_up(whole, context)) is None:
+                    continue
                 word[left].settle(*found)
                 for part in word[left + 1 : right]:
                     part.settle("", found[1])
                 context = _before(context, found[0], whole)
                 right = left
-                left = max(0, right - _LONGEST)
-            elif left + 1 < right:
-                left += 1
+                break
             else:
                 right -= 1
-                left = max(0, right - _LONGEST)
                 if not word[right].is_open:
                     continue
                 if all(c in JOINTS for c in word[right].text):
