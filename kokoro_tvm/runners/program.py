@@ -25,7 +25,7 @@ _WAV_HEAD = 58
 
 @dataclass(frozen=True)
 class Utterance:
-    """What the program said: audio (samples,) float32, durations (T,) int64 in frames."""
+    """What the program spoke: audio (samples,) float32, durations (T,) int64 in frames."""
 
     audio: NDArray[np.float32]
     durations: NDArray[np.int64]

@@ -264,13 +264,10 @@ class Synthesizer:
 
     def render_stream(self, plan: Plan, pieces: Iterable[int] | None = None, skip: int | None = 0) -> Stream:
         """The chunks of what `render` speaks, without the audio of the first `skip`."""
-        if pieces is not None:
-            numbers = list(pieces)
-            for number in numbers:
-                plan.check_place(number)
-            plan = replace(plan, pieces=tuple(plan.pieces[number] for number in numbers))
-        else:
-            numbers = list(range(len(plan.pieces)))
+        numbers = list(range(len(plan.pieces)) if pieces is None else pieces)
+        for number in numbers:
+            plan.check_place(number)
+        plan = replace(plan, pieces=tuple(plan.pieces[number] for number in numbers))
         if not plan.pieces:
             raise InputError("There is nothing to speak: the plan has no pieces.")
         plan = self.complete(plan)

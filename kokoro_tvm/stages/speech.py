@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from kokoro_tvm.targets import find_runner
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner, Start
-    from kokoro_tvm.runners.program import Program, Utterance
+    from kokoro_tvm.runners.program import Utterance
     from kokoro_tvm.runtime.bundle import Bundle
     from kokoro_tvm.truth.reference import Reference
 
@@ -100,22 +101,17 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    program = _program(runner, tts.bundle, threads) if tts.bundle.libkokoro else None
-
-    def from_c(reference: Reference) -> Utterance:
-        assert program is not None
-        log(f"saying {reference.name} from C")
-        return program.speak(reference.tokens[0], reference.ref_s[0], reference.speed, reference.seed)
-
-    report = validate_speech(
-        lambda r: spoken[r.name], fitting, judged, from_c=from_c if program is not None else None
-    )
+    from_c = _from_c(runner, tts.bundle, threads)
+    report = validate_speech(lambda r: spoken[r.name], fitting, judged, from_c=from_c)
     report = replace(report, utterances=(*report.utterances, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()
 
 
-def _program(runner: Runner, bundle: Bundle, threads: int) -> Program:
+def _from_c(runner: Runner, bundle: Bundle, threads: int) -> Callable[[Reference], Utterance] | None:
+    """What speaks an utterance with the program of the bundle; None where it brings none."""
+    if not bundle.libkokoro:
+        return None
     from kokoro_tvm.runners.program import Program
 
     def start(program: Path) -> Start:
@@ -124,4 +120,10 @@ def _program(runner: Runner, bundle: Bundle, threads: int) -> Program:
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return found
 
-    return Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads)
+    program = Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads)
+
+    def speak(reference: Reference) -> Utterance:
+        log(f"saying {reference.name} from C")
+        return program.speak(reference.tokens[0], reference.ref_s[0], reference.speed, reference.seed)
+
+    return speak
