@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kokoro_tvm import libkokoro
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.base import Runner, Start
-from kokoro_tvm.toolchains.base import version_of
+from kokoro_tvm.toolchains.base import problem_of, version_of
 from kokoro_tvm.toolchains.cc import CCompiler
 
 if TYPE_CHECKING:
@@ -58,11 +57,7 @@ class Served(Runner):
         }
 
     def check(self) -> str | None:
-        try:
-            self.facts()
-        except BuildError as error:
-            return str(error)
-        return None
+        return problem_of(self.facts)
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
         from kokoro_tvm.runners.process import ProcessSession

@@ -115,7 +115,7 @@ class TargetKind(ABC):
 
     def runtime_libraries(self, spec: Any, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
         """The TVM runtime for the target, which its bundles bring: `runtime` is libtvm_runtime, `ffi`
-        libtvm_ffi where that is brought too, as it is if asked for. Empty where the runtime has to be
+        libtvm_ffi where that is brought too, as it is if requested. Empty where the runtime has to be
         installed.
 
         Raises BuildError where there should be one.

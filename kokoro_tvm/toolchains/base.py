@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["Toolchain", "link_with", "version_of"]
+__all__ = ["Toolchain", "link_with", "problem_of", "version_of"]
 
 
 class Toolchain(ABC):
@@ -64,6 +64,15 @@ def link_with(
             raise BuildError(f"{version} wrote no library for {out.name}; is the disk full?")
         check(partial)
         partial.replace(out)
+
+
+def problem_of(attempt: Callable[[], object]) -> str | None:
+    """The message of the BuildError that a call raises; None where it raises none."""
+    try:
+        attempt()
+    except BuildError as error:
+        return str(error)
+    return None
 
 
 def version_of(command: str, package: str, purpose: str = "link with", otherwise: str = "") -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.platforms import Platform, this_platform
-from kokoro_tvm.toolchains.base import version_of
+from kokoro_tvm.toolchains.base import problem_of, version_of
 
 __all__ = ["MINGW", "CCompiler", "linux_compiler", "tvm_ffi_headers"]
 
@@ -29,11 +29,7 @@ class CCompiler:
 
     def check(self) -> str | None:
         """Why it cannot be run, with what to do about it; None where it can."""
-        try:
-            self.version()
-        except BuildError as error:
-            return str(error)
-        return None
+        return problem_of(self.version)
 
     def compile(self, sources: Sequence[Path], out: Path, *options: str) -> None:
         """Makes a library or a program of C99. Raises BuildError where it is not installed or fails."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.toolchains.base import Toolchain, link_with, version_of
+from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of, version_of
 
 __all__ = ["ELF", "IMPORTED", "Lld"]
 
@@ -51,11 +51,7 @@ class Lld(Toolchain):
 
     def check(self) -> str | None:
         with tempfile.TemporaryDirectory() as folder:
-            try:
-                self._probe(Path(folder))
-            except BuildError as error:
-                return str(error)
-        return None
+            return problem_of(lambda: self._probe(Path(folder)))
 
     @abstractmethod
     def _probe(self, folder: Path) -> None:
