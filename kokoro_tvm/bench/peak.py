@@ -17,7 +17,8 @@ import tvm
 from numpy.typing import NDArray
 
 from kokoro_tvm.bench.serve import serve
-from kokoro_tvm.ops.cpu.kernel import Kernel, const
+from kokoro_tvm.ops.base.expressions import const
+from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.cpu.operand import BFLOAT16
 from kokoro_tvm.runtime.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target

@@ -8,10 +8,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from tvm import relax, te, tirx
 
+from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum, select
+from kokoro_tvm.ops.base.math import dtype, exp
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel, ceildiv, const, maximum, minimum, select
-from kokoro_tvm.ops.cpu.math import dtype, exp
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["attention"]
 

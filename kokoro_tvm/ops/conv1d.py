@@ -6,19 +6,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import te
+from tvm import te, tirx
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.activation import activate, emit_padded
+from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and
 from kokoro_tvm.ops.base.plain import f32, total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack
 from kokoro_tvm.ops.cpu.filtering import Filtering
-from kokoro_tvm.ops.cpu.kernel import Kernel, ceildiv
+from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu import conv as gpu_conv
+from kokoro_tvm.ops.gpu.activation import activated
+from kokoro_tvm.ops.gpu.conv import Tile
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["conv1d", "plan_of"]
@@ -99,6 +105,73 @@ def _gives_moments(call: Call) -> bool:
     return plan.outputs % plan.columns == 0 and plan.tiles * plan.tile_steps >= FEWEST_STEPS
 
 
+def _gpu_tile(call: Call) -> Tile:
+    channels, outputs = int(call.shapes["x"][2]), int(call.result[2])
+    stride = int(call.attributes["stride"])
+    return Tile.choose(
+        channels * stride, outputs, ceildiv(_taps(call), stride), int(call.attributes["dilation"])
+    )
+
+
+def _gpu_packings(call: Call) -> Mapping[str, Packing]:
+    tile, stride = _gpu_tile(call), int(call.attributes["stride"])
+
+    def layout(weight: Any) -> Any:
+        weight = weight.reshape(*weight.shape[:2], -1)
+        return gpu_conv.pack(folded(weight, stride) if stride > 1 else weight, tile)
+
+    return {"weight": Packing(f"gpu_convolution({tile}, stride={stride})", layout)}
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """Strided layers are plain ones of `stride` times the channels, see `folded`."""
+    stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
+    dilation, taps, slope = int(call.attributes["dilation"]), _taps(call), float(call.attributes["slope"])
+    if stride > 1 and dilation > 1:
+        raise NotImplementedError("conv1d: stride and dilation together have no kernel")
+    width, outputs = int(call.shapes["x"][2]), int(call.result[2])
+    tile, kept = _gpu_tile(call), ceildiv(taps, stride)
+    packed = np.zeros((outputs, width * stride, kept), np.float32)
+    k = GpuKernel("conv1d", call.features)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        weight = k.param("weight", gpu_conv.pack(packed, tile).shape)
+        bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
+        alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        given = length[0] if length is not None else k.index(x.shape[1])
+
+        def read(row: Any, channel: Any) -> Any:
+            t = k.let(row * stride + tirx.truncdiv(channel, width) - padding if stride > 1 else row - padding)
+            c = k.let(tirx.truncmod(channel, width)) if stride > 1 else channel
+            value = k.registers(1)
+            k.store(value, const(0.0, "float32"), 0)
+            with k.when(logical_and(t >= 0, t < given)):
+                k.store(value, activated(k, k.let(x[0, t, c]), c, norm, alpha, slope), 0)
+            return value[0]
+
+        def write(step: Any, output: Any, total: Any) -> None:
+            value = total if bias is None else total + bias[output]
+            value = value if residual is None else value + residual[0, step, output]
+            gain = float(call.attributes["gain"])
+            k.store(y, value if gain == 1.0 else value * const(gain, "float32"), 0, step, output)
+
+        gpu_conv.convolve(
+            k,
+            tile,
+            weight=weight,
+            channels=width * stride,
+            taps=kept,
+            dilation=dilation,
+            steps=k.index(y.shape[1]),
+            outputs=outputs,
+            read=read,
+            write=write,
+        )
+    return k.build()
+
+
 def _flops(call: Call) -> int:
     return 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _taps(call)
 
@@ -148,7 +221,10 @@ def _decomposed(
 @semantic_op(
     shape=_shape,
     decomposition=_decomposed,
-    kernels={"cpu": HandKernel(_kernel, _packings, _gives_moments, _layer)},
+    kernels={
+        "cpu": HandKernel(_kernel, _packings, _gives_moments, _layer),
+        "gpu": HandKernel(_gpu_kernel, _gpu_packings),
+    },
     flops=_flops,
 )
 def conv1d(

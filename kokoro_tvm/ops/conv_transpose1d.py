@@ -10,12 +10,13 @@ from torch import Tensor
 from tvm import te, tirx
 
 from kokoro_tvm.ops.base.activation import activate, emit_padded
+from kokoro_tvm.ops.base.expressions import ceildiv, const, select
 from kokoro_tvm.ops.base.plain import total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan, pack, phases
-from kokoro_tvm.ops.cpu.kernel import Kernel, ceildiv, const, select
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["conv_transpose1d"]
 

@@ -7,8 +7,9 @@ from typing import Any
 from torch import Tensor
 from tvm import te, tirx
 
+from kokoro_tvm.ops.base.expressions import const, maximum, minimum
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
-from kokoro_tvm.ops.cpu.kernel import Kernel, const, maximum, minimum
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["embedding"]
 

@@ -9,9 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from tvm import relax
 
+from kokoro_tvm.ops.base.expressions import const
+from kokoro_tvm.ops.base.math import dtype, tanh
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
-from kokoro_tvm.ops.cpu.kernel import Kernel, const
-from kokoro_tvm.ops.cpu.math import dtype, tanh
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["gelu"]
 

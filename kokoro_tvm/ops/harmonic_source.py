@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from tvm import te, tirx
 
+from kokoro_tvm.ops.base.expressions import Cast, const, floor, iota, maximum, minimum, select, sqrt
+from kokoro_tvm.ops.base.math import dtype, reduce_cycles, sin_cycles, tanh
 from kokoro_tvm.ops.base.plain import OPAQUE, choose, f32, loop, sequential, store, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, const, floor, iota, maximum, minimum, select, sqrt
-from kokoro_tvm.ops.cpu.math import dtype, reduce_cycles, sin_cycles, tanh
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["harmonic_source"]
 

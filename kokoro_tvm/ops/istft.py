@@ -10,21 +10,12 @@ import torch
 from torch import Tensor
 from tvm import te, tirx
 
+from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, iota, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.fourier import hann, hann_of, inverse_basis, inverse_table
+from kokoro_tvm.ops.base.math import cos_unit, dtype, exp, sin, sin_unit
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import (
-    Cast,
-    Kernel,
-    ceildiv,
-    const,
-    iota,
-    logical_and,
-    maximum,
-    minimum,
-    select,
-)
-from kokoro_tvm.ops.cpu.math import cos_unit, dtype, exp, sin, sin_unit
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["istft"]
 

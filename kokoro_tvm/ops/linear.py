@@ -14,9 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from tvm import relax
 
+from kokoro_tvm.ops.base.expressions import Cast, const
+from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op
-from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, const
-from kokoro_tvm.ops.cpu.math import dtype
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["linear"]
 

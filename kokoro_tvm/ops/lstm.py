@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 from tvm import relax, tirx
 
+from kokoro_tvm.ops.base.expressions import const, minimum
+from kokoro_tvm.ops.base.math import dtype, sigmoid, tanh
 from kokoro_tvm.ops.base.plain import OPAQUE, choose, f32, logistic, loop, sequential, store, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel, const, minimum
-from kokoro_tvm.ops.cpu.math import dtype, sigmoid, tanh
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["lstm"]
 

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from tvm import te, tirx
 
+from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, minimum
+from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, Extent, HandKernel, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, ceildiv, const, minimum
-from kokoro_tvm.ops.cpu.math import dtype
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["FEWEST_STEPS", "clear_slots", "gather", "moments", "slots"]
 

@@ -11,10 +11,11 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from kokoro_tvm.noise import Words, block, draw_noise
+from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, iota, minimum, select
+from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import OPAQUE, f32, in_any_order, store
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
-from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, ceildiv, const, iota, minimum, select
-from kokoro_tvm.ops.cpu.math import dtype
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["normal_noise"]
 

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from tvm import te
 
+from kokoro_tvm.ops.base.expressions import Cast, const
+from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, const
-from kokoro_tvm.ops.cpu.math import dtype
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["project"]
 

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 from tvm import te, tirx
 
+from kokoro_tvm.ops.base.expressions import const, maximum, minimum, select, sqrt
 from kokoro_tvm.ops.base.fourier import forward_basis, forward_table
+from kokoro_tvm.ops.base.math import atan2, dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
-from kokoro_tvm.ops.cpu.kernel import Kernel, const, maximum, minimum, select, sqrt
-from kokoro_tvm.ops.cpu.math import atan2, dtype
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["stft"]
 

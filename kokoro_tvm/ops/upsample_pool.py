@@ -9,11 +9,12 @@ from torch import Tensor
 from tvm import te
 
 from kokoro_tvm.ops.base.activation import activate, emit_padded
+from kokoro_tvm.ops.base.expressions import const
+from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.activation import Activation
-from kokoro_tvm.ops.cpu.kernel import Kernel, const
-from kokoro_tvm.ops.cpu.math import dtype
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["upsample_pool"]
 

@@ -74,7 +74,9 @@ class Machine:
     def from_json(cls, data: Mapping[str, Any]) -> Machine:
         from kokoro_tvm.ops.base.features import Features  # torch comes with it
 
-        return cls(data["kind"], data["options"], Features(**data["features"]), tuple(data["required"]))
+        return cls(
+            data["kind"], data["options"], Features.from_json(data["features"]), tuple(data["required"])
+        )
 
 
 class TargetKind(ABC):

@@ -29,6 +29,7 @@ from kokoro_tvm.runtime.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
 
 from .emulated import EMULATED, EmulatedKernel, emulated
+from .on_gpu import GPUS, GpuKernel, arrays_for, on_gpu
 
 # Every kernel is run as this machine would have it and as a CPU with 8 lanes and 16 registers would, where it
 # can be.
@@ -50,7 +51,7 @@ THREADS = max(2, usable_cores())  # TVM's own choice is half as many as there ar
 machines = pytest.mark.parametrize(
     "machine",
     [
-        *(pytest.param(machine, id=name) for name, machine in MACHINES.items()),
+        *(pytest.param(machine, id=name) for name, machine in (MACHINES | GPUS).items()),
         *(
             pytest.param(
                 machine,
@@ -124,9 +125,14 @@ def results(
     )
     if isinstance(function, EmulatedKernel):
         return function(arrays, written, guard)
+    if isinstance(function, GpuKernel):
+        arrays = arrays_for(function, arrays)
     guarded = [_guarded(array, guard) for array in (*arrays, *written)]
-    use_threads(THREADS)
-    function(*map(tvm_ffi.from_dlpack, guarded))
+    if isinstance(function, GpuKernel):
+        function(*guarded)
+    else:
+        use_threads(THREADS)
+        function(*map(tvm_ffi.from_dlpack, guarded))
     return [array.copy() for array in guarded[len(arrays) :]]
 
 
@@ -284,6 +290,8 @@ def _kernel(
     call = Call(dict(shapes), dict(attributes), extents, machine.features)
     if (kernel := emulated(machine, function)) is not None:
         return kernel, registry()[operation].packings(call)
+    if (on_device := on_gpu(machine, function)) is not None:
+        return on_device, registry()[operation].packings(call)
     library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
     return library[function.attrs["global_symbol"]], registry()[operation].packings(call)
 

@@ -13,7 +13,7 @@ import pytest
 import tvm
 import tvm_ffi
 
-from kokoro_tvm.ops.cpu import math as _math
+from kokoro_tvm.ops.base import math as _math
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.targets import Machine, tvm_target
 

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["NO_KERNELS", "Features"]
+__all__ = ["NO_KERNELS", "Features", "Workgroup"]
+
+
+@dataclass(frozen=True)
+class Workgroup:
+    """Limits of a GPU's workgroups. threads: how many one may have; shared_bytes: of the memory they
+    share."""
+
+    threads: int
+    shared_bytes: int
 
 
 @dataclass(frozen=True)
 class Features:
     """lanes: float32 values in one vector register; registers: how many such registers there are; precision:
     of the operands where a layer tolerates rounding, a name of `ops.cpu.operand.OPERANDS`; kernels: which
-    kernels by hand the machine can run ("cpu"), None: none, so that every operation is decomposed; by_lane:
-    whether a multiplication takes one lane of a register as its factor, for all lanes (NEON), so that values
-    are better read as whole vectors than spread while they are read."""
+    kernels by hand the machine can run ("cpu", "gpu"), None: none, so that every operation is decomposed;
+    by_lane: whether a multiplication takes one lane of a register as its factor, for all lanes (NEON), so
+    that values are better read as whole vectors than spread while they are read; workgroup: of a GPU."""
 
     lanes: int
     registers: int
     precision: str = "float32"
     kernels: str | None = "cpu"
     by_lane: bool = False
+    workgroup: Workgroup | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """For `Features(**data)`; without what a machine lacks, so that a new ability changes no other's
-        keys."""
-        return {name: value for name, value in asdict(self).items() if value is not False}
+        """Without what a machine lacks, so that a new ability changes no other's keys."""
+        data = asdict(self)
+        absent = [name for name in ("by_lane", "workgroup") if not data[name]]
+        return {name: value for name, value in data.items() if name not in absent}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Features:
+        workgroup = data.get("workgroup")
+        return cls(**{**data, "workgroup": Workgroup(**workgroup) if workgroup else None})
 
 
 NO_KERNELS = Features(lanes=1, registers=16, kernels=None)

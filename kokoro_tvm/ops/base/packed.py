@@ -51,6 +51,11 @@ class PackedWeight:
         moments = tuple(call["moments"]) if call["moments"] is not None else None
         choice = Choice(**call["choice"]) if call["choice"] is not None else None
         described = Call(
-            shapes, call["attributes"], tuple(call["result"]), Features(**call["features"]), moments, choice
+            shapes,
+            call["attributes"],
+            tuple(call["result"]),
+            Features.from_json(call["features"]),
+            moments,
+            choice,
         )
         return cls(data["operation"], data["argument"], described, data["name"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kokoro_tvm.ops.cpu import math as _math
-from kokoro_tvm.ops.cpu.kernel import Kernel, const, select
+from kokoro_tvm.ops.base import math as _math
+from kokoro_tvm.ops.base.expressions import const, select
+from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["Activation"]
 

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, logical_and, maximum, minimum, select
+from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan
 from kokoro_tvm.ops.cpu.filtering import transforms
-from kokoro_tvm.ops.cpu.kernel import Cast, Kernel, ceildiv, const, logical_and, maximum, minimum, select
-from kokoro_tvm.ops.cpu.math import dtype
+from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.moments import clear_slots, gather
 
 __all__ = ["Input", "Output", "emit"]

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from kokoro_tvm.ops.base.expressions import ceildiv
 from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.cpu.filtering import DIRECT, MOST_POINTS, Filtering, transforms
-from kokoro_tvm.ops.cpu.kernel import ceildiv
 from kokoro_tvm.ops.cpu.operand import FLOAT32, OPERANDS, Operand
 
 __all__ = ["Plan", "folded", "pack", "phases"]

@@ -1,76 +1,23 @@
-"""A small vocabulary for writing TIR kernels as ordinary Python: buffers, loops, vectors.
+"""A small vocabulary for writing TIR kernels for CPUs as ordinary Python: buffers, vectors, threads.
 
-A kernel is a `PrimFunc` over raw loops (no schedulable blocks): its author decides tiling, vectors and
-parallelism. Indices are int64. Buffer parameters promise no alignment beyond one element, so a caller may
-hand in any contiguous memory.
+Indices are int64. Buffer parameters promise no alignment beyond one element, so a caller may hand in any
+contiguous memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import tvm
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-__all__ = [
-    "Cast",
-    "Kernel",
-    "ceildiv",
-    "const",
-    "floor",
-    "iota",
-    "lanes_of",
-    "logical_and",
-    "maximum",
-    "minimum",
-    "select",
-    "sqrt",
-]
+from kokoro_tvm.ops.base.expressions import Expr, const, lanes_of, minimum
+from kokoro_tvm.ops.base.kernel import BaseKernel
 
-Cast = tvm.tirx.Cast
-floor = tvm.tirx.floor
-logical_and = tvm.tirx.And
-sqrt = tvm.tirx.sqrt
-
-Expr = Any  # a TIR expression, or a Python number where TIR takes one
-
-
-def const(value: float | int, dtype: str) -> Expr:
-    """A constant of `dtype`, broadcast where the type has lanes."""
-    return tvm.tirx.const(value, dtype)
-
-
-def lanes_of(value: Expr) -> int:
-    """How many lanes a value has (1 for a scalar)."""
-    return int(tvm.DataType(str(value.ty.dtype)).lanes)
-
-
-def minimum(a: Expr, b: Expr) -> Expr:
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else tvm.tirx.min(a, b)
-
-
-def maximum(a: Expr, b: Expr) -> Expr:
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else tvm.tirx.max(a, b)
-
-
-def ceildiv(a: Expr, b: int) -> Expr:
-    """`a / b` rounded up, for a >= 0."""
-    return (a + (b - 1)) // b
-
-
-def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
-    """Lane-wise choice; both sides are evaluated."""
-    return tvm.tirx.Select(condition, yes, no)
-
-
-def iota(lanes: int) -> Expr:
-    """0, 1, 2, ... in int32 lanes."""
-    return tvm.tirx.Ramp(const(0, "int32"), const(1, "int32"), lanes)
-
+__all__ = ["Kernel"]
 
 _MAX_STACK = 1024  # bytes
 
@@ -86,37 +33,16 @@ define i64 @kokoro_next(ptr %counter) alwaysinline nounwind {
 """
 
 
-class Kernel:
-    """Builds one PrimFunc; parameters are declared in the order of the call, outputs last."""
+class Kernel(BaseKernel):
+    """A PrimFunc whose tasks threads share, on vectors of `lanes` float32 values."""
+
+    index_dtype = "int64"
 
     def __init__(self, name: str, lanes: int) -> None:
-        self.name = name
+        super().__init__(name)
         self.lanes = lanes
-        self._builder = IRBuilder()
-        self._stack: list[Any] = []
 
-    def __enter__(self) -> Kernel:
-        self._builder.__enter__()
-        self._function = T.prim_func()
-        self._function.__enter__()
-        T.func_name(self.name)
-        T.func_attr({"tirx.noalias": True, "op_pattern": 8})  # 8: opaque, no generic fusion into it
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self._function.__exit__(*exc)
-        self._builder.__exit__(*exc)
-
-    def build(self) -> Any:
-        """The finished PrimFunc."""
-        return self._builder.get()
-
-    # parameters and memory
-
-    def param(self, name: str, shape: Sequence[Expr | str], dtype: str = "float32") -> Any:
-        """A tensor parameter; a string in its shape is an extent known at run time."""
-        extents = [tvm.tirx.Var(s, "int64") if isinstance(s, str) else s for s in shape]
-        return T.arg(name, T.buffer(extents, dtype, align=4, layout=None, buffer_name=name))
+    # memory
 
     def scratch(self, elements: Expr, dtype: str = "float32") -> Any:
         """Working memory for the enclosing scope, one-dimensional."""
@@ -143,39 +69,12 @@ class Kernel:
 
     # values
 
-    def let(self, value: Expr, name: str = "") -> Expr:
-        """Names a value so that it is computed once."""
-        if isinstance(value, int | float):
-            return value
-        bound = T.Bind(value)
-        if name:
-            IRBuilder.name(name, bound)
-        return bound
-
     def opaque(self, value: Expr) -> Expr:
         """An int64 whose making is hidden from TVM's simplifier, which follows `let` and loses itself where
         one bound is made of another (minutes for a kernel of nested blocks); LLVM sees through it."""
         kept = self.registers(1, "int64")
         self.store(kept, value, 0)
         return self.let(kept[0])
-
-    def index(self, value: Expr) -> Expr:
-        """A value as int64 index."""
-        return const(value, "int64") if isinstance(value, int) else value
-
-    def load(self, buffer: Any, *index: Expr, lanes: int = 1) -> Expr:
-        """`lanes` consecutive elements along the last axis."""
-        if lanes == 1:
-            return buffer[tuple(index)] if len(index) > 1 else buffer[index[0]]
-        *outer, last = index
-        return buffer[(*outer, tvm.tirx.Ramp(self.index(last), const(1, "int64"), lanes))]
-
-    def store(self, buffer: Any, value: Expr, *index: Expr, lanes: int = 1) -> None:
-        """Writes `lanes` consecutive elements along the last axis."""
-        *outer, last = index
-        if lanes > 1:
-            last = tvm.tirx.Ramp(self.index(last), const(1, "int64"), lanes)
-        T.buffer_store(buffer, value, [*outer, last])
 
     def prefetch(self, buffer: Any, *index: Expr) -> None:
         """Has the cache fetch the line that holds an element, to be read; waits for nothing."""
@@ -213,24 +112,6 @@ class Kernel:
             with T.While(mine[const(0, "int64")] < extent):
                 yield self.let(mine[const(0, "int64")])
                 self.store(mine, take, 0)
-
-    @contextmanager
-    def loop(self, extent: Expr) -> Iterator[Expr]:
-        with T.serial(self.index(extent)) as i:
-            yield i
-
-    @contextmanager
-    def when(self, condition: Expr) -> Iterator[None]:
-        with T.If(condition), T.Then():
-            yield
-
-    def choose(self, condition: Expr, then: Any, otherwise: Any) -> None:
-        """if/else; both arms are callables that emit statements."""
-        with T.If(condition):
-            with T.Then():
-                then()
-            with T.Else():
-                otherwise()
 
     def each_parallel(self, extent: int, body: Any) -> None:
         """The same with the whole vectors shared out among the threads."""

@@ -1,4 +1,6 @@
-"""Elementary functions as polynomials on whole vectors, so that none of them reaches libm one lane at a time.
+"""Elementary functions as polynomials on whole vectors or single values.
+
+None of them reaches libm one lane at a time, or a GPU's own functions, of which WGSL wants 11 bits only.
 
 Coefficients are near-minimax fits (iteratively reweighted least squares in double precision); the stated
 errors are of the polynomial alone, float32 rounding comes on top and dominates. tests/ops/test_math.py
@@ -14,7 +16,8 @@ from typing import Any
 import numpy as np
 import tvm
 
-from kokoro_tvm.ops.cpu.kernel import Kernel, const, lanes_of, select
+from kokoro_tvm.ops.base.expressions import const, lanes_of, select
+from kokoro_tvm.ops.base.kernel import BaseKernel
 
 __all__ = [
     "atan2",
@@ -109,7 +112,7 @@ _PI = _split(math.pi, 3)
 _LN2 = _split(math.log(2), 2)
 
 
-def _reduce(k: Kernel, x: Expr, inverse: float, pieces: Sequence[float]) -> tuple[Expr, Expr]:
+def _reduce(k: BaseKernel, x: Expr, inverse: float, pieces: Sequence[float]) -> tuple[Expr, Expr]:
     """(n, x - n*period) with n the nearest integer to x/period (Cody and Waite)."""
     n = k.let(tvm.tirx.nearbyint(x * _c(inverse, x)))
     r = x
@@ -118,7 +121,7 @@ def _reduce(k: Kernel, x: Expr, inverse: float, pieces: Sequence[float]) -> tupl
     return n, k.let(r)
 
 
-def _sin_reduced(k: Kernel, r: Expr) -> Expr:
+def _sin_reduced(k: BaseKernel, r: Expr) -> Expr:
     u = k.let(r * r)
     return r + r * u * _horner(u, _SIN)
 
@@ -129,43 +132,43 @@ def _odd(n: Expr) -> Expr:
     return half - tvm.tirx.floor(half)
 
 
-def sin(k: Kernel, x: Expr) -> Expr:
+def sin(k: BaseKernel, x: Expr) -> Expr:
     """Sine of radians, |x| up to some thousands."""
     n, r = _reduce(k, x, 1 / math.pi, _PI)
     return _sin_reduced(k, r) * (_c(1.0, x) - _c(4.0, x) * _odd(n))
 
 
-def sin_squared(k: Kernel, x: Expr) -> Expr:
+def sin_squared(k: BaseKernel, x: Expr) -> Expr:
     """sin(x)**2; the sign of the half period does not matter, which saves the parity."""
     _, r = _reduce(k, k.let(x), 1 / math.pi, _PI)
     s = k.let(_sin_reduced(k, r))
     return s * s
 
 
-def reduce_cycles(k: Kernel, cycles: Expr) -> Expr:
+def reduce_cycles(k: BaseKernel, cycles: Expr) -> Expr:
     """A phase in cycles, in [0, 1), folded to [-1/4, 1/4] with the same sine."""
     x = k.let(cycles)
     folded = select(x > _c(0.75, x), x - _c(1.0, x), select(x > _c(0.25, x), _c(0.5, x) - x, x))
     return k.let(folded)
 
 
-def sin_cycles(k: Kernel, folded: Expr) -> Expr:
+def sin_cycles(k: BaseKernel, folded: Expr) -> Expr:
     """Sine of 2*pi*x for x in [-1/4, 1/4]."""
     return folded * _horner(k.let(folded * folded), _SIN_CYCLES)
 
 
-def sin_unit(k: Kernel, x: Expr) -> Expr:
+def sin_unit(k: BaseKernel, x: Expr) -> Expr:
     """Sine of radians, |x| <= pi/2."""
     return _sin_reduced(k, x)
 
 
-def cos_unit(k: Kernel, x: Expr) -> Expr:
+def cos_unit(k: BaseKernel, x: Expr) -> Expr:
     """Cosine of radians, |x| <= 1."""
     u = k.let(x * x)
     return _c(1.0, x) - _c(0.5, x) * u + u * u * _horner(u, _COS)
 
 
-def exp(k: Kernel, x: Expr) -> Expr:
+def exp(k: BaseKernel, x: Expr) -> Expr:
     """e**x, saturating at |x| = 87."""
     x = k.let(tvm.tirx.max(tvm.tirx.min(x, _c(87.0, x)), _c(-87.0, x)))
     lanes = lanes_of(x)
@@ -178,11 +181,11 @@ def exp(k: Kernel, x: Expr) -> Expr:
     return k.let(y) * power
 
 
-def sigmoid(k: Kernel, x: Expr) -> Expr:
+def sigmoid(k: BaseKernel, x: Expr) -> Expr:
     return _c(1.0, x) / (_c(1.0, x) + exp(k, x * _c(-1.0, x)))
 
 
-def tanh(k: Kernel, x: Expr) -> Expr:
+def tanh(k: BaseKernel, x: Expr) -> Expr:
     """Polynomial near zero, where the exponential form would lose relative precision."""
     x = k.let(x)
     u = k.let(x * x)
@@ -191,7 +194,7 @@ def tanh(k: Kernel, x: Expr) -> Expr:
     return select(u < _c(0.625**2, x), near, far)
 
 
-def atan2(k: Kernel, y: Expr, x: Expr) -> Expr:
+def atan2(k: BaseKernel, y: Expr, x: Expr) -> Expr:
     """Angle of (x, y) in (-pi, pi]; a y of zero counts as +0."""
     zero = _c(0.0, x)
     ax, ay = k.let(tvm.tirx.max(x, zero - x)), k.let(tvm.tirx.max(y, zero - y))

@@ -1,0 +1,62 @@
+"""TIR expressions that kernels of every kind are written with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+
+__all__ = [
+    "Cast",
+    "Expr",
+    "ceildiv",
+    "const",
+    "floor",
+    "iota",
+    "lanes_of",
+    "logical_and",
+    "maximum",
+    "minimum",
+    "select",
+    "sqrt",
+]
+
+Cast = tvm.tirx.Cast
+floor = tvm.tirx.floor
+logical_and = tvm.tirx.And
+sqrt = tvm.tirx.sqrt
+
+Expr = Any  # a TIR expression, or a Python number where TIR takes one
+
+
+def const(value: float | int, dtype: str) -> Expr:
+    """A constant of `dtype`, broadcast where the type has lanes."""
+    return tvm.tirx.const(value, dtype)
+
+
+def lanes_of(value: Expr) -> int:
+    """How many lanes a value has (1 for a scalar)."""
+    return int(tvm.DataType(str(value.ty.dtype)).lanes)
+
+
+def minimum(a: Expr, b: Expr) -> Expr:
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else tvm.tirx.min(a, b)
+
+
+def maximum(a: Expr, b: Expr) -> Expr:
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else tvm.tirx.max(a, b)
+
+
+def ceildiv(a: Expr, b: int) -> Expr:
+    """`a / b` rounded up, for a >= 0."""
+    return (a + (b - 1)) // b
+
+
+def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    """Lane-wise choice; both sides are evaluated."""
+    return tvm.tirx.Select(condition, yes, no)
+
+
+def iota(lanes: int) -> Expr:
+    """0, 1, 2, ... in int32 lanes."""
+    return tvm.tirx.Ramp(const(0, "int32"), const(1, "int32"), lanes)

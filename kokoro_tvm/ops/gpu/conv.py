@@ -1,0 +1,148 @@
+"""Convolution over time, tiled twice: for a workgroup in shared memory, for a thread in registers.
+
+The steps that a tile reads, with the halo of its taps, are read, normalised and activated once for all taps and
+all channels of the tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
+
+__all__ = ["Tile", "convolve", "pack"]
+
+_SHARED = 16384  # bytes, what every kind of GPU has
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Sizes of a convolution's tiles.
+
+    steps, outputs: of a workgroup's tile; own_steps, own_outputs: of a thread's; depth: channels of the input
+    that shared memory holds at a time.
+    """
+
+    steps: int
+    outputs: int
+    own_steps: int
+    own_outputs: int
+    depth: int
+
+    @property
+    def threads(self) -> int:
+        return self.steps // self.own_steps * (self.outputs // self.own_outputs)
+
+    def rows(self, taps: int, dilation: int) -> int:
+        """Steps of the input that a tile reads."""
+        return self.steps + (taps - 1) * dilation
+
+    @classmethod
+    def choose(cls, channels: int, outputs: int, taps: int, dilation: int) -> Tile:
+        """Wide layers are short in time and narrow ones long; the depth is what fits beside the halo."""
+        for tile in _TILES:
+            if outputs > tile.outputs // 2 or tile is _TILES[-1]:
+                break
+        depth = tile.depth
+        while depth > 1 and 4 * depth * (tile.rows(taps, dilation) + tile.outputs) > _SHARED:
+            depth //= 2
+        while depth > 1 and depth // 2 >= channels:
+            depth //= 2
+        return cls(tile.steps, tile.outputs, tile.own_steps, tile.own_outputs, depth)
+
+
+_TILES = (Tile(32, 64, 4, 8, 16), Tile(64, 32, 4, 8, 16), Tile(128, 8, 2, 8, 16))
+
+
+def pack(weight: np.ndarray, tile: Tile) -> np.ndarray:
+    """Weight (O, I, K) as (K, I', O'), zeros beyond what there is: I' and O' are whole tiles."""
+    outputs, inputs, taps = weight.shape
+    rows, columns = ceildiv(inputs, tile.depth) * tile.depth, ceildiv(outputs, tile.outputs) * tile.outputs
+    packed = np.zeros((taps, rows, columns), np.float32)
+    packed[:, :inputs, :outputs] = weight.transpose(2, 1, 0)
+    return packed
+
+
+def convolve(
+    k: GpuKernel,
+    tile: Tile,
+    *,
+    weight: Any,
+    channels: int,
+    taps: int,
+    dilation: int,
+    steps: Any,
+    outputs: int,
+    read: Callable[[Any, Any], Any],
+    write: Callable[[Any, Any, Any], None],
+) -> None:
+    """Emits the launch: for each step t and output o the sum over taps j and channels c of
+    read(t + j*dilation, c) * weight[j, c, o].
+
+    weight: packed, see `pack`; steps: of the result; read(row, channel): an activated value of the input, zero
+    where there is none, with rows up to the end of the last tile and its halo, and channels of [0, channels);
+    write(step, output, sum): called for results that exist.
+    """
+    threads, depth, rows = tile.threads, tile.depth, tile.rows(taps, dilation)
+    across = tile.outputs // tile.own_outputs
+    with k.launch(threads, ceildiv(steps, tile.steps), ceildiv(outputs, tile.outputs)) as (thread, bx, by):
+        values, factors = k.shared(rows * depth), k.shared(depth * tile.outputs)
+        sums = k.registers(tile.own_steps * tile.own_outputs)
+        for at in range(tile.own_steps * tile.own_outputs):
+            k.store(sums, const(0.0, "float32"), at)
+        first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
+        # Threads of a row have neighbouring outputs, so that they write neighbours; steps are spread likewise.
+        column, row = k.let(tirx.truncmod(thread, across)), k.let(tirx.truncdiv(thread, across))
+        with k.loop(ceildiv(channels, depth)) as part:
+            with k.shares(rows * depth, thread, threads) as number:
+                at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
+                channel = k.let(part * depth + c)
+
+                def put(value: Any, at: Any = at, c: Any = c) -> None:
+                    k.store(values, value, c * rows + at)
+
+                if channels % depth == 0:
+                    put(read(k.let(first + at), channel))
+                else:
+                    k.choose(
+                        channel < channels,
+                        lambda at=at, channel=channel, put=put: put(read(k.let(first + at), channel)),
+                        lambda put=put: put(const(0.0, "float32")),
+                    )
+            with k.loop(taps) as tap:
+                with k.shares(depth * tile.outputs, thread, threads) as number:
+                    c, o = (
+                        k.let(tirx.truncdiv(number, tile.outputs)),
+                        k.let(tirx.truncmod(number, tile.outputs)),
+                    )
+                    k.store(factors, weight[tap, part * depth + c, first_output + o], number)
+                k.barrier()
+                with k.loop(depth) as c:
+                    x = [
+                        k.let(values[c * rows + row + i * (tile.steps // tile.own_steps) + tap * dilation])
+                        for i in range(tile.own_steps)
+                    ]
+                    w = [
+                        k.let(factors[c * tile.outputs + column + j * across])
+                        for j in range(tile.own_outputs)
+                    ]
+                    for i, value in enumerate(x):
+                        for j, factor in enumerate(w):
+                            at = i * tile.own_outputs + j
+                            k.store(sums, sums[at] + value * factor, at)
+                k.barrier()
+        for i in range(tile.own_steps):
+            step = k.let(first + row + i * (tile.steps // tile.own_steps))
+            for j in range(tile.own_outputs):
+                output = k.let(first_output + column + j * across)
+                exists = step < steps
+                if outputs % tile.outputs:
+                    exists = logical_and(exists, output < outputs)
+                with k.when(exists):
+                    write(step, output, sums[i * tile.own_outputs + j])

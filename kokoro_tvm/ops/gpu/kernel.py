@@ -1,0 +1,82 @@
+"""A small vocabulary for writing TIR kernels for GPUs: workgroups, their threads, and the memory they share.
+
+TVM prints a kernel as CUDA, Metal and WGSL alike, so it keeps to what all three have: indices are int32, there
+is no float64 and no int64, and a barrier stands where every thread of the workgroup reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import tvm
+from tvm.script.ir_builder import tirx as T
+
+from kokoro_tvm.ops.base.expressions import Expr
+from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.ops.base.kernel import BaseKernel
+
+__all__ = ["GpuKernel"]
+
+_MOST_REGISTERS = 128  # of an array that a thread keeps; more would go to memory
+
+
+class GpuKernel(BaseKernel):
+    """A PrimFunc that is one launch: a grid of workgroups whose threads meet at barriers."""
+
+    index_dtype = "int32"
+
+    def __init__(self, name: str, features: Features) -> None:
+        super().__init__(name)
+        if features.workgroup is None:
+            raise ValueError(f"{name}: a GPU kernel needs a machine with workgroups")
+        self._limits = features.workgroup
+        self._shared_bytes = 0
+
+    @contextmanager
+    def launch(self, threads: int, *grid: Expr) -> Iterator[tuple[Expr, ...]]:
+        """The body of the kernel: gives the thread's number in its workgroup, then the workgroup's along each
+        axis of the grid, of which there are one to three."""
+        if not 1 <= threads <= self._limits.threads:
+            raise ValueError(
+                f"{self.name}: {threads} threads, a workgroup has at most {self._limits.threads}"
+            )
+        with ExitStack() as stack:
+            axes = [
+                stack.enter_context(T.launch_thread(f"blockIdx.{axis}", self.index(extent)))
+                for axis, extent in zip("xyz", grid, strict=False)
+            ]
+            thread = stack.enter_context(T.launch_thread("threadIdx.x", threads))
+            yield thread, *axes
+
+    def shared(self, elements: int, dtype: str = "float32") -> Any:
+        """Memory that the threads of a workgroup share; it holds nothing at first."""
+        self._shared_bytes += elements * tvm.DataType(dtype).itemsize
+        if self._shared_bytes > self._limits.shared_bytes:
+            raise ValueError(
+                f"{self.name}: {self._shared_bytes} bytes of shared memory, a workgroup has at most "
+                f"{self._limits.shared_bytes}"
+            )
+        return T.alloc_buffer((elements,), dtype, scope="shared", layout=None)
+
+    def registers(self, elements: int, dtype: str = "float32") -> Any:
+        """A small array of one thread, indexed with constants only, so that it stays in registers."""
+        if elements > _MOST_REGISTERS:
+            raise ValueError(f"{self.name}: {elements} elements do not fit registers")
+        return T.alloc_buffer((elements,), dtype, scope="local", layout=None)
+
+    def barrier(self) -> None:
+        """Every thread of the workgroup waits here for all others, and sees what they wrote to shared memory."""
+        T.evaluate(tvm.tirx.call_intrin("int32", "tirx.tvm_storage_sync", "shared"))
+
+    @contextmanager
+    def shares(self, extent: Expr, thread: Expr, threads: int) -> Iterator[Expr]:
+        """A loop over [0, extent) that the threads of a workgroup share: each takes every `threads`-th number.
+
+        A whole number of rounds, the last one guarded, so there must be no barrier inside.
+        """
+        with self.loop((self.index(extent) + (threads - 1)) // threads) as turn:
+            number = self.let(turn * threads + thread)
+            with self.when(number < extent):
+                yield number

@@ -1,0 +1,50 @@
+"""Memory of the machine that builds, in the place of a GPU's."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DEVICE_TYPES", "on_device", "stand_in"]
+
+DEVICE_TYPES = {"cuda": 2, "metal": 8, "webgpu": 15}
+"""DLPack's numbers."""
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_DEVICE_TYPE = 8  # where it lies in a DLTensor, behind the address of the data
+
+
+def stand_in(kind: str) -> None:
+    """Lets TVM take this machine's memory for that of a GPU, in this process, until it ends."""
+    import tvm_ffi
+
+    memory = tvm_ffi.get_global_func("device_api.cpu")
+    tvm_ffi.register_global_func(f"device_api.{kind}", memory, override=True)
+
+
+def on_device(array: NDArray[Any], kind: str) -> Any:
+    """The array's memory as a tensor of a GPU that `stand_in` was called for."""
+    import tvm_ffi
+
+    return tvm_ffi.from_dlpack(_Labelled(array, DEVICE_TYPES[kind]))
+
+
+class _Labelled:
+    """An array whose DLPack names another device."""
+
+    def __init__(self, array: NDArray[Any], device_type: int) -> None:
+        self._array = np.ascontiguousarray(array)
+        self._device_type = device_type
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device_type, 0
+
+    def __dlpack__(self, **_: Any) -> Any:
+        capsule = self._array.__dlpack__()
+        address = _pointer(capsule, b"dltensor") + _DEVICE_TYPE
+        ctypes.c_int32.from_address(address).value = self._device_type
+        return capsule

@@ -1,0 +1,116 @@
+"""A component's kernels for a GPU: their text or machine code, and how each is launched.
+
+TVM writes them as one block of bytes for each kind of GPU, which its runtime for that kind reads. Format:
+apache/tvm, SaveToBytes of cuda_module.cc, metal_module.mm and webgpu_runtime.cc.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["DeviceCode", "DeviceFunction"]
+
+
+@dataclass(frozen=True)
+class DeviceFunction:
+    """A kernel. arguments: DLPack's (type code, bits, lanes), 3 for pointers; launch: what follows the arguments
+    in a call: extents ("blockIdx.x", "threadIdx.x", ...) and other tags; special: TVM's marks of arguments that
+    are not passed as they are."""
+
+    name: str
+    arguments: tuple[tuple[int, int, int], ...]
+    launch: tuple[str, ...]
+    special: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """kind: "cuda", "metal" or "webgpu"; form: what `code` is, such as "cuda" for its source or "cubin", "" where
+    the kind has but one; functions: by name; code: for all kernels, under "", or by kernel."""
+
+    kind: str
+    form: str
+    functions: Mapping[str, DeviceFunction]
+    code: Mapping[str, bytes]
+
+    @property
+    def source(self) -> str:
+        """The text of all kernels. Raises UnicodeDecodeError where the code is machine code."""
+        return "\n".join(part.decode() for part in self.code.values())
+
+    @classmethod
+    def from_bytes(cls, kind: str, data: bytes) -> DeviceCode:
+        """Raises ValueError for bytes that are not of the kind."""
+        reader = _Reader(data)
+        try:
+            form = reader.text() if kind != "webgpu" else ""
+            functions = {}
+            for _ in range(reader.number()):
+                reader.text()
+                name = reader.text()
+                arguments = tuple(reader.fields("<BBH") for _ in range(reader.number()))
+                launch = tuple(reader.text() for _ in range(reader.number()))
+                special = tuple(reader.fields("<i")[0] for _ in range(reader.number()))
+                functions[name] = DeviceFunction(name, arguments, launch, special)
+            if kind == "cuda":
+                return cls(kind, form, functions, {"": reader.block()})
+            code = {reader.text(): reader.block() for _ in range(reader.number())}
+            return cls(kind, form, functions, code)
+        except (struct.error, UnicodeDecodeError) as error:
+            raise ValueError(f"these are not kernels for {kind}: {error}") from error
+
+    def to_bytes(self) -> bytes:
+        """What `from_bytes` reads, and TVM's runtime for the kind."""
+        parts = [_text(self.form)] if self.kind != "webgpu" else []
+        parts.append(_number(len(self.functions)))
+        for name, function in self.functions.items():
+            parts += [_text(name), _text(name), _number(len(function.arguments))]
+            parts += [struct.pack("<BBH", *argument) for argument in function.arguments]
+            parts.append(_number(len(function.launch)))
+            parts += [_text(tag) for tag in function.launch]
+            parts.append(_number(len(function.special)))
+            parts += [struct.pack("<i", mark) for mark in function.special]
+        if self.kind == "cuda":
+            return b"".join([*parts, _block(self.code[""])])
+        parts.append(_number(len(self.code)))
+        return b"".join([*parts, *(_text(name) + _block(part) for name, part in self.code.items())])
+
+
+def _number(value: int) -> bytes:
+    return struct.pack("<Q", value)
+
+
+def _block(data: bytes) -> bytes:
+    return _number(len(data)) + data
+
+
+def _text(value: str) -> bytes:
+    return _block(value.encode())
+
+
+class _Reader:
+    """Little-endian fields one after the other; raises struct.error at the end of the bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def fields(self, layout: str) -> tuple[int, ...]:
+        values = struct.unpack_from(layout, self._data, self._at)
+        self._at += struct.calcsize(layout)
+        return values
+
+    def number(self) -> int:
+        return self.fields("<Q")[0]
+
+    def block(self) -> bytes:
+        size = self.number()
+        if size > len(self._data) - self._at:
+            raise struct.error("it is cut short")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def text(self) -> str:
+        return self.block().decode()

@@ -1,0 +1,57 @@
+"""Kernels for GPUs: compiled as a recipe's are, executed from their source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+
+from kokoro_tvm.compiler.device import device_code
+from kokoro_tvm.ops.base.features import Features, Workgroup
+from kokoro_tvm.runners.source.device import on_device, stand_in
+from kokoro_tvm.runners.source.program import load
+from kokoro_tvm.targets import Machine
+from kokoro_tvm.toolchains.gnu import GNU
+
+__all__ = ["GPUS", "GpuKernel", "on_gpu"]
+
+_FEATURES = Features(1, 0, "float32", "gpu", workgroup=Workgroup(256, 16384))
+GPUS: dict[str, Machine] = {"cuda": Machine("cuda", {"arch": "sm_90"}, _FEATURES, ())}
+
+
+class GpuKernel:
+    """A kernel whose arguments lie in memory that stands in for a GPU's."""
+
+    def __init__(self, kind: str, function: Any) -> None:
+        stand_in(kind)
+        self.kind = kind
+        self.name = str(function.attrs["global_symbol"])
+        target = tvm.target.Target(
+            {"kind": kind} | ({"arch": "sm_90"} if kind == "cuda" else {}), {"kind": "llvm"}
+        )
+        built = tvm.tirx.build(tvm.IRModule({self.name: function}), target)
+        self.code = device_code(built)
+        with TemporaryDirectory() as folder:
+            parts, library = Path(folder, "host.o"), Path(folder, "host.so")
+            built.write_to_file(str(parts))
+            GNU.link([parts], library)
+            self._host = tvm_ffi.load_module(str(library))
+        self._host.import_module(load(self.code))
+
+    def __call__(self, *arrays: np.ndarray) -> None:
+        self._host[self.name](*(on_device(array, self.kind) for array in arrays))
+
+
+def on_gpu(machine: Machine, function: Any) -> GpuKernel | None:
+    """A kernel for a GPU; None for one that is for a CPU."""
+    return GpuKernel(machine.kind, function) if machine.kind != "llvm" else None
+
+
+def arrays_for(kernel: GpuKernel, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """int64 as int32, which is what GPUs are given."""
+    return [array.astype(np.int32) if array.dtype == np.int64 else array for array in arrays]
