@@ -15,20 +15,20 @@ __all__ = ["DeviceCode", "DeviceFunction"]
 
 @dataclass(frozen=True)
 class DeviceFunction:
-    """A kernel. arguments: DLPack's (type code, bits, lanes), 3 for pointers; launch: what follows the arguments
-    in a call: extents ("blockIdx.x", "threadIdx.x", ...) and other tags; special: TVM's marks of arguments that
-    are not passed as they are."""
+    """A kernel. arguments: DLPack's (type code, bits, lanes), 3 for pointers; launch: what follows the
+    arguments in a call: extents ("blockIdx.x", "threadIdx.x", ...) and other tags; special: TVM's marks of
+    arguments that are not passed as they are."""
 
     name: str
-    arguments: tuple[tuple[int, int, int], ...]
+    arguments: tuple[tuple[int, ...], ...]
     launch: tuple[str, ...]
     special: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class DeviceCode:
-    """kind: "cuda", "metal" or "webgpu"; form: what `code` is, such as "cuda" for its source or "cubin", "" where
-    the kind has but one; functions: by name; code: for all kernels, under "", or by kernel."""
+    """kind: "cuda", "metal" or "webgpu"; form: what `code` is, such as "cuda" for its source or "cubin", ""
+    where the kind has but one; functions: by name; code: for all kernels, under "", or by kernel."""
 
     kind: str
     form: str

@@ -1,7 +1,7 @@
 """Convolution over time, tiled twice: for a workgroup in shared memory, for a thread in registers.
 
-The steps that a tile reads, with the halo of its taps, are read, normalised and activated once for all taps and
-all channels of the tile.
+The steps that a tile reads, with the halo of its taps, are read, normalised and activated once for all taps
+and all channels of the tile.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def convolve(
     """Emits the launch: for each step t and output o the sum over taps j and channels c of
     read(t + j*dilation, c) * weight[j, c, o].
 
-    weight: packed, see `pack`; steps: of the result; read(row, channel): an activated value of the input, zero
-    where there is none, with rows up to the end of the last tile and its halo, and channels of [0, channels);
-    write(step, output, sum): called for results that exist.
+    weight: packed, see `pack`; steps: of the result; read(row, channel): an activated value of the input,
+    zero where there is none, with rows up to the end of the last tile and its halo, and channels of
+    [0, channels); write(step, output, sum): called for results that exist.
     """
     threads, depth, rows = tile.threads, tile.depth, tile.rows(taps, dilation)
     across = tile.outputs // tile.own_outputs
@@ -97,7 +97,7 @@ def convolve(
         for at in range(tile.own_steps * tile.own_outputs):
             k.store(sums, const(0.0, "float32"), at)
         first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
-        # Threads of a row have neighbouring outputs, so that they write neighbours; steps are spread likewise.
+        # Threads of a row have neighbouring outputs, so that they write neighbours; steps likewise.
         column, row = k.let(tirx.truncmod(thread, across)), k.let(tirx.truncdiv(thread, across))
         with k.loop(ceildiv(channels, depth)) as part:
             with k.shares(rows * depth, thread, threads) as number:
@@ -107,14 +107,16 @@ def convolve(
                 def put(value: Any, at: Any = at, c: Any = c) -> None:
                     k.store(values, value, c * rows + at)
 
-                if channels % depth == 0:
+                def given(at: Any = at, channel: Any = channel, put: Callable[[Any], None] = put) -> None:
                     put(read(k.let(first + at), channel))
+
+                def absent(put: Callable[[Any], None] = put) -> None:
+                    put(const(0.0, "float32"))
+
+                if channels % depth == 0:
+                    given()
                 else:
-                    k.choose(
-                        channel < channels,
-                        lambda at=at, channel=channel, put=put: put(read(k.let(first + at), channel)),
-                        lambda put=put: put(const(0.0, "float32")),
-                    )
+                    k.choose(channel < channels, given, absent)
             with k.loop(taps) as tap:
                 with k.shares(depth * tile.outputs, thread, threads) as number:
                     c, o = (

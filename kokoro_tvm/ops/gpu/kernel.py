@@ -1,7 +1,7 @@
 """A small vocabulary for writing TIR kernels for GPUs: workgroups, their threads, and the memory they share.
 
-TVM prints a kernel as CUDA, Metal and WGSL alike, so it keeps to what all three have: indices are int32, there
-is no float64 and no int64, and a barrier stands where every thread of the workgroup reaches it.
+TVM prints a kernel as CUDA, Metal and WGSL alike, so it keeps to what all three have: indices are int32,
+there is no float64 and no int64, and a barrier stands where every thread of the workgroup reaches it.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class GpuKernel(BaseKernel):
         return T.alloc_buffer((elements,), dtype, scope="local", layout=None)
 
     def barrier(self) -> None:
-        """Every thread of the workgroup waits here for all others, and sees what they wrote to shared memory."""
+        """Every thread of the workgroup waits for all others, and sees what they wrote to shared memory."""
         T.evaluate(tvm.tirx.call_intrin("int32", "tirx.tvm_storage_sync", "shared"))
 
     @contextmanager
     def shares(self, extent: Expr, thread: Expr, threads: int) -> Iterator[Expr]:
-        """A loop over [0, extent) that the threads of a workgroup share: each takes every `threads`-th number.
+        """A loop over [0, extent) that the threads of a workgroup share: each takes every `threads`-th.
 
         A whole number of rounds, the last one guarded, so there must be no barrier inside.
         """
