@@ -8,9 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from kokoro_tvm.compiler.codegen import generate, split, write_instructions
+from kokoro_tvm.compiler.codegen import Program, generate, split, write_instructions
+from kokoro_tvm.compiler.device import device_code, merged
 from kokoro_tvm.engine.processes import run_forked
-from kokoro_tvm.targets import Machine, target_kind, tvm_target
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.targets import KERNELS, Machine, target_kind, tvm_target
 from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["Objects", "compile_module"]
@@ -43,6 +45,8 @@ def compile_module(
     that TVM refuses, a kernel it generates no code for, and a linker that is missing or fails.
     """
     program, suffix = split(module, machine, pass_context), target_kind(machine.kind).object_suffix
+    if target_kind(machine.kind).has_kernels:
+        return _compile_for_gpu(program, machine, toolchain, out_path, pass_context, log)
     scripts = {name: kernel.script(show_meta=True) for name, kernel in program.kernels.items()}
     inputs = {name: _made_of(script, machine, pass_context) for name, script in scripts.items()}
     with TemporaryDirectory(dir=out_path.parent, prefix=".objects-") as folder:
@@ -62,6 +66,36 @@ def compile_module(
         instructions = Path(folder, f"instructions{suffix}")
         write_instructions(program.executable, machine, instructions)
         toolchain.link([*paths.values(), instructions], out_path)
+    return out_path
+
+
+def _compile_for_gpu(
+    program: Program,
+    machine: Machine,
+    toolchain: Toolchain,
+    out_path: Path,
+    pass_context: Mapping[str, Any],
+    log: Callable[[str], None],
+) -> Path:
+    """The same for a GPU: `out_path` launches the kernels, which are written beside it."""
+    log(f"{len(program.kernels)} kernels to generate")
+    codes = []
+    with TemporaryDirectory(dir=out_path.parent, prefix=".objects-") as folder:
+        objects = []
+        for name, kernel in program.kernels.items():
+            generated = generate(name, kernel, machine, pass_context)
+            objects.append(Path(folder, f"{name}.o"))
+            generated.write_to_file(str(objects[-1]))
+            if (code := device_code(generated)) is not None:
+                codes.append(code)
+        if not codes:
+            raise BuildError(f"{out_path.stem} has no kernel for a GPU")
+        instructions = Path(folder, "instructions.o")
+        write_instructions(program.executable, machine, instructions)
+        kernels = Path(folder, "kernels")
+        kernels.write_bytes(merged(codes).to_bytes())
+        toolchain.link([*objects, instructions], out_path)
+        kernels.replace(out_path.with_suffix(KERNELS))
     return out_path
 
 

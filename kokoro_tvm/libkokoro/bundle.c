@@ -8,7 +8,7 @@
 #include "os.h"
 #include "sha256.h"
 
-enum { SCHEMA = 3 };
+enum { SCHEMA = 4 };
 static const char *const NAMES[COMPONENTS] = {"bert", "duration", "text_encoder", "f0n", "decoder"};
 static const int AXES[COMPONENTS] = {TOKENS, TOKENS, TOKENS, FRAMES, FRAMES};
 

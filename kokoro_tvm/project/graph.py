@@ -40,7 +40,7 @@ from kokoro_tvm.stages import (
     validate,
 )
 from kokoro_tvm.stages.base import Place, files_of
-from kokoro_tvm.targets import RuntimeLibrary, target_kind
+from kokoro_tvm.targets import KERNELS, RuntimeLibrary, target_kind
 
 __all__ = ["RecipeGraph"]
 
@@ -89,7 +89,7 @@ class RecipeGraph:
         return (
             self.checkpoint,
             *(stage for stage in (self.front_end, self.phonemes) if stage is not None),
-            self.machine,
+            *self._machines,
             *(stage for stage in (self.runtime, runner, self.libkokoro) if stage is not None),
             *(self.export(spec) for spec in specs),
             *(self.lower(spec) for spec in specs),
@@ -132,7 +132,21 @@ class RecipeGraph:
 
     @cached_property
     def machine(self) -> Stage:
-        return machine.declare(self.place, self.recipe)
+        """Of the recipe's target."""
+        return machine.declare(self.place, self.recipe, self.recipe.target)
+
+    def machine_of(self, component: str) -> Stage:
+        """Of what a component is compiled for: the recipe's target, or its host."""
+        target = self.recipe.target_of(component)
+        if target == self.recipe.target:
+            return self.machine
+        return self._once("machine", "host", lambda: machine.declare(self.place, self.recipe, target, "host"))
+
+    @property
+    def _machines(self) -> tuple[Stage, ...]:
+        """One for each target that components are compiled for."""
+        stages = (self.machine, *map(self.machine_of, self.recipe.components))
+        return tuple({stage.name: stage for stage in stages}.values())
 
     @cached_property
     def runtime(self) -> Stage | None:
@@ -187,7 +201,9 @@ class RecipeGraph:
         return self._once(
             "lower",
             spec.id,
-            lambda: lower.declare(self.place, self.recipe, spec, self.export(spec), self.machine),
+            lambda: lower.declare(
+                self.place, self.recipe, spec, self.export(spec), self.machine_of(spec.component)
+            ),
         )
 
     def compile(self, spec: ArtifactSpec) -> Stage:
@@ -267,6 +283,9 @@ class RecipeGraph:
             parts.setdefault(f"parameters/{spec.component}", (lowered, "parameters.json"))
             parts.setdefault(f"weights/{spec.component}", (packed, packed.outputs[0]))
             parts[f"libraries/{spec.id}"] = (compiled, compiled.outputs[0])
+            kernels = f"{spec.id}{KERNELS}"
+            if kernels in compiled.outputs:
+                parts[f"kernels/{spec.id}"] = (compiled, kernels)
         return parts
 
     @cached_property

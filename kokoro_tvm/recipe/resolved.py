@@ -22,7 +22,8 @@ from kokoro_tvm.recipe.parts import (
     Utterance,
 )
 from kokoro_tvm.recipe.schedule import LayerChoice, ScheduleFile
-from kokoro_tvm.spec import Name, Spec
+from kokoro_tvm.spec import Name, Spec, TargetSpec
+from kokoro_tvm.targets import target_kind
 
 __all__ = ["ArtifactSpec", "Recipe", "resolve"]
 
@@ -67,6 +68,10 @@ class Recipe(Spec):
     resources: Resources
     sets: tuple[RecipeSet, ...]
     schedule: dict[str, dict[str, LayerChoice]] = Field(default_factory=dict)
+
+    def target_of(self, component: str) -> TargetSpec:
+        """What a component is compiled for."""
+        return target_kind(self.target.kind).of_component(self.target, component)
 
     def artifacts(self) -> tuple[ArtifactSpec, ...]:
         """Every (component, bucket), in the order they are built."""

@@ -17,7 +17,7 @@ from kokoro_tvm.runtime.node import Node
 
 __all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port", "read_bundle"]
 
-SCHEMA = 3
+SCHEMA = 4
 """The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it."""
 
 # Schema -> what it added. Only a change of the layout that an older runtime cannot read adds a row.
@@ -25,6 +25,7 @@ ADDED: Mapping[int, str] = {
     1: "components with signatures, vocabulary, voices, and every file with size and sha256",
     2: "the text front end: tagger and lexicon, or that it has none",
     3: "the entry of the decoder that draws its noise from a seed",
+    4: "kernels for a GPU beside a library",
 }
 LENGTHS = ("exact", "masked", "padded")
 
@@ -49,10 +50,14 @@ class Port:
 
 @dataclass(frozen=True)
 class Library:
-    """Compiled code of one component for one bucket (the largest length it takes on the component's axis)."""
+    """Compiled code of one component for one bucket (the largest length it takes on the component's axis).
+
+    `kernels` are those of a GPU, which the library launches; None where the CPU computes.
+    """
 
     bucket: int
     file: FileRef
+    kernels: FileRef | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,13 @@ class Bundle:
 
     def code_files(self) -> tuple[FileRef, ...]:
         """Files with code."""
-        libraries = tuple(library.file for c in self.components.values() for library in c.libraries)
+        libraries = tuple(
+            file
+            for component in self.components.values()
+            for library in component.libraries
+            for file in (library.file, library.kernels)
+            if file is not None
+        )
         return (*(file for file in (self.runtime, self.ffi) if file is not None), *libraries)
 
 
@@ -259,7 +270,14 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
 
 
 def _component(root: Path, name: str, node: Node) -> Component:
-    libraries = [Library(_positive(lib, "bucket"), _file(root, lib)) for lib in node.children("libraries")]
+    libraries = [
+        Library(
+            _positive(library, "bucket"),
+            _file(root, library),
+            _file(root, library.child("kernels")) if library.has("kernels") else None,
+        )
+        for library in node.children("libraries")
+    ]
     if not libraries:
         raise BundleError(f"{node.place} has no library. Build the bundle again.")
     return Component(

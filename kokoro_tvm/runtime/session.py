@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle, Component, Library, Port
 from kokoro_tvm.runtime.cpu import check_cpu, check_platform
-from kokoro_tvm.runtime.files import OpenFile, OpenFiles
+from kokoro_tvm.runtime.device import Cpu, Device, Gpu
+from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.inspection import check_library
 from kokoro_tvm.runtime.kernels import Kernel, read_kernels
 from kokoro_tvm.runtime.loader import load_library
@@ -28,7 +29,6 @@ from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi
 __all__ = ["Runner", "Session", "SessionBase", "find_parameter"]
 
 Array = NDArray[Any]
-_CPU, _DEVICE_0, _POOLED = 1, 0, 2  # what vm_initialization takes: device type, device id, allocator
 _LENGTH_INPUT = "length"
 
 
@@ -46,6 +46,7 @@ class Runner(Protocol):
 @dataclass(frozen=True)
 class _Loaded:
     component: Component
+    device: Device
     machines: dict[int, Any]  # bucket -> virtual machine
     parameters: tuple[Any, ...]  # tvm_ffi tensors over the mapped weights, one set for all buckets
 
@@ -122,17 +123,21 @@ class SessionBase(ABC):
 class Session(SessionBase):
     """Every library of a bundle with its weights mapped. Threads may share it; runs queue up."""
 
-    def __init__(self, bundle: Bundle, threads: int, files: OpenFiles | None = None) -> None:
+    def __init__(
+        self, bundle: Bundle, threads: int, files: OpenFiles | None = None, device: Device | None = None
+    ) -> None:
         """Load all libraries; `threads` compute together.
+
+        `device` is the GPU of components that compute on one; the first of this machine where none is given.
 
         A library is loaded only if its bytes are those the manifest names. Weights are mapped from `files`,
         whose digests the caller has compared; without them they are opened here and only their size is
         compared, which is meant for bundles that this process has built.
 
         Raises:
-            BundleError: the bundle is for another platform; a library cannot be loaded, is not the one the
-                manifest names, or was compiled for another component, bucket or length policy; weights do not
-                fit the signature.
+            BundleError: the bundle is for another platform, or for a GPU that is not there; a library cannot
+                be loaded, is not the one the manifest names, or was compiled for another component, bucket or
+                length policy; weights do not fit the signature.
         """
         self.bundle = bundle
         self.threads = threads
@@ -143,6 +148,8 @@ class Session(SessionBase):
             if files is None:
                 files = stack.enter_context(OpenFiles(bundle.component_files()))
             self._ffi = load_tvm_ffi(files[bundle.runtime] if bundle.runtime else None)
+            self._cpu = Cpu()
+            self._gpu = device
             self._loaded = {c.name: self._load(c, files) for c in bundle.components.values()}
 
     def _execute(
@@ -150,7 +157,7 @@ class Session(SessionBase):
     ) -> tuple[Array, ...]:
         loaded = self._loaded[component.name]
         call = loaded.machines[bucket][component.function]
-        tensors = (*map(self._tensor, arrays), *loaded.parameters)
+        tensors = (*map(loaded.device.tensor, arrays), *loaded.parameters)
         size = length if self.bundle.length == "exact" else bucket
         try:
             result = compute(self.threads, self._call, component.name, size, call, tensors)
@@ -160,7 +167,7 @@ class Session(SessionBase):
                 f"({_first_line(error)}). Build the bundle again, and report this if it stays."
             ) from error
         outputs = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
-        return tuple(np.from_dlpack(tensor) for tensor in outputs)
+        return tuple(map(loaded.device.array, outputs))
 
     @property
     def kernels(self) -> dict[tuple[str, str], Kernel]:
@@ -188,10 +195,6 @@ class Session(SessionBase):
         self._release_memory(component, size)
         return call(*tensors)
 
-    def _tensor(self, array: Array) -> Any:
-        """`array` as a TVM tensor over the same memory; version 1.0 of DLPack takes read-only arrays too."""
-        return self._ffi.from_dlpack(array.__dlpack__(max_version=(1, 0)))
-
     def _release_memory(self, component: str, size: int) -> None:
         """Empty the allocator's pool when the length changes.
 
@@ -203,18 +206,34 @@ class Session(SessionBase):
 
     def _load(self, component: Component, files: OpenFiles) -> _Loaded:
         tensors = map_safetensors(component.weights.path, files[component.weights])
+        device = self._device(component)
         parameters = tuple(
-            self._tensor(find_parameter(component, port, tensors)) for port in component.parameters
+            device.tensor(find_parameter(component, port, tensors)) for port in component.parameters
         )
-        machines = {lib.bucket: self._machine(component, lib, files[lib.file]) for lib in component.libraries}
-        return _Loaded(component, machines, parameters)
+        machines = {
+            library.bucket: self._machine(component, library, files, device)
+            for library in component.libraries
+        }
+        return _Loaded(component, device, machines, parameters)
 
-    def _machine(self, component: Component, library: Library, file: OpenFile) -> Any:
+    def _device(self, component: Component) -> Device:
+        """Where a component computes."""
+        if all(library.kernels is None for library in component.libraries):
+            return self._cpu
+        if self._gpu is None:
+            self._gpu = Gpu(str(self.bundle.target["kind"]))
+        return self._gpu
+
+    def _machine(self, component: Component, library: Library, files: OpenFiles, device: Device) -> Any:
         """A virtual machine of a library, whose manifest is compared before any of its code runs."""
+        file = files[library.file]
         check_library(self.bundle, component, library, file)
         try:
-            machine = load_library(file)["vm_load_executable"]()
-            machine["vm_initialization"](_CPU, _DEVICE_0, _POOLED)
+            module = load_library(file)
+            if library.kernels is not None and not module.imports:
+                module.import_module(device.load(files[library.kernels].content()))
+            machine = module["vm_load_executable"]()
+            machine["vm_initialization"](*device.initialization)
             machine[component.function]
             if component.seeded is not None:
                 machine[component.seeded.function]

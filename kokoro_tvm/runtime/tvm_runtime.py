@@ -19,7 +19,7 @@ from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.private_copy import private_copy
 
-__all__ = ["load_tvm_ffi", "pool_size", "use_threads"]
+__all__ = ["load_tvm_ffi", "pool_size", "runtime_folders", "use_threads"]
 
 _LIBRARY = {"darwin": "libtvm_runtime.dylib", "win32": "tvm_runtime.dll"}.get(
     sys.platform, "libtvm_runtime.so"
@@ -132,7 +132,7 @@ def _installed_library() -> Path:
     """
     found = next(_installed_libraries(), None)
     if found is None:
-        looked = ", ".join(map(str, _folders())) or "nowhere: the package tvm is not installed"
+        looked = ", ".join(map(str, runtime_folders())) or "nowhere: the package tvm is not installed"
         raise BundleError(
             f"{_LIBRARY} was not found (looked in {looked}). Run `pip install apache-tvm`, "
             "or point TVM_LIBRARY_PATH to the folder that holds it."
@@ -141,12 +141,13 @@ def _installed_library() -> Path:
 
 
 def _installed_libraries() -> Iterator[Path]:
-    for folder in _folders():
+    for folder in runtime_folders():
         if (folder / _LIBRARY).is_file():
             yield folder / _LIBRARY
 
 
-def _folders() -> list[Path]:
+def runtime_folders() -> list[Path]:
+    """Where the TVM runtime is looked for: in TVM_LIBRARY_PATH, and in the installed package `tvm`."""
     folders = [Path(given)] if (given := _given_folder()) else []
     spec = importlib.util.find_spec("tvm")
     if spec is not None:

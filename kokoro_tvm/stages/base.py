@@ -100,9 +100,9 @@ def modules_of(*rooms: str) -> tuple[str, ...]:
     imports its toolchains and runners, which neither lower nor generate code."""
     package = Path(__file__).parents[1]
     return tuple(
-        f"{package.name}.{room}.{path.stem}"
+        ".".join((package.name, *path.relative_to(package).with_suffix("").parts))
         for room in rooms
-        for path in sorted(Path(package, room).glob("*.py"))
+        for path in sorted(Path(package, room).rglob("*.py"))
     )
 
 

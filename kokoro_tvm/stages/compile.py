@@ -26,7 +26,7 @@ from kokoro_tvm.recipe.parts import Resources
 from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of, threads
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.stages.lower import lowered, lowering
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import KERNELS, target_kind
 
 __all__ = ["declare", "processes", "run"]
 
@@ -44,8 +44,9 @@ _KERNEL_GB = 0.1
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> Stage:
-    kind = target_kind(recipe.target.kind)
-    toolchain = kind.toolchain(recipe.target)
+    target = recipe.target_of(spec.component)
+    kind = target_kind(target.kind)
+    toolchain = kind.toolchain(target)
     modules = [type(kind).__module__, type(toolchain).__module__]
     library = f"{spec.id}{toolchain.suffix}"
     cpus = recipe.resources.cpus
@@ -53,16 +54,16 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
         "compile",
         spec.id,
         doc=f"generate machine code for {spec.component} and link it",
-        outputs=(library, PARTS),
+        outputs=(library, PARTS, *([f"{spec.id}{KERNELS}"] if kind.has_kernels else [])),
         inputs={"module": (lower, "module.py"), **lower.inputs},
         parameters={
             "pass_context": recipe.pass_context.model_dump(mode="json"),
             "library": library,
         },
         settings=lambda: {
-            "target": recipe.target.model_dump(mode="json"),
+            "target": target.model_dump(mode="json"),
             "lowering": lowering(recipe, spec) | {"versions": tvm_versions() | versions("torch")},
-            "generator": {"sources": _generator(recipe.target.kind), "versions": tvm_versions()},
+            "generator": {"sources": _generator(target.kind), "versions": tvm_versions()},
             "processes": processes(recipe.resources, threads()),
         },
         sources=lambda: function_sources(

@@ -29,7 +29,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
     def modules() -> list[str]:
         passes = [f"kokoro_tvm.passes.{name}" for name in recipe.passes]
         used = [f"{OPS}.{operation}" for operation in export.read_json("operations.json")]
-        return [*passes, *used, type(target_kind(recipe.target.kind)).__module__]
+        return [*passes, *used, type(target_kind(recipe.target_of(spec.component).kind)).__module__]
 
     return place.stage(
         "lower",

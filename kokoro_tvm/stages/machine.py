@@ -10,6 +10,7 @@ from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.spec import TargetSpec
 from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of
 from kokoro_tvm.stages.files import write_json
 from kokoro_tvm.targets import target_kind
@@ -17,10 +18,12 @@ from kokoro_tvm.targets import target_kind
 __all__ = ["declare", "run"]
 
 
-def declare(place: Place, recipe: Recipe) -> Stage:
-    spec, kind = recipe.target, target_kind(recipe.target.kind)
+def declare(place: Place, recipe: Recipe, spec: TargetSpec, artifact: str = "") -> Stage:
+    """spec: the recipe's target, or its host, which is then the artifact."""
+    kind = target_kind(spec.kind)
     return place.stage(
         "machine",
+        artifact,
         doc=f"resolve the target {kind.describe(spec)}",
         outputs=("machine.json",),
         parameters={"target": spec.model_dump(mode="json"), "precision": recipe.precision},

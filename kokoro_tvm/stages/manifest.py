@@ -1,8 +1,8 @@
 """A bundle's manifest, and bundles that are not in a folder of their own yet.
 
 Their parts are inputs of a stage: config, machine; runtime, ffi and voices (if needed); parameters/COMPONENT,
-weights/COMPONENT and libraries/COMPONENT-BUCKET; front_end/front_end.safetensors and libkokoro/FILE where
-they are.
+weights/COMPONENT and libraries/COMPONENT-BUCKET; kernels/COMPONENT-BUCKET, front_end/front_end.safetensors
+and libkokoro/FILE where they are.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ class ComponentFiles:
     name: str
     parameters: Sequence[Mapping[str, Any]]
     weights: FileRef
-    libraries: Mapping[int, FileRef]
+    libraries: Mapping[int, Library]
 
 
 def component_files(inputs: Inputs) -> list[ComponentFiles]:
     """The components among a stage's inputs."""
-    libraries: dict[str, dict[int, FileRef]] = {}
+    libraries: dict[str, dict[int, Library]] = {}
     for name in inputs.group("libraries"):
         component, _, bucket = name.rpartition("-")
-        libraries.setdefault(component, {})[int(bucket)] = _file(inputs, f"libraries/{name}")
+        kernels = _file(inputs, f"kernels/{name}") if f"kernels/{name}" in inputs else None
+        library = Library(int(bucket), _file(inputs, f"libraries/{name}"), kernels)
+        libraries.setdefault(component, {})[library.bucket] = library
     return [
         ComponentFiles(
             component,
@@ -106,7 +108,7 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
             outputs=_ports(entry["outputs"]),
             parameters=_ports(entry["parameters"]),
             weights=files.weights,
-            libraries=tuple(Library(bucket, file) for bucket, file in files.libraries.items()),
+            libraries=tuple(files.libraries.values()),
             seeded=Entry(entry["seeded"]["function"], _ports(entry["seeded"]["inputs"]))
             if entry["seeded"]
             else None,
@@ -123,6 +125,7 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
         front_end=_file(inputs, _FRONT_END) if _FRONT_END in inputs else None,
         components=components,
         cpu_features=tuple(machine["required"]),
+        target={"kind": machine["kind"], **machine["options"]},
         toolchain={},
     )
 
@@ -145,11 +148,17 @@ def _component(files: ComponentFiles, signature: Signature, length: str) -> dict
         "outputs": [_port(t) for t in signature.outputs],
         "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in files.parameters],
         "weights": _entry(f"{files.name}.safetensors", files.weights),
-        "libraries": [
-            {"bucket": bucket} | _entry(f"{files.name}-{bucket}{file.path.suffix}", file)
-            for bucket, file in files.libraries.items()
-        ],
+        "libraries": [_library(files.name, library) for library in files.libraries.values()],
         "seeded": None if signature.seeded is None else _entry_of(signature.seeded, length),
+    }
+
+
+def _library(component: str, library: Library) -> dict[str, Any]:
+    name, kernels = f"{component}-{library.bucket}", library.kernels
+    return {
+        "bucket": library.bucket,
+        **_entry(f"{name}{library.file.path.suffix}", library.file),
+        "kernels": _entry(f"{name}{kernels.path.suffix}", kernels) if kernels is not None else None,
     }
 
 

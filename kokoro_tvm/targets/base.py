@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from kokoro_tvm.toolchains import Toolchain
     from kokoro_tvm.toolchains.cc import CCompiler
 
-__all__ = ["Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
+__all__ = ["KERNELS", "Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
+
+
+KERNELS = ".kernels"
+"""Suffix of the file with the kernels for a GPU that a library launches."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,17 @@ class TargetKind(ABC):
     object_suffix: ClassVar[str] = ".o"
     """Of the files code is generated into, with the dot; `.c` where the code generator writes C source."""
 
+    has_kernels: ClassVar[bool] = False
+    """Whether a library launches kernels for a GPU, which are a file of their own."""
+
     @abstractmethod
     def describe(self, spec: Any) -> str:
         """The target in a few words."""
+
+    def of_component(self, spec: Any, component: str) -> TargetSpec:
+        """What a component is compiled for: the target, or the host of one that leaves it to that."""
+        target: TargetSpec = spec
+        return target
 
     @abstractmethod
     def resolve(self, spec: Any, precision: str) -> Machine:

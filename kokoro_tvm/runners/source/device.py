@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEVICE_TYPES", "on_device", "stand_in"]
+from kokoro_tvm.runners.source.program import load
+from kokoro_tvm.runtime.device import Gpu
+from kokoro_tvm.runtime.device_code import DeviceCode
+
+__all__ = ["DEVICE_TYPES", "SourceDevice", "on_device", "stand_in"]
 
 DEVICE_TYPES = {"cuda": 2, "metal": 8, "webgpu": 15}
 """DLPack's numbers."""
@@ -31,6 +35,16 @@ def on_device(array: NDArray[Any], kind: str) -> Any:
     import tvm_ffi
 
     return tvm_ffi.from_dlpack(_Labelled(array, DEVICE_TYPES[kind]))
+
+
+class SourceDevice(Gpu):
+    """A GPU that this machine stands in for."""
+
+    def _open(self) -> None:
+        stand_in(self.kind)
+
+    def load(self, kernels: bytes) -> Any:
+        return load(DeviceCode.from_bytes(self.kind, kernels))
 
 
 class _Labelled:

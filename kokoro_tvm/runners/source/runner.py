@@ -1,0 +1,44 @@
+"""Runs a bundle for a GPU on the machine that builds: the host's code as it is, the kernels from source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kokoro_tvm.runners.base import Runner
+from kokoro_tvm.toolchains.base import problem_of
+from kokoro_tvm.toolchains.gnu import GNU
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime.bundle import Bundle
+    from kokoro_tvm.runtime.session import Session
+
+__all__ = ["SourceRunner"]
+
+
+class SourceRunner(Runner):
+    """The kernels of one kind of GPU, compiled as C++."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def version(self) -> str:
+        return f"{self.kind} as C++, {GNU.version()}"
+
+    def facts(self) -> dict[str, Any]:
+        headers = sorted(Path(__file__).parent.glob("*.h"))
+        return {
+            "compiler": self.version(),
+            "headers": hashlib.sha256(b"".join(path.read_bytes() for path in headers)).hexdigest(),
+        }
+
+    def check(self) -> str | None:
+        return problem_of(self.version)
+
+    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
+        from kokoro_tvm.runners.source.device import SourceDevice
+        from kokoro_tvm.runtime.session import Session
+
+        return Session(bundle, threads, device=SourceDevice(self.kind))

@@ -1,0 +1,95 @@
+"""What kinds of GPU have in common: a host, which launches kernels and may compute components itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from kokoro_tvm.constants import ComponentName
+from kokoro_tvm.runners.source.runner import SourceRunner
+from kokoro_tvm.spec import TargetSpec, distinct
+from kokoro_tvm.targets.base import Machine, TargetKind
+from kokoro_tvm.targets.llvm import KIND as HOST
+from kokoro_tvm.targets.llvm import LlvmTarget
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runners import Runner
+    from kokoro_tvm.toolchains import Toolchain
+
+__all__ = ["GpuKind", "GpuTarget"]
+
+_HOST = ("mtriple", "mcpu", "mattr")  # of a machine's options, what is the host's
+_THREADS, _SHARED_BYTES = 256, 16384  # of a workgroup: what every WebGPU has, and every other GPU
+
+
+class GpuTarget(TargetSpec):
+    """A GPU and its host."""
+
+    host: LlvmTarget = Field(description="The CPU that launches the kernels, as a target of kind `llvm`.")
+    host_components: Annotated[tuple[ComponentName, ...], AfterValidator(distinct)] = Field(
+        default=("bert", "duration", "text_encoder"),
+        description="Components that the host computes itself: the text side, whose tensors are small.",
+    )
+
+
+class GpuKind(TargetKind):
+    """A kind of GPU."""
+
+    spec: ClassVar[type[TargetSpec]] = GpuTarget
+    has_kernels = True
+    name: ClassVar[str]
+    """TVM's, and the recipe's."""
+
+    def describe(self, spec: GpuTarget) -> str:
+        return f"{spec.kind}, launched by {HOST.describe(spec.host)}"
+
+    def of_component(self, spec: GpuTarget, component: str) -> TargetSpec:
+        return spec.host if component in spec.host_components else spec
+
+    def resolve(self, spec: GpuTarget, precision: str) -> Machine:
+        from kokoro_tvm.ops.base.features import Features, Workgroup  # torch comes with it
+
+        host = HOST.resolve(spec.host, "float32")
+        limits = Workgroup(_THREADS, _SHARED_BYTES)
+        features = Features(lanes=1, registers=0, precision=precision, kernels="gpu", workgroup=limits)
+        options = {**host.options, **self.options(spec)}
+        return Machine(self.name, options, features, host.required)
+
+    def options(self, spec: Any) -> dict[str, Any]:
+        """What names the GPU to the code generator, besides its kind."""
+        return {}
+
+    def tvm(self, machine: Machine) -> Any:
+        import tvm
+
+        host = {key: machine.options[key] for key in _HOST if machine.options.get(key)}
+        own = {"kind": self.name, **self.named(dict(machine.options))}
+        return tvm.target.Target(own, host={"kind": "llvm", **host})
+
+    def named(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The GPU's options as TVM's Target takes them."""
+        return {}
+
+    def toolchain(self, spec: GpuTarget) -> Toolchain:
+        return HOST.toolchain(spec.host)
+
+    def runner(self, spec: GpuTarget) -> Runner | None:
+        """The kernels' source on the CPU, where the host's code runs in this process."""
+        return SourceRunner(self.name) if spec.run and HOST.runner(spec.host) is not None else None
+
+    def show(self, machine: Machine) -> dict[str, str]:
+        features = machine.features
+        limits = features.workgroup
+        assert limits is not None
+        return {
+            "GPU": self.name,
+            "workgroups": f"at most {limits.threads} threads, {limits.shared_bytes} bytes of shared memory",
+            "host": str(machine.options["mcpu"]),
+        }
+
+    def facts(self, spec: GpuTarget) -> dict[str, Any]:
+        return HOST.facts(spec.host)
+
+    def lacking(self, spec: GpuTarget, precision: str) -> tuple[str, ...]:
+        return HOST.lacking(spec.host, "float32") if spec.run else ()
