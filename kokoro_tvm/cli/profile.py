@@ -1,4 +1,4 @@
-"""kokoro-tvm profile: the time of every kernel in an utterance."""
+"""kokoro-tvm profile: the time of every kernel in an utterance, or what a GPU's figures allow."""
 
 from __future__ import annotations
 
@@ -97,8 +97,27 @@ def profile(
             help="Write every call to this file, for `chrome://tracing` or ui.perfetto.dev.",
         ),
     ] = None,
+    roofline: Annotated[
+        str | None,
+        typer.Option(
+            "--roofline",
+            metavar="GPU",
+            help="Speak nothing: show the least time that the figures of a GPU (`a100`, `h100`, `m2`) allow "
+            "the launches of `--recipe`, for 1.5, 6 and 20 s of speech.",
+        ),
+    ] = None,
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Recipe that `--roofline` is for: one that computes on a GPU.")
+    ] = "cuda",
 ) -> None:
     """Show calls, time, share, GFLOP/s and GB/s of every kernel."""
+    if roofline is not None:
+        from kokoro_tvm.cli._roofline import show
+
+        numbers = show(recipe, roofline)
+        if json_file is not None:
+            json_file.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+        return
     without_blas_threads()
     from rich.console import Console
 

@@ -20,12 +20,12 @@ from kokoro_tvm.ops.base.relax import as_semantic_call, described
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.passes.base.context import LoweringContext
 
-__all__ = ["PACKINGS", "apply"]
+__all__ = ["PACKINGS", "WORK", "apply"]
 
 PACKINGS = "kokoro.packings"
 """Attribute of the component's function: JSON, weight name -> how it is packed."""
 
-_WORK = "kokoro.work"
+WORK = "kokoro.work"
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
@@ -128,7 +128,7 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
         work: dict[str, Any] = {"operation": operation, "results": 1 if call.moments is None else 2}
         if flops is not None:
             work["flops_per_step"] = flops(call)
-        kernel = kernel.with_attr(_WORK, json.dumps(work))
+        kernel = kernel.with_attr(WORK, json.dumps(work))
         kernels[key] = kernel.with_attr("global_symbol", f"{context.component}_{operation}_{len(kernels)}")
     return kernels
 
@@ -137,8 +137,7 @@ def _with_table(module: Any, context: LoweringContext, kernels: Mapping[str, Any
     """Adds `<component>_kernels()`: JSON, kernel -> its operation and, where they count, FLOPs per step of
     the result."""
     table = {
-        str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[_WORK]))
-        for kernel in kernels.values()
+        str(kernel.attrs["global_symbol"]): json.loads(str(kernel.attrs[WORK])) for kernel in kernels.values()
     }
     builder = relax.BlockBuilder(module)
     with builder.function(f"{context.component}_kernels", []):

@@ -20,7 +20,7 @@ from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.recipe import Recipe, SyntheticSource
 from kokoro_tvm.targets import Machine
 
-__all__ = ["Layer", "layers_of", "representative"]
+__all__ = ["Layer", "config_of", "layers_of", "representative"]
 
 # Time steps by channels: about two and a half seconds of speech at the rates the decoder's layers run at.
 _STEPS = ((512, 200), (256, 2000), (0, 12000))
@@ -48,7 +48,7 @@ def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
     """The layers of a component, those that take longest first. Raises BuildError as lowering does."""
     spec = next(s for s in reversed(recipe.artifacts()) if s.component == component)
     patches = recipe.components[component].patches
-    program = export_component(component, _config(recipe), spec.length, spec.bucket, patches)
+    program = export_component(component, config_of(recipe), spec.length, spec.bucket, patches)
     seen: list[Any] = []
     selected = False
 
@@ -115,7 +115,7 @@ def _steps(call: Call) -> int:
     return next(steps for least, steps in _STEPS if channels >= least)
 
 
-def _config(recipe: Recipe) -> dict[str, Any]:
+def config_of(recipe: Recipe) -> dict[str, Any]:
     shipped = Path(model.__file__).with_name(recipe.checkpoint.config.file)
     config: dict[str, Any] = json.loads(shipped.read_text(encoding="utf-8"))
     first = recipe.checkpoint.sources[0]
