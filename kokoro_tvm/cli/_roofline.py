@@ -21,7 +21,7 @@ _FEW = 0.01  # share below which operations are shown together
 
 
 def show(recipe: str, gpu_name: str, recipes: Path = Path("recipes")) -> dict[str, Any]:
-    """Prints the table; returns all numbers. Raises InputError for an unknown GPU, or a recipe without one."""
+    """Prints the table; returns all numbers. Raises InputError for an unknown GPU or a recipe without."""
     from rich.console import Console
 
     from kokoro_tvm.constants import FRAMES_PER_SECOND

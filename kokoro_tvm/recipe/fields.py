@@ -57,7 +57,14 @@ def _walk(
 ) -> Iterator[tuple[str, Mapping[str, Any], Any, str]]:
     """(path, schema, default, description) of every innermost field."""
     if "$ref" in node:
-        yield from _walk(definitions, definitions[node["$ref"].rsplit("/", 1)[1]], path, default, description)
+        record = definitions[node["$ref"].rsplit("/", 1)[1]]
+        kind = record.get("properties", {}).get("kind", {}).get("const")
+        if kind is not None and not path.endswith(
+            "]"
+        ):  # a target's host: its fields are listed by themselves
+            yield path, {"of_kind": kind}, default, description
+        else:
+            yield from _walk(definitions, record, path, default, description)
     elif "discriminator" in node:
         for kind, reference in node["discriminator"]["mapping"].items():
             name = f"{path.removesuffix('[]')}[{kind}]"
@@ -83,6 +90,8 @@ def _value(node: Mapping[str, Any]) -> str:
         words = [_value(choice) for choice in choices if choice.get("type") != "null"]
         null = any(choice.get("type") == "null" for choice in choices)
         return ", ".join(words) + (" or null" if null else "")
+    if "of_kind" in node:
+        return f"what `target[{node['of_kind']}]` is"
     if "const" in node:
         return f"`{node['const']}`"
     if "enum" in node:

@@ -90,7 +90,7 @@ def _problem(root: Node, details: ErrorDetails) -> tuple[Span, Callable[[], str]
     if kind == "missing":
         return key, lambda: f"{_dotted(way) or 'the recipe'} lacks the key `{details['loc'][-1]}`"
     if kind == "union_tag_not_found":
-        span, message = _without_kind(node, way)
+        span, message = _without_kind(node, key, way)
         return span, lambda: message
     if kind in _EXPECTED:
         return node.span, lambda: _wrong_type(kind, node, way, path)
@@ -104,14 +104,14 @@ def _unknown_key(context: dict[str, Any], way: list[int | str]) -> str:
     return f"unknown {what} `{shorten(word)}`{where}{hint(word, valid)}"
 
 
-def _without_kind(node: Node, way: list[int | str]) -> tuple[Span, str]:
+def _without_kind(node: Node, place: Span, way: list[int | str]) -> tuple[Span, str]:
     """A mapping that does not say which of several kinds it is, perhaps for a typo in `kind`."""
     if node.entries is None:
         return node.span, f"{_dotted(way)}: expected a mapping with the key `kind`, found {_shown(node)}"
     for key, entry in node.entries.items():
         if nearest(key, ["kind"]):
             return entry.key, f"unknown key `{shorten(key)}` in {_dotted(way)}; did you mean `kind`?"
-    return node.span, f"{_dotted(way)} lacks the key `kind`"
+    return place, f"{_dotted(way)} lacks the key `kind`"
 
 
 def _wrong_type(kind: str, node: Node, way: list[int | str], path: _Path) -> str:

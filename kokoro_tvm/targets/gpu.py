@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -65,7 +66,7 @@ class GpuKind(TargetKind):
 
         host = {key: machine.options[key] for key in _HOST if machine.options.get(key)}
         own = {"kind": self.name, **self.named(dict(machine.options))}
-        return tvm.target.Target(own, host={"kind": "llvm", **host})
+        return tvm.target.Target(own, host=HOST.tvm(replace(machine, options=host)))
 
     def named(self, options: dict[str, Any]) -> dict[str, Any]:
         """The GPU's options as TVM's Target takes them."""

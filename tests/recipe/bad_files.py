@@ -292,7 +292,7 @@ def _forms() -> Iterator[tuple[str, BadFile]]:
         ("full", ("model",), "Toy a/b ../toy toy.yaml _toy " + "x" * 65),
         ("full", ("precision",), "float16 Float32 fp32"),
         ("full", ("length",), "dynamic Exact"),
-        ("full", ("target", "kind"), "cuda LLVM"),
+        ("full", ("target", "kind"), "vulkan LLVM"),
         ("full", ("target", "mcpu"), "natvie -zen x,y"),
         ("full", ("target", "mtriple"), "x86_64 linux/gnu --"),
         ("full", ("target", "mattr", 0), "avx2 ++avx2 +avx2,+fma"),

@@ -21,7 +21,7 @@ SPOILED = {
     "unknown-key-at-the-top": ("here", "buckets:", "bucket:"),
     "unknown-key-far-from-any": ("here", "length:", "zzz:"),
     "missing-key": ("here", "kind: llvm, ", ""),
-    "unknown-target-kind": ("here", "llvm", "cuda"),
+    "unknown-target-kind": ("here", "llvm", "vulkan"),
     "unknown-cpu": ("here", "native", "natvie"),
     "native-with-a-triple": ("here", "native", "native, mtriple: aarch64-linux-gnu"),
     "unknown-length": ("here", "exact", "exat"),
