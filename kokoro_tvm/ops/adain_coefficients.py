@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 from tvm import te, tirx
 
-from kokoro_tvm.ops.base.expressions import Cast, const, sqrt
+from kokoro_tvm.ops.base.expressions import Cast, const, maximum, sqrt
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.columns import Columns
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["adain_coefficients"]
 
@@ -81,6 +83,71 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_GPU_ROWS, _GPU_LANES = 16, 16
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """In float32, about the first block's pivot, which large means are near; then about the mean of all, so
+    that the variance is centred."""
+    channels = int(call.shapes["moments"][2])
+    k = GpuKernel("adain_coefficients", call.features)
+    zero, one = const(0.0, "float32"), const(1.0, "float32")
+    with k:
+        moments = k.param("moments", call.shapes["moments"])
+        style = k.param("style", (1, 2 * channels))
+        weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
+        y = k.param("y", (3, channels))
+        groups = Columns.groups(channels, _GPU_LANES)
+        with k.launch(_GPU_ROWS * _GPU_LANES, groups) as (thread, group):
+            columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
+            c = columns.channel
+            origin = k.let(moments[0, 0, c])
+
+            def over_blocks(count: int, terms: Callable[..., tuple[Any, ...]]) -> list[Any]:
+                """Sums of terms(steps, mean about the origin, squares about that mean) over the blocks that
+                hold anything."""
+                sums = [k.registers(1) for _ in range(count)]
+                for total in sums:
+                    k.store(total, zero, 0)
+
+                def block(slot: Any) -> None:
+                    steps = k.let(moments[slot, 3, c])
+                    with k.when(steps > zero):
+                        share = k.let(moments[slot, 1, c] / steps)
+                        mean = k.let(moments[slot, 0, c] - origin + share)
+                        squares = k.let(moments[slot, 2, c] - moments[slot, 1, c] * share)
+                        for total, term in zip(sums, terms(steps, mean, squares), strict=True):
+                            k.store(total, total[0] + term, 0)
+
+                columns.over(moments.shape[0], block)
+                return [columns.total(total[0]) for total in sums]
+
+            all_steps, sum_of_means = over_blocks(2, lambda steps, mean, _: (steps, steps * mean))
+            near = k.let(sum_of_means / all_steps)
+
+            def apart(steps: Any, mean: Any, squares: Any) -> tuple[Any, ...]:
+                difference = k.let(mean - near)
+                return steps * difference, squares + steps * difference * difference
+
+            rest, squares = over_blocks(2, apart)
+            rest = k.let(rest / all_steps)  # what rounding left of the sums of means
+            offset = k.let(near + rest)
+            variance = k.let(maximum(squares / all_steps - rest * rest, zero))
+            # Through shared memory, because compilers that may reorder would make zero of what is lost below.
+            kept = k.shared(_GPU_ROWS * _GPU_LANES)
+            k.store(kept, origin + offset, thread)
+            k.barrier()
+            rounded = k.let(kept[thread])
+            gain = k.let(one + style[0, c])
+            scale = k.let(gain * weight[c] / sqrt(variance + k.real(float(call.attributes["eps"]))))
+            lost = k.let((origin - rounded) + offset)
+            with k.when(columns.first):
+                k.store(y, rounded, 0, c)
+                k.store(y, scale, 1, c)
+                k.store(y, gain * bias[c] + style[0, channels + c] - lost * scale, 2, c)
+    return k.build()
+
+
 def _decomposed(b: Any, moments: Any, style: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     """Blocks are combined about the first one's pivot, so that large means cost no bits."""
 
@@ -126,7 +193,11 @@ def _decomposed(b: Any, moments: Any, style: Any, weight: Any, bias: Any, *, eps
     return b.emit_te(coefficients, moments, style, weight, bias, primfunc_name_hint="adain_coefficients")
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def adain_coefficients(
     moments: Tensor, style: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5
 ) -> Tensor:

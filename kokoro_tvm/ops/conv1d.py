@@ -165,6 +165,7 @@ def _gpu_kernel(call: Call) -> Any:
             taps=kept,
             dilation=dilation,
             steps=k.index(y.shape[1]),
+            needed=(given + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
             outputs=outputs,
             read=read,
             write=write,

@@ -10,13 +10,17 @@ from torch import Tensor
 from tvm import te, tirx
 
 from kokoro_tvm.ops.base.activation import activate, emit_padded
-from kokoro_tvm.ops.base.expressions import ceildiv, const, select
+from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select
 from kokoro_tvm.ops.base.plain import total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan, pack, phases
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu import conv as gpu_conv
+from kokoro_tvm.ops.gpu.activation import activated
+from kokoro_tvm.ops.gpu.conv import Tile
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["conv_transpose1d"]
 
@@ -76,6 +80,84 @@ def _packings(call: Call) -> Mapping[str, Packing]:
     }
 
 
+def _gpu_tile(call: Call) -> Tile:
+    return Tile.choose(int(call.shapes["x"][2]), int(call.result[2]), taps=2, dilation=1)
+
+
+def _gpu_packings(call: Call) -> Mapping[str, Packing]:
+    tile, stride = _gpu_tile(call), int(call.attributes["stride"])
+    return {
+        "weight": Packing(
+            f"gpu_transposed_convolution({tile}, stride={stride})",
+            lambda w: gpu_conv.pack(phases(w, stride, tile.outputs), tile),
+        )
+    }
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """As on CPUs: a convolution of two taps whose outputs are those of every phase, one after another."""
+    tile, stride, lead = _gpu_tile(call), int(call.attributes["stride"]), int(call.attributes["lead"])
+    channels, outputs = int(call.shapes["x"][2]), int(call.result[2])
+    width = ceildiv(outputs, tile.outputs) * tile.outputs
+    k = GpuKernel("conv_transpose1d", call.features)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        weight = k.param("weight", (2, ceildiv(channels, tile.depth) * tile.depth, stride * width))
+        bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        given = length[0] if length is not None else k.index(x.shape[1])
+
+        def read(row: Any, channel: Any) -> Any:
+            t = k.let(row - 1)
+            value = k.registers(1)
+            k.store(value, const(0.0, "float32"), 0)
+            with k.when(logical_and(t >= 0, t < given)):
+                slope = float(call.attributes["slope"])
+                k.store(value, activated(k, k.let(x[0, t, channel]), channel, None, None, slope), 0)
+            return value[0]
+
+        def put(at: Any, c: Any, total: Any) -> None:
+            value = total if bias is None else total + bias[c]
+            k.store(y, value if residual is None else value + residual[0, at, c], 0, at, c)
+
+        def write(step: Any, column: Any, total: Any) -> None:
+            phase = k.let(column // width)
+            c, at = k.let(column - phase * width), k.let(step * stride + phase)
+
+            def both() -> None:
+                put(at + lead, c, total)
+                if lead:  # the reflected first step repeats the second
+                    with k.when(at == 1):
+                        put(k.index(0), c, total)
+
+            if width == outputs:
+                both()
+            else:
+                with k.when(c < outputs):
+                    both()
+
+        def shift(column: Any) -> Any:
+            late = column // width + stride // 2 >= stride
+            return select(late, const(1, "int32"), const(0, "int32"))
+
+        gpu_conv.convolve(
+            k,
+            tile,
+            weight=weight,
+            channels=channels,
+            taps=2,
+            dilation=1,
+            steps=k.index(x.shape[1]),
+            needed=given,
+            outputs=stride * width,
+            read=read,
+            write=write,
+            shift=shift,
+        )
+    return k.build()
+
+
 def _flops(call: Call) -> int:
     return 4 * int(call.shapes["x"][2]) * int(call.result[2])
 
@@ -123,7 +205,7 @@ def _decomposed(
 @semantic_op(
     shape=_shape,
     decomposition=_decomposed,
-    kernels={"cpu": HandKernel(_kernel, _packings)},
+    kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
     flops=_flops,
 )
 def conv_transpose1d(

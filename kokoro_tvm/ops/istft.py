@@ -16,6 +16,8 @@ from kokoro_tvm.ops.base.math import cos_unit, dtype, exp, sin, sin_unit
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.fourier import fill_bases
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["istft"]
 
@@ -92,6 +94,60 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_GPU_THREADS, _GPU_HOPS = 128, 64  # of a workgroup
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """A workgroup has some hops of the result and takes the spectra of all frames that reach them."""
+    n_fft, hop = int(call.attributes["n_fft"]), int(call.attributes["hop"])
+    bins, half, overlap = n_fft // 2 + 1, n_fft // 2, n_fft // hop
+    if n_fft % hop or half % hop:
+        raise NotImplementedError("istft: the hop must divide half the window")
+    most = _GPU_HOPS + overlap - 1  # frames
+    zero = const(0.0, "float32")
+    k = GpuKernel("istft", call.features)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        given = length[0] if length is not None else k.index(x.shape[1])
+        with k.launch(_GPU_THREADS, ceildiv(k.index(x.shape[1]) - 1, _GPU_HOPS)) as (thread, group):
+            frames, start = k.let(given), k.let(group * _GPU_HOPS)
+            first = k.let(start + (half // hop - overlap + 1))  # frame that reaches the first hop
+            cosines, sines = fill_bases(k, n_fft, thread, _GPU_THREADS, 2 / n_fft)
+            real, imaginary = k.shared(most * bins), k.shared(most * bins)
+            with k.shares(most * bins, thread, _GPU_THREADS) as number:
+                frame, b = k.let(first + number // bins), k.let(number % bins)
+                k.store(real, zero, number)
+                k.store(imaginary, zero, number)
+                with k.when(logical_and(frame >= 0, frame < frames)):
+                    # DC and Nyquist count once, all others for a bin on either side.
+                    once = const(0.5, "float32"), const(1.0, "float32")
+                    weight = select(b * (b - half) == 0, *once)
+                    magnitude = k.let(exp(k, k.let(x[0, frame, b])) * weight)
+                    phase = k.let(sin(k, k.let(x[0, frame, bins + b])))
+                    k.store(real, magnitude * cos_unit(k, phase), number)
+                    k.store(imaginary, magnitude * sin_unit(k, phase), number)
+            k.barrier()
+            with k.shares(_GPU_HOPS * hop, thread, _GPU_THREADS) as number:
+                a, j = k.let(number // hop), k.let(number % hop)
+                total, weight = k.registers(1), k.registers(1)
+                k.store(total, zero, 0)
+                k.store(weight, zero, 0)
+                for s in range(overlap):  # the frame that started s hops ago
+                    i, frame = k.let(s * hop + j), k.let(a + (overlap - 1 - s))
+                    with k.loop(bins) as b:
+                        at, basis = k.let(frame * bins + b), k.let(b * n_fft + i)
+                        part = real[at] * cosines[basis] + imaginary[at] * sines[basis]
+                        k.store(total, total[0] + part, 0)
+                    with k.when(logical_and(first + frame >= 0, first + frame < frames)):
+                        window = k.let(cosines[i] * k.real(n_fft / 2))  # of bin 0 there is nothing else
+                        k.store(weight, weight[0] + window * window, 0)
+                with k.when(start + a < frames - 1):
+                    k.store(y, total[0] / weight[0], 0, (start + a) * hop + j)
+    return k.build()
+
+
 def _decomposed(b: Any, x: Any, length: Any | None, *, n_fft: int, hop: int) -> Any:
     """Every sample gathers what overlaps it, so nothing is added to from two sides."""
     bins, half, overlap = n_fft // 2 + 1, n_fft // 2, -(-n_fft // hop)
@@ -132,7 +188,11 @@ def _decomposed(b: Any, x: Any, length: Any | None, *, n_fft: int, hop: int) -> 
     return b.emit_te(added, x, made, length, primfunc_name_hint="istft")
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
     """Inverse STFT of exp(x[..., :bins]) * e^(i sin(x[..., bins:])), bins = n_fft/2 + 1: (1, (M - 1)*hop)
     samples.

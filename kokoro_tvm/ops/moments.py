@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from tvm import te, tirx
 
-from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, minimum
+from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, Extent, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.columns import Columns
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["FEWEST_STEPS", "clear_slots", "gather", "moments", "slots"]
 
@@ -89,6 +91,52 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_GPU_STEPS, _GPU_ROWS, _GPU_LANES = 128, 8, 32  # of a workgroup's block, which stays in registers
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """A workgroup has a block of steps of 32 channels, read once and kept, so that both passes are one."""
+    channels = int(call.shapes["x"][2])
+    k = GpuKernel("moments", call.features)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        given = length[0] if length is not None else k.index(x.shape[1])
+        groups = Columns.groups(channels, _GPU_LANES)
+        with k.launch(_GPU_ROWS * _GPU_LANES, k.index(y.shape[0]), groups) as (thread, slot, group):
+            columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
+            n, start, c = k.let(given), k.let(slot * _GPU_STEPS), columns.channel
+            count = k.let(Cast("float32", maximum(minimum(n - start, _GPU_STEPS), 0)))
+            turns = range(_GPU_STEPS // _GPU_ROWS)
+            steps = [k.let(start + columns.row + i * _GPU_ROWS) for i in turns]
+            values = k.registers(len(turns))
+            for i in turns:
+                k.store(values, const(0.0, "float32"), i)
+                with k.when(steps[i] < n):
+                    k.store(values, x[0, steps[i], c], i)
+
+            def about(pivot: Any) -> list[Any]:
+                """Differences from a pivot of the steps that there are."""
+                return [k.let(select(steps[i] < n, values[i] - pivot, const(0.0, "float32"))) for i in turns]
+
+            first = k.let(x[0, minimum(start, n - 1), c])
+            mean = k.let(first + columns.total(sum_of(about(first))) / maximum(count, const(1.0, "float32")))
+            differences = about(mean)
+            total = columns.total(sum_of(differences))
+            squares = columns.total(sum_of([value * value for value in differences]))
+            with k.when(columns.first):
+                for i, value in enumerate((mean, total, squares, count)):
+                    k.store(y, value, slot, i, c)
+    return k.build()
+
+
+def sum_of(values: Sequence[Any]) -> Any:
+    """Their sum, pair by pair, which costs the fewest bits."""
+    half = len(values) // 2
+    return sum_of(values[:half]) + sum_of(values[half:]) if half else values[0]
+
+
 def _decomposed(b: Any, x: Any, length: Any | None) -> Any:
     """Blocks of the fewest steps there may be; the mean of each is its pivot."""
 
@@ -135,7 +183,11 @@ def _decomposed(b: Any, x: Any, length: Any | None) -> Any:
     return b.emit_te(blocks, x, length, primfunc_name_hint="moments")
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def moments(x: Tensor, length: Tensor | None = None) -> Tensor:
     """(slots, 4, C): of every block of steps a pivot, the sum of differences from it, the sum of their
     squares, and how many steps there are; 0 marks a slot that holds nothing.

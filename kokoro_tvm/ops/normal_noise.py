@@ -16,6 +16,7 @@ from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import OPAQUE, f32, in_any_order, store
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["normal_noise"]
 
@@ -151,15 +152,38 @@ class _Plain:
         return f32(value)
 
 
+_GPU_THREADS = 64
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """A thread draws a block of four."""
+    upsample = int(call.attributes["upsample"])
+    k = GpuKernel("normal_noise", call.features)
+    with k:
+        f0, seed = k.param("f0", call.shapes["f0"]), k.param("seed", (3,), "uint32")
+        y = k.param("y", call.result)
+        samples = k.index(f0.shape[1]) * upsample
+        with k.launch(_GPU_THREADS, ceildiv(samples, 4 * _GPU_THREADS)) as (thread, group):
+            place = k.let(group * _GPU_THREADS + thread)
+            for j, number in enumerate(_numbers(place, seed)):
+                with k.when(4 * place + j < samples):
+                    k.store(y, number, 0, 4 * place + j)
+    return k.build()
+
+
+def _numbers(place: Any, seed: Any) -> list[Any]:
+    """The four numbers of a block, on a machine without 64 bits."""
+    words = _Plain()
+    counter, key = words.let(Cast("uint32", place)), (words.let(seed[0]), words.let(seed[1]))
+    return block(words, counter, words.let(seed[2]), words.const(0), key)
+
+
 def _decomposed(b: Any, f0: Any, seed: Any, *, upsample: int) -> Any:
     def drawn(f0: Any, seed: Any) -> Any:
         samples = f0.shape[1] * upsample
 
         def numbers(k: Any, f0: Any, seed: Any, noise: Any) -> None:
-            words = _Plain()
-            place = words.let(tirx.Cast("uint32", k))
-            key = words.let(seed[0]), words.let(seed[1])
-            for j, number in enumerate(block(words, place, words.let(seed[2]), words.const(0), key)):
+            for j, number in enumerate(_numbers(k, seed)):
                 with T.If(4 * k + j < samples), T.Then():
                     store(noise, number, 0, 4 * k + j)
 
@@ -169,7 +193,11 @@ def _decomposed(b: Any, f0: Any, seed: Any, *, upsample: int) -> Any:
     return b.emit_te(drawn, f0, seed, primfunc_name_hint="normal_noise", primfunc_attrs=OPAQUE)
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def normal_noise(f0: Tensor, seed: Tensor, *, upsample: int) -> Tensor:
     """The noise for every sample of f0 (1, N), whose values do not matter: (1, N*upsample) float32.
 

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor
 from tvm import te, tirx
 
-from kokoro_tvm.ops.base.expressions import const, maximum, minimum, select, sqrt
+from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum, select, sqrt
 from kokoro_tvm.ops.base.fourier import forward_basis, forward_table
 from kokoro_tvm.ops.base.math import atan2, dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.fourier import fill_bases
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["stft"]
 
@@ -82,6 +84,48 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_GPU_THREADS, _GPU_FRAMES = 256, 64  # of a workgroup
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """A workgroup has some frames, a thread a bin of a frame."""
+    n_fft, hop = int(call.attributes["n_fft"]), int(call.attributes["hop"])
+    bins, half, span = n_fft // 2 + 1, n_fft // 2, (_GPU_FRAMES - 1) * hop + n_fft
+    k = GpuKernel("stft", call.features)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        given = length[0] if length is not None else k.index(x.shape[1])
+        with k.launch(_GPU_THREADS, ceildiv(k.index(y.shape[1]), _GPU_FRAMES)) as (thread, group):
+            samples = k.let(given)
+            frames, start = k.let(samples // hop + 1), k.let(group * _GPU_FRAMES)
+            cosines, sines = fill_bases(k, n_fft, thread, _GPU_THREADS)
+            signal = k.shared(span)
+            with k.shares(span, thread, _GPU_THREADS) as i:
+                position = k.let(start * hop + i - half)
+                mirrored = k.let(maximum(position, 0 - position))
+                mirrored = k.let(select(mirrored >= samples, 2 * (samples - 1) - mirrored, mirrored))
+                k.store(signal, x[0, maximum(minimum(mirrored, samples - 1), 0)], i)
+            k.barrier()
+            with k.shares(_GPU_FRAMES * bins, thread, _GPU_THREADS) as number:
+                frame, b = k.let(number // bins), k.let(number % bins)
+                real, imaginary = k.registers(1), k.registers(1)
+                k.store(real, signal[frame * hop + half] * cosines[b * n_fft + half], 0)
+                k.store(imaginary, const(0.0, "float32"), 0)
+                # As on CPUs by pairs, so that the first frame has imaginary parts of 0.
+                with k.loop(half - 1) as pair:
+                    i = k.let(pair + 1)
+                    early, late = (k.let(signal[frame * hop + at]) for at in (i, n_fft - i))
+                    k.store(real, real[0] + (early + late) * cosines[b * n_fft + i], 0)
+                    k.store(imaginary, imaginary[0] + (early - late) * sines[b * n_fft + i], 0)
+                with k.when(start + frame < frames):
+                    magnitude = sqrt(real[0] * real[0] + imaginary[0] * imaginary[0])
+                    k.store(y, magnitude, 0, start + frame, b)
+                    k.store(y, atan2(k, imaginary[0], real[0]), 0, start + frame, bins + b)
+    return k.build()
+
+
 def _decomposed(b: Any, x: Any, length: Any | None, *, n_fft: int, hop: int) -> Any:
     bins, half = n_fft // 2 + 1, n_fft // 2
 
@@ -116,7 +160,11 @@ def _decomposed(b: Any, x: Any, length: Any | None, *, n_fft: int, hop: int) -> 
     return b.emit_te(transformed, x, length, primfunc_name_hint="stft")
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:
     """Magnitudes, then phases in (-pi, pi]: (1, samples/hop + 1, n_fft + 2). Hann window, centred, reflected
     edges.

@@ -9,12 +9,14 @@ from torch import Tensor
 from tvm import te
 
 from kokoro_tvm.ops.base.activation import activate, emit_padded
-from kokoro_tvm.ops.base.expressions import const
+from kokoro_tvm.ops.base.expressions import ceildiv, const
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.activation import activated
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["upsample_pool"]
 
@@ -57,6 +59,37 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_GPU_THREADS = 256
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """A thread has a step of a channel, and makes two of the result."""
+    channels = int(call.shapes["x"][2])
+    k = GpuKernel("upsample_pool", call.features)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        weight, bias = k.param("weight", (channels, 1, 3)), k.param("bias", (channels,))
+        norm = k.param("norm", (3, channels)) if call.has("norm") else None
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        given = length[0] if length is not None else k.index(x.shape[1])
+        values = k.index(x.shape[1]) * channels
+        with k.launch(_GPU_THREADS, ceildiv(values, _GPU_THREADS)) as (thread, group):
+            number = k.let(group * _GPU_THREADS + thread)
+            t, c = k.let(number // channels), k.let(number % channels)
+            slope = float(call.attributes["slope"])
+            following = k.registers(1)
+            k.store(following, const(0.0, "float32"), 0)
+            with k.when(t < given):
+                here = activated(k, k.let(x[0, t, c]), c, norm, None, slope)
+                with k.when(t + 1 < given):
+                    k.store(following, activated(k, k.let(x[0, t + 1, c]), c, norm, None, slope), 0)
+                before, middle, after = (k.let(weight[c, 0, tap]) for tap in range(3))
+                k.store(y, here * middle + bias[c], 0, 2 * t, c)
+                k.store(y, here * after + following[0] * before + bias[c], 0, 2 * t + 1, c)
+    return k.build()
+
+
 def _decomposed(
     b: Any, x: Any, weight: Any, bias: Any, norm: Any | None, length: Any | None, *, slope: float
 ) -> Any:
@@ -72,7 +105,11 @@ def _decomposed(
     return b.emit_te(pooled, x, padded, weight, bias, primfunc_name_hint="upsample_pool")
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def upsample_pool(
     x: Tensor,
     weight: Tensor,

@@ -60,6 +60,14 @@ class BaseKernel:
             IRBuilder.name(name, bound)
         return bound
 
+    def real(self, value: float, lanes: int = 1) -> Expr:
+        """A float32 constant, in every lane."""
+        return const(value, "float32" if lanes == 1 else f"float32x{lanes}")
+
+    def nearest(self, value: Expr) -> Expr:
+        """The nearest integer, as a float; which one between two does not matter."""
+        return tvm.tirx.nearbyint(value)
+
     def index(self, value: Expr) -> Expr:
         """A value as an index."""
         return const(value, self.index_dtype) if isinstance(value, int) else value

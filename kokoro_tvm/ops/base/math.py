@@ -85,14 +85,14 @@ def dtype(lanes: int, base: str = "float32") -> str:
     return base if lanes == 1 else f"{base}x{lanes}"
 
 
-def _c(value: float, like: Expr) -> Expr:
-    return const(value, dtype(lanes_of(like)))
+def _c(k: BaseKernel, value: float, like: Expr) -> Expr:
+    return k.real(value, lanes_of(like))
 
 
-def _horner(x: Expr, coefficients: Sequence[float]) -> Expr:
-    result = _c(coefficients[-1], x)
+def _horner(k: BaseKernel, x: Expr, coefficients: Sequence[float]) -> Expr:
+    result = _c(k, coefficients[-1], x)
     for c in reversed(coefficients[:-1]):
-        result = result * x + _c(c, x)
+        result = result * x + _c(k, c, x)
     return result
 
 
@@ -114,28 +114,28 @@ _LN2 = _split(math.log(2), 2)
 
 def _reduce(k: BaseKernel, x: Expr, inverse: float, pieces: Sequence[float]) -> tuple[Expr, Expr]:
     """(n, x - n*period) with n the nearest integer to x/period (Cody and Waite)."""
-    n = k.let(tvm.tirx.nearbyint(x * _c(inverse, x)))
+    n = k.let(k.nearest(x * _c(k, inverse, x)))
     r = x
     for piece in pieces:
-        r = r - n * _c(piece, x)
+        r = r - n * _c(k, piece, x)
     return n, k.let(r)
 
 
 def _sin_reduced(k: BaseKernel, r: Expr) -> Expr:
     u = k.let(r * r)
-    return r + r * u * _horner(u, _SIN)
+    return r + r * u * _horner(k, u, _SIN)
 
 
-def _odd(n: Expr) -> Expr:
+def _odd(k: BaseKernel, n: Expr) -> Expr:
     """0 where the integral float is even, 1/2 where it is odd."""
-    half = n * _c(0.5, n)
+    half = n * _c(k, 0.5, n)
     return half - tvm.tirx.floor(half)
 
 
 def sin(k: BaseKernel, x: Expr) -> Expr:
     """Sine of radians, |x| up to some thousands."""
     n, r = _reduce(k, x, 1 / math.pi, _PI)
-    return _sin_reduced(k, r) * (_c(1.0, x) - _c(4.0, x) * _odd(n))
+    return _sin_reduced(k, r) * (_c(k, 1.0, x) - _c(k, 4.0, x) * _odd(k, n))
 
 
 def sin_squared(k: BaseKernel, x: Expr) -> Expr:
@@ -148,13 +148,13 @@ def sin_squared(k: BaseKernel, x: Expr) -> Expr:
 def reduce_cycles(k: BaseKernel, cycles: Expr) -> Expr:
     """A phase in cycles, in [0, 1), folded to [-1/4, 1/4] with the same sine."""
     x = k.let(cycles)
-    folded = select(x > _c(0.75, x), x - _c(1.0, x), select(x > _c(0.25, x), _c(0.5, x) - x, x))
+    folded = select(x > _c(k, 0.75, x), x - _c(k, 1.0, x), select(x > _c(k, 0.25, x), _c(k, 0.5, x) - x, x))
     return k.let(folded)
 
 
 def sin_cycles(k: BaseKernel, folded: Expr) -> Expr:
     """Sine of 2*pi*x for x in [-1/4, 1/4]."""
-    return folded * _horner(k.let(folded * folded), _SIN_CYCLES)
+    return folded * _horner(k, k.let(folded * folded), _SIN_CYCLES)
 
 
 def sin_unit(k: BaseKernel, x: Expr) -> Expr:
@@ -165,15 +165,15 @@ def sin_unit(k: BaseKernel, x: Expr) -> Expr:
 def cos_unit(k: BaseKernel, x: Expr) -> Expr:
     """Cosine of radians, |x| <= 1."""
     u = k.let(x * x)
-    return _c(1.0, x) - _c(0.5, x) * u + u * u * _horner(u, _COS)
+    return _c(k, 1.0, x) - _c(k, 0.5, x) * u + u * u * _horner(k, u, _COS)
 
 
 def exp(k: BaseKernel, x: Expr) -> Expr:
     """e**x, saturating at |x| = 87."""
-    x = k.let(tvm.tirx.max(tvm.tirx.min(x, _c(87.0, x)), _c(-87.0, x)))
+    x = k.let(tvm.tirx.max(tvm.tirx.min(x, _c(k, 87.0, x)), _c(k, -87.0, x)))
     lanes = lanes_of(x)
     n, r = _reduce(k, x, 1 / math.log(2), _LN2)
-    y = _c(1.0, x) + r + r * r * _horner(r, _EXP)
+    y = _c(k, 1.0, x) + r + r * r * _horner(k, r, _EXP)
     exponent = tvm.tirx.Cast(dtype(lanes, "int32"), n) + const(127, dtype(lanes, "int32"))
     power = tvm.tirx.reinterpret(
         dtype(lanes), tvm.tirx.shift_left(exponent, const(23, dtype(lanes, "int32")))
@@ -182,26 +182,26 @@ def exp(k: BaseKernel, x: Expr) -> Expr:
 
 
 def sigmoid(k: BaseKernel, x: Expr) -> Expr:
-    return _c(1.0, x) / (_c(1.0, x) + exp(k, x * _c(-1.0, x)))
+    return _c(k, 1.0, x) / (_c(k, 1.0, x) + exp(k, x * _c(k, -1.0, x)))
 
 
 def tanh(k: BaseKernel, x: Expr) -> Expr:
     """Polynomial near zero, where the exponential form would lose relative precision."""
     x = k.let(x)
     u = k.let(x * x)
-    near = x + x * u * _horner(u, _TANH)
-    far = _c(1.0, x) - _c(2.0, x) / (exp(k, x * _c(2.0, x)) + _c(1.0, x))
-    return select(u < _c(0.625**2, x), near, far)
+    near = x + x * u * _horner(k, u, _TANH)
+    far = _c(k, 1.0, x) - _c(k, 2.0, x) / (exp(k, x * _c(k, 2.0, x)) + _c(k, 1.0, x))
+    return select(u < _c(k, 0.625**2, x), near, far)
 
 
 def atan2(k: BaseKernel, y: Expr, x: Expr) -> Expr:
     """Angle of (x, y) in (-pi, pi]; a y of zero counts as +0."""
-    zero = _c(0.0, x)
+    zero = _c(k, 0.0, x)
     ax, ay = k.let(tvm.tirx.max(x, zero - x)), k.let(tvm.tirx.max(y, zero - y))
-    larger = tvm.tirx.max(tvm.tirx.max(ax, ay), _c(1e-37, x))
+    larger = tvm.tirx.max(tvm.tirx.max(ax, ay), _c(k, 1e-37, x))
     t = k.let(tvm.tirx.min(ax, ay) / larger)
     u = k.let(t * t)
-    angle = k.let(t + t * u * _horner(u, _ATAN))
-    angle = k.let(select(ay > ax, _c(math.pi / 2, x) - angle, angle))
-    angle = k.let(select(x < zero, _c(math.pi, x) - angle, angle))
+    angle = k.let(t + t * u * _horner(k, u, _ATAN))
+    angle = k.let(select(ay > ax, _c(k, math.pi / 2, x) - angle, angle))
+    angle = k.let(select(x < zero, _c(k, math.pi, x) - angle, angle))
     return select(y < zero, zero - angle, angle)

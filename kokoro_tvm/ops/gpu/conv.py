@@ -78,16 +78,19 @@ def convolve(
     taps: int,
     dilation: int,
     steps: Any,
+    needed: Any,
     outputs: int,
     read: Callable[[Any, Any], Any],
     write: Callable[[Any, Any, Any], None],
+    shift: Callable[[Any], Any] = lambda output: 0,
 ) -> None:
     """Emits the launch: for each step t and output o the sum over taps j and channels c of
-    read(t + j*dilation, c) * weight[j, c, o].
+    read(t + j*dilation + shift(o), c) * weight[j, c, o].
 
-    weight: packed, see `pack`; steps: of the result; read(row, channel): an activated value of the input,
-    zero where there is none, with rows up to the end of the last tile and its halo, and channels of
-    [0, channels); write(step, output, sum): called for results that exist.
+    weight: packed, see `pack`; steps: of the result; needed: how many of them are wanted, known only on the
+    GPU: tiles beyond are left out; read(row, channel): an activated value of the input, zero where there is
+    none, with rows up to the end of the last tile and its halo, and channels of [0, channels);
+    write(step, output, sum): called for results that are wanted; shift: the same for all outputs of a tile.
     """
     threads, depth, rows = tile.threads, tile.depth, tile.rows(taps, dilation)
     across = tile.outputs // tile.own_outputs
@@ -99,52 +102,56 @@ def convolve(
         first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
         # Threads of a row have neighbouring outputs, so that they write neighbours; steps likewise.
         column, row = k.let(tirx.truncmod(thread, across)), k.let(tirx.truncdiv(thread, across))
-        with k.loop(ceildiv(channels, depth)) as part:
-            with k.shares(rows * depth, thread, threads) as number:
-                at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
-                channel = k.let(part * depth + c)
+        begin = k.let(first + shift(first_output))
+        with k.when(first < needed):
+            with k.loop(ceildiv(channels, depth)) as part:
+                with k.shares(rows * depth, thread, threads) as number:
+                    at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
+                    channel = k.let(part * depth + c)
 
-                def put(value: Any, at: Any = at, c: Any = c) -> None:
-                    k.store(values, value, c * rows + at)
+                    def put(value: Any, at: Any = at, c: Any = c) -> None:
+                        k.store(values, value, c * rows + at)
 
-                def given(at: Any = at, channel: Any = channel, put: Callable[[Any], None] = put) -> None:
-                    put(read(k.let(first + at), channel))
+                    def given(at: Any = at, channel: Any = channel, put: Callable[[Any], None] = put) -> None:
+                        put(read(k.let(begin + at), channel))
 
-                def absent(put: Callable[[Any], None] = put) -> None:
-                    put(const(0.0, "float32"))
+                    def absent(put: Callable[[Any], None] = put) -> None:
+                        put(const(0.0, "float32"))
 
-                if channels % depth == 0:
-                    given()
-                else:
-                    k.choose(channel < channels, given, absent)
-            with k.loop(taps) as tap:
-                with k.shares(depth * tile.outputs, thread, threads) as number:
-                    c, o = (
-                        k.let(tirx.truncdiv(number, tile.outputs)),
-                        k.let(tirx.truncmod(number, tile.outputs)),
-                    )
-                    k.store(factors, weight[tap, part * depth + c, first_output + o], number)
-                k.barrier()
-                with k.loop(depth) as c:
-                    x = [
-                        k.let(values[c * rows + row + i * (tile.steps // tile.own_steps) + tap * dilation])
-                        for i in range(tile.own_steps)
-                    ]
-                    w = [
-                        k.let(factors[c * tile.outputs + column + j * across])
-                        for j in range(tile.own_outputs)
-                    ]
-                    for i, value in enumerate(x):
-                        for j, factor in enumerate(w):
-                            at = i * tile.own_outputs + j
-                            k.store(sums, sums[at] + value * factor, at)
-                k.barrier()
-        for i in range(tile.own_steps):
-            step = k.let(first + row + i * (tile.steps // tile.own_steps))
-            for j in range(tile.own_outputs):
-                output = k.let(first_output + column + j * across)
-                exists = step < steps
-                if outputs % tile.outputs:
-                    exists = logical_and(exists, output < outputs)
-                with k.when(exists):
-                    write(step, output, sums[i * tile.own_outputs + j])
+                    if channels % depth == 0:
+                        given()
+                    else:
+                        k.choose(channel < channels, given, absent)
+                with k.loop(taps) as tap:
+                    with k.shares(depth * tile.outputs, thread, threads) as number:
+                        c, o = (
+                            k.let(tirx.truncdiv(number, tile.outputs)),
+                            k.let(tirx.truncmod(number, tile.outputs)),
+                        )
+                        k.store(factors, weight[tap, part * depth + c, first_output + o], number)
+                    k.barrier()
+                    with k.loop(depth) as c:
+                        x = [
+                            k.let(
+                                values[c * rows + row + i * (tile.steps // tile.own_steps) + tap * dilation]
+                            )
+                            for i in range(tile.own_steps)
+                        ]
+                        w = [
+                            k.let(factors[c * tile.outputs + column + j * across])
+                            for j in range(tile.own_outputs)
+                        ]
+                        for i, value in enumerate(x):
+                            for j, factor in enumerate(w):
+                                at = i * tile.own_outputs + j
+                                k.store(sums, sums[at] + value * factor, at)
+                    k.barrier()
+            for i in range(tile.own_steps):
+                step = k.let(first + row + i * (tile.steps // tile.own_steps))
+                for j in range(tile.own_outputs):
+                    output = k.let(first_output + column + j * across)
+                    exists = step < needed
+                    if outputs % tile.outputs:
+                        exists = logical_and(exists, output < outputs)
+                    with k.when(exists):
+                        write(step, output, sums[i * tile.own_outputs + j])

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm.script.ir_builder import tirx as T
 
-from kokoro_tvm.ops.base.expressions import Expr
+from kokoro_tvm.ops.base.expressions import Expr, const
 from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.ops.base.kernel import BaseKernel
 
@@ -33,6 +34,29 @@ class GpuKernel(BaseKernel):
             raise ValueError(f"{name}: a GPU kernel needs a machine with workgroups")
         self._limits = features.workgroup
         self._shared_bytes = 0
+
+    def real(self, value: float, lanes: int = 1) -> Expr:
+        """A float32 constant to the last bit: of those that seven digits do not name, TVM would print no more
+        into Metal and WGSL, which is enough to double the error of a sine."""
+        rounded = np.float32(value)
+        if np.float32(f"{value:e}") == rounded:
+            return super().real(value, lanes)
+        bits = self.registers(1, "int32")  # something with an address, which the CUDA that TVM prints takes
+        self.store(bits, const(int(rounded.view(np.int32)), "int32"), 0)
+        return tvm.tirx.reinterpret("float32", bits[0])
+
+    def nearest(self, value: Expr) -> Expr:
+        """As an operation that all kinds have: Metal lacks CUDA's, and WGSL's has another name."""
+        return tvm.tirx.floor(value + self.real(0.5))
+
+    def let(self, value: Expr, name: str = "") -> Expr:
+        """Names a value so that it is computed once. A float has a register of its own: TVM would write its
+        making out wherever it is used, and a polynomial of a polynomial would fill pages."""
+        if isinstance(value, int | float) or not str(value.ty.dtype).startswith("float"):
+            return super().let(value, name)
+        kept = self.registers(1)
+        self.store(kept, value, 0)
+        return kept[0]
 
     @contextmanager
     def launch(self, threads: int, *grid: Expr) -> Iterator[tuple[Expr, ...]]:
