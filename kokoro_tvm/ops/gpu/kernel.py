@@ -34,6 +34,11 @@ class GpuKernel(BaseKernel):
         self._limits = features.workgroup
         self._shared_bytes = 0
 
+    @property
+    def most_threads(self) -> int:
+        """Of a workgroup."""
+        return self._limits.threads
+
     @contextmanager
     def launch(self, threads: int, *grid: Expr) -> Iterator[tuple[Expr, ...]]:
         """The body of the kernel: gives the thread's number in its workgroup, then the workgroup's along each
@@ -59,6 +64,18 @@ class GpuKernel(BaseKernel):
                 f"{self._limits.shared_bytes}"
             )
         return T.alloc_buffer((elements,), dtype, scope="shared", layout=None)
+
+    def let(self, value: Expr, name: str = "") -> Expr:
+        """Names a value so that it is computed once.
+
+        TVM copies what a name stands for to wherever the name is used, which makes long expressions of
+        polynomials; floating-point values go through a register, whose content it leaves where it is.
+        """
+        if isinstance(value, int | float) or str(value.ty.dtype) != "float32":
+            return super().let(value, name)
+        kept = self.registers(1)
+        self.store(kept, value, 0)
+        return kept[0]
 
     def registers(self, elements: int, dtype: str = "float32") -> Any:
         """A small array of one thread, indexed with constants only, so that it stays in registers."""
