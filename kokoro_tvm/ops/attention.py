@@ -8,11 +8,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from tvm import relax, te, tirx
 
-from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum, select
+from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype, exp
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["attention"]
 
@@ -121,6 +122,94 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_TILE, _KEYS, _LANES = 16, 32, 8  # of a workgroup: queries, keys it has at a time, threads of a query
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """A workgroup for each head and tile of queries. It goes over the keys once: whenever a larger score
+    turns up, what is summed already is scaled down.
+
+    A tile of keys, then of values, is in shared memory, in rows of odd length, so that neighbouring threads
+    find neighbouring keys in different banks.
+    """
+    heads = int(call.attributes["heads"])
+    size = int(call.shapes["query"][2]) // heads
+    threads, row, lowest = _TILE * _LANES, size | 1, const(-3.0e38, "float32")
+    shares, keys_each = ceildiv(size, _LANES), _KEYS // _LANES
+    k = GpuKernel("attention", call.features)
+    with k:
+        query, key, value = (k.param(name, call.shapes[name]) for name in ("query", "key", "value"))
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        n = length[0] if length is not None else k.index(y.shape[1])
+        with k.launch(threads, ceildiv(y.shape[1], _TILE), heads) as (thread, tile, head):
+            queries, rows, scores = k.shared(_TILE * row), k.shared(_KEYS * row), k.shared(_TILE * _KEYS)
+            sums, largest, total = k.registers(shares), k.registers(1), k.registers(1)
+            products, weights = k.registers(keys_each), k.registers(keys_each)
+            first = k.let(tile * _TILE)
+            q, lane = k.let(tirx.truncdiv(thread, _LANES)), k.let(tirx.truncmod(thread, _LANES))
+            own = [k.let(lane + share * _LANES) for share in range(keys_each)]
+
+            def fetch(into: Any, source: Any, start: Any, count: int) -> None:
+                """Steps of one head; zeros beyond the last, for nothing is known of what is there."""
+                with k.shares(count * size, thread, threads) as number:
+                    t, d = k.let(tirx.truncdiv(number, size)), k.let(tirx.truncmod(number, size))
+                    k.choose(
+                        start + t < n,
+                        lambda: k.store(into, source[0, start + t, head * size + d], t * row + d),
+                        lambda: k.store(into, const(0.0, "float32"), t * row + d),
+                    )
+
+            fetch(queries, query, first, _TILE)
+            k.store(largest, lowest, 0)
+            k.store(total, const(0.0, "float32"), 0)
+            for share in range(shares):
+                k.store(sums, const(0.0, "float32"), share)
+            # No blocks rather than a condition for tiles beyond the last query: there are barriers inside.
+            with k.loop(k.let(select(first < n, ceildiv(n, _KEYS), k.index(0)))) as block:
+                start = k.let(block * _KEYS)
+                fetch(rows, key, start, _KEYS)
+                k.barrier()
+                for share in range(keys_each):
+                    k.store(products, const(0.0, "float32"), share)
+                with k.loop(size) as d:
+                    factor = k.let(queries[q * row + d])
+                    for share, at in enumerate(own):
+                        k.store(products, products[share] + factor * rows[at * row + d], share)
+                for share, at in enumerate(own):
+                    score = products[share] * const(size**-0.5, "float32")
+                    k.store(scores, select(start + at < n, score, lowest), q * _KEYS + at)
+                k.barrier()
+                fetch(rows, value, start, _KEYS)
+                before = k.let(largest[0])
+                with k.loop(_KEYS) as at:
+                    k.store(largest, maximum(largest[0], scores[q * _KEYS + at]), 0)
+                kept = k.let(exp(k, before - largest[0]))
+                for share, at in enumerate(own):
+                    # Beyond the last key exp saturates instead of vanishing.
+                    weight = exp(k, scores[q * _KEYS + at] - largest[0])
+                    k.store(weights, select(start + at < n, weight, const(0.0, "float32")), share)
+                k.barrier()
+                for share, at in enumerate(own):
+                    k.store(scores, weights[share], q * _KEYS + at)
+                k.barrier()
+                k.store(total, total[0] * kept, 0)
+                for share in range(shares):
+                    k.store(sums, sums[share] * kept, share)
+                with k.loop(_KEYS) as at:
+                    weight = k.let(scores[q * _KEYS + at])
+                    k.store(total, total[0] + weight, 0)
+                    for share in range(shares):
+                        d = minimum(lane + share * _LANES, k.index(size - 1))
+                        k.store(sums, sums[share] + weight * rows[at * row + d], share)
+                k.barrier()
+            for share in range(shares):
+                d = k.let(lane + share * _LANES)
+                with k.when(logical_and(first + q < n, d < size)):
+                    k.store(y, sums[share] / total[0], 0, first + q, head * size + d)
+    return k.build()
+
+
 def _decomposed(b: Any, query: Any, key: Any, value: Any, length: Any | None, *, heads: int) -> Any:
     def scored(query: Any, key: Any, length: Any | None) -> Any:
         steps, size = query.shape[1], query.shape[2] // heads
@@ -153,7 +242,11 @@ def _decomposed(b: Any, query: Any, key: Any, value: Any, length: Any | None, *,
     return b.emit_te(mixed, weights, value, length, primfunc_name_hint="attention")
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def attention(
     query: Tensor, key: Tensor, value: Tensor, length: Tensor | None = None, *, heads: int
 ) -> Tensor:

@@ -7,9 +7,10 @@ from typing import Any
 from torch import Tensor
 from tvm import te, tirx
 
-from kokoro_tvm.ops.base.expressions import const, maximum, minimum
+from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["embedding"]
 
@@ -35,6 +36,26 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_THREADS = 256
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """The ids are int32."""
+    rows, channels = (int(extent) for extent in call.shapes["weight"])
+    k = GpuKernel("embedding", call.features)
+    with k:
+        weight, ids = k.param("weight", (rows, channels)), k.param("ids", call.shapes["ids"], "int32")
+        y = k.param("y", call.result)
+        elements = k.index(y.shape[1]) * channels
+        with k.launch(_THREADS, ceildiv(elements, _THREADS)) as (thread, block):
+            at = k.let(block * _THREADS + thread)
+            with k.when(at < elements):
+                t, c = k.let(tirx.truncdiv(at, channels)), k.let(tirx.truncmod(at, channels))
+                row = k.let(maximum(minimum(ids[0, t], const(rows - 1, "int32")), const(0, "int32")))
+                k.store(y, weight[row, c], 0, t, c)
+    return k.build()
+
+
 def _decomposed(b: Any, weight: Any, ids: Any) -> Any:
     def looked_up(weight: Any, ids: Any) -> Any:
         def value(_: Any, t: Any, c: Any) -> Any:
@@ -46,7 +67,11 @@ def _decomposed(b: Any, weight: Any, ids: Any) -> Any:
     return b.emit_te(looked_up, weight, ids, primfunc_name_hint="embedding")
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
     """weight[ids]. weight (N, C); ids int64 (1, T), taken to the nearest row there is -> (1, T, C)."""
     return weight[ids.clamp(0, weight.shape[0] - 1)]

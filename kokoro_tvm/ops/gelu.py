@@ -7,18 +7,26 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import relax
+from tvm import relax, tirx
 
-from kokoro_tvm.ops.base.expressions import const
+from kokoro_tvm.ops.base.expressions import Expr, ceildiv, const
+from kokoro_tvm.ops.base.kernel import BaseKernel
 from kokoro_tvm.ops.base.math import dtype, tanh
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["gelu"]
 
 
 def _shape(*, x: Shape) -> Shape:
     return x
+
+
+def _of(k: BaseKernel, value: Expr, width: int = 1) -> Expr:
+    cubic = value + const(0.044715, dtype(width)) * value * value * value
+    bent = tanh(k, const(math.sqrt(2 / math.pi), dtype(width)) * cubic)
+    return const(0.5, dtype(width)) * value * (const(1.0, dtype(width)) + bent)
 
 
 def _kernel(call: Call) -> Any:
@@ -29,13 +37,26 @@ def _kernel(call: Call) -> Any:
         with k.parallel(k.let(k.index(x.shape[1]), "n")) as t:
 
             def body(c: Any, width: int) -> None:
-                value = k.let(k.load(x, 0, t, c, lanes=width))
-                cubic = value + const(0.044715, dtype(width)) * value * value * value
-                bent = tanh(k, const(math.sqrt(2 / math.pi), dtype(width)) * cubic)
-                result = const(0.5, dtype(width)) * value * (const(1.0, dtype(width)) + bent)
-                k.store(y, result, 0, t, c, lanes=width)
+                k.store(y, _of(k, k.let(k.load(x, 0, t, c, lanes=width)), width), 0, t, c, lanes=width)
 
             k.each(int(call.shapes["x"][2]), body)
+    return k.build()
+
+
+_THREADS = 256
+
+
+def _gpu_kernel(call: Call) -> Any:
+    k = GpuKernel("gelu", call.features)
+    with k:
+        x, y = k.param("x", call.shapes["x"]), k.param("y", call.result)
+        channels = int(call.shapes["x"][2])
+        elements = k.index(x.shape[1]) * channels
+        with k.launch(_THREADS, ceildiv(elements, _THREADS)) as (thread, block):
+            at = k.let(block * _THREADS + thread)
+            with k.when(at < elements):
+                t, c = k.let(tirx.truncdiv(at, channels)), k.let(tirx.truncmod(at, channels))
+                k.store(y, _of(k, k.let(x[0, t, c])), 0, t, c)
     return k.build()
 
 
@@ -43,7 +64,11 @@ def _decomposed(b: Any, x: Any) -> Any:
     return relax.op.nn.gelu_tanh(x)
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def gelu(x: Tensor) -> Tensor:
     """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), element by element. x (1, T, C)."""
     return F.gelu(x, approximate="tanh")

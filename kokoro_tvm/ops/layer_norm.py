@@ -9,10 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from tvm import relax
 
-from kokoro_tvm.ops.base.expressions import const, select, sqrt
+from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select, sqrt
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.fold import fold
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["layer_norm"]
 
@@ -71,6 +73,53 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_THREADS = 64
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """A workgroup for each step, whose channels it keeps in registers."""
+    channels, slope = int(call.shapes["x"][2]), float(call.attributes["slope"])
+    shares = ceildiv(channels, _THREADS)
+    k = GpuKernel("layer_norm", call.features)
+    with k:
+        x = k.param("x", call.shapes["x"])
+        weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        n = length[0] if length is not None else k.index(x.shape[1])
+        with k.launch(_THREADS, k.index(y.shape[1])) as (thread, t):
+            values, total = k.registers(shares), k.registers(1)
+            own = [k.let(thread + share * _THREADS) for share in range(shares)]
+
+            def average(term: Callable[[int], Any]) -> Any:
+                """Of the terms of all channels."""
+                k.store(total, const(0.0, "float32"), 0)
+                for share, c in enumerate(own):
+                    with k.when(c < channels):
+                        k.store(total, total[0] + term(share), 0)
+                (everything,) = fold(k, thread, _THREADS, [total[0]], lambda a, b: [a[0] + b[0]])
+                return k.let(everything * const(1.0 / channels, "float32"))
+
+            def read(share: int) -> Any:
+                k.store(values, x[0, t, own[share]], share)
+                return values[share]
+
+            mean = average(read)
+
+            def squared(share: int) -> Any:
+                apart = k.let(values[share] - mean)
+                return apart * apart
+
+            deviation = k.let(sqrt(average(squared) + const(float(call.attributes["eps"]), "float32")))
+            for share, c in enumerate(own):
+                with k.when(logical_and(t < n, c < channels)):
+                    value = k.let((values[share] - mean) / deviation * weight[c] + bias[c])
+                    if slope != 1.0:
+                        value = select(value > const(0.0, "float32"), value, value * const(slope, "float32"))
+                    k.store(y, value, 0, t, c)
+    return k.build()
+
+
 def _decomposed(
     b: Any, x: Any, weight: Any, bias: Any, length: Any | None, *, eps: float, slope: float
 ) -> Any:
@@ -82,7 +131,11 @@ def _decomposed(
     return y if slope == 1.0 else relax.op.nn.leakyrelu(y, alpha=slope)
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def layer_norm(
     x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None, *, eps: float, slope: float = 1.0
 ) -> Tensor:

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 from tvm import relax, tirx
 
-from kokoro_tvm.ops.base.expressions import const, minimum
+from kokoro_tvm.ops.base.expressions import const, minimum, select
 from kokoro_tvm.ops.base.math import dtype, sigmoid, tanh
 from kokoro_tvm.ops.base.plain import OPAQUE, choose, f32, logistic, loop, sequential, store, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["lstm"]
 
@@ -121,6 +122,85 @@ def _packings(call: Call) -> Mapping[str, Packing]:
     return {"weight_forward": packing, "weight_backward": packing}
 
 
+def _gpu_kernel(call: Call) -> Any:
+    """Two workgroups, one for each direction, which keep their state from the first step to the last.
+
+    A thread has all four gates of its units, so that only hidden states pass from thread to thread.
+    """
+    hidden = int(call.shapes["weight_forward"][1])
+    k = GpuKernel("lstm", call.features)
+    # Every thread has as many units, so that no barrier is in a condition.
+    threads = next(count for count in range(k.most_threads, 0, -1) if hidden % count == 0)
+    with k:
+        inputs = [k.param(name, call.shapes[name]) for name in ("forward", "backward")]
+        parameters = [
+            (k.param(f"weight_{name}", (hidden, 4, hidden)), k.param(f"bias_{name}", (4 * hidden,)))
+            for name in ("forward", "backward")
+        ]
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        n = length[0] if length is not None else k.index(y.shape[1])
+
+        def gates(which: int, t: Any, unit: Any, h: Any) -> Any:
+            """The sums of a unit's four gates."""
+            given, (weight, bias) = inputs[which], parameters[which]
+            sums, part = k.registers(4), k.registers(4)
+            for gate in range(4):
+                k.store(sums, given[0, t, gate * hidden + unit] + bias[gate * hidden + unit], gate)
+
+            def add(first: Any, count: int) -> None:
+                for gate in range(4):
+                    k.store(part, const(0.0, "float32"), gate)
+                with k.loop(count) as offset:
+                    j = k.let(first + offset)
+                    factor = k.let(h[j])
+                    for gate in range(4):
+                        k.store(part, part[gate] + factor * weight[j, gate, unit], gate)
+                for gate in range(4):
+                    k.store(sums, sums[gate] + part[gate], gate)
+
+            with k.loop(hidden // _PART) as number:
+                add(k.let(number * _PART), _PART)
+            if hidden % _PART:
+                add(k.index(hidden // _PART * _PART), hidden % _PART)
+            return sums
+
+        with k.launch(threads, 2) as (thread, direction):
+            units = [k.let(thread + own * threads) for own in range(hidden // threads)]
+            h, cells, shown = k.shared(hidden), k.registers(len(units)), k.registers(len(units))
+            for own, unit in enumerate(units):
+                k.store(h, const(0.0, "float32"), unit)
+                k.store(cells, const(0.0, "float32"), own)
+            k.barrier()
+            for which in range(2):
+                # No steps rather than a condition for the other workgroup: there are barriers inside.
+                with k.loop(k.let(select(direction == which, n, k.index(0)))) as i:
+                    t = k.let(n - 1 - i if which else i)
+                    for own, unit in enumerate(units):
+                        sums = gates(which, t, unit, h)
+                        given, kept, fresh, output = (sums[gate] for gate in range(4))
+                        cell = sigmoid(k, kept) * cells[own] + sigmoid(k, given) * tanh(k, fresh)
+                        k.store(cells, cell, own)
+                        k.store(shown, sigmoid(k, output) * tanh(k, cells[own]), own)
+                    k.barrier()
+                    for own, unit in enumerate(units):
+                        k.store(h, shown[own], unit)
+                        k.store(y, shown[own], 0, t, unit + which * hidden)
+                    k.barrier()
+    return k.build()
+
+
+def _gpu_packings(call: Call) -> Mapping[str, Packing]:
+    """Neighbouring threads have neighbouring units, and read neighbouring weights."""
+
+    def pack(weight: np.ndarray) -> np.ndarray:
+        gates = weight.reshape(4, -1, weight.shape[1]).astype(np.float32)
+        return np.ascontiguousarray(gates.transpose(2, 0, 1))
+
+    packing = Packing("gpu_lstm", pack)
+    return {"weight_forward": packing, "weight_backward": packing}
+
+
 def _flops(call: Call) -> int:
     return 16 * int(call.shapes["weight_forward"][1]) ** 2
 
@@ -176,7 +256,7 @@ def _decomposed(
 @semantic_op(
     shape=_shape,
     decomposition=_decomposed,
-    kernels={"cpu": HandKernel(_kernel, _packings)},
+    kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
     flops=_flops,
 )
 def lstm(

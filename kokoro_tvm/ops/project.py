@@ -1,5 +1,5 @@
-"""A few channels to one, summed in double precision: pitch is integrated over the utterance, so its errors
-drift."""
+"""A few channels to one, summed in double precision or as well as that: pitch is integrated over the
+utterance, so its errors drift."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import torch
 from torch import Tensor
 from tvm import te
 
-from kokoro_tvm.ops.base.expressions import Cast, const
+from kokoro_tvm.ops.base.expressions import Cast, const, logical_and
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.exact import Exact
+from kokoro_tvm.ops.gpu.fold import fold
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["project"]
 
@@ -57,6 +60,32 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
+_THREADS = 64
+
+
+def _gpu_kernel(call: Call) -> Any:
+    """A workgroup for each step."""
+    channels = int(call.shapes["x"][2])
+    k = GpuKernel("project", call.features)
+    with k:
+        x, weight = k.param("x", call.shapes["x"]), k.param("weight", (1, channels, 1))
+        bias = k.param("bias", (1,))
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        n = length[0] if length is not None else k.index(x.shape[1])
+        with k.launch(_THREADS, k.index(y.shape[1])) as (thread, t):
+            exact, sums = Exact(k, thread), k.registers(2)
+            for part in range(2):
+                k.store(sums, const(0.0, "float32"), part)
+            with k.shares(channels, thread, _THREADS) as c:
+                exact.add_product(sums, k.let(x[0, t, c]), k.let(weight[0, c, 0]))
+            upper, lower = fold(k, thread, _THREADS, [sums[0], sums[1]], exact.added)
+            with k.when(logical_and(thread == 0, t < n)):
+                total = exact.added((upper, lower), (bias[0], const(0.0, "float32")))
+                k.store(y, exact.rounded(total), 0, t)
+    return k.build()
+
+
 def _decomposed(b: Any, x: Any, weight: Any, bias: Any, length: Any | None) -> Any:
     """In parts: the rounding error of a sum grows with its longest chain."""
 
@@ -78,7 +107,11 @@ def _decomposed(b: Any, x: Any, weight: Any, bias: Any, length: Any | None) -> A
     return b.emit_te(projected, x, weight, bias, primfunc_name_hint="project")
 
 
-@semantic_op(shape=_shape, decomposition=_decomposed, kernels={"cpu": HandKernel(_kernel)})
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+)
 def project(x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None) -> Tensor:
     """weight . x + bias at every step, rounded once. x (1, T, C); weight (1, C, 1); bias (1,) -> (1, T);
     length (1,)."""

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kokoro_tvm.ops.base.semantic import registry
 from kokoro_tvm.targets import Machine
 
+from .on_gpu import GPUS
 from .samples import STRATEGIES, USES, Use
 from .support import MACHINES, reference, run
 
@@ -22,6 +24,20 @@ def test_random_shapes_at_every_short_length(operation: str) -> None:
     def holds(use: Use, machine: str) -> None:
         for steps in range(use.shortest, max(70, use.shortest) + 1):
             at_length(operation, use, steps, MACHINES[machine])
+
+    holds()
+
+
+@pytest.mark.parametrize("operation", [name for name in STRATEGIES if "gpu" in registry()[name].kernels])
+@pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS.keys())
+def test_random_shapes_on_a_gpu(operation: str, machine: Machine) -> None:
+    """Every shape is a program to compile, every length many threads one after another: few of both."""
+
+    @settings(max_examples=3, deadline=None)
+    @given(STRATEGIES[operation])
+    def holds(use: Use) -> None:
+        for steps in (0, 1, 17, 32, 69):
+            at_length(operation, use, use.shortest + steps, machine)
 
     holds()
 

@@ -58,6 +58,11 @@ class GpuKernel(BaseKernel):
         self.store(kept, value, 0)
         return kept[0]
 
+    @property
+    def most_threads(self) -> int:
+        """Of a workgroup."""
+        return self._limits.threads
+
     @contextmanager
     def launch(self, threads: int, *grid: Expr) -> Iterator[tuple[Expr, ...]]:
         """The body of the kernel: gives the thread's number in its workgroup, then the workgroup's along each
