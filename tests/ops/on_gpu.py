@@ -21,7 +21,7 @@ from kokoro_tvm.toolchains.gnu import GNU
 __all__ = ["GPUS", "GpuKernel", "on_gpu"]
 
 _FEATURES = Features(1, 0, "float32", "gpu", workgroup=Workgroup(256, 16384))
-GPUS: dict[str, Machine] = {"cuda": Machine("cuda", {"arch": "sm_90"}, _FEATURES, ())}
+GPUS: dict[str, Machine] = {kind: Machine(kind, {}, _FEATURES, ()) for kind in ("cuda", "metal")}
 
 
 class GpuKernel:
@@ -41,7 +41,8 @@ class GpuKernel:
             built.write_to_file(str(parts))
             GNU.link([parts], library)
             self._host = tvm_ffi.load_module(str(library))
-        self._host.import_module(load(self.code))
+        self._module = load(self.code)
+        self._host.import_module(self._module)
 
     def __call__(self, *arrays: np.ndarray) -> None:
         self._host[self.name](*(on_device(array, self.kind) for array in arrays))
