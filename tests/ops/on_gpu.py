@@ -8,26 +8,35 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pytest
 import tvm
 import tvm_ffi
 
 from kokoro_tvm.compiler.device import device_code
 from kokoro_tvm.ops.base.features import Features, Workgroup
+from kokoro_tvm.runners import wgpu
+from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.device import on_device, stand_in
-from kokoro_tvm.runners.source.program import load
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.toolchains.gnu import GNU
 
 __all__ = ["GPUS", "GpuKernel", "on_gpu"]
 
 _FEATURES = Features(1, 0, "float32", "gpu", workgroup=Workgroup(256, 16384))
-GPUS: dict[str, Machine] = {"cuda": Machine("cuda", {"arch": "sm_90"}, _FEATURES, ())}
+_LOADERS = {"cuda": program.load, "metal": program.load, "webgpu": wgpu.load}
+GPUS: dict[str, tuple[Machine, list[pytest.MarkDecorator]]] = {
+    kind: (Machine(kind, {}, _FEATURES, ()), [] if kind == "cuda" else [pytest.mark.nightly])
+    for kind in _LOADERS
+}
+"""Kind -> a machine, and the marks of its tests: what differs between kinds is the text that TVM prints."""
 
 
 class GpuKernel:
     """A kernel whose arguments lie in memory that stands in for a GPU's."""
 
     def __init__(self, kind: str, function: Any) -> None:
+        if kind == "webgpu" and (reason := wgpu.check()) is not None:
+            pytest.skip(reason)
         stand_in(kind)
         self.kind = kind
         self.name = str(function.attrs["global_symbol"])
@@ -41,7 +50,7 @@ class GpuKernel:
             built.write_to_file(str(parts))
             GNU.link([parts], library)
             self._host = tvm_ffi.load_module(str(library))
-        self._host.import_module(load(self.code))
+        self._host.import_module(_LOADERS[kind](self.code))
 
     def __call__(self, *arrays: np.ndarray) -> None:
         self._host[self.name](*(on_device(array, self.kind) for array in arrays))

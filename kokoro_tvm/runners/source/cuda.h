@@ -1,35 +1,74 @@
-// Enough of CUDA for the kernels that TVM prints to compile as C++.
+// Enough of CUDA for the kernels that TVM prints to compile as C++: what their text includes as <cuda.h>.
 #pragma once
 #include "group.h"
+#include "rough.h"
+#include "vectors.h"
 
-#include <tuple>
+#define __device__
+#define __host__
+#define __align__(bytes) alignas(bytes)
 
-typedef unsigned int uint;
+#define threadIdx here.thread
+#define blockIdx here.block
+#define __syncthreads() here.barrier(__LINE__)
+#define __activemask() 0xffffffffu
 
-#define __global__
-#define __launch_bounds__(...)
+// Each reads from the lanes [first, end), and its own value where that is none of them.
+#define __shfl_sync(mask, value, lane, width) \
+  cuda::shuffle(here, __LINE__, value, cuda::segment(here, width) + (lane) % (width), 0, group::kSubgroup)
+#define __shfl_up_sync(mask, value, delta, width) \
+  cuda::shuffle(here, __LINE__, value, here.lane() - int(delta), cuda::segment(here, width), group::kSubgroup)
+#define __shfl_down_sync(mask, value, delta, width) \
+  cuda::shuffle(here, __LINE__, value, here.lane() + int(delta), 0, cuda::segment(here, width) + (width))
+#define __shfl_xor_sync(mask, value, lanes, width) \
+  cuda::shuffle(here, __LINE__, value, here.lane() ^ int(lanes), 0, cuda::segment(here, width) + (width))
 
-struct dim3 {
-  unsigned x, y, z;
-};
-inline thread_local dim3 blockIdx;
+namespace cuda {
 
-inline void __syncthreads() { group::wait(); }
+inline int segment(const group::Thread& here, int width) { return here.lane() / width * width; }
+
 template <class T>
-T min(T a, T b) {
-  return b < a ? b : a;
-}
-template <class T>
-T max(T a, T b) {
-  return a < b ? b : a;
-}
-inline float __int_as_float(int x) {
-  float y;
-  memcpy(&y, &x, sizeof y);
-  return y;
+T shuffle(const group::Thread& here, int line, T value, int source, int first, int end) {
+  return here.exchange(line, value, source >= first && source < end ? source : here.lane());
 }
 
-template <int I, class... P>
-auto argument_of(void (*)(P...)) {
-  return typename std::tuple_element<I, std::tuple<P...>>::type{};
-}
+}  // namespace cuda
+
+#define sinf rough::sin
+#define cosf rough::cos
+#define tanf rough::tan
+#define expf rough::exp
+#define exp2f rough::exp2
+#define logf rough::log
+#define log2f rough::log2
+#define powf rough::pow
+#define tanhf rough::tanh
+#define atanf rough::atan
+#define atan2f rough::atan2
+#define rsqrtf rough::rsqrt
+#define __sinf rough::sin
+#define __cosf rough::cos
+#define __tanf rough::tan
+#define __expf rough::exp
+#define __logf rough::log
+#define __log2f rough::log2
+#define __powf rough::pow
+#define __int_as_float rough::bits<float>
+#define __float_as_int rough::bits<int>
+
+using rough::max;
+using rough::min;
+
+typedef vectors::Vector<float, 2> float2;
+typedef vectors::Vector<float, 4> float4;
+typedef vectors::Vector<int, 2> int2;
+typedef vectors::Vector<int, 4> int4;
+typedef vectors::Vector<unsigned, 2> uint2;
+typedef vectors::Vector<unsigned, 4> uint4;
+
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline int2 make_int2(int x, int y) { return {x, y}; }
+inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }

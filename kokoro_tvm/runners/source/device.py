@@ -12,13 +12,16 @@ from kokoro_tvm.runners.source.program import load
 from kokoro_tvm.runtime.device import Gpu
 from kokoro_tvm.runtime.device_code import DeviceCode
 
-__all__ = ["DEVICE_TYPES", "SourceDevice", "on_device", "stand_in"]
+__all__ = ["DEVICE_TYPES", "SourceDevice", "on_device", "size_of", "stand_in"]
 
 DEVICE_TYPES = {"cuda": 2, "metal": 8, "webgpu": 15}
 """DLPack's numbers."""
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_usable = ctypes.CDLL(None).malloc_usable_size
+_usable.restype, _usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
+_sizes: dict[int, int] = {}
 _DEVICE_TYPE = 8  # where it lies in a DLTensor, behind the address of the data
 
 
@@ -34,7 +37,14 @@ def on_device(array: NDArray[Any], kind: str) -> Any:
     """The array's memory as a tensor of a GPU that `stand_in` was called for."""
     import tvm_ffi
 
-    return tvm_ffi.from_dlpack(_Labelled(array, DEVICE_TYPES[kind]))
+    whole = np.ascontiguousarray(array)
+    _sizes[whole.ctypes.data] = whole.nbytes
+    return tvm_ffi.from_dlpack(_Labelled(whole, DEVICE_TYPES[kind]))
+
+
+def size_of(address: int) -> int:
+    """Bytes of the memory that starts there: of an array that `on_device` was given last, or of TVM's own."""
+    return _sizes.get(address) or int(_usable(address))
 
 
 class SourceDevice(Gpu):
@@ -51,7 +61,7 @@ class _Labelled:
     """An array whose DLPack names another device."""
 
     def __init__(self, array: NDArray[Any], device_type: int) -> None:
-        self._array = np.ascontiguousarray(array)
+        self._array = array
         self._device_type = device_type
 
     def __dlpack_device__(self) -> tuple[int, int]:

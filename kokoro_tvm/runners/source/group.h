@@ -1,95 +1,341 @@
-// Runs the threads of a workgroup one after another on the CPU, each a fiber of its own where they wait for
-// each other: a barrier lets nobody go on before all have come.
+// Runs the workgroups of a kernel on this machine's cores: the threads of a workgroup one after another, each on a
+// stack of its own where they wait for each other, so that a barrier lets nobody go on before all have come.
 #pragma once
-#undef _FORTIFY_SOURCE  // of longjmp, which would refuse to leave one stack for another
-#include <setjmp.h>
-#include <ucontext.h>
+#include <tvm/ffi/c_api.h>
 
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <vector>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "switch.h"
 
 namespace group {
 
-enum class State { kRunning, kAtBarrier, kDone };
+constexpr int kSubgroup = 32;
+constexpr int kMostThreads = 1024;
+// Not a power of two: stacks that lie at the same place of their pages would share few lines of the cache.
+constexpr size_t kStack = (32 << 10) + 9 * 64;
+constexpr int kPoison = 0xff;  // not a number, as float16 and as float32
+constexpr size_t kZone = 64;   // of poison around each array of shared memory
+
+struct Index {
+  unsigned x, y, z;
+  size_t volume() const { return size_t(x) * y * z; }
+  Index at(size_t i) const { return {unsigned(i % x), unsigned(i / x % y), unsigned(i / x / y)}; }
+};
+
+// An array of shared memory, in bytes.
+struct Span {
+  size_t start, end;
+};
+
+// The order in which threads run, and workgroups: a result that depends on it is wrong.
+enum Order : int64_t { kForwards, kBackwards, kShuffled, kEachLaunchAnother };
+
+enum class State : int { kReady, kAtBarrier, kAtShuffle, kDone };
 
 struct Fiber {
-  ucontext_t context;
-  jmp_buf place;
-  bool started = false;
-  State state = State::kRunning;
+  group_place place;
+  State state;
+  int line;  // where it waits
+  unsigned shuffles;
+  char posted[2][16];  // by the parity of the number of shuffles: one rendezvous is enough for each
 };
 
-constexpr size_t kStack = 64 << 10;
-constexpr size_t kShared = 256 << 10;
+struct Launch;
 
+// What one core runs: a workgroup at a time.
 struct Group {
-  std::vector<Fiber> fibers;
-  std::vector<std::unique_ptr<char[]>> stacks;
-  ucontext_t scheduler;
-  jmp_buf back;
-  int current = 0;
-  void (*body)(void*, int);
-  void* argument;
-  alignas(64) char shared[kShared];
+  const Launch* launch;
+  Index block;
+  int position;  // in the launch's order of threads
+  group_place scheduler;
+  Fiber fibers[kMostThreads];
+  char* stacks;
+  char* shared;
+  size_t shared_bytes;
 };
 
-inline Group& here() {
-  static thread_local Group* group = new Group;
-  return *group;
-}
+inline thread_local Group* current;
 
-inline void wait() {
-  Fiber& fiber = here().fibers[here().current];
-  fiber.state = State::kAtBarrier;
-  if (!_setjmp(fiber.place)) _longjmp(here().back, 1);
-}
+inline group_place* next(Group* group);
 
-inline void enter_body() {
-  Group& group = here();
-  group.body(group.argument, group.current);
-  here().fibers[here().current].state = State::kDone;
-  _longjmp(here().back, 1);
-}
+struct Thread {
+  Index thread, block;
+  int number;  // in the workgroup
+  Group* group;
 
-__attribute__((noinline)) inline void enter(Group& group, int thread) {
-  group.current = thread;
-  Fiber& fiber = group.fibers[thread];
-  if (_setjmp(group.back)) return;
-  if (fiber.started) _longjmp(fiber.place, 1);
-  fiber.started = true;
-  swapcontext(&group.scheduler, &fiber.context);
-}
-
-// One workgroup: body(argument, thread) for each of its threads.
-inline void run(int threads, void (*body)(void*, int), void* argument) {
-  Group& group = here();
-  memset(group.shared, 0xff, sizeof group.shared);  // not a number, as float
-  while (static_cast<int>(group.stacks.size()) < threads) group.stacks.emplace_back(new char[kStack]);
-  group.fibers.assign(threads, Fiber{});
-  group.body = body;
-  group.argument = argument;
-  for (int i = 0; i < threads; ++i) {
-    ucontext_t& context = group.fibers[i].context;
-    getcontext(&context);
-    context.uc_stack.ss_sp = group.stacks[i].get();
-    context.uc_stack.ss_size = kStack;
-    context.uc_link = nullptr;
-    makecontext(&context, enter_body, 0);
+  template <class Array>
+  Array& shared(size_t start) const {
+    return *reinterpret_cast<Array*>(group->shared + start);
   }
-  for (int done = 0; done < threads;) {
-    for (int i = 0; i < threads; ++i) {
-      if (group.fibers[i].state != State::kRunning) continue;
-      enter(group, i);
-      done += group.fibers[i].state == State::kDone;
+
+  void wait(State state, int line) const {
+    Fiber& fiber = group->fibers[number];
+    fiber.state = state;
+    fiber.line = line;
+    group_change(&fiber.place, next(group));
+  }
+
+  void barrier(int line) const { wait(State::kAtBarrier, line); }
+
+  int lane() const { return number % kSubgroup; }
+
+  // The value that a lane of the same subgroup gives; poison where there is no such thread.
+  template <class T>
+  T exchange(int line, T value, int source) const;
+};
+
+typedef void (*Body)(const Thread&, const void*);
+
+struct Launch {
+  const char* name;
+  Index grid, block;
+  const Span* arrays;
+  int array_count;
+  // The rest is filled in when it runs.
+  Body body;
+  const void* closure;
+  int threads;
+  size_t groups;
+  bool backwards;
+  int order[kMostThreads];
+  size_t taken;  // workgroups
+  char failure[512];
+};
+
+inline int64_t chosen_order = kEachLaunchAnother;
+inline int64_t cores = 0;  // 0: all
+inline uint64_t launches = 0;
+inline pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
+
+inline group_place* next(Group* group) {
+  const Launch& launch = *group->launch;
+  while (group->position < launch.threads) {
+    Fiber& fiber = group->fibers[launch.order[group->position++]];
+    if (fiber.state == State::kReady) return &fiber.place;
+  }
+  return &group->scheduler;
+}
+
+template <class T>
+T Thread::exchange(int line, T value, int source) const {
+  static_assert(sizeof(T) <= sizeof(Fiber::posted[0]), "no such type is shuffled");
+  Fiber& fiber = group->fibers[number];
+  unsigned parity = fiber.shuffles++ % 2;
+  memcpy(fiber.posted[parity], &value, sizeof value);
+  wait(State::kAtShuffle, line);
+  int other = number - lane() + source;
+  if (source < 0 || source >= kSubgroup || other >= group->launch->threads)
+    memset(&value, kPoison, sizeof value);
+  else
+    memcpy(&value, group->fibers[other].posted[parity], sizeof value);
+  return value;
+}
+
+inline void fail(Group* group, const char* format, ...) {
+  static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+  char reason[256];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(reason, sizeof reason, format, values);
+  va_end(values);
+  Launch& launch = *const_cast<Launch*>(group->launch);
+  pthread_mutex_lock(&one);
+  if (!launch.failure[0])
+    snprintf(launch.failure, sizeof launch.failure, "%s, workgroup (%u, %u, %u): %s", launch.name, group->block.x,
+             group->block.y, group->block.z, reason);
+  pthread_mutex_unlock(&one);
+}
+
+// Lets those go on that wait for nobody any more; false where there are none, all being done or in error.
+inline bool release(Group* group) {
+  const int threads = group->launch->threads;
+  Fiber* fibers = group->fibers;
+  bool shuffled = false;
+  for (int first = 0; first < threads; first += kSubgroup) {
+    const int end = first + kSubgroup < threads ? first + kSubgroup : threads;
+    int waiting = 0, line = 0;
+    for (int i = first; i < end; ++i)
+      if (fibers[i].state == State::kAtShuffle) ++waiting, line = fibers[i].line;
+    if (!waiting) continue;
+    for (int i = first; i < end; ++i) {
+      if (fibers[i].state != State::kAtShuffle || fibers[i].line != line)
+        return fail(group, "of the subgroup that starts with thread %d, thread %d does not reach the shuffle in line %d",
+                    first, i, line),
+               false;
+      fibers[i].state = State::kReady;
     }
-    for (Fiber& fiber : group.fibers)
-      if (fiber.state == State::kAtBarrier) fiber.state = State::kRunning;
+    shuffled = true;
+  }
+  if (shuffled) return true;
+  int waiting = 0, line = 0;
+  for (int i = 0; i < threads; ++i)
+    if (fibers[i].state == State::kAtBarrier) ++waiting, line = fibers[i].line;
+  if (!waiting) return false;
+  for (int i = 0; i < threads; ++i) {
+    if (fibers[i].state == State::kDone)
+      return fail(group, "thread %d ends without reaching the barrier in line %d, where %d of %d threads wait", i, line,
+                  waiting, threads),
+             false;
+    if (fibers[i].line != line)
+      return fail(group, "thread %d waits at the barrier in line %d, others at that in line %d", i, fibers[i].line, line),
+             false;
+    fibers[i].state = State::kReady;
+  }
+  return true;
+}
+
+inline void begin_fiber() {
+  Group* group = current;
+  const int number = group->launch->order[group->position - 1];
+  const Thread thread{group->launch->block.at(number), group->block, number, group};
+  group->launch->body(thread, group->launch->closure);
+  Fiber& fiber = group->fibers[number];
+  fiber.state = State::kDone;
+  group_change(&fiber.place, next(group));
+}
+
+inline void check_shared(Group* group) {
+  const Launch& launch = *group->launch;
+  size_t at = 0;
+  for (int i = 0; i <= launch.array_count; ++i) {
+    const size_t end = i < launch.array_count ? launch.arrays[i].start : at + kZone;
+    for (; at < end; ++at)
+      if (group->shared[at] != char(kPoison)) return fail(group, "it writes outside its shared arrays");
+    if (i < launch.array_count) at = launch.arrays[i].end;
   }
 }
+
+// The workgroups that nobody else has taken, with a stack for each thread, or on that of the caller.
+template <bool kWaits>
+void run_groups(Launch& launch, Group* group) {
+  current = group;
+  group->launch = &launch;
+  const size_t shared_bytes = (launch.array_count ? launch.arrays[launch.array_count - 1].end : 0) + kZone;
+  if (group->shared_bytes < shared_bytes) {
+    free(group->shared);
+    group->shared = static_cast<char*>(aligned_alloc(64, (shared_bytes + 63) / 64 * 64));
+    group->shared_bytes = shared_bytes;
+  }
+  if (kWaits && !group->stacks) group->stacks = static_cast<char*>(malloc(kMostThreads * kStack));
+  for (;;) {
+    const size_t taken = __atomic_fetch_add(&launch.taken, 1, __ATOMIC_RELAXED);
+    if (taken >= launch.groups || launch.failure[0]) return;
+    group->block = launch.grid.at(launch.backwards ? launch.groups - 1 - taken : taken);
+    memset(group->shared, kPoison, shared_bytes);
+    if (kWaits) {
+      for (int i = 0; i < launch.threads; ++i) {
+        Fiber& fiber = group->fibers[i];
+        fiber.state = State::kReady;
+        fiber.shuffles = 0;
+        group_prepare(&fiber.place, group->stacks + i * kStack, kStack, begin_fiber);
+      }
+      do {
+        group->position = 0;
+        group_change(&group->scheduler, next(group));
+      } while (release(group));
+    } else {
+      for (int i = 0; i < launch.threads; ++i) {
+        const int number = launch.order[i];
+        launch.body({launch.block.at(number), group->block, number, group}, launch.closure);
+      }
+    }
+    if (launch.array_count) check_shared(group);
+  }
+}
+
+template <bool kWaits>
+struct Worker {
+  Launch* launch;
+  Group* group;
+  static void* run(void* self) {
+    run_groups<kWaits>(*static_cast<Worker*>(self)->launch, static_cast<Worker*>(self)->group);
+    return nullptr;
+  }
+};
+
+inline void arrange(Launch& launch) {
+  const uint64_t number = launches++;
+  const int64_t order = chosen_order == kEachLaunchAnother ? int64_t(number % 3) : chosen_order;
+  launch.backwards = order == kBackwards;
+  for (int i = 0; i < launch.threads; ++i) launch.order[i] = launch.backwards ? launch.threads - 1 - i : i;
+  if (order != kShuffled) return;
+  uint64_t random = number * 2 + 1;
+  for (int i = launch.threads - 1; i > 0; --i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const int j = int((random >> 33) % unsigned(i + 1));
+    const int other = launch.order[j];
+    launch.order[j] = launch.order[i];
+    launch.order[i] = other;
+  }
+}
+
+// A call of TVM's: 0, or -1 with an error that TVM raises.
+template <bool kWaits, class Closure>
+int run(Launch& launch, TVMFFIAny* result, const Closure& closure) {
+  constexpr int kMostCores = 64;
+  static Group* groups[kMostCores];
+  launch.body = [](const Thread& thread, const void* c) { (*static_cast<const Closure*>(c))(thread); };
+  launch.closure = &closure;
+  launch.groups = launch.grid.volume();
+  launch.taken = 0;
+  launch.failure[0] = 0;
+  if (launch.block.volume() > kMostThreads) {
+    snprintf(launch.failure, sizeof launch.failure, "%s: %zu threads, a workgroup has at most %d", launch.name,
+             launch.block.volume(), kMostThreads);
+    launch.groups = 0;
+  }
+  launch.threads = launch.groups ? int(launch.block.volume()) : 0;
+  pthread_mutex_lock(&busy);
+  arrange(launch);
+  size_t count = size_t(cores > 0 ? cores : sysconf(_SC_NPROCESSORS_ONLN));
+  if (count > kMostCores) count = kMostCores;
+  if (count > launch.groups) count = launch.groups;
+  if (launch.groups * launch.threads < 4096) count = 1;  // it is over before a core has begun
+  Worker<kWaits> workers[kMostCores];
+  pthread_t threads[kMostCores];
+  size_t started = 0;
+  for (size_t i = 0; i < (count ? count : 1); ++i) {
+    if (!groups[i]) groups[i] = static_cast<Group*>(calloc(1, sizeof(Group)));
+    workers[i] = {&launch, groups[i]};
+  }
+  while (started + 1 < count && !pthread_create(&threads[started], nullptr, Worker<kWaits>::run, &workers[started + 1]))
+    ++started;
+  Worker<kWaits>::run(&workers[0]);
+  while (started) pthread_join(threads[--started], nullptr);
+  pthread_mutex_unlock(&busy);
+  result->type_index = kTVMFFINone;
+  if (!launch.failure[0]) return 0;
+  TVMFFIErrorSetRaisedFromCStr("RuntimeError", launch.failure);
+  return -1;
+}
+
+// Arguments as TVM gives them.
+template <class T>
+struct As {
+  static T from(const TVMFFIAny& given) { return static_cast<T>(given.v_int64); }
+};
+template <>
+struct As<float> {
+  static float from(const TVMFFIAny& given) { return static_cast<float>(given.v_float64); }
+};
+template <class T>
+struct As<T*> {
+  static T* from(const TVMFFIAny& given) { return static_cast<T*>(given.v_ptr); }
+};
 
 }  // namespace group
+
+extern "C" __attribute__((visibility("default"))) int __tvm_ffi_choose(void*, const TVMFFIAny* given, int32_t,
+                                                                        TVMFFIAny* result) {
+  group::chosen_order = given[0].v_int64;
+  group::cores = given[1].v_int64;
+  group::launches = 0;
+  result->type_index = kTVMFFINone;
+  return 0;
+}

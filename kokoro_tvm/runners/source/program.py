@@ -4,96 +4,155 @@ from __future__ import annotations
 
 import re
 import subprocess
+from enum import IntEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.runners.source.languages import LANGUAGES, Language
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
+from kokoro_tvm.toolchains.base import version_of
 
-__all__ = ["load", "translated"]
+__all__ = ["Order", "load", "translated"]
 
 _FOLDER = Path(__file__).parent
-_AXES = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x")
-_TYPES = {(0, 32): "int32_t", (1, 32): "uint32_t", (2, 32): "float"}
-_SHARED = re.compile(r"__shared__\s+(?:alignas\(\d+\)\s+)?(\w+)\s+(\w+)\[(\d+)\];")
+_AXES = [f"{of}.{axis}" for of in ("blockIdx", "threadIdx") for axis in "xyz"]
+_ZONE = 64  # as group.h has it
+_SIZES = {
+    "float": 4,
+    "int": 4,
+    "uint": 4,
+    "half": 2,
+    "float2": 8,
+    "half2": 4,
+    "half4": 8,
+    "uchar": 1,
+    "char": 1,
+}
+_LARGEST = 16
+OPTIONS = (
+    *("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-w", "-pthread"),
+    # A GPU's compiler fuses multiplications with additions, too.
+    "-ffp-contract=fast",
+    # Registers hold nothing at first.
+    "-ftrivial-auto-var-init=pattern",
+    # A thread's stack has 32 KB.
+    "-Werror=frame-larger-than=16384",
+)
 
 
-def load(code: DeviceCode) -> Any:
-    """The kernels as a TVM module. Raises BuildError where the compiler refuses them."""
+class Order(IntEnum):
+    """In which order threads and workgroups run; a result that depends on it is wrong."""
+
+    FORWARDS = 0
+    BACKWARDS = 1
+    SHUFFLED = 2
+    EACH_LAUNCH_ANOTHER = 3
+
+
+def load(code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int = 0) -> Any:
+    """The kernels as a TVM module. cores: that compute, 0: all there are.
+
+    A kernel that fails (threads that wait for others for ever) raises RuntimeError when it is called.
+    Raises BuildError where there is no g++, or it refuses the kernels.
+    """
     import tvm_ffi
 
+    compiler = version_of("g++", "g++", "execute GPU kernels with")
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
         source, library = Path(folder, "kernels.cc"), Path(folder, "kernels.so")
         source.write_text(translated(code), encoding="utf-8")
         include = Path(tvm_ffi.__file__).parent / "include"
-        command = ["g++", "-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fPIC", "-shared", "-w"]
         done = subprocess.run(
-            [*command, f"-I{_FOLDER}", f"-I{include}", str(source), "-o", str(library)],
+            ["g++", *OPTIONS, f"-I{_FOLDER}", "-isystem", str(include), str(source), "-o", str(library)],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode:
-            raise BuildError(f"the kernels do not compile as C++: {done.stderr[:2000]}")
-        return tvm_ffi.load_module(str(library))
+            raise BuildError(
+                f"{compiler} refuses the kernels {', '.join(code.functions)} for {code.kind}: "
+                f"{done.stderr.strip()[:2000]}"
+            )
+        module = tvm_ffi.load_module(str(library))
+    module["choose"](int(order), cores)
+    return module
 
 
 def translated(code: DeviceCode) -> str:
-    """The C++ text: the kernels as they are, and for each a function that TVM can call."""
-    text = code.source.rpartition("#endif")[2] if code.kind == "cuda" else code.source
-    text = re.sub(r"#define u\w+ unsigned \w+", "", text)
-    offset = 0
+    """The C++ text: the kernels as they are, and for each a function that TVM can call.
 
-    def shared(match: re.Match[str]) -> str:
-        nonlocal offset
-        kind, name, count = match.groups()
-        place, offset = offset, offset + -(-int(count) * 8 // 64) * 64
-        return f"{kind}* {name} = reinterpret_cast<{kind}*>(group::here().shared + {place});"
-
-    parts = []
-    for part in re.split(r"(?=^extern \"C\" __global__)", text, flags=re.MULTILINE):
-        offset = 0
-        parts.append(_SHARED.sub(shared, part))
-    text = "".join(parts).replace("threadIdx.x", "group::here().current")
-    calls = "\n".join(_caller(f, "__syncthreads" in _body(text, f.name)) for f in code.functions.values())
-    return f'#include <tvm/ffi/c_api.h>\n#include "{code.kind}.h"\n{text}\n{calls}'
-
-
-def _body(text: str, name: str) -> str:
-    start = text.rindex(f" {name}(")
-    end = text.find('extern "C"', start)
-    return text[start : end if end >= 0 else len(text)]
-
-
-def _caller(function: DeviceFunction, waits: bool) -> str:
-    name, count = function.name, len(function.arguments)
-    arguments = []
-    for i, (kind, bits, _) in enumerate(function.arguments):
-        value = f"call->given[{i}]"
-        if kind == 3:
-            arguments.append(f"(decltype(argument_of<{i}>({name}))){value}.v_ptr")
-        else:
-            field = "v_float64" if kind == 2 else "v_int64"
-            arguments.append(f"({_TYPES[kind, bits]}){value}.{field}")
-    extents = {tag: f"given[{count + i}].v_int64" for i, tag in enumerate(function.launch) if tag in _AXES}
-    x, y, z, threads = (extents.get(axis, "1") for axis in _AXES)
-    body = f"static void body_{name}(void* p, int) {{ auto* call = (Call_{name}*)p; {name}({', '.join(arguments)}); }}"
-    run = (
-        f"group::run(threads, body_{name}, &call);"
-        if waits
-        else f"for (int t = 0; t < threads; ++t) {{ group::here().current = t; body_{name}(&call, t); }}"
+    Raises BuildError for what is not the source of kernels that can be executed.
+    """
+    if code.kind not in LANGUAGES or code.form != code.kind:
+        raise BuildError(f"kernels for {code.kind} as {code.form or 'they are'} have no source to execute")
+    language = LANGUAGES[code.kind]
+    text = language.text(code)
+    heads = [*language.head.finditer(text)]
+    parts, calls = [text[: heads[0].start()]], []
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        part = text[head.start() : following.start() if following else None]
+        end = part.index(")" + (";" if _declared(part) else " {"))
+        if _declared(part):
+            parts.append(part[end + 2 :])
+            continue
+        start = head.end() - head.start()
+        parameters = re.split(r",\s*", part[start:end].strip())
+        function = code.functions[head[1]]
+        body, arrays = _placed(part[end:], language)
+        parts.append(f"static void {head[1]}(const group::Thread& here, {part[start:end]}{body}")
+        calls.append(_caller(code.kind, function, parameters, arrays, bool(language.waits.search(body))))
+    return "\n".join(
+        [f'#include "{language.header}"', f'#line 1 "{code.kind} source"', "".join(parts), *calls]
     )
+
+
+def _declared(part: str) -> bool:
+    """Whether a kernel's part of the text only declares it."""
+    return part.partition(";")[0].endswith(")")
+
+
+def _placed(body: str, language: Language) -> tuple[str, list[tuple[int, int]]]:
+    """The body with its shared arrays in the workgroup's memory, and where each lies there, in bytes."""
+    arrays: list[tuple[int, int]] = []
+
+    def place(match: re.Match[str]) -> str:
+        kind, name, count = match.groups()
+        start = (arrays[-1][1] if arrays else 0) + _ZONE
+        start = -(-start // _ZONE) * _ZONE
+        arrays.append((start, start + int(count) * _SIZES.get(kind, _LARGEST)))
+        return f"auto& {name} = here.shared<{kind}[{count}]>({start});"
+
+    declaration = rf"{language.shared}\s+(?:alignas\(\d+\)\s+)?(\w+)\s+(\w+)\[(\d+)\];"
+    return re.sub(declaration, place, body), arrays
+
+
+def _caller(
+    kind: str,
+    function: DeviceFunction,
+    parameters: list[str],
+    arrays: list[tuple[int, int]],
+    waits: bool,
+) -> str:
+    """What TVM calls: the launch's extents follow the arguments."""
+    extents = dict.fromkeys(_AXES, "1")
+    for number, tag in enumerate(function.launch, len(function.arguments)):
+        if tag not in extents:
+            raise BuildError(f"{function.name}: a launch with {tag} cannot be executed from source")
+        extents[tag] = f"unsigned(given[{number}].v_int64)"
+    x, y, z, *threads = extents.values()
+    spans = ", ".join(f"{{{start}, {end}}}" for start, end in arrays) or "{0, 0}"
+    arguments = ", ".join(["here", *LANGUAGES[kind].arguments(parameters, function)])
     return f"""
-struct Call_{name} {{ const TVMFFIAny* given; }};
-{body}
-extern "C" __attribute__((visibility("default"))) int __tvm_ffi_{name}(void*, const TVMFFIAny* given, int32_t count,
-                                                                   TVMFFIAny* result) {{
-  Call_{name} call{{given}};
-  int threads = (int){threads};
-  for (blockIdx.z = 0; blockIdx.z < {z}; ++blockIdx.z)
-    for (blockIdx.y = 0; blockIdx.y < {y}; ++blockIdx.y)
-      for (blockIdx.x = 0; blockIdx.x < {x}; ++blockIdx.x) {{ {run} }}
-  result->type_index = kTVMFFINone;
-  return 0;
+namespace {kind}::of_{function.name} {{
+extern "C" __attribute__((visibility("default"))) int __tvm_ffi_{function.name}(
+    void*, const TVMFFIAny* given, int32_t, TVMFFIAny* result) {{
+  static const group::Span arrays[] = {{{spans}}};
+  group::Launch launch{{
+      "{function.name}", {{{x}, {y}, {z}}}, {{{", ".join(threads)}}}, arrays, {len(arrays)}}};
+  return group::run<{str(waits).lower()}>(launch, result, [=](const group::Thread& here) {{
+    {function.name}({arguments});
+  }});
+}}
 }}"""

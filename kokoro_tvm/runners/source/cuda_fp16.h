@@ -1,0 +1,14 @@
+// CUDA's half precision, as far as the kernels that TVM prints and the functions that TVM puts before them need it.
+#pragma once
+typedef _Float16 half;
+typedef _Float16 __half;
+struct alignas(4) __half2 {
+  half x, y;
+};
+typedef __half2 half2;
+
+inline bool __hgt(half a, half b) { return a > b; }
+inline bool __hlt(half a, half b) { return a < b; }
+inline float __half2float(half x) { return x; }
+inline half __float2half(float x) { return half(x); }
+inline half __float2half_rn(float x) { return half(x); }

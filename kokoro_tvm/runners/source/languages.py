@@ -1,0 +1,89 @@
+"""What differs between the languages that kernels are printed in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
+
+__all__ = ["LANGUAGES", "Language"]
+
+POINTER = 3  # DLPack's number
+
+
+@dataclass(frozen=True)
+class Language:
+    """One of them. header: what stands for its own functions; head: the start of a kernel's definition or
+    declaration, with its name; shared: the word before a declaration of shared memory; waits: what a thread
+    waits for others with; text: the source of all kernels; arguments: the values of a kernel's parameters,
+    from their text."""
+
+    header: str
+    head: re.Pattern[str]
+    shared: str
+    waits: re.Pattern[str]
+    text: Callable[[DeviceCode], str]
+    arguments: Callable[[list[str], DeviceFunction], list[str]]
+
+
+def _given(kind: str, number: int) -> str:
+    return f"group::As<{kind}>::from(given[{number}])"
+
+
+def _cuda_arguments(parameters: list[str], function: DeviceFunction) -> list[str]:
+    kinds = [p.rpartition(" ")[0].replace("__restrict__", "").strip() for p in parameters]
+    return [_given(kind, number) for number, kind in enumerate(kinds)]
+
+
+_BUFFER = re.compile(r"(device|constant) (.+?)([*&]) \w+ \[\[ buffer\((\d+)\) \]\]")
+_POSITION = re.compile(r"\w+ \w+ \[\[(\w+)\]\]")
+
+
+def _metal_arguments(parameters: list[str], function: DeviceFunction) -> list[str]:
+    """Buffers in their order, then a struct of all else, eight bytes each."""
+    types = function.arguments
+    buffers = [i for i, (code, _, _) in enumerate(types) if code == POINTER]
+    values = [i for i, (code, _, _) in enumerate(types) if code != POINTER]
+    fields = ", ".join(f"{{{_given('float' if types[i][0] == 2 else 'int', i)}}}" for i in values)
+    result = []
+    for parameter in parameters:
+        if position := _POSITION.fullmatch(parameter):
+            result.append(f"{position[1]}(here)")
+        elif (buffer := _BUFFER.fullmatch(parameter)) and buffer[3] == "*":
+            result.append(_given(f"{buffer[2]}*", buffers[int(buffer[4])]))
+        elif buffer:
+            result.append(f"{buffer[2]}{{{fields}}}")
+        else:
+            raise ValueError(f"{function.name}: no value is known for its parameter {parameter}")
+    return result
+
+
+def _metal_text(code: DeviceCode) -> str:
+    parts = []
+    for name, part in code.code.items():
+        text = part.decode().replace("#include <metal_stdlib>", "")
+        parts.append(f"namespace metal::of_{name} {{{text}}}")
+    return "\n".join(parts)
+
+
+LANGUAGES = {
+    "cuda": Language(
+        header="cuda.h",
+        head=re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\('),
+        shared="__shared__",
+        waits=re.compile(r"__syncthreads|__shfl_"),
+        text=lambda code: code.source,
+        arguments=_cuda_arguments,
+    ),
+    "metal": Language(
+        header="metal.h",
+        head=re.compile(r"kernel void (\w+)\(\s*"),
+        shared="threadgroup",
+        waits=re.compile(r"threadgroup_barrier|simd_"),
+        text=_metal_text,
+        arguments=_metal_arguments,
+    ),
+}
+"""By kind of GPU."""

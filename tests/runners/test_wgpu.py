@@ -1,0 +1,134 @@
+"""WebGPU kernels on Vulkan: what differs from other kinds of GPU is how they are launched."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.runners import wgpu
+from kokoro_tvm.runners.source.device import on_device
+from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
+
+# As TVM prints it, with the body in the place of BODY.
+TEXT = """
+@group(0) @binding(0) var<storage, read> x : array<f32>;
+@group(0) @binding(1) var<storage, read_write> y : array<f32>;
+struct PODArgs {
+  n: i32,
+  scale: f32,
+  most: u32,
+  packGridDimX: u32
+}
+@group(0) @binding(2) var<uniform> podArgs : PODArgs;
+var<workgroup> s : array<f32, 64>;
+@compute @workgroup_size(64, 1, 1)
+fn k(
+  @builtin(workgroup_id) blockIdx : vec3<u32>,
+  @builtin(num_workgroups) gridDim : vec3<u32>,
+  @builtin(local_invocation_id) threadIdx : vec3<u32>
+) {
+  if (blockIdx.z * gridDim.x + blockIdx.x > podArgs.packGridDimX) { return; }
+  let block : i32 = i32(blockIdx.z * gridDim.x + blockIdx.x);
+  let t : i32 = i32(threadIdx.x);
+  let i : i32 = block * 64i + t;
+BODY
+}
+"""
+ROTATION = """
+  if (i < podArgs.n) { s[t] = x[i]; } else { s[t] = 0.0f; }
+  workgroupBarrier();
+  let v : f32 = s[(t + 63) % 64];
+  if (i < podArgs.n) { y[i] = v * podArgs.scale + f32(podArgs.most); }
+"""
+WRITES = "paramWriteAccess:[0,1]"
+
+
+@pytest.fixture
+def vulkan() -> None:
+    if (reason := wgpu.check()) is not None:
+        pytest.skip(reason)
+
+
+needs_vulkan = pytest.mark.usefixtures("vulkan")
+
+
+def code_of(body: str, launch: Sequence[str] = ("blockIdx.x", "threadIdx.x", WRITES)) -> DeviceCode:
+    arguments = ((3, 64, 1), (0, 32, 1), (3, 64, 1), (2, 32, 1), (1, 32, 1))
+    function = DeviceFunction("k", arguments, tuple(launch), ())
+    return DeviceCode("webgpu", "", {"k": function}, {"k": TEXT.replace("BODY", body).encode()})
+
+
+def launch(
+    kernels: Any, x: np.ndarray, y: np.ndarray, scale: float = 1.0, most: int = 0, extents: Sequence[int] = ()
+) -> np.ndarray:
+    for array in (x, y):
+        on_device(array, "webgpu")
+    at = [ctypes.c_void_p(array.ctypes.data) for array in (x, y)]
+    kernels["k"](at[0], len(x), at[1], scale, most, *(extents or (-(-len(x) // 64), 64)))
+    return y
+
+
+def rotated(x: np.ndarray) -> np.ndarray:
+    whole = np.zeros(-(-len(x) // 64) * 64, np.float32)
+    whole[: len(x)] = x
+    return np.roll(whole.reshape(-1, 64), 1, axis=1).reshape(-1)[: len(x)]
+
+
+@needs_vulkan
+@pytest.mark.parametrize("n", [1, 64, 1000])
+def test_arguments_of_every_kind(n: int) -> None:
+    x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
+    kernels = wgpu.load(code_of(ROTATION))
+    for scale, most in ((0.5, 3), (-2.0, (1 << 32) - 1)):
+        y = launch(kernels, x, np.zeros(n, np.float32), scale, most)
+        assert np.allclose(y, rotated(x) * np.float32(scale) + np.float32(most), rtol=1e-6)
+
+
+@needs_vulkan
+def test_two_modules_keep_their_kernels_apart() -> None:
+    kernels = [wgpu.load(code_of(f"  if (i < podArgs.n) {{ y[i] = x[i] + {k}.0f; }}")) for k in (1, 2)]
+    x = np.ones(3, np.float32)
+    assert [launch(k, x, np.zeros(3, np.float32))[0] for k in kernels] == [2, 3]
+
+
+@needs_vulkan
+def test_launches_of_more_workgroups_than_an_axis_has() -> None:
+    n = 64 * 65537 - 5
+    x = np.arange(n, dtype=np.float32) % 1000
+    y = launch(wgpu.load(code_of(ROTATION)), x, np.full(n, np.nan, np.float32))
+    assert np.array_equal(y, rotated(x))
+
+
+@pytest.mark.parametrize(
+    ("groups", "launched"),
+    [(1, (1, 1)), (65535, (65535, 1)), (65536, (32768, 2)), (65537, (32769, 2)), (200001, (50001, 4))],
+)
+def test_grids_are_folded_as_tvmjs_folds_them(groups: int, launched: tuple[int, int]) -> None:
+    assert wgpu.launched(groups) == launched
+
+
+@needs_vulkan
+def test_what_is_refused_is_quoted() -> None:
+    with pytest.raises(BuildError, match=r"wgpu .* refuses the kernel k: (.|\n)*unknown_thing"):
+        wgpu.load(code_of("  y[i] = unknown_thing(x[i]);"))
+
+
+@needs_vulkan
+def test_a_grid_along_z_is_refused() -> None:
+    tags = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", WRITES)
+    kernels = wgpu.load(code_of(ROTATION, tags))
+    x = np.ones(3, np.float32)
+    with pytest.raises(RuntimeError, match=r"k on WebGPU: blockIdx\.z is not a kernel's own"):
+        launch(kernels, x, x.copy(), extents=(1, 1, 2, 64))
+
+
+def test_where_wgpu_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wgpu", None)
+    with pytest.raises(BuildError, match=r"pip install 'kokoro-tvm\[webgpu\]'"):
+        wgpu._adapter.__wrapped__()
