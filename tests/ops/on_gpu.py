@@ -24,11 +24,8 @@ __all__ = ["GPUS", "GpuKernel", "on_gpu"]
 
 _FEATURES = Features(1, 0, "float32", "gpu", workgroup=Workgroup(256, 16384))
 _LOADERS = {"cuda": program.load, "metal": program.load, "webgpu": wgpu.load}
-GPUS: dict[str, tuple[Machine, list[pytest.MarkDecorator]]] = {
-    kind: (Machine(kind, {}, _FEATURES, ()), [] if kind == "cuda" else [pytest.mark.nightly])
-    for kind in _LOADERS
-}
-"""Kind -> a machine, and the marks of its tests: what differs between kinds is the text that TVM prints."""
+GPUS: dict[str, Machine] = {kind: Machine(kind, {}, _FEATURES, ()) for kind in _LOADERS}
+"""By kind; what differs between them is the text that TVM prints."""
 
 
 class GpuKernel:

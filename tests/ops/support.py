@@ -52,7 +52,7 @@ machines = pytest.mark.parametrize(
     "machine",
     [
         *(pytest.param(machine, id=name) for name, machine in MACHINES.items()),
-        *(pytest.param(machine, id=name, marks=marks) for name, (machine, marks) in GPUS.items()),
+        *(pytest.param(machine, id=name, marks=pytest.mark.nightly) for name, machine in GPUS.items()),
         *(
             pytest.param(
                 machine,

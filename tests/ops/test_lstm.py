@@ -24,7 +24,7 @@ def tensors(hidden: int, steps: int) -> dict[str, torch.Tensor | None]:
 @machines
 @pytest.mark.parametrize("hidden", [1, 5, 8, 32, 48, 256, 300])
 def test_hidden_sizes(hidden: int, machine: Machine) -> None:
-    """Sizes that fill two vectors, one, a part of one, and none; Kokoro's; more than a workgroup's threads."""
+    """Sizes that fill two vectors, one, a part of one, none; Kokoro's; more than a workgroup's threads."""
     for steps in (1, 2, 40):
         check("lstm", tensors(hidden, steps), machine=machine)
 

@@ -28,10 +28,21 @@ def test_random_shapes_at_every_short_length(operation: str) -> None:
     holds()
 
 
-@pytest.mark.parametrize("operation", [name for name in STRATEGIES if "gpu" in registry()[name].kernels])
+_ON_GPUS = [name for name in STRATEGIES if "gpu" in registry()[name].kernels]
+
+
+@pytest.mark.parametrize("operation", _ON_GPUS)
+def test_every_operation_on_a_gpu(operation: str) -> None:
+    """Many threads one after another, from the CUDA that TVM prints: a few lengths."""
+    for steps in (0, 1, 32, 69):
+        at_length(operation, USES[operation], USES[operation].shortest + steps, GPUS["cuda"])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("operation", _ON_GPUS)
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS.keys())
 def test_random_shapes_on_a_gpu(operation: str, machine: Machine) -> None:
-    """Every shape is a program to compile, every length many threads one after another: few of both."""
+    """Every shape is a program to compile."""
 
     @settings(max_examples=3, deadline=None)
     @given(STRATEGIES[operation])

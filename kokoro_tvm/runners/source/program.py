@@ -110,7 +110,7 @@ def translated(code: DeviceCode) -> str:
 
 def _declared(part: str) -> bool:
     """Whether a kernel's part of the text only declares it."""
-    return part.partition(";")[0].endswith(")")
+    return "{" not in part.partition(";")[0]
 
 
 def _placed(body: str, language: Language) -> tuple[str, list[tuple[int, int]]]:
