@@ -15,8 +15,8 @@ from kokoro_tvm.runtime.frontend.packages import CHINESE, ESPEAK, JAPANESE, Pack
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-# Imported by name at run time, or tools that are run, or what the package alone imports: no import statement of
-# a test shows them.
+# Imported by name at run time, tools that are run, what only the package imports: no import of a test shows
+# them.
 UNSEEN: set[str] = set()
 TOOLS = {
     "pytest-benchmark",

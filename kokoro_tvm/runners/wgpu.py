@@ -1,8 +1,8 @@
 """Runs kernels for WebGPU by wgpu, on whatever Vulkan there is: a GPU's, or Mesa's for the CPU (lavapipe).
 
-TVM's host code takes this machine's memory for the GPU's. Each launch copies its arguments to the GPU and
-back what it wrote; this shows whether kernels are right, not how fast they are. Launches are arranged as
-tvmjs arranges them, on a device with what every WebGPU has. Source: apache/tvm, web/src/webgpu.ts.
+TVM's host code takes this machine's memory for the GPU's. Each launch copies arguments to the GPU, and what
+it wrote back: this shows whether kernels are right, not how fast they are. Launches are arranged as in tvmjs,
+on a device with what every WebGPU has. Source: apache/tvm, web/src/webgpu.ts.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from kokoro_tvm.runners import wgpu
 from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.device import on_device, stand_in
 from kokoro_tvm.targets import Machine
+from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.gnu import GNU
 
 __all__ = ["GPUS", "GpuKernel", "on_gpu"]
@@ -42,6 +43,9 @@ class GpuKernel:
         )
         built = tvm.tirx.build(tvm.IRModule({self.name: function}), target)
         self.code = device_code(built)
+        if kind == "cuda" and nvrtc.check() is None:
+            taken = nvrtc.compile_cuda(self.code.source, "sm_90").resources
+            assert not any(resources.spilled_bytes for resources in taken.values()), taken
         with TemporaryDirectory() as folder:
             parts, library = Path(folder, "host.o"), Path(folder, "host.so")
             built.write_to_file(str(parts))
