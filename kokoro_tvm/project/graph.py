@@ -2,7 +2,7 @@
 
     front_end -> phonemes --------------------------> bundle
 
-    checkpoint -> export -> lower -> compile -> speak
+    checkpoint -> export -> lower -> compile (-> assemble) -> speak
                \\-> pack (one a component) --/ \
                \\-> reference ------------------> validate -> bundle -> speech -> (intelligibility)
 
@@ -21,6 +21,7 @@ from kokoro_tvm.engine.store import Store
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.runners import Runner
 from kokoro_tvm.stages import (
+    assemble,
     bundle,
     checkpoint,
     compile,
@@ -94,6 +95,7 @@ class RecipeGraph:
             *(self.export(spec) for spec in specs),
             *(self.lower(spec) for spec in specs),
             *(self.compile(spec) for spec in specs),
+            *(stage for spec in specs if (stage := self.assemble(spec)) is not None),
             *(self.pack(component) for component in self.recipe.components),
             *([self.speak] if self._runner else []),
             self.reference,
@@ -211,6 +213,14 @@ class RecipeGraph:
             "compile", spec.id, lambda: compile.declare(self.place, self.recipe, spec, self.lower(spec))
         )
 
+    def assemble(self, spec: ArtifactSpec) -> Stage | None:
+        """None where no kernels are compiled to machine code."""
+        if not target_kind(self.recipe.target_of(spec.component).kind).has_machine_code:
+            return None
+        return self._once(
+            "assemble", spec.id, lambda: assemble.declare(self.place, self.recipe, spec, self.compile(spec))
+        )
+
     def pack(self, component: str) -> Stage:
         return self._once(
             "pack",
@@ -286,6 +296,8 @@ class RecipeGraph:
             kernels = f"{spec.id}{KERNELS}"
             if kernels in compiled.outputs:
                 parts[f"kernels/{spec.id}"] = (compiled, kernels)
+            if (assembled := self.assemble(spec)) is not None:
+                parts[f"machine_code/{spec.id}"] = (assembled, assembled.outputs[0])
         return parts
 
     @cached_property

@@ -52,12 +52,14 @@ class Port:
 class Library:
     """Compiled code of one component for one bucket (the largest length it takes on the component's axis).
 
-    `kernels` are those of a GPU, which the library launches; None where the CPU computes.
+    `kernels` are those of a GPU, which the library launches, as source; None where the CPU computes.
+    `machine_code` are the same compiled; None where the GPU's driver does that.
     """
 
     bucket: int
     file: FileRef
     kernels: FileRef | None = None
+    machine_code: FileRef | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Bundle:
             file
             for component in self.components.values()
             for library in component.libraries
-            for file in (library.file, library.kernels)
+            for file in (library.file, library.kernels, library.machine_code)
             if file is not None
         )
         return (*(file for file in (self.runtime, self.ffi) if file is not None), *libraries)
@@ -275,6 +277,7 @@ def _component(root: Path, name: str, node: Node) -> Component:
             _positive(library, "bucket"),
             _file(root, library),
             _file(root, library.child("kernels")) if library.has("kernels") else None,
+            _file(root, library.child("machine_code")) if library.has("machine_code") else None,
         )
         for library in node.children("libraries")
     ]

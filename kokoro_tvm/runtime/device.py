@@ -26,6 +26,9 @@ class Device(Protocol):
     initialization: tuple[int, ...]
     """What a virtual machine is initialised with: its devices and their allocators."""
 
+    runs_machine_code: bool
+    """Whether it takes a library's kernels as machine code, where they are that."""
+
     def load(self, kernels: bytes) -> Any:
         """The kernels of a library as a TVM module."""
         ...
@@ -43,6 +46,7 @@ class Cpu:
     """This machine's memory; nothing is copied."""
 
     initialization: tuple[int, ...] = (_CPU, _FIRST, _POOLED)
+    runs_machine_code = False
 
     def load(self, kernels: bytes) -> Any:
         raise BundleError("A library for a CPU has no kernels beside it. Build the bundle again.")
@@ -58,6 +62,8 @@ class Cpu:
 
 class Gpu:
     """The first GPU of a kind: "cuda", "metal"."""
+
+    runs_machine_code = True
 
     def __init__(self, kind: str) -> None:
         """Raises BundleError where the kind's runtime, its driver or a GPU is missing."""

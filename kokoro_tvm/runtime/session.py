@@ -231,7 +231,10 @@ class Session(SessionBase):
         try:
             module = load_library(file)
             if library.kernels is not None and not module.imports:
-                module.import_module(device.load(files[library.kernels].content()))
+                code = (
+                    library.machine_code or library.kernels if device.runs_machine_code else library.kernels
+                )
+                module.import_module(device.load(files[code].content()))
             machine = module["vm_load_executable"]()
             machine["vm_initialization"](*device.initialization)
             machine[component.function]

@@ -32,7 +32,7 @@ def declare(
     """parts: see `kokoro_tvm.stages.manifest`; validations: artifact -> its report, without which nothing is
     bundled; front_end: None where the bundle has none."""
     texts = files_of("front_end", front_end, without="tagger.zip") if front_end else {}
-    copied = ("libraries/", "kernels/", "weights/", "runtime", "ffi", "libkokoro/")
+    copied = ("libraries/", "kernels/", "machine_code/", "weights/", "runtime", "ffi", "libkokoro/")
     names = [file for name, (_, file) in parts.items() if name.startswith(copied)]
     _, not_run = find_runner(recipe.target.model_dump(mode="json"))
     toolchain = target_kind(recipe.target.kind).toolchain(recipe.target)
@@ -111,8 +111,9 @@ def run(
         for library in entry["libraries"]:
             made = component.libraries[library["bucket"]]
             files[library["file"]] = made.file.path
-            if made.kernels is not None:
-                files[library["kernels"]["file"]] = made.kernels.path
+            for key, file in (("kernels", made.kernels), ("machine_code", made.machine_code)):
+                if file is not None:
+                    files[library[key]["file"]] = file.path
     files |= inputs.group("libkokoro")
     files |= {manifest[role]["file"]: inputs[role] for role in ("runtime", "ffi") if role in inputs}
     for name, path in files.items():
@@ -141,5 +142,6 @@ def _sha256(manifest: dict[str, Any], name: str) -> str:
     entries = [entry for key in files if (entry := manifest[key]) is not None] + manifest["libkokoro"]
     for component in manifest["components"].values():
         entries += [component["weights"], *component["libraries"]]
-        entries += [library["kernels"] for library in component["libraries"] if library["kernels"]]
+        for library in component["libraries"]:
+            entries += [library[key] for key in ("kernels", "machine_code") if library[key] is not None]
     return next(str(entry["sha256"]) for entry in entries if entry["file"] == name)

@@ -1,7 +1,8 @@
 """A bundle's manifest, and bundles that are not in a folder of their own yet.
 
 Their parts are inputs of a stage: config, machine; runtime, ffi and voices (if needed); parameters/COMPONENT,
-weights/COMPONENT and libraries/COMPONENT-BUCKET; kernels/COMPONENT-BUCKET, front_end/front_end.safetensors
+weights/COMPONENT and libraries/COMPONENT-BUCKET; kernels/COMPONENT-BUCKET,
+machine_code/COMPONENT-BUCKET, front_end/front_end.safetensors
 and libkokoro/FILE where they are.
 """
 
@@ -41,7 +42,8 @@ def component_files(inputs: Inputs) -> list[ComponentFiles]:
     for name in inputs.group("libraries"):
         component, _, bucket = name.rpartition("-")
         kernels = _file(inputs, f"kernels/{name}") if f"kernels/{name}" in inputs else None
-        library = Library(int(bucket), _file(inputs, f"libraries/{name}"), kernels)
+        code = _file(inputs, f"machine_code/{name}") if f"machine_code/{name}" in inputs else None
+        library = Library(int(bucket), _file(inputs, f"libraries/{name}"), kernels, code)
         libraries.setdefault(component, {})[library.bucket] = library
     return [
         ComponentFiles(
@@ -154,11 +156,16 @@ def _component(files: ComponentFiles, signature: Signature, length: str) -> dict
 
 
 def _library(component: str, library: Library) -> dict[str, Any]:
-    name, kernels = f"{component}-{library.bucket}", library.kernels
+    name = f"{component}-{library.bucket}"
+
+    def entry(file: FileRef | None) -> dict[str, Any] | None:
+        return _entry(f"{name}{file.path.suffix}", file) if file is not None else None
+
     return {
         "bucket": library.bucket,
         **_entry(f"{name}{library.file.path.suffix}", library.file),
-        "kernels": _entry(f"{name}{kernels.path.suffix}", kernels) if kernels is not None else None,
+        "kernels": entry(library.kernels),
+        "machine_code": entry(library.machine_code),
     }
 
 

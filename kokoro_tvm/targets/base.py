@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 if TYPE_CHECKING:
     from kokoro_tvm.ops.base.features import Features
     from kokoro_tvm.runners import Runner
+    from kokoro_tvm.runtime.device_code import DeviceCode
     from kokoro_tvm.spec import TargetSpec
     from kokoro_tvm.toolchains import Toolchain
     from kokoro_tvm.toolchains.cc import CCompiler
 
-__all__ = ["KERNELS", "Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
+__all__ = ["KERNELS", "MACHINE_CODE", "Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
 
 
 KERNELS = ".kernels"
 """Suffix of the file with the kernels for a GPU that a library launches."""
+
+
+MACHINE_CODE = ".gpu"
+"""Suffix of the file with the same kernels as machine code."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,9 @@ class TargetKind(ABC):
     has_kernels: ClassVar[bool] = False
     """Whether a library launches kernels for a GPU, which are a file of their own."""
 
+    has_machine_code: ClassVar[bool] = False
+    """Whether those are compiled to machine code here; else the GPU's driver does it."""
+
     @abstractmethod
     def describe(self, spec: Any) -> str:
         """The target in a few words."""
@@ -118,6 +126,16 @@ class TargetKind(ABC):
     @abstractmethod
     def toolchain(self, spec: Any) -> Toolchain:
         """What makes a loadable file of the object code."""
+
+    def assembler(self, spec: Any) -> str:
+        """What compiles kernels to machine code, and its version. Raises BuildError where it is missing."""
+        raise NotImplementedError
+
+    def assemble(
+        self, code: DeviceCode, spec: Any
+    ) -> tuple[DeviceCode, dict[str, dict[str, dict[str, int]]]]:
+        """Kernels as machine code; architecture -> kernel -> what it takes of a GPU. Raises BuildError."""
+        raise NotImplementedError
 
     def runner(self, spec: Any) -> Runner | None:
         """What runs the code on the machine that builds; None where nothing does."""

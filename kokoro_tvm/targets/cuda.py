@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from kokoro_tvm.spec import distinct
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
+from kokoro_tvm.toolchains import nvrtc
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime.device_code import DeviceCode
 
 __all__ = ["KIND", "CudaTarget"]
 
@@ -30,9 +35,24 @@ class Cuda(GpuKind):
 
     spec = CudaTarget
     name = "cuda"
+    has_machine_code = True
 
     def options(self, spec: CudaTarget) -> dict[str, Any]:
         return {"arch": list(spec.arch)}
+
+    def assembler(self, spec: CudaTarget) -> str:
+        return nvrtc.version()
+
+    def assemble(
+        self, code: DeviceCode, spec: CudaTarget
+    ) -> tuple[DeviceCode, dict[str, dict[str, dict[str, int]]]]:
+        binary, parts = nvrtc.fat_binary(code.source, spec.arch)
+        resources = {
+            name: {kernel: asdict(taken) for kernel, taken in part.resources.items()}
+            for name, part in parts.items()
+            if part.resources
+        }
+        return replace(code, form="cubin", code={"": binary}), resources
 
     def named(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"arch": options["arch"][0]}

@@ -50,6 +50,8 @@ def size_of(address: int) -> int:
 class SourceDevice(Gpu):
     """A GPU that this machine stands in for."""
 
+    runs_machine_code = False
+
     def _open(self) -> None:
         stand_in(self.kind)
 

@@ -1,0 +1,50 @@
+"""The kernels of a library as machine code, for the generations of GPUs that the recipe names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.stages.base import Place, modules_of
+from kokoro_tvm.stages.files import log, write_json
+from kokoro_tvm.targets import KERNELS, MACHINE_CODE, target_kind
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, compiled: Stage) -> Stage:
+    target = recipe.target_of(spec.component)
+    kind = target_kind(target.kind)
+    return place.stage(
+        "assemble",
+        spec.id,
+        doc=f"compile the kernels of {spec.component} to machine code of GPUs",
+        outputs=(f"{spec.id}{MACHINE_CODE}", "resources.json"),
+        inputs={"kernels": (compiled, f"{spec.id}{KERNELS}")},
+        parameters={"target": target.model_dump(mode="json"), "name": spec.id},
+        sources=lambda: function_sources(
+            "kokoro_tvm.stages.assemble:run", [type(kind).__module__], apart=modules_of("runners")
+        ),
+        facts=lambda: {"compiler": kind.assembler(target)},
+    )
+
+
+def run(out: Path, inputs: Inputs, *, target: dict[str, Any], name: str) -> None:
+    """Writes the machine code, and what each kernel takes of a GPU: registers and shared memory."""
+    from kokoro_tvm.runtime.device_code import DeviceCode
+
+    kind = target_kind(target["kind"])
+    spec = kind.spec.model_validate(target, strict=False)
+    code, resources = kind.assemble(
+        DeviceCode.from_bytes(target["kind"], inputs["kernels"].read_bytes()), spec
+    )
+    for architecture, kernels in resources.items():
+        spilled = sum(entry["spilled_bytes"] > 0 for entry in kernels.values())
+        most = max((entry["registers"] for entry in kernels.values()), default=0)
+        log(f"{architecture}: {len(kernels)} kernels, at most {most} registers, {spilled} spill")
+    (out / f"{name}{MACHINE_CODE}").write_bytes(code.to_bytes())
+    write_json(out / "resources.json", resources)
