@@ -48,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "upstream: what TVM and PyTorch do wrong today; one fails when that has changed"
     )
     config.addinivalue_line("markers", "nightly: takes minutes; only run when asked for, `-m nightly`")
+    config.addinivalue_line("markers", "gpu: executes kernels for GPUs, on one or on what stands in for it")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

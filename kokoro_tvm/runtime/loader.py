@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from kokoro_tvm.runtime.files import OpenFile
@@ -15,8 +16,10 @@ _lock = threading.Lock()
 _modules: dict[str, Any] = {}  # sha256 -> module; a library that is open twice is loaded once
 
 
-def load_library(file: OpenFile) -> Any:
+def load_library(file: OpenFile, kernels: Callable[[], Any] | None = None) -> Any:
     """The TVM module of a library, made of the very bytes that were compared with the manifest.
+
+    `kernels` loads those of a GPU that the library launches, once for each time it is loaded.
 
     It stays loaded until the process ends, as TVM keeps every library: objects may refer to its code.
 
@@ -30,6 +33,8 @@ def load_library(file: OpenFile) -> Any:
             ffi = load_tvm_ffi()
             with private_copy(content, file.ref.path.name) as path:
                 module = ffi.get_global_func("ffi.Module.load_from_file.so")(path, "so")
+            if kernels is not None:
+                module.import_module(kernels())
             ffi.get_global_func("ffi.ModuleGlobalsAdd")(module)
             _modules[digest] = module
         return _modules[digest]

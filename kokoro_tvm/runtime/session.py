@@ -229,13 +229,7 @@ class Session(SessionBase):
         file = files[library.file]
         check_library(self.bundle, component, library, file)
         try:
-            module = load_library(file)
-            if library.kernels is not None and not module.imports:
-                code = (
-                    library.machine_code or library.kernels if device.runs_machine_code else library.kernels
-                )
-                module.import_module(device.load(files[code].content()))
-            machine = module["vm_load_executable"]()
+            machine = load_library(file, self._kernels(library, files, device))["vm_load_executable"]()
             machine["vm_initialization"](*device.initialization)
             machine[component.function]
             if component.seeded is not None:
@@ -246,6 +240,13 @@ class Session(SessionBase):
                 f"({_first_line(error)}). Build the bundle again on this kind of machine."
             ) from error
         return machine
+
+    def _kernels(self, library: Library, files: OpenFiles, device: Device) -> Callable[[], Any] | None:
+        """What loads the kernels that a library launches, as the device takes them."""
+        if library.kernels is None:
+            return None
+        code = (device.runs_machine_code and library.machine_code) or library.kernels
+        return lambda: device.load(files[code].content())
 
 
 def find_parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:

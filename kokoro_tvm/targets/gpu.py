@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from kokoro_tvm.constants import ComponentName
+from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.source.runner import SourceRunner
 from kokoro_tvm.spec import TargetSpec, distinct
 from kokoro_tvm.targets.base import Machine, TargetKind
@@ -76,8 +77,12 @@ class GpuKind(TargetKind):
         return HOST.toolchain(spec.host)
 
     def runner(self, spec: GpuTarget) -> Runner | None:
-        """The kernels' source on the CPU, where the host's code runs in this process."""
-        return SourceRunner(self.name) if spec.run and HOST.runner(spec.host) is not None else None
+        """What executes the kernels here, where the host's code runs in this process."""
+        return self.executor() if spec.run and HOST.runner(spec.host) is LOCAL else None
+
+    def executor(self) -> Runner:
+        """The kernels' source, on the CPU."""
+        return SourceRunner(self.name)
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from kokoro_tvm.runners.wgpu import WgpuRunner
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runners import Runner
 
 __all__ = ["KIND", "WebGpuTarget"]
 
@@ -22,6 +26,10 @@ class WebGpu(GpuKind):
 
     spec = WebGpuTarget
     name = "webgpu"
+
+    def executor(self) -> Runner:
+        """WebGPU itself, on whatever Vulkan there is."""
+        return WgpuRunner()
 
 
 KIND = WebGpu()
