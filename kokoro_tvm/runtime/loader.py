@@ -34,7 +34,8 @@ def load_library(file: OpenFile, kernels: Callable[[], Any] | None = None) -> An
             with private_copy(content, file.ref.path.name) as path:
                 module = ffi.get_global_func("ffi.Module.load_from_file.so")(path, "so")
             if kernels is not None:
-                module.import_module(kernels())
+                (code,) = module.imports  # the instructions, which were read from it, import the code itself
+                code.import_module(kernels())
             ffi.get_global_func("ffi.ModuleGlobalsAdd")(module)
             _modules[digest] = module
         return _modules[digest]
