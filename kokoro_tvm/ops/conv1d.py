@@ -181,6 +181,7 @@ def _gpu_kernel(call: Call) -> Any:
             read=read,
             write=write,
             moments=moments,
+            tolerant=bool(call.attributes["tolerant"]),
         )
     return k.build()
 

@@ -154,6 +154,7 @@ def _gpu_kernel(call: Call) -> Any:
             read=read,
             write=write,
             shift=shift,
+            tolerant=bool(call.attributes["tolerant"]),
         )
     return k.build()
 

@@ -100,6 +100,7 @@ def convolve(
     write: Callable[[Any, Any, Any], Any],
     shift: Callable[[Any], Any] = lambda output: 0,
     moments: Any | None = None,
+    tolerant: bool = False,
 ) -> None:
     """Emits the launch: for each step t and output o the sum over taps j and channels c of
     read(t + j*dilation + shift(o), c) * weight[j, c, o].
@@ -108,7 +109,8 @@ def convolve(
     GPU: tiles beyond are left out; read(row, channel): an activated value of the input, zero where there is
     none, with rows up to the end of the last tile and its halo, and channels of [0, channels);
     write(step, output, sum): called for results that are wanted, gives what it wrote; shift: the same for all
-    outputs of a tile; moments: of the results, where they are to be written: then outputs are whole tiles.
+    outputs of a tile; moments: of the results, where they are to be written: then outputs are whole tiles;
+    tolerant: see `conv1d`: sums are taken in one go, else in parts of some channels.
     """
     threads, depth, rows = tile.threads, tile.depth, tile.rows(taps, dilation)
     across = tile.outputs // tile.own_outputs
@@ -117,9 +119,11 @@ def convolve(
         if moments is not None:
             sizes = max(sizes[0], tile.partial_sums), max(sizes[1], tile.partial_sums)
         values, factors = map(k.shared, sizes)
-        sums = k.registers(tile.own_steps * tile.own_outputs)
-        for at in range(tile.own_steps * tile.own_outputs):
-            k.store(sums, const(0.0, "float32"), at)
+        own = range(tile.own_steps * tile.own_outputs)
+        sums = k.registers(len(own))
+        totals = sums if tolerant else k.registers(len(own))
+        for at in own:
+            k.store(totals, const(0.0, "float32"), at)
         first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
         # Threads of a row have neighbouring outputs, so that they write neighbours; steps likewise.
         column, row = k.let(tirx.truncmod(thread, across)), k.let(tirx.truncdiv(thread, across))
@@ -158,6 +162,9 @@ def convolve(
                         given()
                     else:
                         k.choose(channel < channels, given, absent)
+                if not tolerant:
+                    for at in own:
+                        k.store(sums, const(0.0, "float32"), at)
                 with k.loop(taps) as tap:
                     with k.shares(depth * tile.outputs, thread, threads) as number:
                         c, o = (
@@ -182,6 +189,9 @@ def convolve(
                                 at = i * tile.own_outputs + j
                                 k.store(sums, sums[at] + value * factor, at)
                     k.barrier()
+                if not tolerant:
+                    for at in own:
+                        k.store(totals, totals[at] + sums[at], at)
             for i in range(tile.own_steps):
                 step = k.let(first + row + i * (tile.steps // tile.own_steps))
                 for j in range(tile.own_outputs):
@@ -191,11 +201,11 @@ def convolve(
                         exists = logical_and(exists, output < outputs)
                     at = i * tile.own_outputs + j
                     with k.when(exists):
-                        written = write(step, output, sums[at])
+                        written = write(step, output, totals[at])
                         if moments is not None:
-                            k.store(sums, written, at)
+                            k.store(totals, written, at)
             if moments is not None:
-                left.leave(sums, values, factors)
+                left.leave(totals, values, factors)
         if moments is not None:
             with k.when(needed <= first):
                 left.clear(bx)
