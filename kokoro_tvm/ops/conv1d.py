@@ -109,8 +109,16 @@ def _gpu_tile(call: Call) -> Tile:
     channels, outputs = int(call.shapes["x"][2]), int(call.result[2])
     stride = int(call.attributes["stride"])
     return Tile.choose(
-        channels * stride, outputs, ceildiv(_taps(call), stride), int(call.attributes["dilation"])
+        channels * stride,
+        outputs,
+        ceildiv(_taps(call), stride),
+        int(call.attributes["dilation"]),
+        moments=call.moments is not None,
     )
+
+
+def _gpu_gives_moments(call: Call) -> bool:
+    return int(call.result[2]) % _gpu_tile(call).outputs == 0
 
 
 def _gpu_packings(call: Call) -> Mapping[str, Packing]:
@@ -120,7 +128,7 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
         weight = weight.reshape(*weight.shape[:2], -1)
         return gpu_conv.pack(folded(weight, stride) if stride > 1 else weight, tile)
 
-    return {"weight": Packing(f"gpu_convolution({tile}, stride={stride})", layout)}
+    return {"weight": Packing(f"gpu_convolution({tile.layout}, stride={stride})", layout)}
 
 
 def _gpu_kernel(call: Call) -> Any:
@@ -140,6 +148,7 @@ def _gpu_kernel(call: Call) -> Any:
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
+        moments = k.param("moments", call.moments) if call.moments is not None else None
         given = length[0] if length is not None else k.index(x.shape[1])
 
         def read(row: Any, channel: Any) -> Any:
@@ -151,11 +160,13 @@ def _gpu_kernel(call: Call) -> Any:
                 k.store(value, activated(k, k.let(x[0, t, c]), c, norm, alpha, slope), 0)
             return value[0]
 
-        def write(step: Any, output: Any, total: Any) -> None:
+        def write(step: Any, output: Any, total: Any) -> Any:
             value = total if bias is None else total + bias[output]
             value = value if residual is None else value + residual[0, step, output]
             gain = float(call.attributes["gain"])
-            k.store(y, value if gain == 1.0 else value * const(gain, "float32"), 0, step, output)
+            value = k.let(value if gain == 1.0 else value * k.real(gain))
+            k.store(y, value, 0, step, output)
+            return value
 
         gpu_conv.convolve(
             k,
@@ -169,6 +180,8 @@ def _gpu_kernel(call: Call) -> Any:
             outputs=outputs,
             read=read,
             write=write,
+            moments=moments,
+            tolerant=bool(call.attributes["tolerant"]),
         )
     return k.build()
 
@@ -224,7 +237,7 @@ def _decomposed(
     decomposition=_decomposed,
     kernels={
         "cpu": HandKernel(_kernel, _packings, _gives_moments, _layer),
-        "gpu": HandKernel(_gpu_kernel, _gpu_packings),
+        "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments),
     },
     flops=_flops,
 )

@@ -88,7 +88,7 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
     tile, stride = _gpu_tile(call), int(call.attributes["stride"])
     return {
         "weight": Packing(
-            f"gpu_transposed_convolution({tile}, stride={stride})",
+            f"gpu_transposed_convolution({tile.layout}, stride={stride})",
             lambda w: gpu_conv.pack(phases(w, stride, tile.outputs), tile),
         )
     }
@@ -154,6 +154,7 @@ def _gpu_kernel(call: Call) -> Any:
             read=read,
             write=write,
             shift=shift,
+            tolerant=bool(call.attributes["tolerant"]),
         )
     return k.build()
 

@@ -25,6 +25,7 @@ from kokoro_tvm.ops.base.plain import OPAQUE, choose, f32, loop, sequential, sto
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.phases import Phases
 
 __all__ = ["harmonic_source"]
 
@@ -140,149 +141,48 @@ def _kernel(call: Call) -> Any:
 
 
 _GPU_THREADS, _GPU_STEPS = 256, 4  # of f0, which a workgroup turns into samples
-_LOW, _HIGH = 12, 12
-_FRACTION = _LOW + _HIGH  # bits behind the point of a pitch in Hz: exact from 1 Hz on, and rounded below
 
 
 def _gpu_kernel(call: Call) -> Any:
-    """Phases are sums of the pitch in Hz modulo the sample rate, as whole Hz and a fraction: integers, so
-    that they are exact for any length and any order of adding, and harmonics are multiples of one sum. A
-    workgroup adds up the pitch of all steps before its own."""
+    """A workgroup adds up the pitch of all steps before its own."""
     a, harmonics = call.attributes, int(call.shapes["weight"][1])
-    upsample, rate = int(a["upsample"]), int(a["sample_rate"])
-    half, rows = upsample // 2, _GPU_STEPS + 2
+    upsample = int(a["upsample"])
+    half = upsample // 2
     if upsample % 2:
         raise NotImplementedError("harmonic_source: an odd upsampling factor has no kernel")
-    if max(rate**2, 4 * upsample * rate, harmonics * upsample << _LOW) >= 2**31:
-        raise NotImplementedError("harmonic_source: phases at this sample rate do not fit 32 bits")
     k = GpuKernel("harmonic_source", call.features)
-
-    def i32(value: int) -> Any:
-        return const(value, "int32")
-
-    def f32(value: float) -> Any:
-        return k.real(value)
-
     with k:
         f0, noise = k.param("f0", call.shapes["f0"]), k.param("noise", call.shapes["noise"])
         weight, bias = k.param("weight", (1, harmonics)), k.param("bias", (1,))
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
         given = length[0] if length is not None else k.index(f0.shape[1])
-
-        def pitch(step: Any) -> tuple[Any, Any]:
-            """(whole Hz modulo the rate, fraction)."""
-            value = k.let(f0[0, step])
-            below = k.let(floor(value))
-            whole = k.let(tirx.truncmod(Cast("int32", below), i32(rate)))
-            scaled = k.let((value - below) * f32(2.0**_FRACTION))
-            fraction = k.let(Cast("int32", floor(scaled)))
-            # To even where it lies between two, or small pitches would all be rounded up, and add up.
-            rest = k.let(scaled - floor(scaled))
-            even = select(rest < f32(0.5), i32(0), select(rest > f32(0.5), i32(1), fraction & i32(1)))
-            return select(whole < 0, whole + rate, whole), k.let(fraction + even)
-
-        def carried(whole: Any, fraction: Any) -> tuple[Any, Any]:
-            whole, fraction = whole + (fraction >> i32(_FRACTION)), fraction & i32((1 << _FRACTION) - 1)
-            return k.let(tirx.truncmod(whole, i32(rate))), k.let(fraction)
-
-        def total(value: Any, thread: Any, dtype: str) -> Any:
-            """The sum over the workgroup."""
-            parts = k.shared(_GPU_THREADS, dtype)
-            k.store(parts, Cast(dtype, value), thread)
-            k.barrier()
-            width = _GPU_THREADS // 2
-            while width:
-                with k.when(thread < width):
-                    k.store(parts, parts[thread] + parts[thread + width], thread)
-                k.barrier()
-                width //= 2
-            return k.let(parts[0])
-
-        def before(step: Any, thread: Any) -> tuple[Any, Any]:
-            """The sum of the pitches before a step."""
-            sums = k.registers(2, "int32")
-            for part in range(2):
-                k.store(sums, i32(0), part)
-            with k.shares(step, thread, _GPU_THREADS) as j:
-                whole, fraction = pitch(j)
-                for part, value in enumerate(carried(sums[0] + whole, sums[1] + fraction)):
-                    k.store(sums, value, part)
-            whole, fraction = total(sums[0], thread, "int32"), total(sums[1], thread, "uint32")
-            high = Cast("int32", fraction >> const(_FRACTION, "uint32"))
-            low = Cast("int32", fraction & const((1 << _FRACTION) - 1, "uint32"))
-            return carried(whole + high, low)
-
-        def phases(base: Any, thread: Any, n: Any) -> tuple[Any, Any, Any, Any]:
-            """For every harmonic and every step from base on: cycles times the rate, (whole, fraction) at the
-            step and (whole, fraction) a sample."""
-            count = harmonics * rows
-            found = [k.shared(count, "int32") for _ in range(4)]
-            first, rest = before(base, thread)
-            with k.shares(count, thread, _GPU_THREADS) as place:
-                harmonic, row = k.let(place // rows + 1), k.let(place % rows)
-                with k.when(base + row < n):
-                    sums = k.registers(2, "int32")
-                    for part, value in enumerate((first, rest)):
-                        k.store(sums, value, part)
-                    with k.loop(row + 1) as r:
-                        for part, value in enumerate(pitch(base + r)):
-                            k.store(sums, sums[part] + value, part)
-                    whole, fraction = carried(sums[0], sums[1])
-                    times = k.let(harmonic * upsample)
-                    low = k.let((fraction & i32((1 << _LOW) - 1)) * times)  # in two parts, which fit
-                    high = k.let((fraction >> i32(_LOW)) * times + (low >> i32(_LOW)))
-                    whole = whole * tirx.truncmod(times, i32(rate)) + (high >> i32(_HIGH))
-                    own, behind = pitch(base + row)
-                    values = (
-                        tirx.truncmod(whole, i32(rate)),
-                        ((high & i32((1 << _HIGH) - 1)) << i32(_LOW)) | (low & i32((1 << _LOW) - 1)),
-                        *carried(own * harmonic, behind * harmonic),
-                    )
-                    for buffer, value in zip(found, values, strict=True):
-                        k.store(buffer, value, place)
-            k.barrier()
-            return tuple(found)
-
-        def sines(at: Any, towards: Any, halves: Any) -> Any:
-            """The weighted sum of the harmonics, half a sample's step times `halves` behind `at`."""
-            cycles_whole, cycles_fraction, step_whole, step_fraction = found
-            result = k.registers(1)
-            k.store(result, const(0.0, "float32"), 0)
-            with k.loop(harmonics) as h:
-                start, step = k.let(h * rows + at), k.let(h * rows + towards)
-                moved = Cast("float32", step_fraction[step]) * Cast("float32", halves)
-                behind = (Cast("float32", cycles_fraction[start]) * f32(2.0) + moved) * f32(2.0**-_FRACTION)
-                behind = k.let(behind)
-                carry = k.let(floor(behind))
-                whole = k.let(2 * cycles_whole[start] + halves * step_whole[step] + Cast("int32", carry))
-                turn = k.let(tirx.truncmod(whole, i32(2 * rate)))  # 2 * rate is a whole turn
-                # Folded as an integer to the quarter turns about 0 with the same sine.
-                back = k.let(select(2 * turn > rate, 2 * turn <= 3 * rate, const(False, "bool")))
-                near = select(2 * turn > 3 * rate, turn - 2 * rate, select(back, rate - turn, turn))
-                rest = k.let(behind - carry)
-                folded = Cast("float32", near) + select(back, f32(0.0) - rest, rest)
-                sine = sin_cycles(k, k.let(folded * f32(0.5 / rate)))
-                k.store(result, result[0] + weight[0, h] * sine, 0)
-            return result[0]
-
-        blocks = ceildiv(k.index(f0.shape[1]), _GPU_STEPS)
-        with k.launch(_GPU_THREADS, blocks) as (thread, group):
+        with k.launch(_GPU_THREADS, ceildiv(k.index(f0.shape[1]), _GPU_STEPS)) as (thread, group):
             n, start = k.let(given), k.let(group * _GPU_STEPS)
             base = k.let(maximum(minimum(start, n - 1) - 1, 0))
-            found = phases(base, thread, n)
+            phases = Phases(
+                k,
+                f0,
+                n,
+                rate=int(a["sample_rate"]),
+                upsample=upsample,
+                harmonics=harmonics,
+                rows=_GPU_STEPS + 2,
+                base=base,
+                thread=thread,
+                threads=_GPU_THREADS,
+            )
             with k.shares(_GPU_STEPS * upsample, thread, _GPU_THREADS) as p:
                 i, within = k.let(start + p // upsample), k.let(p % upsample)
                 with k.when(i < n):
-                    # The first half of a step comes from the step before, the second half goes towards
-                    # the next; before the first middle and after the last the phase stands still.
+                    # As on CPUs: a step's phase is reached in its middle, and stands still at both ends.
                     late = k.let(within >= half)
                     at = k.let(select(late, i, maximum(i - 1, 0)))
                     towards = k.let(select(late, minimum(i + 1, n - 1), i))
-                    halves = k.let(2 * select(late, within - half, within + half) + 1)
-                    halves = k.let(select(towards > at, halves, i32(0)))
-                    voiced = k.let(f0[0, i] > f32(float(a["voiced_threshold"])))
-                    level = select(voiced, f32(float(a["noise_std"])), f32(float(a["amplitude"]) / 3))
+                    halves = 2 * select(late, within - half, within + half) + 1
+                    halves = k.let(select(towards > at, halves, k.index(0)))
+                    voiced = k.let(f0[0, i] > k.real(float(a["voiced_threshold"])))
+                    level = select(voiced, k.real(float(a["noise_std"])), k.real(float(a["amplitude"]) / 3))
                     squares = k.registers(1)
                     k.store(squares, const(0.0, "float32"), 0)
                     with k.loop(harmonics) as h:
@@ -291,8 +191,8 @@ def _gpu_kernel(call: Call) -> Any:
                     excitation = k.registers(1)
                     k.store(excitation, sqrt(squares[0]) * level * noise[0, place], 0)
                     with k.when(voiced):
-                        tone = sines(at - base, towards - base, halves) * f32(float(a["amplitude"]))
-                        k.store(excitation, excitation[0] + tone, 0)
+                        tone = phases.sines(weight, at - base, towards - base, halves)
+                        k.store(excitation, excitation[0] + tone * k.real(float(a["amplitude"])), 0)
                     k.store(y, tanh(k, excitation[0] + bias[0]), 0, place)
     return k.build()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, Extent, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.columns import Columns
+from kokoro_tvm.ops.gpu.columns import Columns, sum_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["FEWEST_STEPS", "clear_slots", "gather", "moments", "slots"]
@@ -129,12 +129,6 @@ def _gpu_kernel(call: Call) -> Any:
                 for i, value in enumerate((mean, total, squares, count)):
                     k.store(y, value, slot, i, c)
     return k.build()
-
-
-def sum_of(values: Sequence[Any]) -> Any:
-    """Their sum, pair by pair, which costs the fewest bits."""
-    half = len(values) // 2
-    return sum_of(values[:half]) + sum_of(values[half:]) if half else values[0]
 
 
 def _decomposed(b: Any, x: Any, length: Any | None) -> Any:

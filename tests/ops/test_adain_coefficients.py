@@ -117,8 +117,9 @@ def test_masked(machine: Machine) -> None:
     random_lengths(holds, 1500, also=(1024,))
 
 
-def test_eps() -> None:
+@machines
+def test_eps(machine: Machine) -> None:
     given_tensors = tensors(steps_of(50, spread=1e-3).float())
     given_tensors["moments"] = given_tensors["moments"].float()  # type: ignore[union-attr]
-    check("adain_coefficients", given_tensors, {"eps": 1e-2})
-    check("adain_coefficients", given_tensors, {"eps": 1e-5}, dynamic=False)
+    check("adain_coefficients", given_tensors, {"eps": 1e-2}, machine=machine)
+    check("adain_coefficients", given_tensors, {"eps": 1e-5}, dynamic=False, machine=machine)

@@ -102,34 +102,38 @@ def test_masked(name: str, machine: Machine) -> None:
     random_lengths(holds, 300, shortest(shape), also=(299,))
 
 
+@machines
 @pytest.mark.parametrize("steps", [1, 33, 513])
-def test_static_shape(steps: int) -> None:
+def test_static_shape(steps: int, machine: Machine) -> None:
     shape = SHAPES["dilated"]
     extras, more = EXTRAS["all"]
     arguments = tensors(shape, extras, steps), attributes(shape, more)
-    got = check("conv1d", *arguments, dynamic=False)
-    assert got.tobytes() == run("conv1d", *arguments).tobytes()
+    got = check("conv1d", *arguments, dynamic=False, machine=machine)
+    assert got.tobytes() == run("conv1d", *arguments, machine=machine).tobytes()
 
 
-def test_matrix_as_weight() -> None:
+@machines
+def test_matrix_as_weight(machine: Machine) -> None:
     given_tensors = tensors(SHAPES["one tap"], ("bias",), 45)
     weight = given_tensors["weight"]
     assert weight is not None
-    want = run("conv1d", given_tensors)
+    want = run("conv1d", given_tensors, machine=machine)
     given_tensors["weight"] = weight[:, :, 0].contiguous()
-    assert check("conv1d", given_tensors).tobytes() == want.tobytes()
+    assert check("conv1d", given_tensors, machine=machine).tobytes() == want.tobytes()
 
 
-def test_long_sums_stay_precise() -> None:
+@machines
+def test_long_sums_stay_precise(machine: Machine) -> None:
     """3072 terms: the error is that of sums of 128, not that of one long sum."""
     shape = (1024, 4, 3, 1, 1, 1)
-    check("conv1d", tensors(shape, ("bias",), 200), attributes(shape, {}), tolerance=7e-7)
+    check("conv1d", tensors(shape, ("bias",), 200), attributes(shape, {}), machine=machine, tolerance=7e-7)
 
 
-def test_stride_with_dilation_is_refused() -> None:
+@machines
+def test_stride_with_dilation_is_refused(machine: Machine) -> None:
     shape = (4, 4, 3, 2, 1, 2)
     with pytest.raises(NotImplementedError, match="stride and dilation together"):
-        run("conv1d", tensors(shape, (), 20), attributes(shape, {}))
+        run("conv1d", tensors(shape, (), 20), attributes(shape, {}), machine=machine)
 
 
 @pytest.mark.parametrize("name", MACHINES)

@@ -121,7 +121,8 @@ def test_masked(name: str, machine: Machine) -> None:
 
 @machines
 def test_who_can(machine: Machine) -> None:
-    """Columns that only fill a block up have no results, and short blocks would need too many slots."""
+    """Columns that only fill a block up have no results, and short blocks, which CPUs have where channels are
+    many, would need too many slots."""
 
     def gives(name: str, inputs: int, outputs: int) -> bool:
         taps, _, _ = LAYERS[name]
@@ -133,7 +134,7 @@ def test_who_can(machine: Machine) -> None:
         assert gives(name, 128, 128)
         assert gives(name, 256, 256)
         assert not gives(name, 128, 22)
-    assert not gives("filtered, 5 apart", 60_000, 128)
+    assert gives("filtered, 5 apart", 60_000, 128) == (machine.kind != "llvm")
 
 
 def test_only_convolutions_can() -> None:

@@ -73,15 +73,17 @@ def test_masked(name: str, machine: Machine) -> None:
     random_lengths(holds, 300, also=(257,))
 
 
+@machines
 @pytest.mark.parametrize("name", SHAPES)
-def test_static_shape(name: str) -> None:
+def test_static_shape(name: str, machine: Machine) -> None:
     arguments = tensors(name, 33), attributes(name)
-    got = check("conv_transpose1d", *arguments, dynamic=False)
-    assert got.tobytes() == run("conv_transpose1d", *arguments).tobytes()
+    got = check("conv_transpose1d", *arguments, dynamic=False, machine=machine)
+    assert got.tobytes() == run("conv_transpose1d", *arguments, machine=machine).tobytes()
 
 
-def test_lead_is_the_reflection_of_the_second_step() -> None:
-    got = run("conv_transpose1d", tensors("last", 9, ("bias",)), attributes("last"))
+@machines
+def test_lead_is_the_reflection_of_the_second_step(machine: Machine) -> None:
+    got = run("conv_transpose1d", tensors("last", 9, ("bias",)), attributes("last"), machine=machine)
     assert (got[:, 0] == got[:, 2]).all()
 
 

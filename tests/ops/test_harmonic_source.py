@@ -94,17 +94,20 @@ def test_constant_pitch_for_100_seconds_is_one_sine(pitch: float, machine: Machi
     assert np.abs(got - want).max() <= 5e-7
 
 
-def test_pitch_is_voiced_above_the_threshold_only() -> None:
+@machines
+def test_pitch_is_voiced_above_the_threshold_only(machine: Machine) -> None:
     f0 = torch.tensor([[10.0, 10.1, 9.9, -200.0, 200.0]])
     given_tensors = silent(f0, 300)
-    got = run("harmonic_source", given_tensors, attributes())[0].reshape(5, 300)
+    got = run("harmonic_source", given_tensors, attributes(), machine=machine)[0].reshape(5, 300)
     assert [bool(step.any()) for step in got] == [False, True, False, False, True]
 
 
-def test_static_shape() -> None:
-    check("harmonic_source", tensors(19), attributes(), dynamic=False, tolerance=5e-7)
+@machines
+def test_static_shape(machine: Machine) -> None:
+    check("harmonic_source", tensors(19), attributes(), dynamic=False, machine=machine, tolerance=5e-7)
 
 
-def test_odd_factors_are_refused() -> None:
+@machines
+def test_odd_factors_are_refused(machine: Machine) -> None:
     with pytest.raises(NotImplementedError, match="odd upsampling factor"):
-        run("harmonic_source", tensors(3, 15), attributes(15))
+        run("harmonic_source", tensors(3, 15), attributes(15), machine=machine)

@@ -88,16 +88,18 @@ def test_masked(machine: Machine) -> None:
     holds()
 
 
-def test_static_shape() -> None:
+@machines
+def test_static_shape(machine: Machine) -> None:
     tensors = {"x": random(1, 300)}
-    got = run("stft", tensors, SIZES, dynamic=False)
+    got = run("stft", tensors, SIZES, dynamic=False, machine=machine)
     assert_same_points(got, reference("stft", tensors, SIZES))
 
 
-def test_another_transform() -> None:
+@machines
+def test_another_transform(machine: Machine) -> None:
     sizes = {"n_fft": 16, "hop": 4}
     tensors = {"x": random(1, 333)}
-    got, want = run("stft", tensors, sizes), reference("stft", tensors, sizes)
+    got, want = run("stft", tensors, sizes, machine=machine), reference("stft", tensors, sizes)
     bins = 9
     as_points = [s[..., :bins] * np.exp(1j * s[..., bins:]) for s in (got, want)]
     assert np.abs(as_points[0] - as_points[1]).max() <= 1e-6 * np.abs(as_points[1]).max()

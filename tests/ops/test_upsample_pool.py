@@ -38,8 +38,9 @@ def test_masked(machine: Machine) -> None:
     random_lengths(holds, 130)
 
 
-def test_static_shape() -> None:
+@machines
+def test_static_shape(machine: Machine) -> None:
     for slope in (1.0, 0.2):
         arguments = tensors(37), {"slope": slope}
-        got = check("upsample_pool", *arguments, dynamic=False)
-        assert got.tobytes() == run("upsample_pool", *arguments).tobytes()
+        got = check("upsample_pool", *arguments, dynamic=False, machine=machine)
+        assert got.tobytes() == run("upsample_pool", *arguments, machine=machine).tobytes()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "sum_of"]
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,7 @@ class Columns:
         parts = self.k.shared(self.rows * self.lanes)
         self.k.store(parts, value, self.row * self.lanes + self.lane)
         self.k.barrier()
-        total = parts[self.lane]
-        for row in range(1, self.rows):
-            total = total + parts[row * self.lanes + self.lane]
-        return self.k.let(total)
+        return self.k.let(sum_of([parts[row * self.lanes + self.lane] for row in range(self.rows)]))
 
     def over(self, extent: Any, body: Callable[[Any], None]) -> None:
         """body(i) for every i below the extent, shared out among the rows; without barriers."""
@@ -58,3 +55,9 @@ class Columns:
             at = self.k.let(turn * self.rows + self.row)
             with self.k.when(at < extent):
                 body(at)
+
+
+def sum_of(values: Sequence[Any]) -> Any:
+    """Their sum, pair by pair, which costs the fewest bits."""
+    half = len(values) // 2
+    return sum_of(values[:half]) + sum_of(values[half:]) if half else values[0]

@@ -7,14 +7,16 @@ and all channels of the tile.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and
+from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["Tile", "convolve", "pack"]
 
@@ -39,22 +41,36 @@ class Tile:
     def threads(self) -> int:
         return self.steps // self.own_steps * (self.outputs // self.own_outputs)
 
+    @property
+    def layout(self) -> str:
+        """What decides how weights are packed."""
+        return f"{self.depth}x{self.outputs}"
+
+    @property
+    def partial_sums(self) -> int:
+        """Sums over its own steps that all threads have, one for each of its own outputs."""
+        return self.steps // self.own_steps * self.outputs
+
     def rows(self, taps: int, dilation: int) -> int:
         """Steps of the input that a tile reads."""
         return self.steps + (taps - 1) * dilation
 
     @classmethod
-    def choose(cls, channels: int, outputs: int, taps: int, dilation: int) -> Tile:
-        """Wide layers are short in time and narrow ones long; the depth is what fits beside the halo."""
+    def choose(cls, channels: int, outputs: int, taps: int, dilation: int, moments: bool = False) -> Tile:
+        """Wide layers are short in time and narrow ones long; the depth is what fits beside the halo.
+
+        moments: whether each tile is to leave those of its results, which takes FEWEST_STEPS at least."""
         for tile in _TILES:
             if outputs > tile.outputs // 2 or tile is _TILES[-1]:
                 break
+        if moments:
+            tile = replace(tile, steps=max(tile.steps, FEWEST_STEPS))
         depth = tile.depth
         while depth > 1 and 4 * depth * (tile.rows(taps, dilation) + tile.outputs) > _SHARED:
             depth //= 2
         while depth > 1 and depth // 2 >= channels:
             depth //= 2
-        return cls(tile.steps, tile.outputs, tile.own_steps, tile.own_outputs, depth)
+        return replace(tile, depth=depth)
 
 
 _TILES = (Tile(32, 64, 4, 8, 16), Tile(64, 32, 4, 8, 16), Tile(128, 8, 2, 8, 16))
@@ -81,8 +97,10 @@ def convolve(
     needed: Any,
     outputs: int,
     read: Callable[[Any, Any], Any],
-    write: Callable[[Any, Any, Any], None],
+    write: Callable[[Any, Any, Any], Any],
     shift: Callable[[Any], Any] = lambda output: 0,
+    moments: Any | None = None,
+    tolerant: bool = False,
 ) -> None:
     """Emits the launch: for each step t and output o the sum over taps j and channels c of
     read(t + j*dilation + shift(o), c) * weight[j, c, o].
@@ -90,19 +108,41 @@ def convolve(
     weight: packed, see `pack`; steps: of the result; needed: how many of them are wanted, known only on the
     GPU: tiles beyond are left out; read(row, channel): an activated value of the input, zero where there is
     none, with rows up to the end of the last tile and its halo, and channels of [0, channels);
-    write(step, output, sum): called for results that are wanted; shift: the same for all outputs of a tile.
+    write(step, output, sum): called for results that are wanted, gives what it wrote; shift: the same for all
+    outputs of a tile; moments: of the results, where they are to be written: then outputs are whole tiles;
+    tolerant: see `conv1d`: sums are taken in one go, else in parts of some channels.
     """
     threads, depth, rows = tile.threads, tile.depth, tile.rows(taps, dilation)
     across = tile.outputs // tile.own_outputs
     with k.launch(threads, ceildiv(steps, tile.steps), ceildiv(outputs, tile.outputs)) as (thread, bx, by):
-        values, factors = k.shared(rows * depth), k.shared(depth * tile.outputs)
-        sums = k.registers(tile.own_steps * tile.own_outputs)
-        for at in range(tile.own_steps * tile.own_outputs):
-            k.store(sums, const(0.0, "float32"), at)
+        sizes = rows * depth, depth * tile.outputs
+        if moments is not None:
+            sizes = max(sizes[0], tile.partial_sums), max(sizes[1], tile.partial_sums)
+        values, factors = map(k.shared, sizes)
+        own = range(tile.own_steps * tile.own_outputs)
+        sums = k.registers(len(own))
+        totals = sums if tolerant else k.registers(len(own))
+        for at in own:
+            k.store(totals, const(0.0, "float32"), at)
         first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
         # Threads of a row have neighbouring outputs, so that they write neighbours; steps likewise.
         column, row = k.let(tirx.truncmod(thread, across)), k.let(tirx.truncdiv(thread, across))
         begin = k.let(first + shift(first_output))
+        if moments is not None:
+            left = TileMoments(
+                k,
+                moments,
+                slot=bx,
+                first=first,
+                first_output=first_output,
+                needed=needed,
+                row=row,
+                column=column,
+                rows=tile.steps // tile.own_steps,
+                across=across,
+                own_steps=tile.own_steps,
+                own_outputs=tile.own_outputs,
+            )
         with k.when(first < needed):
             with k.loop(ceildiv(channels, depth)) as part:
                 with k.shares(rows * depth, thread, threads) as number:
@@ -122,6 +162,9 @@ def convolve(
                         given()
                     else:
                         k.choose(channel < channels, given, absent)
+                if not tolerant:
+                    for at in own:
+                        k.store(sums, const(0.0, "float32"), at)
                 with k.loop(taps) as tap:
                     with k.shares(depth * tile.outputs, thread, threads) as number:
                         c, o = (
@@ -146,6 +189,9 @@ def convolve(
                                 at = i * tile.own_outputs + j
                                 k.store(sums, sums[at] + value * factor, at)
                     k.barrier()
+                if not tolerant:
+                    for at in own:
+                        k.store(totals, totals[at] + sums[at], at)
             for i in range(tile.own_steps):
                 step = k.let(first + row + i * (tile.steps // tile.own_steps))
                 for j in range(tile.own_outputs):
@@ -153,5 +199,14 @@ def convolve(
                     exists = step < needed
                     if outputs % tile.outputs:
                         exists = logical_and(exists, output < outputs)
+                    at = i * tile.own_outputs + j
                     with k.when(exists):
-                        write(step, output, sums[i * tile.own_outputs + j])
+                        written = write(step, output, totals[at])
+                        if moments is not None:
+                            k.store(totals, written, at)
+            if moments is not None:
+                left.leave(totals, values, factors)
+        if moments is not None:
+            with k.when(needed <= first):
+                left.clear(bx)
+            left.clear_rest(ceildiv(steps, tile.steps))

@@ -34,7 +34,7 @@ def fill_bases(k: GpuKernel, n: int, thread: Any, threads: int, scale: float = 1
     with k.shares(count, thread, threads) as place:
         i = k.let(place % n)
         angle = k.let(place // n * i % n * 4)
-        window = k.let(hann(k, i, n) * const(scale, "float32"))
+        window = k.let(hann(k, i, n) * k.real(scale))
         k.store(cosines, window * sine_of(k, angle + n, 4 * n), place)
         k.store(sines, (const(0.0, "float32") - window) * sine_of(k, angle, 4 * n), place)
     return cosines, sines

@@ -1,0 +1,92 @@
+"""What a tile of a convolution leaves for the statistics of its channels: see `ops.moments`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kokoro_tvm.ops.base.expressions import Cast, const, minimum, select
+from kokoro_tvm.ops.gpu.columns import sum_of
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
+
+__all__ = ["TileMoments"]
+
+
+@dataclass(frozen=True)
+class TileMoments:
+    """A workgroup's tile of results (steps x outputs), as its threads have them.
+
+    moments: (slots, 4, outputs of all tiles); slot: the tile's; first, first_output: where it begins; needed:
+    how many steps there are; row, column: a thread's place; rows, across: how many of either; own_steps,
+    own_outputs: a thread has the steps row + i * rows and the outputs column + j * across, at i * own_outputs
+    + j of its registers.
+    """
+
+    k: GpuKernel
+    moments: Any
+    slot: Any
+    first: Any
+    first_output: Any
+    needed: Any
+    row: Any
+    column: Any
+    rows: int
+    across: int
+    own_steps: int
+    own_outputs: int
+
+    def leave(self, results: Any, parts: Any, others: Any) -> None:
+        """Writes the moments of results in registers. parts, others: shared memory that nobody reads now,
+        of an element for each thread and each output that it has.
+
+        As on CPUs twice over the results, so that the pivot is the mean. All threads must come here.
+        """
+        k, zero = self.k, const(0.0, "float32")
+        there = [k.let(self.first + self.row + i * self.rows < self.needed) for i in range(self.own_steps)]
+        count = k.let(Cast("float32", minimum(self.needed - self.first, self.own_steps * self.rows)), "count")
+        places = [k.let(self.column + j * self.across) for j in range(self.own_outputs)]
+        outputs = self.across * self.own_outputs
+
+        def about(j: int, pivot: Any) -> list[Any]:
+            """Differences of an output's results from a pivot."""
+            values = [results[i * self.own_outputs + j] for i in range(self.own_steps)]
+            return [k.let(select(t, v - pivot, zero)) for t, v in zip(there, values, strict=True)]
+
+        def total(buffer: Any, j: int) -> Any:
+            """The sum over all rows."""
+            return k.let(sum_of([buffer[row * outputs + places[j]] for row in range(self.rows)]))
+
+        def put(buffer: Any, j: int, value: Any) -> None:
+            k.store(buffer, value, self.row * outputs + places[j])
+
+        with k.when(self.row == 0):
+            for j, place in enumerate(places):
+                k.store(others, results[j], place)
+        k.barrier()
+        starts = [k.let(others[place]) for place in places]
+        for j, start in enumerate(starts):
+            put(parts, j, sum_of(about(j, start)))
+        k.barrier()
+        means = [k.let(start + total(parts, j) / count) for j, start in enumerate(starts)]
+        k.barrier()
+        for j, mean in enumerate(means):
+            differences = about(j, mean)
+            put(parts, j, sum_of(differences))
+            put(others, j, sum_of([value * value for value in differences]))
+        k.barrier()
+        for j, mean in enumerate(means):
+            with k.when(self.row == j):
+                for i, value in enumerate((mean, total(parts, j), total(others, j), count)):
+                    k.store(self.moments, value, self.slot, i, self.first_output + places[j])
+
+    def clear(self, slot: Any) -> None:
+        """Marks a slot as empty, for the outputs of the tile."""
+        for j in range(self.own_outputs):
+            with self.k.when(self.row == j):
+                place = self.first_output + self.column + j * self.across
+                self.k.store(self.moments, const(0.0, "float32"), slot, 3, place)
+
+    def clear_rest(self, tiles: Any) -> None:
+        """The first tile marks the slots behind those of all tiles as empty."""
+        with self.k.when(self.slot == 0), self.k.loop(self.moments.shape[0] - tiles) as i:
+            self.clear(tiles + i)

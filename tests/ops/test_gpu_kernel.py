@@ -1,0 +1,112 @@
+"""The vocabulary of GPU kernels, in every language that TVM prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kokoro_tvm.ops.base.features import Features, Workgroup
+from kokoro_tvm.ops.gpu.columns import Columns, sum_of
+from kokoro_tvm.ops.gpu.fourier import hann, sine_of
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.targets import Machine
+
+from .on_gpu import GPUS, on_gpu
+
+kinds = pytest.mark.parametrize(
+    "machine",
+    [
+        pytest.param(m, id=kind, marks=pytest.mark.nightly if kind != "metal" else ())
+        for kind, m in GPUS.items()
+    ],
+)
+
+
+def run(k: GpuKernel, machine: Machine, *arrays: np.ndarray) -> None:
+    kernel = on_gpu(machine, k.build())
+    assert kernel is not None
+    kernel(*arrays)
+
+
+@kinds
+def test_constants_are_exact(machine: Machine) -> None:
+    """Seven digits, as TVM prints them for Metal and WGSL, miss every second one."""
+    rng = np.random.default_rng(1)
+    values = (rng.uniform(-10, 10, 50) * 10.0 ** rng.integers(-30, 30, 50)).astype(np.float32)
+    assert sum(np.float32(f"{value:e}") != value for value in values) >= 20
+    k = GpuKernel("constants", machine.features)
+    with k:
+        y = k.param("y", (len(values),))
+        with k.launch(1, 1):
+            for i, value in enumerate(values):
+                k.store(y, k.real(float(value)), i)
+    got = np.full(len(values), np.nan, np.float32)
+    run(k, machine, got)
+    assert got.tobytes() == values.tobytes()
+
+
+@kinds
+def test_sums_over_rows(machine: Machine) -> None:
+    """Of 16 rows of 16 channels, where 21 channels exist; what is beyond writes nothing."""
+    x = np.arange(16 * 21, dtype=np.float32).reshape(16, 21)
+    k = GpuKernel("rows", machine.features)
+    with k:
+        values, y = k.param("x", (16, 21)), k.param("y", (21,))
+        with k.launch(256, Columns.groups(21, 16)) as (thread, group):
+            columns = Columns.of(k, 16, 16, thread, group, 21)
+            total = columns.total(values[columns.row, columns.channel])
+            with k.when(columns.first):
+                k.store(y, total, columns.channel)
+    got = np.full(21, np.nan, np.float32)
+    run(k, machine, x, got)
+    assert np.array_equal(got, x.sum(0))
+
+
+@kinds
+@pytest.mark.parametrize("size", [4, 8, 20, 24])
+def test_sines_of_whole_parts_of_a_turn(size: int, machine: Machine) -> None:
+    """Zeros are exact, and the two halves of a turn symmetrical to the last bit."""
+    k = GpuKernel("sines", machine.features)
+    with k:
+        y = k.param("y", (2, size))
+        with k.launch(size, 1) as (thread, _):
+            k.store(y, sine_of(k, thread, size), 0, thread)
+            k.store(y, hann(k, thread, size), 1, thread)
+    got = np.full((2, size), np.nan, np.float32)
+    run(k, machine, got)
+    turns = np.arange(size) / size
+    assert np.abs(got[0] - np.sin(2 * np.pi * turns)).max() <= 3e-7
+    assert np.abs(got[1] - np.sin(np.pi * turns) ** 2).max() <= 4e-7
+    assert not got[0, [0, size // 2]].any()
+    assert np.array_equal(got[0, 1:], -got[0, :0:-1])
+    assert np.array_equal(got[1, 1:], got[1, :0:-1])
+
+
+def test_what_a_workgroup_cannot_have_is_refused() -> None:
+    features = Features(1, 0, "float32", "gpu", workgroup=Workgroup(64, 1024))
+
+    def made(body: Any) -> None:
+        k = GpuKernel("large", features)
+        with k:
+            body(k)
+
+    def launched(k: GpuKernel) -> None:
+        with k.launch(65, 1):
+            pass
+
+    with pytest.raises(ValueError, match="65 threads, a workgroup has at most 64"):
+        made(launched)
+    with pytest.raises(ValueError, match="1028 bytes of shared memory, a workgroup has at most 1024"):
+        made(lambda k: k.shared(257))
+    with pytest.raises(ValueError, match="129 elements do not fit registers"):
+        made(lambda k: k.registers(129))
+    with pytest.raises(ValueError, match="a GPU kernel needs a machine with workgroups"):
+        GpuKernel("none", Features(8, 16))
+
+
+def test_sums_by_pairs() -> None:
+    """Of any number of values."""
+    for count in range(1, 20):
+        assert sum_of(list(range(count))) == sum(range(count))
