@@ -1,29 +1,27 @@
-"""Lowering for a GPU, without a recipe's target."""
+"""Lowering for a GPU."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-import pytest
 import tvm
-from lowering import lowered_program, program
+from lowering import MACHINE, lowered_program, program
 from ops.on_gpu import GPUS
 
-from kokoro_tvm.compiler import lower
+from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["kernels", "phases"]
+__all__ = ["GPU", "TARGET", "kernels", "phases"]
 
-TARGET = tvm.target.Target({"kind": "cuda", "arch": "sm_90"}, {"kind": "llvm"})
+GPU = Machine("cuda", {**MACHINE.options, "arch": ["sm_90"]}, GPUS["cuda"].features)
+TARGET = tvm_target(GPU)
 
 
 @cache
 def phases(component: str, policy: str) -> dict[str, Any]:
     """The module of a toy component after every pass."""
     found: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lower, "tvm_target", lambda machine: TARGET)
-        lowered_program(program(component, policy), component, machine=GPUS["cuda"], dump=found.__setitem__)
+    lowered_program(program(component, policy), component, machine=GPU, dump=found.__setitem__)
     return found
 
 

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 import tvm
 from lowering import lowered
-from ops.on_gpu import GPUS
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.passes import LoweringContext, run
 
-from .on_gpu import TARGET, phases
+from .on_gpu import GPU, TARGET, phases
 
-CONTEXT = LoweringContext("toy", TARGET, GPUS["cuda"].features, frozenset())
+CONTEXT = LoweringContext("toy", TARGET, GPU.features, frozenset())
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])

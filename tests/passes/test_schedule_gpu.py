@@ -8,19 +8,19 @@ import pytest
 import tvm
 import tvm_ffi
 from lowering import lowered
-from ops.on_gpu import GPUS, on_gpu
+from ops.on_gpu import on_gpu
 
-from .on_gpu import kernels, phases
+from .on_gpu import GPU, kernels, phases
 
 _LAUNCH = re.compile(r'(?:thread_binding\(|launch_thread\("threadIdx.x", )(\d+)(?:, thread="threadIdx.x")?\)')
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
-@pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n"])
+@pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 def test_every_kernel_has_a_launch(component: str, policy: str) -> None:
     """Those by hand, those of plain operations, and those of decompositions where there are some; none has
     more threads than a workgroup of the machine, or a wide index."""
-    workgroup = GPUS["cuda"].features.workgroup
+    workgroup = GPU.features.workgroup
     assert workgroup is not None
     found = kernels(phases(component, policy)["plan_memory"])
     assert found
@@ -65,7 +65,7 @@ def test_the_same_is_computed() -> None:
         want, got = [a.copy() for a in given], [a.copy() for a in given]
         on_host = tvm.compile(tvm.IRModule({name: plain}), target="llvm")
         on_host[name](*map(tvm_ffi.from_dlpack, want))
-        executed = on_gpu(GPUS["cuda"], launch)
+        executed = on_gpu(GPU, launch)
         assert executed is not None
         executed(*got)
         np.testing.assert_allclose(got[-1], want[-1], rtol=1e-6, atol=1e-6, err_msg=name)
