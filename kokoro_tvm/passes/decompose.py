@@ -1,6 +1,6 @@
 """Puts plain Relax in the place of every semantic operation that the machine has no kernel for.
 
-Comes first, so that what it makes is legalised and fused like everything else.
+Comes before legalize, so that what it makes is legalised and fused like everything else.
 """
 
 from __future__ import annotations

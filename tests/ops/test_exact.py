@@ -22,7 +22,12 @@ from .support import NATIVE
 
 # Of magnitudes whose errors are normal numbers.
 NUMBERS = st.floats(-(2.0**40), 2.0**40, width=32).map(lambda x: x if abs(x) >= 2.0**-40 else 0.0)
-COMPILERS = ("llvm", "llvm fast-math", "cuda")
+COMPILERS = (
+    "llvm",
+    "llvm fast-math",
+    "cuda",
+    *(pytest.param(k, marks=pytest.mark.nightly) for k in GPUS if k != "cuda"),
+)
 
 
 class Bare(Exact):
@@ -41,8 +46,8 @@ def pairs(k: Any, exact: Exact, at: Any, inputs: list[Any], outputs: list[Any]) 
 
 @cache
 def compiled(compiler: str, arithmetic: type[Exact] = Exact) -> Any:
-    on_device = compiler == "cuda"
-    k = GpuKernel("pairs", GPUS["cuda"].features) if on_device else Kernel("pairs", 1)
+    on_device = compiler in GPUS
+    k = GpuKernel("pairs", GPUS[compiler].features) if on_device else Kernel("pairs", 1)
     with k:
         inputs = [k.param(name, ("n",)) for name in "ab"]
         outputs = [k.param(name, ("n",)) for name in ("sum", "rest", "product", "missing")]
@@ -56,7 +61,7 @@ def compiled(compiler: str, arithmetic: type[Exact] = Exact) -> Any:
             with k.loop(n) as at:
                 pairs(k, arithmetic(k, tvm.tirx.Cast("int32", at % 256)), at, inputs, outputs)
     if on_device:
-        return on_gpu(GPUS["cuda"], k.build())
+        return on_gpu(GPUS[compiler], k.build())
     # Metal's compiler is LLVM, and this is what it does unless it is told otherwise.
     fast = {"fast-math": True, "opt-level": 3} if compiler.endswith("fast-math") else {}
     target = tvm.target.Target(NATIVE.target | fast)
@@ -68,7 +73,7 @@ def applied(compiler: str, a: np.ndarray, b: np.ndarray, arithmetic: type[Exact]
         compiled(compiler, arithmetic),
         [np.full(a.shape, np.nan, np.float32) for _ in range(4)],
     )
-    if compiler == "cuda":
+    if compiler in GPUS:
         function(*arrays_for(function, [a, b]), *results)
     else:
         function(*map(tvm_ffi.from_dlpack, (a, b, *results)))

@@ -55,8 +55,6 @@ def test_only_what_has_no_kernel_is_decomposed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_list_without_it_is_refused_where_there_are_no_kernels() -> None:
     passes = [name for name in PASSES if name != "decompose"]
-    message = (
-        r"\w+ has no kernel for this machine \(there are: cpu\): list the pass decompose before all others"
-    )
+    message = r"\w+ has no kernel for this machine \(there are: [\w, ]+\): list the pass decompose before"
     with pytest.raises(BuildError, match=message):
         lowered_program(program(COMPONENT), COMPONENT, passes, machine=PLAIN)

@@ -101,7 +101,7 @@ class SemanticOp:
         if found is None:
             raise BuildError(
                 f"{self.name} has no kernel for this machine (there are: {', '.join(sorted(self.kernels))}): "
-                "list the pass decompose before all others"
+                "list the pass decompose before legalize"
             )
         return found.build(call)
 

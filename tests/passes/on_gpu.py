@@ -1,0 +1,34 @@
+"""Lowering for a GPU."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import tvm
+from lowering import MACHINE, lowered_program, program
+from ops.on_gpu import GPUS
+
+from kokoro_tvm.targets import Machine, tvm_target
+
+__all__ = ["GPU", "TARGET", "kernels", "phases"]
+
+GPU = Machine("cuda", {**MACHINE.options, "arch": ["sm_90"]}, GPUS["cuda"].features)
+TARGET = tvm_target(GPU)
+
+
+@cache
+def phases(component: str, policy: str) -> dict[str, Any]:
+    """The module of a toy component after every pass."""
+    found: dict[str, Any] = {}
+    lowered_program(program(component, policy), component, machine=GPU, dump=found.__setitem__)
+    return found
+
+
+def kernels(module: Any) -> dict[str, Any]:
+    """Its TIR functions, by name."""
+    return {
+        variable.name_hint: function
+        for variable, function in module.functions.items()
+        if isinstance(function, tvm.tirx.PrimFunc)
+    }

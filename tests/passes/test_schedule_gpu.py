@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+from lowering import lowered
+from ops.on_gpu import on_gpu
+
+from .on_gpu import GPU, kernels, phases
+
+_LAUNCH = re.compile(r'(?:thread_binding\(|launch_thread\("threadIdx.x", )(\d+)(?:, thread="threadIdx.x")?\)')
+
+
+@pytest.mark.parametrize("policy", ["exact", "masked"])
+@pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
+def test_every_kernel_has_a_launch(component: str, policy: str) -> None:
+    """Those by hand, those of plain operations, and those of decompositions where there are some; none has
+    more threads than a workgroup of the machine, or a wide index."""
+    workgroup = GPU.features.workgroup
+    assert workgroup is not None
+    found = kernels(phases(component, policy)["plan_memory"])
+    assert found
+    for name, function in found.items():
+        text = function.script()
+        threads = [int(number) for number in _LAUNCH.findall(text)]
+        assert threads, f"{name} has no launch"
+        assert max(threads) <= workgroup.threads, name
+        assert not re.search(r"\b(int64|float64)\b", text), name
+
+
+def test_machines_without_a_gpu_keep_their_loops() -> None:
+    before, after = (lowered("text_encoder")[1][phase] for phase in ("fuse", "schedule_gpu"))
+    assert after.same_as(before)
+
+
+def arguments(function: Any) -> list[np.ndarray]:
+    """Numbers for what it reads, NaN for what it writes: its last parameter."""
+    generator = np.random.default_rng(1)
+    made: list[np.ndarray] = []
+    for parameter in function.params:
+        shape = tuple(int(extent) for extent in parameter.ty.shape)
+        wide = str(parameter.ty.dtype) == "float32"
+        made.append(
+            generator.standard_normal(shape, np.float32)
+            if wide
+            else generator.integers(0, 2, shape, np.int32)
+        )
+    if made[-1].dtype == np.float32:
+        made[-1][...] = np.nan
+    return made
+
+
+def test_the_same_is_computed() -> None:
+    """Each function as it was before, compiled for this machine, and its launch from CUDA's text."""
+    found = phases("duration", "masked")
+    before, after = kernels(found["fuse"]), kernels(found["schedule_gpu"])
+    assert before.keys() == after.keys()
+    for name in before:
+        plain, launch = (module[name].with_attr("global_symbol", name) for module in (before, after))
+        given = arguments(plain)
+        want, got = [a.copy() for a in given], [a.copy() for a in given]
+        on_host = tvm.compile(tvm.IRModule({name: plain}), target="llvm")
+        on_host[name](*map(tvm_ffi.from_dlpack, want))
+        executed = on_gpu(GPU, launch)
+        assert executed is not None
+        executed(*got)
+        np.testing.assert_allclose(got[-1], want[-1], rtol=1e-6, atol=1e-6, err_msg=name)
