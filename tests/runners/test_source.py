@@ -164,6 +164,16 @@ def test_barriers_of_two_branches_are_not_one(kind: str) -> None:
         run(kind, body)
 
 
+def test_modules_do_not_share_their_order() -> None:
+    body = ROTATION.replace("BARRIER", "").replace("(t + 63) % 64", "t > 0 ? t - 1 : 0")
+    forwards, backwards = (
+        load(code_of("cuda", body), order, 1) for order in (Order.FORWARDS, Order.BACKWARDS)
+    )
+    x = np.arange(64, dtype=np.float32)
+    got = [launch(kernels, x, np.zeros(64, np.float32)) for kernels in (forwards, backwards)]
+    assert not np.array_equal(*got)
+
+
 @kinds
 def test_kernels_go_on_after_one_has_failed(kind: str) -> None:
     kernels = load(code_of(kind, ROTATION.replace("BARRIER", "if (n == 64 || t < 8) BARRIER")))
@@ -311,7 +321,11 @@ def test_what_the_compiler_refuses_is_quoted(kind: str) -> None:
     with pytest.raises(BuildError) as caught:
         load(code_of(kind, "\n  y[i] = warp_speed(x[i]);"))
     line = FRAMES[kind].partition("BODY")[0].count("\n") + 2
-    for words in ("refuses the kernels k for", f"{kind} source:{line}:", "warp_speed"):
+    for words in (
+        "refuses the kernels k for",
+        f"{kind} source{' of k' if kind == 'metal' else ''}:{line}:",
+        "warp_speed",
+    ):
         assert words in str(caught.value)
 
 
@@ -335,7 +349,7 @@ def test_too_many_threads_are_refused() -> None:
         launch(kernels, x, x.copy(), threads=1025)
 
 
-@pytest.mark.parametrize("body", [ROTATION, SUM])
+@pytest.mark.parametrize("body", [ROTATION, SUM], ids=["barrier", "shuffle"])
 def test_without_assembly(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options: Sequence[str] = (*program.OPTIONS, "-DGROUP_PORTABLE")
     with_assembly = run("cuda", body, 6400)

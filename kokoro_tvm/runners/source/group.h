@@ -108,6 +108,8 @@ struct Launch {
   char failure[512];
 };
 
+constexpr int kMostCores = 64;
+inline Group* groups[kMostCores];  // whoever holds `busy` uses them
 inline int64_t chosen_order = kEachLaunchAnother;
 inline int64_t cores = 0;  // 0: all
 inline uint64_t launches = 0;
@@ -278,8 +280,6 @@ inline void arrange(Launch& launch) {
 // A call of TVM's: 0, or -1 with an error that TVM raises.
 template <bool kWaits, class Closure>
 int run(Launch& launch, TVMFFIAny* result, const Closure& closure) {
-  constexpr int kMostCores = 64;
-  static Group* groups[kMostCores];
   launch.body = [](const Thread& thread, const void* c) { (*static_cast<const Closure*>(c))(thread); };
   launch.closure = &closure;
   launch.groups = launch.grid.volume();
@@ -331,8 +331,9 @@ struct As<T*> {
 
 }  // namespace group
 
-extern "C" __attribute__((visibility("default"))) int __tvm_ffi_choose(void*, const TVMFFIAny* given, int32_t,
-                                                                        TVMFFIAny* result) {
+// The same in every file of a library.
+extern "C" __attribute__((visibility("default"), weak)) int __tvm_ffi_choose(
+    void*, const TVMFFIAny* given, int32_t, TVMFFIAny* result) {
   group::chosen_order = given[0].v_int64;
   group::cores = given[1].v_int64;
   group::launches = 0;
