@@ -18,6 +18,7 @@ from kokoro_tvm.runners.source.program import Order, load
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
 
 CUDA = """
+#define uint unsigned int
 extern "C" __global__ void __launch_bounds__(64) k(float* __restrict__ x, float* __restrict__ y, int n) {
   __shared__ alignas(64) float s[64];
   __shared__ alignas(64) int unused[3];
@@ -139,6 +140,39 @@ def test_a_missing_barrier_before_memory_is_written_again_shows(kind: str) -> No
     assert np.allclose(y, 3 * x[::-1] + 3, atol=1e-5)
     _, y = run(kind, body.replace("    BARRIER\n  }", "  }"))
     assert not np.allclose(y, 3 * x[::-1] + 3, atol=1e-5)
+
+
+@kinds
+@pytest.mark.parametrize("races", [False, True])
+def test_shared_memory_as_another_type(kind: str, races: bool) -> None:
+    """As TVM prints arrays of one size that it puts in one place."""
+    at = f"(({'threadgroup ' if kind == 'metal' else ''}uint*)s)["
+    body = f"  {at}t] = (uint)(t + 1);\n  BARRIER\n  y[i] = (float)({at}63 - t] * 2u);"
+    kernels = load(code_of(kind, body), races=races)
+    y = launch(kernels, np.zeros(64, np.float32), np.zeros(64, np.float32))
+    assert np.array_equal(y, np.arange(128, 0, -2))
+
+
+RACES = {
+    "a read before the write is awaited": ("BARRIER", "", "threads 0 and 1 are both at element 0 of"),
+    "the same value written by two": ("s[t] =", "s[t / 2] =", "threads 0 and 1 are both at element 0 of"),
+    "written again while others read": ("if (i < n)", "s[t] = 0.0f;\n  if (i < n)", "are both at element"),
+}
+
+
+@kinds
+@pytest.mark.parametrize("mistake", RACES)
+def test_races_are_found_in_every_order(kind: str, mistake: str) -> None:
+    before, after, words = RACES[mistake]
+    right = load(code_of(kind, ROTATION), races=True)
+    wrong = load(code_of(kind, ROTATION.replace(before, after)), races=True)
+    x = np.ones(6400, np.float32)
+    for order in (Order.FORWARDS, Order.BACKWARDS, Order.SHUFFLED):
+        for kernels in (right, wrong):
+            kernels["choose"](int(order), 1)
+        assert np.array_equal(launch(right, x, np.zeros(6400, np.float32)), x)
+        with pytest.raises(RuntimeError, match=words if order == Order.FORWARDS else "one writes it"):
+            launch(wrong, x, np.zeros(6400, np.float32))
 
 
 @kinds

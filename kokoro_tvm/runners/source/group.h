@@ -47,6 +47,7 @@ struct Fiber {
 };
 
 struct Launch;
+struct Touch;
 
 // What one core runs: a workgroup at a time.
 struct Group {
@@ -58,6 +59,8 @@ struct Group {
   char* stacks;
   char* shared;
   size_t shared_bytes;
+  Touch* touches;  // of each byte of it where an element starts, see races.h
+  unsigned stretch;  // between barriers, counted over all workgroups
 };
 
 inline thread_local Group* current;
@@ -154,6 +157,17 @@ inline void fail(Group* group, const char* format, ...) {
   pthread_mutex_unlock(&one);
 }
 
+// An array of shared memory; its elements as another type; what `watch` prepares for it.
+#ifdef GROUP_RACES
+}  // namespace group
+#include "races.h"
+namespace group {
+#else
+#define SHARED(T, name, count, start) auto& name = here.shared<T[count]>(start)
+#define SHARED_AS(T, name) ((T*)name)
+inline void watch(Group*) {}
+#endif
+
 // Lets those go on that wait for nobody any more; false where there are none, all being done or in error.
 inline bool release(Group* group) {
   const int threads = group->launch->threads;
@@ -189,6 +203,7 @@ inline bool release(Group* group) {
              false;
     fibers[i].state = State::kReady;
   }
+  ++group->stretch;
   return true;
 }
 
@@ -223,6 +238,7 @@ void run_groups(Launch& launch, Group* group) {
     free(group->shared);
     group->shared = static_cast<char*>(aligned_alloc(64, (shared_bytes + 63) / 64 * 64));
     group->shared_bytes = shared_bytes;
+    watch(group);
   }
   if (kWaits && !group->stacks) group->stacks = static_cast<char*>(malloc(kMostThreads * kStack));
   for (;;) {
@@ -230,6 +246,7 @@ void run_groups(Launch& launch, Group* group) {
     if (taken >= launch.groups || launch.failure[0]) return;
     group->block = launch.grid.at(launch.backwards ? launch.groups - 1 - taken : taken);
     memset(group->shared, kPoison, shared_bytes);
+    ++group->stretch;
     if (kWaits) {
       for (int i = 0; i < launch.threads; ++i) {
         Fiber& fiber = group->fibers[i];

@@ -55,8 +55,13 @@ class Order(IntEnum):
     EACH_LAUNCH_ANOTHER = 3
 
 
-def load(code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int = 0) -> Any:
-    """The kernels as a TVM module. cores: that compute, 0: all there are.
+def load(
+    code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int = 0, races: bool = False
+) -> Any:
+    """The kernels as a TVM module.
+
+    cores: that compute, 0: all there are. races: whether two threads at one element of shared memory between
+    two barriers, one of them writing it, are an error; it takes some ten times as long.
 
     A kernel that fails (threads that wait for others for ever) raises RuntimeError when it is called.
     Raises BuildError where there is no g++, or it refuses the kernels.
@@ -65,7 +70,14 @@ def load(code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int 
 
     compiler = version_of("g++", "g++", "execute GPU kernels with")
     include = Path(tvm_ffi.__file__).parent / "include"
-    command = ["g++", *OPTIONS, f"-I{_FOLDER}", "-isystem", str(include)]
+    command = [
+        "g++",
+        *OPTIONS,
+        *(["-DGROUP_RACES"] if races else []),
+        f"-I{_FOLDER}",
+        "-isystem",
+        str(include),
+    ]
     names = [*code.functions]
     workers = max(1, min(len(names), usable_cores()))
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder, ThreadPoolExecutor(workers) as pool:
@@ -133,10 +145,13 @@ def _placed(body: str, language: Language) -> tuple[str, list[tuple[int, int]]]:
         start = (arrays[-1][1] if arrays else 0) + _ZONE
         start = -(-start // _ZONE) * _ZONE
         arrays.append((start, start + int(count) * _SIZES.get(kind, _LARGEST)))
-        return f"auto& {name} = here.shared<{kind}[{count}]>({start});"
+        return f"SHARED({kind}, {name}, {count}, {start});"
 
     declaration = rf"{language.shared}\s+(?:alignas\(\d+\)\s+)?(\w+)\s+(\w+)\[(\d+)\];"
-    return re.sub(declaration, place, body), arrays
+    body = re.sub(declaration, place, body)
+    for name in re.findall(r"SHARED\(\w+, (\w+),", body):
+        body = re.sub(rf"\(\((?:threadgroup )?(\w+)\*\){name}\)\[", rf"SHARED_AS(\1, {name})[", body)
+    return body, arrays
 
 
 def _caller(
