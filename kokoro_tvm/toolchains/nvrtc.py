@@ -27,7 +27,7 @@ _HEADERS = {
     "cuda_fp16.h": "cuda_fp16.h",
     "math_constants.h": "math_constants.h",
 }
-"""What TVM's text includes, in the place of CUDA's own headers, which fill 300 MB."""
+"""What TVM's text includes, in the place of CUDA's own headers, so that no toolkit is needed."""
 _OPTIONS = (
     "--std=c++17",
     "--ptxas-options=--verbose",

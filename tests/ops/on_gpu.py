@@ -21,18 +21,21 @@ from kokoro_tvm.targets import Machine
 from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.gnu import GNU
 
-__all__ = ["GPUS", "GpuKernel", "on_gpu"]
+__all__ = ["GPUS", "RACES", "GpuKernel", "on_gpu"]
 
 _FEATURES = Features(1, 0, "float32", "gpu", workgroup=Workgroup(256, 16384))
 _LOADERS = {"cuda": program.load, "metal": program.load, "webgpu": wgpu.load}
 GPUS: dict[str, Machine] = {kind: Machine(kind, {}, _FEATURES, ()) for kind in _LOADERS}
 """By kind; what differs between them is the text that TVM prints."""
+RACES = Machine("cuda", {"races": True}, _FEATURES, ())
+"""A GPU on which two threads at one element of shared memory, one of them writing it, are an error."""
 
 
 class GpuKernel:
     """A kernel whose arguments lie in memory that stands in for a GPU's."""
 
-    def __init__(self, kind: str, function: Any) -> None:
+    def __init__(self, machine: Machine, function: Any) -> None:
+        kind = machine.kind
         if kind == "webgpu" and (reason := wgpu.check()) is not None:
             pytest.skip(reason)
         stand_in(kind)
@@ -43,7 +46,7 @@ class GpuKernel:
         )
         built = tvm.tirx.build(tvm.IRModule({self.name: function}), target)
         self.code = device_code(built)
-        if kind == "cuda" and nvrtc.check() is None:
+        if machine == GPUS["cuda"] and nvrtc.check() is None:
             taken = nvrtc.compile_cuda(self.code.source, "sm_90").resources
             assert not any(resources.spilled_bytes for resources in taken.values()), taken
         with TemporaryDirectory() as folder:
@@ -51,7 +54,7 @@ class GpuKernel:
             built.write_to_file(str(parts))
             GNU.link([parts], library)
             self._host = tvm_ffi.load_module(str(library))
-        self._host.import_module(_LOADERS[kind](self.code))
+        self._host.import_module(_LOADERS[kind](self.code, **machine.options))
 
     def __call__(self, *arrays: np.ndarray) -> None:
         self._host[self.name](*(on_device(array, self.kind) for array in arrays))
@@ -59,7 +62,7 @@ class GpuKernel:
 
 def on_gpu(machine: Machine, function: Any) -> GpuKernel | None:
     """A kernel for a GPU; None for one that is for a CPU."""
-    return GpuKernel(machine.kind, function) if machine.kind != "llvm" else None
+    return GpuKernel(machine, function) if machine.kind != "llvm" else None
 
 
 def arrays_for(kernel: GpuKernel, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ from kokoro_tvm.runners.source.program import Order, load
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
 
 CUDA = """
+#define uint unsigned int
 extern "C" __global__ void __launch_bounds__(64) k(float* __restrict__ x, float* __restrict__ y, int n) {
   __shared__ alignas(64) float s[64];
   __shared__ alignas(64) int unused[3];
@@ -142,6 +143,39 @@ def test_a_missing_barrier_before_memory_is_written_again_shows(kind: str) -> No
 
 
 @kinds
+@pytest.mark.parametrize("races", [False, True])
+def test_shared_memory_as_another_type(kind: str, races: bool) -> None:
+    """As TVM prints arrays of one size that it puts in one place."""
+    at = f"(({'threadgroup ' if kind == 'metal' else ''}uint*)s)["
+    body = f"  {at}t] = (uint)(t + 1);\n  BARRIER\n  y[i] = (float)({at}63 - t] * 2u);"
+    kernels = load(code_of(kind, body), races=races)
+    y = launch(kernels, np.zeros(64, np.float32), np.zeros(64, np.float32))
+    assert np.array_equal(y, np.arange(128, 0, -2))
+
+
+RACES = {
+    "a read before the write is awaited": ("BARRIER", "", "threads 0 and 1 are both at element 0 of"),
+    "the same value written by two": ("s[t] =", "s[t / 2] =", "threads 0 and 1 are both at element 0 of"),
+    "written again while others read": ("if (i < n)", "s[t] = 0.0f;\n  if (i < n)", "are both at element"),
+}
+
+
+@kinds
+@pytest.mark.parametrize("mistake", RACES)
+def test_races_are_found_in_every_order(kind: str, mistake: str) -> None:
+    before, after, words = RACES[mistake]
+    right = load(code_of(kind, ROTATION), races=True)
+    wrong = load(code_of(kind, ROTATION.replace(before, after)), races=True)
+    x = np.ones(6400, np.float32)
+    for order in (Order.FORWARDS, Order.BACKWARDS, Order.SHUFFLED):
+        for kernels in (right, wrong):
+            kernels["choose"](int(order), 1)
+        assert np.array_equal(launch(right, x, np.zeros(6400, np.float32)), x)
+        with pytest.raises(RuntimeError, match=words if order == Order.FORWARDS else "one writes it"):
+            launch(wrong, x, np.zeros(6400, np.float32))
+
+
+@kinds
 def test_threads_that_never_reach_a_barrier_are_named(kind: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         run(
@@ -162,6 +196,16 @@ def test_barriers_of_two_branches_are_not_one(kind: str) -> None:
     body = "  if (t < 32) {\n  BARRIER\n  } else {\n  BARRIER\n  }"
     with pytest.raises(RuntimeError, match=r"thread 0 waits at the barrier in line \d+, others at"):
         run(kind, body)
+
+
+def test_modules_do_not_share_their_order() -> None:
+    body = ROTATION.replace("BARRIER", "").replace("(t + 63) % 64", "t > 0 ? t - 1 : 0")
+    forwards, backwards = (
+        load(code_of("cuda", body), order, 1) for order in (Order.FORWARDS, Order.BACKWARDS)
+    )
+    x = np.arange(64, dtype=np.float32)
+    got = [launch(kernels, x, np.zeros(64, np.float32)) for kernels in (forwards, backwards)]
+    assert not np.array_equal(*got)
 
 
 @kinds
@@ -311,7 +355,11 @@ def test_what_the_compiler_refuses_is_quoted(kind: str) -> None:
     with pytest.raises(BuildError) as caught:
         load(code_of(kind, "\n  y[i] = warp_speed(x[i]);"))
     line = FRAMES[kind].partition("BODY")[0].count("\n") + 2
-    for words in ("refuses the kernels k for", f"{kind} source:{line}:", "warp_speed"):
+    for words in (
+        "refuses the kernels k for",
+        f"{kind} source{' of k' if kind == 'metal' else ''}:{line}:",
+        "warp_speed",
+    ):
         assert words in str(caught.value)
 
 
@@ -335,7 +383,7 @@ def test_too_many_threads_are_refused() -> None:
         launch(kernels, x, x.copy(), threads=1025)
 
 
-@pytest.mark.parametrize("body", [ROTATION, SUM])
+@pytest.mark.parametrize("body", [ROTATION, SUM], ids=["barrier", "shuffle"])
 def test_without_assembly(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options: Sequence[str] = (*program.OPTIONS, "-DGROUP_PORTABLE")
     with_assembly = run("cuda", body, 6400)

@@ -47,6 +47,7 @@ struct Fiber {
 };
 
 struct Launch;
+struct Touch;
 
 // What one core runs: a workgroup at a time.
 struct Group {
@@ -58,6 +59,8 @@ struct Group {
   char* stacks;
   char* shared;
   size_t shared_bytes;
+  Touch* touches;  // of each byte of it where an element starts, see races.h
+  unsigned stretch;  // between barriers, counted over all workgroups
 };
 
 inline thread_local Group* current;
@@ -108,6 +111,8 @@ struct Launch {
   char failure[512];
 };
 
+constexpr int kMostCores = 64;
+inline Group* groups[kMostCores];  // whoever holds `busy` uses them
 inline int64_t chosen_order = kEachLaunchAnother;
 inline int64_t cores = 0;  // 0: all
 inline uint64_t launches = 0;
@@ -152,6 +157,17 @@ inline void fail(Group* group, const char* format, ...) {
   pthread_mutex_unlock(&one);
 }
 
+// An array of shared memory; its elements as another type; what `watch` prepares for it.
+#ifdef GROUP_RACES
+}  // namespace group
+#include "races.h"
+namespace group {
+#else
+#define SHARED(T, name, count, start) auto& name = here.shared<T[count]>(start)
+#define SHARED_AS(T, name) ((T*)name)
+inline void watch(Group*) {}
+#endif
+
 // Lets those go on that wait for nobody any more; false where there are none, all being done or in error.
 inline bool release(Group* group) {
   const int threads = group->launch->threads;
@@ -187,6 +203,7 @@ inline bool release(Group* group) {
              false;
     fibers[i].state = State::kReady;
   }
+  ++group->stretch;
   return true;
 }
 
@@ -221,6 +238,7 @@ void run_groups(Launch& launch, Group* group) {
     free(group->shared);
     group->shared = static_cast<char*>(aligned_alloc(64, (shared_bytes + 63) / 64 * 64));
     group->shared_bytes = shared_bytes;
+    watch(group);
   }
   if (kWaits && !group->stacks) group->stacks = static_cast<char*>(malloc(kMostThreads * kStack));
   for (;;) {
@@ -228,6 +246,7 @@ void run_groups(Launch& launch, Group* group) {
     if (taken >= launch.groups || launch.failure[0]) return;
     group->block = launch.grid.at(launch.backwards ? launch.groups - 1 - taken : taken);
     memset(group->shared, kPoison, shared_bytes);
+    ++group->stretch;
     if (kWaits) {
       for (int i = 0; i < launch.threads; ++i) {
         Fiber& fiber = group->fibers[i];
@@ -278,8 +297,6 @@ inline void arrange(Launch& launch) {
 // A call of TVM's: 0, or -1 with an error that TVM raises.
 template <bool kWaits, class Closure>
 int run(Launch& launch, TVMFFIAny* result, const Closure& closure) {
-  constexpr int kMostCores = 64;
-  static Group* groups[kMostCores];
   launch.body = [](const Thread& thread, const void* c) { (*static_cast<const Closure*>(c))(thread); };
   launch.closure = &closure;
   launch.groups = launch.grid.volume();
@@ -331,8 +348,9 @@ struct As<T*> {
 
 }  // namespace group
 
-extern "C" __attribute__((visibility("default"))) int __tvm_ffi_choose(void*, const TVMFFIAny* given, int32_t,
-                                                                        TVMFFIAny* result) {
+// The same in every file of a library.
+extern "C" __attribute__((visibility("default"), weak)) int __tvm_ffi_choose(
+    void*, const TVMFFIAny* given, int32_t, TVMFFIAny* result) {
   group::chosen_order = given[0].v_int64;
   group::cores = given[1].v_int64;
   group::launches = 0;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
@@ -17,14 +17,14 @@ POINTER = 3  # DLPack's number
 class Language:
     """One of them. header: what stands for its own functions; head: the start of a kernel's definition or
     declaration, with its name; shared: the word before a declaration of shared memory; waits: what a thread
-    waits for others with; text: the source of all kernels; arguments: the values of a kernel's parameters,
-    from their text."""
+    waits for others with; text: the source of kernels by their names, maybe with others, its
+    lines numbered as they are printed; arguments: the values of a kernel's parameters, from their text."""
 
     header: str
     head: re.Pattern[str]
     shared: str
     waits: re.Pattern[str]
-    text: Callable[[DeviceCode], str]
+    text: Callable[[DeviceCode, Sequence[str]], str]
     arguments: Callable[[list[str], DeviceFunction], list[str]]
 
 
@@ -60,11 +60,11 @@ def _metal_arguments(parameters: list[str], function: DeviceFunction) -> list[st
     return result
 
 
-def _metal_text(code: DeviceCode) -> str:
+def _metal_text(code: DeviceCode, names: Sequence[str]) -> str:
     parts = []
-    for name, part in code.code.items():
-        text = part.decode().replace("#include <metal_stdlib>", "")
-        parts.append(f"namespace metal::of_{name} {{{text}}}")
+    for name in names:
+        text = code.code[name].decode().replace("#include <metal_stdlib>", "")
+        parts.append(f'#line 1 "metal source of {name}"\nnamespace metal::of_{name} {{{text}}}')
     return "\n".join(parts)
 
 
@@ -74,7 +74,7 @@ LANGUAGES = {
         head=re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\('),
         shared="__shared__",
         waits=re.compile(r"__syncthreads|__shfl_"),
-        text=lambda code: code.source,
+        text=lambda code, names: f'#line 1 "cuda source"\n{code.source}',
         arguments=_cuda_arguments,
     ),
     "metal": Language(

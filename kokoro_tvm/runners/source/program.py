@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import IntEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +14,7 @@ from typing import Any
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.source.languages import LANGUAGES, Language
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
+from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.toolchains.base import version_of
 
 __all__ = ["Order", "load", "translated"]
@@ -32,7 +35,8 @@ _SIZES = {
 }
 _LARGEST = 16
 OPTIONS = (
-    *("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-w", "-pthread"),
+    *("-std=c++17", "-O3", "-march=native", "-fPIC", "-w", "-pthread"),
+    "-fvisibility=hidden",  # or libraries would share what group.h keeps
     # A GPU's compiler fuses multiplications with additions, too.
     "-ffp-contract=fast",
     # Registers hold nothing at first.
@@ -51,8 +55,13 @@ class Order(IntEnum):
     EACH_LAUNCH_ANOTHER = 3
 
 
-def load(code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int = 0) -> Any:
-    """The kernels as a TVM module. cores: that compute, 0: all there are.
+def load(
+    code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int = 0, races: bool = False
+) -> Any:
+    """The kernels as a TVM module.
+
+    cores: that compute, 0: all there are. races: whether two threads at one element of shared memory between
+    two barriers, one of them writing it, are an error; it takes some ten times as long.
 
     A kernel that fails (threads that wait for others for ever) raises RuntimeError when it is called.
     Raises BuildError where there is no g++, or it refuses the kernels.
@@ -60,35 +69,49 @@ def load(code: DeviceCode, order: Order = Order.EACH_LAUNCH_ANOTHER, cores: int 
     import tvm_ffi
 
     compiler = version_of("g++", "g++", "execute GPU kernels with")
-    with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
-        source, library = Path(folder, "kernels.cc"), Path(folder, "kernels.so")
-        source.write_text(translated(code), encoding="utf-8")
-        include = Path(tvm_ffi.__file__).parent / "include"
-        done = subprocess.run(
-            ["g++", *OPTIONS, f"-I{_FOLDER}", "-isystem", str(include), str(source), "-o", str(library)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise BuildError(
-                f"{compiler} refuses the kernels {', '.join(code.functions)} for {code.kind}: "
-                f"{done.stderr.strip()[:2000]}"
-            )
+    include = Path(tvm_ffi.__file__).parent / "include"
+    command = [
+        "g++",
+        *OPTIONS,
+        *(["-DGROUP_RACES"] if races else []),
+        f"-I{_FOLDER}",
+        "-isystem",
+        str(include),
+    ]
+    names = [*code.functions]
+    workers = max(1, min(len(names), usable_cores()))
+    with TemporaryDirectory(prefix="kokoro-tvm-") as folder, ThreadPoolExecutor(workers) as pool:
+
+        def run(*arguments: str) -> None:
+            done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise BuildError(
+                    f"{compiler} refuses the kernels {', '.join(names)} for {code.kind}: "
+                    f"{done.stderr.strip()[:2000]}"
+                )
+
+        def compiled(number: int) -> str:
+            source, out = Path(folder, f"{number}.cc"), Path(folder, f"{number}.o")
+            source.write_text(translated(code, names[number::workers]), encoding="utf-8")
+            run("-c", str(source), "-o", str(out))
+            return str(out)
+
+        library = Path(folder, "kernels.so")
+        run("-shared", *pool.map(compiled, range(workers)), "-o", str(library))
         module = tvm_ffi.load_module(str(library))
     module["choose"](int(order), cores)
     return module
 
 
-def translated(code: DeviceCode) -> str:
-    """The C++ text: the kernels as they are, and for each a function that TVM can call.
+def translated(code: DeviceCode, names: Sequence[str]) -> str:
+    """The C++ text of some kernels: as they are, and for each a function that TVM can call.
 
     Raises BuildError for what is not the source of kernels that can be executed.
     """
     if code.kind not in LANGUAGES or code.form != code.kind:
         raise BuildError(f"kernels for {code.kind} as {code.form or 'they are'} have no source to execute")
     language = LANGUAGES[code.kind]
-    text = language.text(code)
+    text = language.text(code, names)
     heads = [*language.head.finditer(text)]
     parts, calls = [text[: heads[0].start()]], []
     for head, following in zip(heads, [*heads[1:], None], strict=True):
@@ -97,15 +120,15 @@ def translated(code: DeviceCode) -> str:
         if _declared(part):
             parts.append(part[end + 2 :])
             continue
+        if head[1] not in names:
+            continue
         start = head.end() - head.start()
         parameters = re.split(r",\s*", part[start:end].strip())
         function = code.functions[head[1]]
         body, arrays = _placed(part[end:], language)
         parts.append(f"static void {head[1]}(const group::Thread& here, {part[start:end]}{body}")
         calls.append(_caller(code.kind, function, parameters, arrays, bool(language.waits.search(body))))
-    return "\n".join(
-        [f'#include "{language.header}"', f'#line 1 "{code.kind} source"', "".join(parts), *calls]
-    )
+    return "\n".join([f'#include "{language.header}"', "".join(parts), *calls])
 
 
 def _declared(part: str) -> bool:
@@ -122,10 +145,13 @@ def _placed(body: str, language: Language) -> tuple[str, list[tuple[int, int]]]:
         start = (arrays[-1][1] if arrays else 0) + _ZONE
         start = -(-start // _ZONE) * _ZONE
         arrays.append((start, start + int(count) * _SIZES.get(kind, _LARGEST)))
-        return f"auto& {name} = here.shared<{kind}[{count}]>({start});"
+        return f"SHARED({kind}, {name}, {count}, {start});"
 
     declaration = rf"{language.shared}\s+(?:alignas\(\d+\)\s+)?(\w+)\s+(\w+)\[(\d+)\];"
-    return re.sub(declaration, place, body), arrays
+    body = re.sub(declaration, place, body)
+    for name in re.findall(r"SHARED\(\w+, (\w+),", body):
+        body = re.sub(rf"\(\((?:threadgroup )?(\w+)\*\){name}\)\[", rf"SHARED_AS(\1, {name})[", body)
+    return body, arrays
 
 
 def _caller(

@@ -32,6 +32,10 @@ To bits(From from) {
   return to;
 }
 
+inline float min(float a, float b) { return b < a ? b : a; }
+inline float max(float a, float b) { return a < b ? b : a; }
+inline int min(int a, int b) { return b < a ? b : a; }
+inline int max(int a, int b) { return a < b ? b : a; }
 template <class T>
 T min(T a, T b) {
   return b < a ? b : a;
