@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.spec import TargetSpec
-from kokoro_tvm.targets.base import Machine, PinnedLibrary, RuntimeLibrary, TargetKind
+from kokoro_tvm.targets.base import CompiledLibrary, Machine, PinnedLibrary, RuntimeLibrary, TargetKind
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
 
 __all__ = [
+    "CompiledLibrary",
     "Machine",
     "PinnedLibrary",
     "RuntimeLibrary",

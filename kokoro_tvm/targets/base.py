@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.toolchains import Toolchain
     from kokoro_tvm.toolchains.cc import CCompiler
 
-__all__ = ["Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
+__all__ = ["CompiledLibrary", "Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,19 @@ class PinnedLibrary:
         return Path(self.member).name
 
 
-RuntimeLibrary: TypeAlias = Path | PinnedLibrary
-"""Where a library of the TVM runtime is from: what is installed here, or a wheel."""
+@dataclass(frozen=True)
+class CompiledLibrary:
+    """A library that `kokoro_tvm.libtvm` compiles.
+
+    name: its file name; compiler: of C++.
+    """
+
+    name: str
+    compiler: CCompiler
+
+
+RuntimeLibrary: TypeAlias = Path | PinnedLibrary | CompiledLibrary
+"""Where a library of the TVM runtime is from: what is installed here, a wheel, or TVM's sources."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,10 @@ def _server(recipe: str, which: int) -> tuple[Server, Path]:
 
 EMULATED: dict[str, tuple[Machine, str | None]] = {
     name: (machine_for(name), obstacle(name))
-    for name in ("x86-64-v2", "linux-arm64", "linux-arm64-server", "windows-x86-64", "macos-arm64")
+    for name in (
+        *("x86-64-v2", "linux-arm64", "linux-arm64-server", "linux-riscv64", "windows-x86-64"),
+        "macos-arm64",
+    )
 }
 """Recipe -> its machine, and why it cannot be run here."""
 _RECIPES = {machine: name for name, (machine, _) in EMULATED.items()}
