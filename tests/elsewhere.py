@@ -47,7 +47,10 @@ def obstacle(name: str) -> str | None:
         return reason
     kind = target_kind(target.kind)
     lacking = kind.lacking(target, recipe_of(name).precision)
-    return runner.check() or kind.toolchain(target).check() or ", ".join(lacking) or None
+    libraries = kind.runner_libraries(target).values()
+    compilers = {each.compiler for each in libraries if isinstance(each, CompiledLibrary)}
+    problems = [runner.check(), kind.toolchain(target).check(), *(each.check() for each in compilers)]
+    return next(filter(None, problems), None) or ", ".join(lacking) or None
 
 
 def runtime_of(name: str, folder: Path) -> list[Path]:

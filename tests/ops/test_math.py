@@ -176,11 +176,13 @@ def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> 
 @machines
 @pytest.mark.parametrize("name", _FUNCTIONS)
 def test_nothing_reaches_libm(name: str, machine: Machine) -> None:
-    """A call to a library function would be made lane by lane."""
+    """A call to a library function would be made lane by lane. RV64GC, of one lane, has no instruction that
+    rounds."""
     module = tvm.compile(
         tvm.IRModule({name: elementwise(name, 2 if name == "atan2" else 1, machine)}),
         target=tvm_target(machine),
     ).mod
     calls = re.findall(r"^\s+(?:call\w*|bl)\s+\*?([\w@.%()]+)", module.inspect_source("asm"), re.MULTILINE)
     assert calls, "the pattern finds no call at all"
-    assert not [c for c in calls if not re.match(r"(__tvm|TVM)|.*_compute_$", c)]
+    expected = r"(__tvm|TVM)|.*_compute_$" + (r"|nearbyintf$" if machine.features.lanes == 1 else "")
+    assert not [c for c in calls if not re.match(expected, c)]
