@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["ARM", "CPUINFO", "PORTABLE", "X86", "features_of_cpu"]
+__all__ = ["ARM", "CPUINFO", "PORTABLE", "RISCV", "X86", "features_of_cpu"]
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -86,6 +86,9 @@ ARM: Mapping[str, str] = {
     "sve2": "sve2",
 }
 
+# Single letters alone: Linux' other ways to ask need a kernel of 2023.
+RISCV: Mapping[str, str] = {name: name for name in "mafdcv"}
+
 _V2 = frozenset({"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
@@ -94,7 +97,7 @@ PORTABLE: Mapping[str, frozenset[str]] = {"x86-64-v4": _V4, "x86-64-v3": _V3, "x
 
 
 def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:
-    """What this CPU has of X86 or ARM, by LLVM's names; None where Linux does not say."""
+    """What this CPU has of X86, ARM or RISCV, by LLVM's names; None where Linux does not say."""
     if not cpuinfo.is_file():
         return None
     with cpuinfo.open(encoding="utf-8") as lines:  # read no further than the first core: it takes time
@@ -104,4 +107,7 @@ def features_of_cpu(cpuinfo: Path = CPUINFO) -> frozenset[str] | None:
                 had = set(words.split())
                 table = ARM if "asimd" in had else X86
                 return frozenset(name for name, word in table.items() if word in had)
+            if key.strip() == "isa":  # rv64imafdc_zicsr_zifencei
+                letters = words.strip().removeprefix("rv64").partition("_")[0]
+                return frozenset(letters) & RISCV.keys()
     return None

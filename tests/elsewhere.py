@@ -10,14 +10,16 @@ from typing import Any
 
 from kokoro_tvm.compiler.codegen import generate
 from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import Recipe, load_recipe
 from kokoro_tvm.runners.served import Served
 from kokoro_tvm.stages import runtime
-from kokoro_tvm.targets import Machine, PinnedLibrary, find_runner, resolve, target_kind
+from kokoro_tvm.targets import CompiledLibrary, Machine, PinnedLibrary, find_runner, resolve, target_kind
 
 __all__ = ["RECIPES", "library_of", "machine_for", "obstacle", "recipe_of", "runner_of", "runtime_of"]
 
-RECIPES = Path(__file__).parents[1] / "recipes"
+ROOT = Path(__file__).parents[1]
+RECIPES = ROOT / "recipes"
 _OPTIONS = {"opt_level": 3, "disabled_passes": [], "config": {}}
 
 
@@ -45,13 +47,22 @@ def obstacle(name: str) -> str | None:
         return reason
     kind = target_kind(target.kind)
     lacking = kind.lacking(target, recipe_of(name).precision)
-    return runner.check() or kind.toolchain(target).check() or ", ".join(lacking) or None
+    libraries = kind.runner_libraries(target).values()
+    compilers = {each.compiler for each in libraries if isinstance(each, CompiledLibrary)}
+    problems = [runner.check(), kind.toolchain(target).check(), *(each.check() for each in compilers)]
+    return next(filter(None, problems), None) or ", ".join(lacking) or None
 
 
 def runtime_of(name: str, folder: Path) -> list[Path]:
-    """The TVM runtime that the recipe's runner executes code with, in a folder: installed or fetched."""
+    """The TVM runtime that the recipe's runner executes code with, in a folder: installed, fetched, or
+    compiled as its recipe does it, once in this checkout."""
     target = recipe_of(name).target
     libraries = target_kind(target.kind).runner_libraries(target).values()
+    if any(isinstance(each, CompiledLibrary) for each in libraries):
+        stage = RecipeGraph(recipe_of(name), ROOT / "artifacts", ROOT).runner
+        assert stage is not None
+        stage.run()
+        return [Path(shutil.copyfile(stage.path(each.name), folder / each.name)) for each in libraries]
     pinned = [asdict(each) for each in libraries if isinstance(each, PinnedLibrary)]
     runtime.run(folder, Inputs({}), pinned=pinned)
     for each in libraries:

@@ -21,6 +21,7 @@ ROOMS = [
         "ops",
         "toolchains",
         "libkokoro",
+        "libtvm",
         "runners",
         "targets",
         "recipe",

@@ -155,6 +155,9 @@ ABOVE = {
     r"\t(?:[su]dot|bf[a-z]+t|[us]mmla|aes|sha\d|crc32|cas|swp|ld(?:add|set|clr)|sqrdml|fcmla|fcadd|fjcvt)",
     # No scalable vectors, and nothing of what the recipe takes away.
     "linux-arm64-server": r"\b[zp]\d+\.[bhsd]\b|\t(?:ptrue|cnt[bhwd]|rdvl|addvl|aes|sha\d|sm[34]|crc32)",
+    # Neither vectors nor what later extensions do with bits, choices and half floats.
+    "linux-riscv64": r"\t(?:v[a-z]|sh[123]add|\w+\.uw|andn|orn|xnor|c[lt]z|cpop|maxu?\s|minu?\s|sext\.[bh]|"
+    r"zext\.h|ro[lr]|rev8|orc\.b|b(?:clr|ext|inv|set)|czero|fl[hi]|fsh|f\w+\.h)",
     # Apple's M1 is ARMv8.4, without BF16, products of 8-bit matrices and scalable vectors.
     "macos-arm64": r"\b[zp]\d+\.[bhsd]\b|\t(?:bf[a-z]+t|[us]u?mmla|ldapp|ldiapp)",
     "windows-x86-64": EVEX,
@@ -163,6 +166,7 @@ PRESENT = {
     "x86-64-v2": r"\tmulps",
     "linux-arm64": r"\tfmla\tv\d+\.4s",
     "linux-arm64-server": r"\tfmla\tv\d+\.4s",
+    "linux-riscv64": r"\tfmadd\.s",
     "macos-arm64": r"\tfmla\tv\d+\.4s",
     "windows-x86-64": r"%ymm",
 }
@@ -170,6 +174,7 @@ OBJDUMP = {
     "x86-64-v2": "objdump",
     "linux-arm64": "aarch64-linux-gnu-objdump",
     "linux-arm64-server": "aarch64-linux-gnu-objdump",
+    "linux-riscv64": "riscv64-linux-gnu-objdump",
     "macos-arm64": "aarch64-linux-gnu-objdump",
     "windows-x86-64": "x86_64-w64-mingw32-objdump",
 }

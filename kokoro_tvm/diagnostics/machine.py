@@ -29,7 +29,7 @@ from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runners import Runner
 from kokoro_tvm.runtime.frontend.packages import packages_of
 from kokoro_tvm.runtime.voices import LANGUAGES
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import CompiledLibrary, target_kind
 from kokoro_tvm.toolchains import Toolchain
 from kokoro_tvm.toolchains.cc import CCompiler
 
@@ -70,7 +70,7 @@ class RecipeNeeds:
 
 @dataclass(frozen=True)
 class Tool:
-    """A linker, runner or C compiler that only some recipes need; found: its version, problem: why it is of
+    """A linker, runner or compiler that only some recipes need; found: its version, problem: why it is of
     no use."""
 
     about: str
@@ -239,7 +239,7 @@ def _linkers(recipes: Sequence[Recipe]) -> tuple[str, str | None]:
 
 
 def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
-    """Linkers that no recipe of the set `ci` needs, runners that are programs of their own, C compilers."""
+    """Linkers that no recipe of the set `ci` needs, runners that are programs of their own, compilers."""
     usual = {_toolchain(recipe) for recipe in recipes if "ci" in recipe.sets}
     users: dict[tuple[str, Toolchain | Runner | CCompiler], list[str]] = {}
     runners: dict[str, Runner] = {}
@@ -250,10 +250,18 @@ def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
         if runner is not None and runner.needs_runtime:
             same = runners.setdefault(str(runner), runner)
             users.setdefault(("runner", same), []).append(recipe.name)
+        for cxx in _compilers_of_runtime(recipe):
+            users.setdefault(("C++ compiler", cxx), []).append(recipe.name)
         compiler = target_kind(recipe.target.kind).c_compiler(recipe.target)
         if recipe.runtime.c and compiler is not None:
             users.setdefault(("C compiler", compiler), []).append(recipe.name)
     return tuple(_tool(about, tool, names) for (about, tool), names in users.items())
+
+
+def _compilers_of_runtime(recipe: Recipe) -> set[CCompiler]:
+    """What compiles the TVM runtime that the recipe's bundle brings; none where it is not compiled."""
+    libraries = target_kind(recipe.target.kind).runtime_libraries(recipe.target).values()
+    return {library.compiler for library in libraries if isinstance(library, CompiledLibrary)}
 
 
 def _tool(about: str, tool: Toolchain | Runner | CCompiler, recipes: Sequence[str]) -> Tool:

@@ -65,9 +65,17 @@ static const cpu_feature CPU_FEATURES[] = {
 static int cpu_has(const cpu_feature *each) {
   return getauxval(each->word ? AT_HWCAP2 : AT_HWCAP) >> each->bit & 1;
 }
+#elif defined(__riscv)
+#include <sys/auxv.h>
+typedef struct cpu_feature {
+  const char *name;
+} cpu_feature;
+static const cpu_feature CPU_FEATURES[] = {{"m"}, {"a"}, {"f"}, {"d"}, {"c"}, {"v"}};
+
+static int cpu_has(const cpu_feature *each) { return getauxval(AT_HWCAP) >> (each->name[0] - 'a') & 1; }
 #endif
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)
 #define CPU_FEATURE_COUNT (sizeof CPU_FEATURES / sizeof *CPU_FEATURES)
 #endif
 

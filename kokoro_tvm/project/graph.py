@@ -29,6 +29,7 @@ from kokoro_tvm.stages import (
     front_end,
     intelligibility,
     libkokoro,
+    libtvm,
     lower,
     machine,
     pack,
@@ -41,7 +42,7 @@ from kokoro_tvm.stages import (
     validate,
 )
 from kokoro_tvm.stages.base import Place, files_of
-from kokoro_tvm.targets import KERNELS, RuntimeLibrary, target_kind
+from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind
 
 __all__ = ["RecipeGraph"]
 
@@ -153,6 +154,9 @@ class RecipeGraph:
     @cached_property
     def runtime(self) -> Stage | None:
         """None where bundles of the target do not bring the TVM runtime."""
+        compiled = {n: each for n, each in self._libraries.items() if isinstance(each, CompiledLibrary)}
+        if compiled:
+            return libtvm.declare(self.place, compiled)
         return runtime.declare(self.place, self._libraries) if self._libraries else None
 
     @cached_property

@@ -43,7 +43,7 @@ def compiler_of(recipe: Recipe) -> CCompiler:
     compiler = kind.c_compiler(recipe.target)
     if compiler is None:
         raise BuildError(
-            "libkokoro is for Linux on x86-64 and 64-bit ARM and for Windows on x86-64, not for "
+            "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, and for Windows on x86-64, not for "
             f"{kind.describe(recipe.target)}: leave `runtime: {{c: true}}` out of the recipe"
         )
     return compiler

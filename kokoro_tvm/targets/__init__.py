@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.spec import TargetSpec
-from kokoro_tvm.targets.base import KERNELS, MACHINE_CODE, Machine, PinnedLibrary, RuntimeLibrary, TargetKind
+from kokoro_tvm.targets.base import (
+    KERNELS,
+    MACHINE_CODE,
+    CompiledLibrary,
+    Machine,
+    PinnedLibrary,
+    RuntimeLibrary,
+    TargetKind,
+)
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KERNELS",
     "MACHINE_CODE",
+    "CompiledLibrary",
     "Machine",
     "PinnedLibrary",
     "RuntimeLibrary",

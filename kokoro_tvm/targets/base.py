@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from kokoro_tvm.toolchains import Toolchain
     from kokoro_tvm.toolchains.cc import CCompiler
 
-__all__ = ["KERNELS", "MACHINE_CODE", "Machine", "PinnedLibrary", "RuntimeLibrary", "TargetKind"]
+__all__ = [
+    "KERNELS",
+    "MACHINE_CODE",
+    "CompiledLibrary",
+    "Machine",
+    "PinnedLibrary",
+    "RuntimeLibrary",
+    "TargetKind",
+]
 
 
 KERNELS = ".kernels"
@@ -48,8 +56,19 @@ class PinnedLibrary:
         return Path(self.member).name
 
 
-RuntimeLibrary: TypeAlias = Path | PinnedLibrary
-"""Where a library of the TVM runtime is from: what is installed here, or a wheel."""
+@dataclass(frozen=True)
+class CompiledLibrary:
+    """A library that `kokoro_tvm.libtvm` compiles.
+
+    name: its file name; compiler: of C++.
+    """
+
+    name: str
+    compiler: CCompiler
+
+
+RuntimeLibrary: TypeAlias = Path | PinnedLibrary | CompiledLibrary
+"""Where a library of the TVM runtime is from: what is installed here, a wheel, or TVM's sources."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,16 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.cpu_features import ARM, PORTABLE, X86, features_of_cpu
+from kokoro_tvm.cpu_features import ARM, PORTABLE, RISCV, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.libtvm import FFI, RUNTIME
 from kokoro_tvm.platforms import Platform, platform_of, this_platform
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.macho import MachO
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
-from kokoro_tvm.targets.base import Machine, PinnedLibrary, RuntimeLibrary, TargetKind
-from kokoro_tvm.toolchains.cc import MINGW, CCompiler, linux_compiler
+from kokoro_tvm.targets.base import CompiledLibrary, Machine, PinnedLibrary, RuntimeLibrary, TargetKind
+from kokoro_tvm.toolchains.cc import MINGW, CCompiler, cxx_compiler, linux_compiler
 from kokoro_tvm.toolchains.coff import COFF
 from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import ELF
@@ -35,7 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "LlvmTarget", "native"]
 
 # Vector width follows from the first of these a CPU has: (LLVM feature, float32 lanes, vector registers).
-_VECTOR_FEATURES = (("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32), ("sse2", 4, 16))
+# Of RISC-V, "v" has vectors of at least 128 bits, and "d" none.
+_VECTOR_FEATURES = (
+    *(("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32), ("sse2", 4, 16)),
+    *(("v", 4, 32), ("d", 1, 32)),
+)
 _BFLOAT16 = "avx512bf16"
 _IDENTITY = (
     "vendor_id",
@@ -47,6 +53,12 @@ _IDENTITY = (
     "CPU part",
     "Features",
 )
+_TABLES = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV}  # of features, by architecture
+# Of RISC-V: what LLVM derives from the letters of RISCV; its further extensions have longer names, too.
+_DERIVED = {"i", "zaamo", "zalrsc", "zca", "zcd", "zicsr", "zifencei", "zmmul"}
+_DERIVED |= {"zve32f", "zve32x", "zve64d", "zve64f", "zve64x", "zvl32b", "zvl64b", "zvl128b"}
+_EXTENSION = re.compile(r"[a-z]|[xz][a-z0-9]+")
+_ABIS = {"riscv64": "lp64d"}  # where a triple names several: how floats are passed
 _WHEELS = Path(__file__).with_name("wheels.json")
 _LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO}
 _MAC = Platform("aarch64", "darwin")
@@ -136,7 +148,7 @@ class Llvm(TargetKind):
                 f"[+{_BFLOAT16}]), or use a recipe of precision float32, such as `cpu`"
             )
         lanes, registers = next(((n, r) for f, n, r in _VECTOR_FEATURES if f in required), (1, 16))
-        options = {"mtriple": triple, "mcpu": cpu, "mattr": list(attributes)}
+        options = {"mtriple": triple, "mcpu": cpu, "mattr": list(attributes)} | _abi(triple)
         features = Features(lanes, registers, precision, by_lane="neon" in required)
         return Machine("llvm", options, features, required)
 
@@ -165,16 +177,17 @@ class Llvm(TargetKind):
         architecture, system = spec.platform.architecture, spec.platform.system
         if spec.platform == Platform("x86_64", "windows"):
             return MINGW
-        known = system == "linux" and architecture in ("x86_64", "aarch64")
+        known = system == "linux" and architecture in _TABLES
         return linux_compiler(architecture) if known else None
 
     def runtime_libraries(self, spec: LlvmTarget, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
-        """Those of the installed TVM, for this machine's architecture and operating system; else of wheels.
+        """Those of the installed TVM, for this machine's architecture and operating system; else of wheels,
+        or, for RISC-V, compiled from TVM's sources.
 
         libtvm_ffi comes along where no Python brings it: under an emulator, for other machines, from C.
         """
         if not spec.is_native:
-            return _pinned(spec.platform)
+            return _compiled(spec.platform) or _pinned(spec.platform)
         runtime = {"runtime": _installed("tvm", "*tvm_runtime.*")}
         if spec.emulate is None and not ffi:
             return runtime
@@ -208,7 +221,7 @@ class Llvm(TargetKind):
             name = word[1:]
             if word[0] == "-":
                 needed.discard(name)
-            elif name in X86 or name in ARM:  # others are habits of LLVM, such as prefer-256-bit
+            elif any(name in table for table in _TABLES.values()):  # others are habits of LLVM
                 needed.add(name)
         return tuple(sorted(needed - there))
 
@@ -239,14 +252,47 @@ def _pinned(where: Platform) -> dict[str, PinnedLibrary]:
     }
 
 
+def _compiled(where: Platform) -> dict[str, CompiledLibrary]:
+    """Libraries for the platform that has no wheels and can compile them; empty for others."""
+    if where != Platform("riscv64", "linux"):
+        return {}
+    compiler = cxx_compiler(where.architecture)
+    return {"runtime": CompiledLibrary(RUNTIME, compiler), "ffi": CompiledLibrary(FFI, compiler)}
+
+
 def _features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:
-    """Which of X86 and ARM the compiler may use, in their order."""
+    """Which features of its architecture's table the compiler may use, in their order."""
     from tvm.target import codegen
 
     target = _tvm_target({"mtriple": triple, "mcpu": cpu, "mattr": list(mattr)})
     found = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
-    table = X86 if "sse2" in found else ARM
+    architecture = platform_of(triple).architecture
+    table = _TABLES.get(architecture, X86 if "sse2" in found else ARM)
+    if architecture == "riscv64":
+        _check_riscv(cpu, found)
     return tuple(name for name in table if name in found)
+
+
+def _check_riscv(cpu: str, found: set[str]) -> None:
+    """Raises BuildError for a CPU with extensions that nobody would look for where the code is to run, or
+    without the floats that its ABI passes."""
+    unknown = [n for n in sorted(found - _DERIVED - RISCV.keys()) if _EXTENSION.fullmatch(n)]
+    if unknown:
+        raise BuildError(
+            f"{cpu} has {', '.join(unknown)}, and no bundle can be refused where that is missing: remove it "
+            f"in the recipe's target (mattr: [-{unknown[0]}]), or name another CPU"
+        )
+    if "d" not in found:
+        raise BuildError(
+            f"{cpu} lacks d, by which the ABI {_ABIS['riscv64']} passes floats: name a CPU that has it "
+            "(sifive-u74), or add it in the recipe's target (mattr: [+m, +a, +f, +d, +c])"
+        )
+
+
+def _abi(triple: str) -> dict[str, str]:
+    """The ABI as an option of the code generator, where it has to be named."""
+    name = _ABIS.get(platform_of(triple).architecture)
+    return {} if name is None else {"mabi": name}
 
 
 def _tvm_target(options: Mapping[str, Any]) -> Any:

@@ -12,12 +12,12 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.platforms import Platform, this_platform
 from kokoro_tvm.toolchains.base import problem_of, version_of
 
-__all__ = ["MINGW", "CCompiler", "linux_compiler", "tvm_ffi_headers"]
+__all__ = ["MINGW", "CCompiler", "cxx_compiler", "linux_compiler", "tvm_ffi_headers"]
 
 
 @dataclass(frozen=True)
 class CCompiler:
-    """A gcc: its program, and Debian's package of it."""
+    """A gcc or g++: its program, and Debian's package of it."""
 
     command: str
     package: str
@@ -33,12 +33,16 @@ class CCompiler:
 
     def compile(self, sources: Sequence[Path], out: Path, *options: str) -> None:
         """Makes a library or a program of C99. Raises BuildError where it is not installed or fails."""
+        given = ["-std=c99", "-O2", "-isystem", str(tvm_ffi_headers()), *map(str, sources), *options]
+        self.run([*given, "-o", str(out)], out.name)
+
+    def run(self, arguments: Sequence[str], what: str) -> None:
+        """Raises BuildError where it is not installed or fails; what: it is to compile, in messages."""
         version = self.version()
-        command = [self.command, "-std=c99", "-O2", "-isystem", str(tvm_ffi_headers())]
-        command += [*map(str, sources), *options, "-o", str(out)]
+        command = [self.command, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
-            raise BuildError(f"{version} could not compile {out.name}: {done.stdout.strip()}")
+            raise BuildError(f"{version} could not compile {what}: {done.stdout.strip()}")
 
     def system(self) -> str:
         """The folder with Linux' C library that its programs run with, as an emulator is given it."""
@@ -61,6 +65,11 @@ def linux_compiler(architecture: str) -> CCompiler:
         return _NATIVE
     package = f"gcc-{architecture.replace('_', '-')}-linux-gnu"
     return CCompiler(f"{architecture}-linux-gnu-gcc", package)
+
+
+def cxx_compiler(architecture: str) -> CCompiler:
+    """A g++ for Linux on an architecture that this machine is not of."""
+    return CCompiler(f"{architecture}-linux-gnu-g++", f"g++-{architecture.replace('_', '-')}-linux-gnu")
 
 
 def tvm_ffi_headers() -> Path:

@@ -37,6 +37,7 @@ def test_this_machine_can_run_these_tests(tmp_path: Path) -> None:
     assert "mine.yaml:" in recipes["mine"].problem
     users = {(tool.about, name) for tool in found.tools for name in tool.recipes}
     assert users >= {(about, "linux-arm64") for about in ("linker", "runner", "C compiler")}
+    assert users >= {(about, "linux-riscv64") for about in ("C compiler", "C++ compiler")}
     assert {"avx2", "fma"} <= set(recipes["x86-64-v3"].features)
     assert "avx512f" in recipes["x86-64-v4"].features
     sources = found.checkpoints["kokoro-82m"]

@@ -79,6 +79,6 @@ def test_a_target_that_it_is_not_for_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
         compiler_of(load_recipe("mac", tmp_path / "recipes"))
     assert str(caught.value) == (
-        "libkokoro is for Linux on x86-64 and 64-bit ARM and for Windows on x86-64, not for llvm apple-m1: "
-        "leave `runtime: {c: true}` out of the recipe"
+        "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, and for Windows on x86-64, not for llvm "
+        "apple-m1: leave `runtime: {c: true}` out of the recipe"
     )

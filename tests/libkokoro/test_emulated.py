@@ -56,11 +56,11 @@ def test_an_emulated_cpu_is_asked_itself(
     assert "was built for a processor with avx2, fma, which this one lacks." in done.stderr
 
 
-@pytest.mark.skipif(
-    shutil.which("aarch64-linux-gnu-gcc") is None,
-    reason="no aarch64-linux-gnu-gcc (Debian: apt-get install gcc-aarch64-linux-gnu)",
-)
-def test_it_compiles_for_arm(tmp_path: Path) -> None:
-    compile_libkokoro(linux_compiler("aarch64"), tmp_path, *STRICT)
+@pytest.mark.parametrize(("architecture", "number"), [("aarch64", 183), ("riscv64", 243)])
+def test_it_compiles_for_others(architecture: str, number: int, tmp_path: Path) -> None:
+    compiler = linux_compiler(architecture)
+    if reason := compiler.check():
+        pytest.skip(reason)
+    compile_libkokoro(compiler, tmp_path, *STRICT)
     machine = (tmp_path / LINUX.program).read_bytes()[18:20]
-    assert machine == b"\xb7\0"  # EM_AARCH64
+    assert machine == number.to_bytes(2, "little")  # as ELF files number architectures

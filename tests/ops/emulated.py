@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
@@ -12,8 +13,10 @@ from typing import Any
 
 import numpy as np
 from elsewhere import library_of, machine_for, obstacle, runner_of, runtime_of
+from machines import machine_of
 
 from kokoro_tvm.runners.process import Place, Server
+from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.targets import Machine
 
 __all__ = ["EMULATED", "EmulatedKernel", "emulated"]
@@ -23,13 +26,15 @@ _opened: dict[str, itertools.count[int]] = defaultdict(itertools.count)
 
 
 class EmulatedKernel:
-    """A kernel in a server of the recipe's runner."""
+    """A kernel in a server for one of EMULATED."""
 
-    def __init__(self, recipe: str, function: Any) -> None:
+    def __init__(self, where: str, function: Any) -> None:
         self.name = str(function.attrs["global_symbol"])
-        number = next(_opened[recipe])
-        self.server, folder = _server(recipe, number // _MOST)
-        self.library = self.server.open(library_of(recipe, function, folder, f"kernel-{number}"), "module")
+        number = next(_opened[where])
+        self.server, folder = _server(where, number // _MOST)
+        recipe, (machine, _) = _RECIPES.get(where, where), EMULATED[where]
+        library = library_of(recipe, function, folder, f"kernel-{number}", machine)
+        self.library = self.server.open(library, "module")
 
     def __call__(
         self, arrays: Sequence[np.ndarray], written: Sequence[np.ndarray], place: Place
@@ -41,20 +46,37 @@ class EmulatedKernel:
 
 
 @cache
-def _server(recipe: str, which: int) -> tuple[Server, Path]:
-    """One of a recipe's running servers and its folder, which live as long as the tests do."""
+def _server(where: str, which: int) -> tuple[Server, Path]:
+    """One of the running servers of a machine and its folder, which live as long as the tests do."""
     folder = Path(mkdtemp(prefix="emulated-"))
-    return runner_of(recipe).serve(runtime_of(recipe, folder), 2), folder
+    runner = _VECTORS if where in _RECIPES else runner_of(where)
+    return runner.serve(runtime_of(_RECIPES.get(where, where), folder), 2), folder
+
+
+_VECTORS = Qemu("riscv64", "rv64,v=true,vlen=128")
+_RECIPES = {"riscv64-vectors": "linux-riscv64"}  # what no recipe is for -> whose platform it has
+
+
+def _vectors() -> tuple[Machine, str | None]:
+    machine = machine_of("generic-rv64", "riscv64-linux-gnu", ("+m", "+a", "+f", "+d", "+c", "+v"))
+    if reason := obstacle("linux-riscv64"):
+        return machine, reason
+    version = re.search(r" (\d+)\.(\d+)", _VECTORS.version())
+    old = version is None or (int(version[1]), int(version[2])) < (8, 1)
+    return machine, "QEMU before 8.1 crashes at vfcvt.rtz.x.f.v (its issue 1441)" if old else None
 
 
 EMULATED: dict[str, tuple[Machine, str | None]] = {
     name: (machine_for(name), obstacle(name))
-    for name in ("x86-64-v2", "linux-arm64", "linux-arm64-server", "windows-x86-64", "macos-arm64")
-}
-"""Recipe -> its machine, and why it cannot be run here."""
-_RECIPES = {machine: name for name, (machine, _) in EMULATED.items()}
+    for name in (
+        *("x86-64-v2", "linux-arm64", "linux-arm64-server", "linux-riscv64", "windows-x86-64"),
+        "macos-arm64",
+    )
+} | {"riscv64-vectors": _vectors()}
+"""Recipe, or what it is for -> its machine, and why it cannot be run here."""
+_NAMES = {machine: name for name, (machine, _) in EMULATED.items()}
 
 
 def emulated(machine: Machine, function: Any) -> EmulatedKernel | None:
     """A kernel in a runner of the machine; None for one that runs in this process."""
-    return EmulatedKernel(_RECIPES[machine], function) if machine in _RECIPES else None
+    return EmulatedKernel(_NAMES[machine], function) if machine in _NAMES else None

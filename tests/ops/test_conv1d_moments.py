@@ -133,7 +133,7 @@ def test_who_can(machine: Machine) -> None:
     for name in LAYERS:
         assert gives(name, 128, 128)
         assert gives(name, 256, 256)
-        assert not gives(name, 128, 22)
+        assert not gives(name, 128, 21)
     assert gives("filtered, 5 apart", 60_000, 128) == (machine.kind != "llvm")
 
 

@@ -203,7 +203,8 @@ def test_a_vector_gives_what_single_values_give(name: str, machine: Machine) -> 
 @machines
 @pytest.mark.parametrize("name", _FUNCTIONS)
 def test_nothing_reaches_libm(name: str, machine: Machine) -> None:
-    """A call to a library function would be made lane by lane; a GPU's own are as exact as it likes."""
+    """A call to a library function would be made lane by lane; a GPU's own are as exact as it likes. RV64GC,
+    of one lane, has no instruction that rounds."""
     if machine.kind in GPUS:
         called = re.findall(r"\b(\w+)\(", compiled(name, 1 + (name == "atan2"), machine).code.source)
         assert f"{name}_kernel" in called, "the pattern finds no call at all"
@@ -215,4 +216,5 @@ def test_nothing_reaches_libm(name: str, machine: Machine) -> None:
     ).mod
     calls = re.findall(r"^\s+(?:call\w*|bl)\s+\*?([\w@.%()]+)", module.inspect_source("asm"), re.MULTILINE)
     assert calls, "the pattern finds no call at all"
-    assert not [c for c in calls if not re.match(r"(__tvm|TVM)|.*_compute_$", c)]
+    expected = r"(__tvm|TVM)|.*_compute_$" + (r"|nearbyintf$" if machine.features.lanes == 1 else "")
+    assert not [c for c in calls if not re.match(expected, c)]

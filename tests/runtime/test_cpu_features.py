@@ -14,10 +14,13 @@ from kokoro_tvm.cpu_features import ARM, PORTABLE, X86, features_of_cpu
          {"sse2", "sse3", "lzcnt", "avx512bf16", "prfchw"}),
         ("processor\t: 0\nFeatures\t: fp asimd evtstrm crc32 atomics asimddp\n",
          {"fp-armv8", "neon", "crc", "lse", "dotprod"}),
+        ("processor\t: 0\nhart\t\t: 1\nisa\t\t: rv64imafdc_zicntr_zicsr_zba_zbb_zve32x\n",
+         {"m", "a", "f", "d", "c"}),
+        ("isa : rv64imafdcv\n", {"m", "a", "f", "d", "c", "v"}),
         ("flags :\n", set()),
         ("flags : avx2\n\nflags : avx2 fma\n", {"avx2"}),
     ],
-    ids=["x86", "arm", "nothing", "the first core"],
+    ids=["x86", "arm", "riscv", "riscv with vectors", "nothing", "the first core"],
 )  # fmt: skip
 def test_linux_s_words_become_llvm_s(text: str, features: set[str], tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text(text)
@@ -26,7 +29,7 @@ def test_linux_s_words_become_llvm_s(text: str, features: set[str], tmp_path: Pa
 
 def test_where_nothing_is_said(tmp_path: Path) -> None:
     assert features_of_cpu(tmp_path / "cpuinfo") is None
-    (tmp_path / "cpuinfo").write_text("processor : 0\nisa : rv64imafdc\n")
+    (tmp_path / "cpuinfo").write_text("processor : 0\nhart : 1\n")
     assert features_of_cpu(tmp_path / "cpuinfo") is None
 
 

@@ -13,7 +13,8 @@ from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.targets import Machine, find_runner, tvm_target
 from kokoro_tvm.targets import llvm as target
 
-X86, ARM = "x86_64-linux-gnu", "aarch64-linux-gnu"
+X86, ARM, RISCV = "x86_64-linux-gnu", "aarch64-linux-gnu", "riscv64-linux-gnu"
+RV64GC = ("+m", "+a", "+f", "+d", "+c")
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,34 @@ def test_features_follow_from_the_cpu(
     machine = machine_of(mcpu, triple, mattr)
     assert machine.features == features
     assert machine.options == {"mcpu": mcpu, "mtriple": triple, "mattr": list(mattr)}
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "mattr", "features"),
+    [
+        ("sifive-u74", (), Features(1, 32)),
+        ("generic-rv64", RV64GC, Features(1, 32)),
+        ("generic-rv64", (*RV64GC, "+v"), Features(4, 32)),
+    ],
+)
+def test_riscv_has_an_abi_besides(mcpu: str, mattr: tuple[str, ...], features: Features) -> None:
+    machine = machine_of(mcpu, RISCV, mattr)
+    assert machine.features == features
+    assert machine.required == tuple(word[1:] for word in mattr or RV64GC)
+    assert machine.options == {"mcpu": mcpu, "mtriple": RISCV, "mattr": list(mattr), "mabi": "lp64d"}
+    assert str(tvm_target(machine).attrs["mabi"]) == "lp64d"
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "mattr", "reason"),
+    [
+        ("generic-rv64", (), "generic-rv64 lacks d, by which the ABI lp64d passes floats"),
+        ("sifive-u74", ("+zba", "+zbb"), r"has zba, zbb, and no bundle can be refused .*mattr: \[-zba\]"),
+    ],
+)
+def test_riscv_that_no_bundle_could_be_checked_for(mcpu: str, mattr: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(BuildError, match=reason):
+        machine_of(mcpu, RISCV, mattr)
 
 
 def test_required_features_are_llvm_s_words() -> None:

@@ -59,4 +59,5 @@ def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
 
 def iota(lanes: int) -> Expr:
     """0, 1, 2, ... in int32 lanes."""
-    return tvm.tirx.Ramp(const(0, "int32"), const(1, "int32"), lanes)
+    first = const(0, "int32")
+    return first if lanes == 1 else tvm.tirx.Ramp(first, const(1, "int32"), lanes)

@@ -1,0 +1,45 @@
+/* A stream of bytes, and what writes values to one and reads them back. */
+#ifndef KOKORO_TVM_SUPPORT_IO_H
+#define KOKORO_TVM_SUPPORT_IO_H
+
+#include <cstddef>
+
+namespace tvm {
+namespace support {
+
+template <typename T>
+struct Serializer;
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /* How many bytes were read: fewer than `size` at the end alone. */
+  virtual size_t Read(void* bytes, size_t size) = 0;
+  /* How many bytes were written. */
+  virtual size_t Write(const void* bytes, size_t size) = 0;
+
+  template <typename T>
+  void Write(const T& value) {
+    Serializer<T>::Write(this, value);
+  }
+  /* Whether the whole value was there. */
+  template <typename T>
+  bool Read(T* value) {
+    return Serializer<T>::Read(this, value);
+  }
+  template <typename T>
+  void WriteArray(const T* values, size_t count) {
+    for (size_t i = 0; i < count; ++i) Write<T>(values[i]);
+  }
+  template <typename T>
+  bool ReadArray(T* values, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+      if (!Read<T>(&values[i])) return false;
+    return true;
+  }
+};
+
+}  // namespace support
+}  // namespace tvm
+
+#endif

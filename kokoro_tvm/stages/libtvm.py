@@ -1,0 +1,52 @@
+"""The TVM runtime that a bundle brings, compiled for a platform that no wheel has it for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.memory import learned
+from kokoro_tvm.engine.resources import Needs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TVM, versions
+from kokoro_tvm.libtvm import compile_libtvm, headers
+from kokoro_tvm.stages.base import Place, threads
+from kokoro_tvm.targets import CompiledLibrary
+from kokoro_tvm.toolchains.cc import CCompiler
+
+__all__ = ["declare", "run"]
+
+_COMPILER_GB = 0.5
+"""What one g++ takes for the largest of the sources."""
+
+
+def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
+    """libraries: by what they are, of one compiler; an output each, in their order."""
+    (compiler,) = {library.compiler for library in libraries.values()}
+    return place.stage(
+        "libtvm",
+        doc="compile the TVM runtime for the target's platform",
+        outputs=tuple(library.name for library in libraries.values()),
+        settings=lambda: {"compiler": asdict(compiler), "processes": threads()},
+        sources=lambda: function_sources("kokoro_tvm.stages.libtvm:run"),
+        facts=lambda: {
+            "compiler": compiler.version(),
+            "headers": {path.name: learned().recall(path, _sha256, "sha256") for path in headers()},
+            "versions": versions(*TVM),  # whose sources are compiled
+        },
+        needs=Needs(_COMPILER_GB * threads(), threads()),
+    )
+
+
+def run(out: Path, inputs: Inputs, *, compiler: dict[str, str], processes: int) -> None:
+    """Raises BuildError where the compiler is not installed or fails."""
+    compile_libtvm(CCompiler(**compiler), out, processes)
+
+
+def _sha256(path: Path) -> Any:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
