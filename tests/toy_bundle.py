@@ -101,7 +101,7 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
         if name == "decoder":
             components[name]["seeded"] = {"function": "decoder_seeded", "inputs": ports[2]}
     manifest = {
-        "schema": 3,
+        "schema": 4,
         "version": kokoro_tvm.__version__,
         "recipe": "toy",
         "model": "toy",

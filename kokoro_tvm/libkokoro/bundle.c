@@ -84,6 +84,9 @@ static component read_component(scope *s, const char *root, const json *node, co
     library *each = &made.libraries[made.count++];
     each->bucket = get_positive(s, object_at(s, item), "bucket");
     each->file = read_ref(s, root, item);
+    if (find_ref(s, root, item, "kernels").path)
+      fail(s, KOKORO_BUNDLE, "%s computes on a GPU, and libkokoro on CPUs alone. Use a bundle of the recipe `cpu`.",
+           place_of(s, item));
   }
   qsort(made.libraries, (size_t)made.count, sizeof *made.libraries, by_bucket);
   made.axis = (int)one_of(s, node, "axis", axes, 2);

@@ -130,8 +130,13 @@ def test_noise_of_another_size_is_refused(
 
 # (path of the manifest, value there, what is said)
 MANIFESTS = [
-    ("schema", 4, "bundle.json has schema 4; this libkokoro reads schema 3."),
-    ("schema", 2, "bundle.json has schema 2; this libkokoro reads schema 3. Build the bundle again."),
+    ("schema", 5, "bundle.json has schema 5; this libkokoro reads schema 4."),
+    ("schema", 3, "bundle.json has schema 3; this libkokoro reads schema 4. Build the bundle again."),
+    (
+        "components/bert/libraries/0/kernels",
+        {"file": "bert-16.kernels", "size": 1, "sha256": "00"},
+        "bert: libraries[0] computes on a GPU, and libkokoro on CPUs alone.",
+    ),
     ("schema", "2", "bundle.json: 'schema' should be int but is str."),
     ("components/decoder/seeded", None, "bundle.json: components: decoder lacks 'seeded'."),
     ("components/decoder/seeded/function", "sown", "it has no function sown"),
