@@ -123,23 +123,25 @@ def _gpu_kernel(call: Call) -> Any:
                 return [columns.total(total[0]) for total in sums]
 
             all_steps, sum_of_means = over_blocks(2, lambda steps, mean, _: (steps, steps * mean))
-            near = k.let(sum_of_means / all_steps)
+            each = k.let(one / all_steps)
+            near = k.let(sum_of_means * each)
 
             def apart(steps: Any, mean: Any, squares: Any) -> tuple[Any, ...]:
                 difference = k.let(mean - near)
                 return steps * difference, squares + steps * difference * difference
 
             rest, squares = over_blocks(2, apart)
-            rest = k.let(rest / all_steps)  # what rounding left of the sums of means
+            rest = k.let(rest * each)  # what rounding left of the sums of means
             offset = k.let(near + rest)
-            variance = k.let(maximum(squares / all_steps - rest * rest, zero))
+            variance = k.let(maximum(squares * each - rest * rest, zero))
+            deviation = k.let(sqrt(variance + k.real(float(call.attributes["eps"]))))
+            scale = k.let((one + style[0, c]) * weight[c] / deviation)
             # Through shared memory, because compilers that may reorder would make zero of what is lost below.
             kept = k.shared(_GPU_ROWS * _GPU_LANES)
             k.store(kept, origin + offset, thread)
             k.barrier()
             rounded = k.let(kept[thread])
             gain = k.let(one + style[0, c])
-            scale = k.let(gain * weight[c] / sqrt(variance + k.real(float(call.attributes["eps"]))))
             lost = k.let((origin - rounded) + offset)
             with k.when(columns.first):
                 k.store(y, rounded, 0, c)

@@ -12,8 +12,27 @@ from kokoro_tvm.compiler.device import device_code
 from kokoro_tvm.ops.base.semantic import registry
 
 from .on_gpu import GPUS
-from .samples import SAMPLES, STEPS, Use, attention, embedding, gelu, layer_norm, linear, lstm, project
-from .support import kernel_for, reference, run
+from .samples import (
+    SAMPLES,
+    STEPS,
+    Use,
+    adain_coefficients,
+    assert_moments,
+    attention,
+    conv1d,
+    conv_transpose1d,
+    embedding,
+    gelu,
+    harmonic_source,
+    layer_norm,
+    linear,
+    lstm,
+    moments,
+    normal_noise,
+    project,
+    upsample_pool,
+)
+from .support import kernel_for, reference, results, run
 
 TARGETS = {
     "cuda": {"kind": "cuda", "arch": "sm_90"},
@@ -22,13 +41,23 @@ TARGETS = {
 }
 # What the samples have in small, as Kokoro has it.
 LARGE: dict[str, Use] = {
+    "adain_coefficients": adain_coefficients(1090),
     "attention": attention(12, 64),
+    "conv1d": conv1d(1090, 1024, 3, stride=1, dilation=1, padding=1, tolerant=False),
+    "conv1d dilated": conv1d(256, 256, 11, stride=1, dilation=5, padding=25, tolerant=True),
+    "conv1d strided": conv1d(22, 256, 12, stride=6, dilation=1, padding=3, tolerant=True),
+    "conv_transpose1d": conv_transpose1d(512, 256, 10, lead=False, tolerant=True),
+    "conv_transpose1d leading": conv_transpose1d(256, 128, 6, lead=True, tolerant=True),
     "embedding": embedding(178, 512),
     "gelu": gelu(2048),
+    "harmonic_source": harmonic_source(300, 9),
     "layer_norm": layer_norm(768, 1.0),
     "linear": linear(128, 2180),
     "lstm": lstm(256),
+    "moments": moments(1024),
+    "normal_noise": normal_noise(300, 1),
     "project": project(256),
+    "upsample_pool": upsample_pool(1090, 0.2),
 }
 OPERATIONS = sorted(name for name, op in registry().items() if "gpu" in op.kernels)
 
@@ -51,10 +80,19 @@ def test_is_one_launch_of_narrow_types(operation: str, kind: str) -> None:
         assert body.count("var<storage") <= 10
 
 
-@pytest.mark.parametrize("operation", LARGE)
-def test_kokoro_s_sizes_keep_within_a_workgroup(operation: str) -> None:
+@pytest.mark.parametrize("name", LARGE)
+def test_kokoro_s_sizes_keep_within_a_workgroup(name: str) -> None:
     """Shared memory, threads and registers; and the result is right."""
-    use = LARGE[operation]
-    tensors = use.tensors(5)
+    operation, use = name.split()[0], LARGE[name]
+    tensors = use.tensors(max(5, use.shortest))
     got = run(operation, tensors, use.attributes, machine=GPUS["cuda"])
     use.near(got, reference(operation, tensors, use.attributes))
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv1d dilated"])
+def test_so_do_convolutions_that_leave_moments(name: str) -> None:
+    use = LARGE[name]
+    tensors = use.tensors(70)
+    y, left = results("conv1d", tensors, use.attributes, machine=GPUS["cuda"], moments=True)
+    use.near(y, reference("conv1d", tensors, use.attributes))
+    assert_moments(left, reference("moments", {"x": torch.from_numpy(y)}))
