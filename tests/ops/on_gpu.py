@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,18 +18,38 @@ from kokoro_tvm.ops.base.features import Features, Workgroup
 from kokoro_tvm.runners import wgpu
 from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.device import on_device, stand_in
+from kokoro_tvm.runtime.device_code import DeviceCode
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.gnu import GNU
 
 __all__ = ["GPUS", "RACES", "GpuKernel", "on_gpu"]
 
+BARRIER = "__syncthreads();"  # CUDA's
 _FEATURES = Features(1, 0, "float32", "gpu", workgroup=Workgroup(256, 16384))
-_LOADERS = {"cuda": program.load, "metal": program.load, "webgpu": wgpu.load}
+
+
+def _from_source(code: DeviceCode, without: int | None = None, **options: Any) -> Any:
+    """without: the number of a barrier that is taken out."""
+    if without is not None:
+        parts = code.source.split(BARRIER)
+        if without >= len(parts) - 1:
+            raise IndexError(f"{len(parts) - 1} barriers")
+        text = BARRIER.join(parts[: without + 1]) + BARRIER.join(parts[without + 1 :])
+        code = replace(code, code={"": text.encode()})
+    return program.load(code, **options)
+
+
+_LOADERS = {"cuda": _from_source, "metal": _from_source, "webgpu": wgpu.load}
 GPUS: dict[str, Machine] = {kind: Machine(kind, {}, _FEATURES, ()) for kind in _LOADERS}
 """By kind; what differs between them is the text that TVM prints."""
 RACES = Machine("cuda", {"races": True}, _FEATURES, ())
 """A GPU on which two threads at one element of shared memory, one of them writing it, are an error."""
+
+
+def without_barrier(number: int) -> Machine:
+    """The same, for kernels that lack one of their barriers."""
+    return Machine("cuda", {"races": True, "without": number}, _FEATURES, ())
 
 
 class GpuKernel:

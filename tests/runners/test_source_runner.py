@@ -363,6 +363,12 @@ def test_what_the_compiler_refuses_is_quoted(kind: str) -> None:
         assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("function", ["nearbyint", "erf"])
+def test_functions_that_metal_lacks_are_refused(function: str) -> None:
+    with pytest.raises(BuildError, match=rf"use of deleted function .*{function}"):
+        load(code_of("metal", f"  y[i] = {function}(x[i]);"))
+
+
 def test_machine_code_is_refused() -> None:
     code = DeviceCode("cuda", "cubin", {}, {"": b"\x7fELF"})
     with pytest.raises(BuildError, match="kernels for cuda as cubin have no source to execute"):

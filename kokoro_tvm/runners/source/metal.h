@@ -36,7 +36,6 @@ using ::ceil;
 using ::fabs;
 using ::floor;
 using ::fma;
-using ::nearbyint;
 using ::rint;
 using ::round;
 using ::sqrt;
@@ -57,6 +56,10 @@ using rough::rsqrt;
 using rough::sin;
 using rough::tan;
 using rough::tanh;
+
+// C has them, Metal does not.
+float nearbyint(float) = delete;
+float erf(float) = delete;
 
 template <class T>
 T select(T no, T yes, bool condition) {
