@@ -23,8 +23,12 @@ def _shape(*, x: Shape, **_: Any) -> Shape:
     return x
 
 
+# Without vectors, too: the 768 channels of BERT, summed one after another, cost 8 dB.
+_LEAST_SUMS = 4
+
+
 def _kernel(call: Call) -> Any:
-    channels, lanes = int(call.shapes["x"][2]), call.features.lanes
+    channels, lanes = int(call.shapes["x"][2]), max(call.features.lanes, _LEAST_SUMS)
     slope = float(call.attributes["slope"])
     k = Kernel("layer_norm", lanes)
     with k:
