@@ -83,9 +83,10 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
         write_safetensors(folder / f"{name}.safetensors", {"scale": SCALE}, pad=64)
         for bucket in buckets[axis]:
             (folder / f"{name}-{bucket}.so").write_bytes(f"{name} {bucket}".encode())
+        last = [("length", "int64", [1])] if length == "masked" else []
         ports = [
             [dict(zip(("name", "dtype", "shape"), port, strict=True)) for port in side]
-            for side in (inputs, outputs, SEEDED)
+            for side in ([*inputs, *last], outputs, [*SEEDED, *last])
         ]
         components[name] = {
             "axis": axis,

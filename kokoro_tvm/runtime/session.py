@@ -96,8 +96,9 @@ class SessionBase(ABC):
         spec = self.bundle.entry(component)
         ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
         arrays = [aligned(array, port.dtype) for port, array in zip(ports, inputs, strict=True)]
-        if self.bundle.length == "masked":
-            arrays.append(aligned([length], np.int64))
+        for port in spec.inputs:
+            if port.name == _LENGTH_INPUT:
+                arrays.append(aligned([length], port.dtype))
         return self._execute(spec, bucket, length, arrays)
 
     def _prepared(self, port: Port, array: Array, length: int, size: int) -> Array:

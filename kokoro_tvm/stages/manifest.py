@@ -144,14 +144,15 @@ def _constants(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _component(files: ComponentFiles, signature: Signature, length: str) -> dict[str, Any]:
+    on_gpu = any(library.kernels is not None for library in files.libraries.values())
     return {
         "axis": signature.axis,
-        **_entry_of(signature, length),
+        **_entry_of(signature, length, on_gpu),
         "outputs": [_port(t) for t in signature.outputs],
         "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in files.parameters],
         "weights": _entry(f"{files.name}.safetensors", files.weights),
         "libraries": [_library(files.name, library) for library in files.libraries.values()],
-        "seeded": None if signature.seeded is None else _entry_of(signature.seeded, length),
+        "seeded": None if signature.seeded is None else _entry_of(signature.seeded, length, on_gpu),
     }
 
 
@@ -169,9 +170,13 @@ def _library(component: str, library: Library) -> dict[str, Any]:
     }
 
 
-def _entry_of(signature: Signature, length: str) -> dict[str, Any]:
+def _entry_of(signature: Signature, length: str, on_gpu: bool) -> dict[str, Any]:
+    """The pass `narrow` has made wide integers narrow where a GPU takes them."""
     inputs = (*signature.inputs, LENGTH) if length == "masked" else signature.inputs
-    return {"function": signature.function, "inputs": [_port(t) for t in inputs]}
+    ports = [_port(t) for t in inputs]
+    if on_gpu:
+        ports = [port | {"dtype": "int32"} if port["dtype"] == "int64" else port for port in ports]
+    return {"function": signature.function, "inputs": ports}
 
 
 def _port(tensor: TensorSpec) -> dict[str, Any]:
