@@ -375,6 +375,15 @@ def test_machine_code_is_refused() -> None:
         load(code)
 
 
+def test_an_unknown_parameter_is_refused() -> None:
+    code = code_of("metal", ROTATION)
+    text = code.source.replace("thread_position_in_threadgroup", "my own")
+    with pytest.raises(
+        BuildError, match=r"k: no value is known for its parameter uint threadIdx \[\[my own\]\]"
+    ):
+        load(DeviceCode("metal", "metal", code.functions, {"k": text.encode()}))
+
+
 def test_an_unknown_kind_of_launch_is_refused() -> None:
     code = code_of("cuda", ROTATION)
     function = DeviceFunction("k", code.functions["k"].arguments, ("clusterIdx.x",), ())

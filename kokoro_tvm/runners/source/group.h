@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "switch.h"
 
@@ -114,7 +113,7 @@ struct Launch {
 constexpr int kMostCores = 64;
 inline Group* groups[kMostCores];  // whoever holds `busy` uses them
 inline int64_t chosen_order = kEachLaunchAnother;
-inline int64_t cores = 0;  // 0: all
+inline int64_t cores = 1;
 inline uint64_t launches = 0;
 inline pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
 
@@ -310,7 +309,7 @@ int run(Launch& launch, TVMFFIAny* result, const Closure& closure) {
   launch.threads = launch.groups ? int(launch.block.volume()) : 0;
   pthread_mutex_lock(&busy);
   arrange(launch);
-  size_t count = size_t(cores > 0 ? cores : sysconf(_SC_NPROCESSORS_ONLN));
+  size_t count = size_t(cores);
   if (count > kMostCores) count = kMostCores;
   if (count > launch.groups) count = launch.groups;
   if (launch.groups * launch.threads < 4096) count = 1;  // it is over before a core has begun

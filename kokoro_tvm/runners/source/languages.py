@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
 
 __all__ = ["LANGUAGES", "Language"]
@@ -56,7 +57,7 @@ def _metal_arguments(parameters: list[str], function: DeviceFunction) -> list[st
         elif buffer:
             result.append(f"{buffer[2]}{{{fields}}}")
         else:
-            raise ValueError(f"{function.name}: no value is known for its parameter {parameter}")
+            raise BuildError(f"{function.name}: no value is known for its parameter {parameter}")
     return result
 
 

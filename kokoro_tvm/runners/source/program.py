@@ -60,8 +60,8 @@ def load(
 ) -> Any:
     """The kernels as a TVM module.
 
-    cores: that compute, 0: all there are. races: whether two threads at one element of shared memory between
-    two barriers, one of them writing it, are an error; it takes some ten times as long.
+    cores: that compute, 0: all that this process may use. races: whether two threads at one element of shared
+    memory between two barriers, one of them writing it, are an error, which slows every kernel down.
 
     A kernel that fails (threads that wait for others for ever) raises RuntimeError when it is called.
     Raises BuildError where there is no g++, or it refuses the kernels.
@@ -99,7 +99,7 @@ def load(
         library = Path(folder, "kernels.so")
         run("-shared", *pool.map(compiled, range(workers)), "-o", str(library))
         module = tvm_ffi.load_module(str(library))
-    module["choose"](int(order), cores)
+    module["choose"](int(order), cores or usable_cores())
     return module
 
 
