@@ -8,6 +8,7 @@ import torch
 
 from kokoro_tvm.targets import Machine
 
+from .on_gpu import GPUS
 from .support import check, check_masked, machines, random, random_lengths, reference, run
 
 LEVELS = {"amplitude": 0.1, "noise_std": 0.003, "voiced_threshold": 10.0}
@@ -111,3 +112,9 @@ def test_static_shape(machine: Machine) -> None:
 def test_odd_factors_are_refused(machine: Machine) -> None:
     with pytest.raises(NotImplementedError, match="odd upsampling factor"):
         run("harmonic_source", tensors(3, 15), attributes(15), machine=machine)
+
+
+def test_rates_that_32_bits_cannot_hold_are_refused() -> None:
+    """On GPUs, where phases are integers of Hz."""
+    with pytest.raises(NotImplementedError, match="phases at this sample rate do not fit 32 bits"):
+        run("harmonic_source", tensors(3, 2), attributes(2, 60000), machine=GPUS["cuda"])
