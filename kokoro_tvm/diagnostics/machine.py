@@ -31,6 +31,7 @@ from kokoro_tvm.runtime.frontend.packages import packages_of
 from kokoro_tvm.runtime.voices import LANGUAGES
 from kokoro_tvm.targets import CompiledLibrary, target_kind
 from kokoro_tvm.toolchains import Toolchain
+from kokoro_tvm.toolchains.base import problem_of
 from kokoro_tvm.toolchains.cc import CCompiler
 
 __all__ = ["Facts", "Language", "Pin", "RecipeNeeds", "Tool", "gather"]
@@ -247,15 +248,26 @@ def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
         linker, runner = _toolchain(recipe), target_kind(recipe.target.kind).runner(recipe.target)
         if linker not in usual:
             users.setdefault(("linker", linker), []).append(recipe.name)
-        if runner is not None and runner.needs_runtime:
-            same = runners.setdefault(str(runner), runner)
+        if runner is not None and runner.way:
+            same = runners.setdefault(runner.way, runner)
             users.setdefault(("runner", same), []).append(recipe.name)
         for cxx in _compilers_of_runtime(recipe):
             users.setdefault(("C++ compiler", cxx), []).append(recipe.name)
         compiler = target_kind(recipe.target.kind).c_compiler(recipe.target)
         if recipe.runtime.c and compiler is not None:
             users.setdefault(("C compiler", compiler), []).append(recipe.name)
-    return tuple(_tool(about, tool, names) for (about, tool), names in users.items())
+    found = [_tool(about, tool, names) for (about, tool), names in users.items()]
+    return (*found, *filter(None, map(_assembler, recipes)))
+
+
+def _assembler(recipe: Recipe) -> Tool | None:
+    """What compiles the recipe's kernels to machine code; None where nothing does."""
+    kind = target_kind(recipe.target.kind)
+    if not kind.has_machine_code:
+        return None
+    problem = problem_of(lambda: kind.assembler(recipe.target))
+    version = "" if problem else kind.assembler(recipe.target)
+    return Tool("GPU compiler", (recipe.name,), version, problem)
 
 
 def _compilers_of_runtime(recipe: Recipe) -> set[CCompiler]:
@@ -274,7 +286,7 @@ def _elsewhere(recipe: Recipe) -> str:
     runner = target_kind(recipe.target.kind).runner(recipe.target)
     if runner is None:
         return "is not run"
-    return f"runs under {runner}" if runner.needs_runtime else ""
+    return f"runs {runner.way}" if runner.way else ""
 
 
 def _toolchain(recipe: Recipe) -> Toolchain:

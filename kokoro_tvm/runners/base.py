@@ -31,6 +31,11 @@ class Runner(ABC):
     needs_runtime: ClassVar[bool] = False
     """Whether it is a program of its own, which executes code with a TVM runtime that it is given."""
 
+    @property
+    def way(self) -> str:
+        """How it runs code other than as it is, in words that follow "runs"; empty for this process."""
+        return ""
+
     @abstractmethod
     def version(self) -> str:
         """What it is and which version. Raises BuildError where it is not installed."""

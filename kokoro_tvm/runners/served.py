@@ -29,6 +29,11 @@ class Served(Runner):
     """A server, and what it runs in."""
 
     needs_runtime = True
+
+    @property
+    def way(self) -> str:
+        return f"under {self}"
+
     sources: ClassVar[tuple[str, ...]] = ("server.c",)
     """Of its program, beside this file; they include `_FEATURES`."""
 

@@ -101,6 +101,10 @@ def load(code: DeviceCode) -> Any:
 class WgpuRunner(Runner):
     """Runs a bundle for WebGPU on the machine that builds: the host as it is, the kernels by Vulkan."""
 
+    @property
+    def way(self) -> str:
+        return "with its kernels on Vulkan"
+
     def version(self) -> str:
         return version()
 

@@ -21,6 +21,10 @@ __all__ = ["SourceRunner"]
 class SourceRunner(Runner):
     """The kernels of one kind of GPU, compiled as C++."""
 
+    @property
+    def way(self) -> str:
+        return f"with its kernels for {self.kind} compiled as C++"
+
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
