@@ -15,7 +15,7 @@ import tvm_ffi
 
 from kokoro_tvm.compiler.device import device_code
 from kokoro_tvm.ops.base.features import Features, Workgroup
-from kokoro_tvm.runners import wgpu
+from kokoro_tvm.runners import wgpu, wgpu_kernels
 from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.device import on_device, stand_in
 from kokoro_tvm.runtime.device_code import DeviceCode
@@ -40,7 +40,7 @@ def _from_source(code: DeviceCode, without: int | None = None, **options: Any) -
     return program.load(code, **options)
 
 
-_LOADERS = {"cuda": _from_source, "metal": _from_source, "webgpu": wgpu.load}
+_LOADERS = {"cuda": _from_source, "metal": _from_source, "webgpu": wgpu_kernels.load}
 GPUS: dict[str, Machine] = {kind: Machine(kind, {}, _FEATURES, ()) for kind in _LOADERS}
 """By kind; what differs between them is the text that TVM prints."""
 RACES = Machine("cuda", {"races": True}, _FEATURES, ())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.runners import wgpu
+from kokoro_tvm.runners import wgpu, wgpu_kernels
 from kokoro_tvm.runners.source.device import on_device
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
 
@@ -84,7 +84,7 @@ def rotated(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("n", [1, 64, 1000])
 def test_arguments_of_every_kind(n: int) -> None:
     x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
-    kernels = wgpu.load(code_of(ROTATION))
+    kernels = wgpu_kernels.load(code_of(ROTATION))
     for scale, most in ((0.5, 3), (-2.0, (1 << 32) - 1)):
         y = launch(kernels, x, np.zeros(n, np.float32), scale, most)
         assert np.allclose(y, rotated(x) * np.float32(scale) + np.float32(most), rtol=1e-6)
@@ -92,7 +92,9 @@ def test_arguments_of_every_kind(n: int) -> None:
 
 @needs_vulkan
 def test_two_modules_keep_their_kernels_apart() -> None:
-    kernels = [wgpu.load(code_of(f"  if (i < podArgs.n) {{ y[i] = x[i] + {k}.0f; }}")) for k in (1, 2)]
+    kernels = [
+        wgpu_kernels.load(code_of(f"  if (i < podArgs.n) {{ y[i] = x[i] + {k}.0f; }}")) for k in (1, 2)
+    ]
     x = np.ones(3, np.float32)
     assert [launch(k, x, np.zeros(3, np.float32))[0] for k in kernels] == [2, 3]
 
@@ -101,7 +103,7 @@ def test_two_modules_keep_their_kernels_apart() -> None:
 def test_launches_of_more_workgroups_than_an_axis_has() -> None:
     n = 64 * 65537 - 5
     x = np.arange(n, dtype=np.float32) % 1000
-    y = launch(wgpu.load(code_of(ROTATION)), x, np.full(n, np.nan, np.float32))
+    y = launch(wgpu_kernels.load(code_of(ROTATION)), x, np.full(n, np.nan, np.float32))
     assert np.array_equal(y, rotated(x))
 
 
@@ -110,19 +112,19 @@ def test_launches_of_more_workgroups_than_an_axis_has() -> None:
     [(1, (1, 1)), (65535, (65535, 1)), (65536, (32768, 2)), (65537, (32769, 2)), (200001, (50001, 4))],
 )
 def test_grids_are_folded_as_tvmjs_folds_them(groups: int, launched: tuple[int, int]) -> None:
-    assert wgpu.launched(groups) == launched
+    assert wgpu_kernels.launched(groups) == launched
 
 
 @needs_vulkan
 def test_what_is_refused_is_quoted() -> None:
     with pytest.raises(BuildError, match=r"wgpu .* refuses the kernel k: (.|\n)*unknown_thing"):
-        wgpu.load(code_of("  y[i] = unknown_thing(x[i]);"))
+        wgpu_kernels.load(code_of("  y[i] = unknown_thing(x[i]);"))
 
 
 @needs_vulkan
 def test_a_grid_along_z_is_refused() -> None:
     tags = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", WRITES)
-    kernels = wgpu.load(code_of(ROTATION, tags))
+    kernels = wgpu_kernels.load(code_of(ROTATION, tags))
     x = np.ones(3, np.float32)
     with pytest.raises(RuntimeError, match=r"k on WebGPU: blockIdx\.z is not a kernel's own"):
         launch(kernels, x, x.copy(), extents=(1, 1, 2, 64))
@@ -131,4 +133,4 @@ def test_a_grid_along_z_is_refused() -> None:
 def test_where_wgpu_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wgpu", None)
     with pytest.raises(BuildError, match=r"pip install 'kokoro-tvm\[webgpu\]'"):
-        wgpu._adapter.__wrapped__()
+        wgpu.adapter.__wrapped__()
