@@ -12,6 +12,7 @@ __all__ = [
     "CpuFeature",
     "CpuName",
     "EmulatedCpu",
+    "GpuArchitecture",
     "Name",
     "NpmName",
     "NpmVersion",
@@ -46,6 +47,7 @@ _CPU_FEATURE = r"^[+-][A-Za-z0-9._-]+$"
 _TVM_PASS = r"^[A-Za-z][A-Za-z0-9_.]*$"
 _CPU = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 _EMULATED = r"^[A-Za-z0-9][A-Za-z0-9._-]*(,[A-Za-z0-9._+-]+(=[A-Za-z0-9._-]+)?)*$"
+_GPU_ARCHITECTURE = r"^sm_[0-9]+$"
 
 # What a pattern asks for, in words: an error says these instead of showing a regular expression.
 PATTERNS: dict[str, str] = {
@@ -65,6 +67,7 @@ PATTERNS: dict[str, str] = {
     _TVM_PASS: "the name of a TVM pass such as FuseOps",
     _CPU: "the name of a CPU as LLVM spells it, or native",
     _EMULATED: "the name of a CPU as QEMU spells it, such as cortex-a72",
+    _GPU_ARCHITECTURE: "a GPU architecture as NVIDIA spells it, such as sm_90",
 }
 
 Name = Annotated[str, Field(pattern=_NAME)]
@@ -79,6 +82,7 @@ Url = Annotated[str, Field(pattern=_URL)]
 RelativePath = Annotated[str, Field(pattern=_RELATIVE)]
 VoiceName = Annotated[str, Field(pattern=_VOICE)]
 CpuName = Annotated[str, Field(pattern=_CPU)]
+GpuArchitecture = Annotated[str, Field(pattern=_GPU_ARCHITECTURE)]
 EmulatedCpu = Annotated[str, Field(pattern=_EMULATED)]
 CpuFeature = Annotated[str, Field(pattern=_CPU_FEATURE)]
 Triple = Annotated[str, Field(pattern=_TRIPLE)]

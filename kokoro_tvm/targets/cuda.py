@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from kokoro_tvm.spec import distinct
+from kokoro_tvm.spec import GpuArchitecture, distinct
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
 from kokoro_tvm.toolchains import nvrtc
 
@@ -17,14 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["KIND", "CudaTarget"]
 
-_Architecture = Annotated[str, Field(pattern=re.compile(r"^sm_[0-9]+$"))]
-
 
 class CudaTarget(GpuTarget):
     """NVIDIA's GPUs of some generations."""
 
     kind: Literal["cuda"] = Field(description="Kind of target: `cuda` for NVIDIA's GPUs.")
-    arch: Annotated[tuple[_Architecture, ...], Field(min_length=1), AfterValidator(distinct)] = Field(
+    arch: Annotated[tuple[GpuArchitecture, ...], Field(min_length=1), AfterValidator(distinct)] = Field(
         default=("sm_80", "sm_90", "sm_100"),
         description="Generations that get machine code; later ones compile the PTX of the last.",
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.recipe import Known, load_recipe
+from kokoro_tvm.recipe import Known, json_schema, load_recipe
+from kokoro_tvm.spec import PATTERNS
 
 GOLDEN = Path(__file__).parent / "golden"
 RECIPES = Path(__file__).parent / "recipes"
@@ -23,6 +25,11 @@ SPOILED = {
     "missing-key": ("here", "kind: llvm, ", ""),
     "unknown-target-kind": ("here", "llvm", "vulkan"),
     "unknown-cpu": ("here", "native", "natvie"),
+    "unknown-gpu-architecture": (
+        "here",
+        "{kind: llvm, mcpu: native}",
+        "{kind: cuda, arch: [sm90], host: {kind: llvm, mcpu: native}}",
+    ),
     "native-with-a-triple": ("here", "native", "native, mtriple: aarch64-linux-gnu"),
     "unknown-length": ("here", "exact", "exat"),
     "unknown-precision": ("full", "precision: float32", "precision: bfloat"),
@@ -97,6 +104,20 @@ def test_spoiled_recipe_says_where_and_what_to_write(name: str, refusal: Refusal
     if name == "padded-enforced":
         text = text.replace("enforce: false", "enforce: true")
     _compare(name, str(refusal(text, f"{recipe}.yaml")))
+
+
+def test_every_pattern_is_said_in_words() -> None:
+    """Where one has none, a value that it refuses would be a fault of ours."""
+
+    def patterns(node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            yield from (value for key, value in node.items() if key == "pattern" and isinstance(value, str))
+            node = list(node.values())
+        if isinstance(node, list):
+            for part in node:
+                yield from patterns(part)
+
+    assert set(patterns(json_schema())) <= set(PATTERNS)
 
 
 UNREADABLE: dict[str, str | bytes] = {
