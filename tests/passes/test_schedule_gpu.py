@@ -8,7 +8,7 @@ import pytest
 import tvm
 import tvm_ffi
 from lowering import lowered
-from ops.on_gpu import on_gpu
+from ops.on_gpu import GPUS, on_gpu
 
 from .on_gpu import GPU, kernels, phases
 
@@ -65,7 +65,7 @@ def test_the_same_is_computed() -> None:
         want, got = [a.copy() for a in given], [a.copy() for a in given]
         on_host = tvm.compile(tvm.IRModule({name: plain}), target="llvm")
         on_host[name](*map(tvm_ffi.from_dlpack, want))
-        executed = on_gpu(GPU, launch)
+        executed = on_gpu(GPUS["cuda"], launch)
         assert executed is not None
         executed(*got)
         np.testing.assert_allclose(got[-1], want[-1], rtol=1e-6, atol=1e-6, err_msg=name)
