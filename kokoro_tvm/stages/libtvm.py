@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -39,7 +41,7 @@ def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
             "headers": {path.name: learned().recall(path, _sha256, "sha256") for path in headers()},
             "versions": versions(*TVM),  # whose sources are compiled
         },
-        needs=Needs(_COMPILER_GB * threads(), threads()),
+        needs=Needs(_COMPILER_GB * (os.cpu_count() or 1), math.inf),  # all cores
     )
 
 

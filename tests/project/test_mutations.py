@@ -94,24 +94,27 @@ TEXT = stages("front_end")
 
 TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "model": (names, stages("export pack speak validate bundle speech phonemes")),
-    "target.kind": (names, None),  # there is one
-    "target.mcpu": (st.sampled_from(["native", "x86-64-v3", "znver4", "skylake"]), stages("machine bundle")),
-    "target.mtriple": (
+    "target[llvm].kind": (names, None),  # another kind has other fields
+    "target[llvm].mcpu": (
+        st.sampled_from(["native", "x86-64-v3", "znver4", "skylake"]),
+        stages("machine bundle"),
+    ),
+    "target[llvm].mtriple": (
         st.sampled_from(["x86_64-linux-gnu", "aarch64-linux-gnu"]),
         lambda name, value: (
             stages("machine bundle")
             | (set() if runs_here(value) else JUDGED | stages("runtime compile"))  # another linker
         ),
     ),
-    "target.mattr": (
+    "target[llvm].mattr": (
         st.lists(st.sampled_from(["+avx2", "-fma", "+sse4.2"]), unique=True),
         stages("machine bundle"),
     ),
-    "target.emulate": (
+    "target[llvm].emulate": (
         st.sampled_from(["Nehalem", "max"]),
         stages("machine runtime bundle speak") | JUDGED,
     ),
-    "target.run": (st.booleans(), stages("machine bundle") | JUDGED),  # nothing speaks then
+    "target[llvm].run": (st.booleans(), stages("machine bundle") | JUDGED),  # nothing speaks then
     "runtime.c": (st.booleans(), stages("runtime libkokoro bundle speech")),
     "precision": (
         st.sampled_from(["float32", "bfloat16"]),
@@ -292,8 +295,35 @@ def stages_built(built: Tree) -> Built:  # noqa: F811
 
 
 def test_every_field_has_an_entry_and_no_other() -> None:
-    assert {field.path for field in recipe_fields("TargetFile")} == set(TARGETS)
+    fields = {field.path for field in recipe_fields("TargetFile")}
+    of_gpus = {path for path in fields if re.match(r"target\[(cuda|metal|webgpu)\]", path)}
+    assert fields - of_gpus == set(TARGETS)
+    assert {path.partition(".")[2] for path in of_gpus} == {"kind", *ON_GPUS}
     assert {field.path for field in recipe_fields("ModelFile")} == set(MODELS)
+
+
+ON_GPUS: dict[str, tuple[Any, set[str]]] = {
+    "host": ({"kind": "llvm", "mcpu": "znver4"}, {"machine", "machine.host", "assemble"}),
+    "host_components": (["bert"], {"machine", "assemble"}),
+    "arch": (["sm_90"], {"machine", "assemble"}),
+    "run": (False, {"machine", "assemble", "speak"}),
+}
+"""The fields of a GPU -> another value, and the stages whose parameters it is among, beside bundle."""
+
+
+@pytest.mark.parametrize("field", ON_GPUS)
+def test_fields_of_a_gpu(stages_built: Built, field: str) -> None:
+    target: dict[str, Any] = {"kind": "cuda", "host": {"kind": "llvm", "mcpu": "znver5"}}
+    value, concerned = ON_GPUS[field]
+
+    def parameters(target: dict[str, Any]) -> dict[str, Any]:
+        graph = stages_built.graph(TARGET | {"target": target}, copy.deepcopy(MODEL))
+        return {stage.name.partition(".")[2]: stage.parameters for stage in graph.stages()}
+
+    one, other = parameters(target), parameters(target | {field: value})
+    differing = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+    kinds = {name if name.startswith("machine") else name.partition(".")[0] for name in differing}
+    assert kinds == concerned | {"bundle"}
 
 
 @pytest.mark.parametrize(("file", "path"), FIELDS)
@@ -448,7 +478,7 @@ def _put(recipe: Any, path: str, value: Any) -> None:
     for part in above:
         name, bracket, kind = part.rstrip("]").partition("[")
         recipe = recipe.setdefault(name, {})
-        if bracket:
+        if bracket and isinstance(recipe, list):
             recipe = next(item for item in recipe if item["kind"] == kind) if kind else recipe[-1]
     recipe[last] = value
 
