@@ -26,7 +26,7 @@ def adapter() -> Any:
     try:
         import wgpu
         from wgpu.backends.wgpu_native.extras import set_instance_extras
-    except ImportError as error:
+    except (ImportError, OSError, RuntimeError) as error:  # it has no library for some platforms
         raise BuildError(
             f"no wgpu to run WebGPU kernels with ({error}): pip install 'kokoro-tvm[webgpu]'"
         ) from error
