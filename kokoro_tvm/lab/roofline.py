@@ -17,10 +17,8 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from kokoro_tvm.compiler.export import export_component
-from kokoro_tvm.compiler.lower import lower
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.lab.tuning.layers import config_of
+from kokoro_tvm.lab.phases import phases_of
 from kokoro_tvm.passes.select_kernels import WORK
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import resolve
@@ -46,7 +44,7 @@ class Gpu:
 @dataclass(frozen=True)
 class Launch:
     """A kernel, executed once. flops: where its operation counts them; bytes: of its arguments; groups: how
-    many workgroups it has, 0 where a schedule has not said."""
+    many workgroups it has, 0 where it has no grid yet."""
 
     component: str
     kernel: str
@@ -55,20 +53,23 @@ class Launch:
     bytes: int
     groups: int
 
-    def seconds(self, gpu: Gpu) -> float:
-        """The least time on a GPU."""
+    def _times(self, gpu: Gpu) -> dict[str, float]:
+        """Seconds of its arithmetic, its traffic and its start."""
         reached = min(1.0, self.groups / gpu.cores) if self.groups else 1.0
-        computing = self.flops / (gpu.tflops * 1e12 * reached)
-        return max(computing, self.bytes / (gpu.gb_per_s * 1e9)) + gpu.launch_us * 1e-6
-
-    def bound(self, gpu: Gpu) -> str:
-        """What takes longest: "arithmetic", "memory" or "launch"."""
-        reached = min(1.0, self.groups / gpu.cores) if self.groups else 1.0
-        times = {
+        return {
             "arithmetic": self.flops / (gpu.tflops * 1e12 * reached),
             "memory": self.bytes / (gpu.gb_per_s * 1e9),
             "launch": gpu.launch_us * 1e-6,
         }
+
+    def seconds(self, gpu: Gpu) -> float:
+        """The least time on a GPU."""
+        times = self._times(gpu)
+        return max(times["arithmetic"], times["memory"]) + times["launch"]
+
+    def bound(self, gpu: Gpu) -> str:
+        """What takes longest: "arithmetic", "memory" or "launch"."""
+        times = self._times(gpu)
         return max(times, key=lambda name: times[name])
 
 
@@ -94,22 +95,10 @@ def launches(recipe: Recipe, lengths: Sequence[Mapping[str, int]]) -> list[list[
     """
     found: list[list[Launch]] = [[] for _ in lengths]
     for name, component in recipe.components.items():
-        target = recipe.target_of(name)
-        machine = resolve(target, recipe.precision)
+        machine = resolve(recipe.target_of(name), recipe.precision)
         if machine.features.kernels != "gpu":
             continue
-        spec = next(s for s in reversed(recipe.artifacts()) if s.component == name)
-        program = export_component(name, config_of(recipe), spec.length, spec.bucket, component.patches)
-        phases: dict[str, Any] = {}
-        lower(
-            program,
-            component=name,
-            machine=machine,
-            passes=recipe.passes,
-            pass_context=recipe.pass_context.model_dump(),
-            manifest={},
-            dump=phases.__setitem__,
-        )
+        phases = phases_of(recipe, name, machine)
         for of_length, length in zip(found, lengths, strict=True):
             of_length += _launches(phases["select_kernels"], name, length[component.axis])
     if not any(found):

@@ -12,11 +12,12 @@ from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.tensors import aligned_empty
 from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi, runtime_folders
 
-__all__ = ["Cpu", "Device", "Gpu"]
+__all__ = ["DEVICE_TYPES", "Cpu", "Device", "Gpu"]
 
 Array = NDArray[Any]
 _CPU, _FIRST, _POOLED = 1, 0, 2  # what vm_initialization takes: device type, device id, allocator
-_TYPES = {"cuda": 2, "metal": 8, "webgpu": 15}  # DLPack's
+DEVICE_TYPES = {"cuda": 2, "metal": 8, "webgpu": 15}
+"""DLPack's numbers of the kinds of GPU."""
 _EXISTS = 0  # of runtime.GetDeviceAttr
 
 
@@ -68,7 +69,7 @@ class Gpu:
     def __init__(self, kind: str) -> None:
         """Raises BundleError where the kind's runtime, its driver or a GPU is missing."""
         self.kind = kind
-        self.initialization: tuple[int, ...] = (_TYPES[kind], _FIRST, _POOLED, _CPU, _FIRST, _POOLED)
+        self.initialization: tuple[int, ...] = (DEVICE_TYPES[kind], _FIRST, _POOLED, _CPU, _FIRST, _POOLED)
         self._ffi = load_tvm_ffi()
         self._open()
         self._device = self._ffi.device(kind, _FIRST)
@@ -90,7 +91,7 @@ class Gpu:
                 f"This bundle computes on a GPU, but there is no driver for {self.kind} ({error}). "
                 "Install it, or use a bundle of the recipe `cpu`."
             ) from error
-        exists = self._ffi.get_global_func("runtime.GetDeviceAttr")(_TYPES[self.kind], _FIRST, _EXISTS)
+        exists = self._ffi.get_global_func("runtime.GetDeviceAttr")(DEVICE_TYPES[self.kind], _FIRST, _EXISTS)
         if not exists:
             raise BundleError(
                 f"This bundle computes on a GPU, but the driver for {self.kind} finds none here. "

@@ -1,9 +1,8 @@
 """A bundle's manifest, and bundles that are not in a folder of their own yet.
 
 Their parts are inputs of a stage: config, machine; runtime, ffi and voices (if needed); parameters/COMPONENT,
-weights/COMPONENT and libraries/COMPONENT-BUCKET; kernels/COMPONENT-BUCKET,
-machine_code/COMPONENT-BUCKET, front_end/front_end.safetensors
-and libkokoro/FILE where they are.
+weights/COMPONENT and libraries/COMPONENT-BUCKET; kernels/COMPONENT-BUCKET, machine_code/COMPONENT-BUCKET,
+front_end/front_end.safetensors and libkokoro/FILE where they are.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def fat_binary(source: str, architectures: Sequence[str]) -> tuple[bytes, dict[s
 def _resources(log: str) -> dict[str, Resources]:
     """What ptxas says of each kernel."""
     found = {}
-    _, *parts = _KERNEL.split(log)  # a kernel's name and what is said of it, by turns
+    _, *parts = _KERNEL.split(log)  # a kernel's name and the lines about it, by turns
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         numbers = [pattern.search(text) for pattern in (_USED, _SHARED, _SPILLED)]
         found[name] = Resources(*(int(match[1]) if match else 0 for match in numbers))

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import tvm
 from tvm import relax
 
-from kokoro_tvm import model
-from kokoro_tvm.compiler.export import export_component
-from kokoro_tvm.compiler.lower import lower
-from kokoro_tvm.model.synthetic import toy_config
+from kokoro_tvm.lab.phases import phases_of
 from kokoro_tvm.ops.base.relax import as_semantic_call, described
 from kokoro_tvm.ops.base.semantic import Call, registry
-from kokoro_tvm.recipe import Recipe, SyntheticSource
+from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import Machine
 
-__all__ = ["Layer", "config_of", "layers_of", "representative"]
+__all__ = ["Layer", "layers_of", "representative"]
 
 # Time steps by channels: about two and a half seconds of speech at the rates the decoder's layers run at.
 _STEPS = ((512, 200), (256, 2000), (0, 12000))
@@ -46,28 +41,10 @@ class Layer:
 
 def layers_of(recipe: Recipe, component: str, machine: Machine) -> list[Layer]:
     """The layers of a component, those that take longest first. Raises BuildError as lowering does."""
-    spec = next(s for s in reversed(recipe.artifacts()) if s.component == component)
-    patches = recipe.components[component].patches
-    program = export_component(component, config_of(recipe), spec.length, spec.bucket, patches)
-    seen: list[Any] = []
-    selected = False
-
-    def keep(name: str, module: Any) -> None:
-        nonlocal selected
-        selected = selected or name == "select_kernels"
-        if not selected:
-            seen.append(module)
-
-    lower(
-        program,
-        component=component,
-        machine=machine,
-        passes=recipe.passes,
-        pass_context=recipe.pass_context.model_dump(),
-        manifest={},
-        dump=keep,
-    )
-    return representative(_calls(seen[-1], component, machine))
+    phases = phases_of(recipe, component, machine)
+    names = list(phases)
+    before = phases[names[names.index("select_kernels") - 1]]
+    return representative(_calls(before, component, machine))
 
 
 def representative(calls: Sequence[tuple[str, Call]]) -> list[Layer]:
@@ -113,10 +90,3 @@ def _of_any_length(call: Call) -> Call:
 def _steps(call: Call) -> int:
     channels = max(int(call.shapes["x"][2]), int(call.result[2]))
     return next(steps for least, steps in _STEPS if channels >= least)
-
-
-def config_of(recipe: Recipe) -> dict[str, Any]:
-    shipped = Path(model.__file__).with_name(recipe.checkpoint.config.file)
-    config: dict[str, Any] = json.loads(shipped.read_text(encoding="utf-8"))
-    first = recipe.checkpoint.sources[0]
-    return toy_config(config) if isinstance(first, SyntheticSource) and first.size == "toy" else config

@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.runners.source.program import load
-from kokoro_tvm.runtime.device import Gpu
+from kokoro_tvm.runtime.device import DEVICE_TYPES, Gpu
 from kokoro_tvm.runtime.device_code import DeviceCode
 
-__all__ = ["DEVICE_TYPES", "SourceDevice", "on_device", "size_of", "stand_in"]
-
-DEVICE_TYPES = {"cuda": 2, "metal": 8, "webgpu": 15}
-"""DLPack's numbers."""
+__all__ = ["SourceDevice", "on_device", "size_of", "stand_in"]
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
