@@ -1,0 +1,121 @@
+/**
+ * From words to cues of a readable length: at most two lines of 42 characters, and 7 seconds.
+ *
+ * The limits are those that broadcasters and streaming services ask for. A cue ends with a sentence where it can, else
+ * with a clause, near the middle.
+ */
+
+import { length, split, strip } from "../frontend/python.js";
+
+/** @typedef {import("../words.js").TimedWord} TimedWord */
+
+const MOST_CHARACTERS = 42; // of a line
+const MOST_LINES = 2;
+const MOST_SECONDS = 7;
+const LONGEST_GAP = 0.6; // seconds; a longer silence ends a cue
+const OPENING = new Set("\"'“‘«¿¡([{—-*_#");
+const ENDED = /[.!?…。！？]["'”’»)\]}*_]*$/;
+const CLAUSE_ENDED = /[,;:—、，；：]["'”’»)\]}*_]*$/;
+
+/** A word as it is shown, with the marks at it; seconds; `joined`: without a space before it.
+ *
+ * @typedef {{text: string, start: number, end: number, joined: boolean}} CueWord */
+
+/** What is on screen together, from `start` to `end` in seconds, by lines.
+ *
+ * @typedef {{start: number, end: number, lines: CueWord[][]}} Cue */
+
+/** The cues of words with their marks; every word is in one of them, in order.
+ * @param {CueWord[]} words @returns {Cue[]} */
+export function cues(words) {
+  return sentences(words)
+    .flatMap(parts)
+    .map((part) => ({ start: part[0].start, end: part[part.length - 1].end, lines: inLines(part) }));
+}
+
+/** The lines of a cue with line breaks between them. @param {Cue} cue */
+export const textOf = (cue) => cue.lines.map(shown).join("\n");
+
+/** Words with the marks that touch them; an opening mark goes with the word after it.
+ * @param {TimedWord[]} timeline @returns {CueWord[]} */
+export function wordsShown(timeline) {
+  /** @type {CueWord[]} */
+  const found = [];
+  let opening = ""; // marks in front of the next word
+  let touchesBefore = false; // whether they touch the word before them
+  let [first, end] = [-1, -1]; // of the last word, in the source
+  for (const word of timeline) {
+    // The rest of a word that was divided, or symbols that stand for nothing in the text.
+    if ((word.source[0] === first && word.source[1] === end) || !strip(word.text)) continue;
+    const text = split(word.text).join(" ");
+    const glue = word.joined ? "" : " ";
+    if (word.spoken) {
+      const joined = opening ? touchesBefore : word.joined;
+      found.push({ text: opening ? opening + glue + text : text, start: word.start, end: word.end, joined });
+      opening = "";
+    } else if (opening) {
+      opening += glue + text;
+    } else if (!found.length || (!word.joined && [...text].every((char) => OPENING.has(char)))) {
+      [opening, touchesBefore] = [text, word.joined];
+    } else {
+      found[found.length - 1].text += glue + text;
+    }
+    [first, end] = word.source;
+  }
+  if (opening && found.length) found[found.length - 1].text += ` ${opening}`;
+  return found;
+}
+
+/** Words as a line shows them. @param {CueWord[]} words */
+export const shown = (words) =>
+  words.map((word, place) => (word.joined || !place ? "" : " ") + word.text).join("");
+
+function sentences(words) {
+  /** @type {CueWord[][]} */
+  const found = [];
+  for (const word of words) {
+    const sentence = found[found.length - 1];
+    const before = sentence?.[sentence.length - 1];
+    if (!before || ENDED.test(before.text) || word.start - before.end > LONGEST_GAP) found.push([word]);
+    else sentence.push(word);
+  }
+  return found;
+}
+
+/** Halves of halves until each can be read. @returns {CueWord[][]} */
+function parts(words) {
+  const isShort = words[words.length - 1].end - words[0].start <= MOST_SECONDS;
+  if (words.length === 1 || (isShort && fits(words))) return [words];
+  const cut = middle(words);
+  return [...parts(words.slice(0, cut)), ...parts(words.slice(cut))];
+}
+
+const isLine = (words) => words.length === 1 || length(shown(words)) <= MOST_CHARACTERS;
+
+function fits(words) {
+  const lines = inLines(words);
+  return lines.length <= MOST_LINES && lines.every(isLine);
+}
+
+/** One line where it fits, else two of like length, else as many as it takes. */
+function inLines(words) {
+  if (isLine(words)) return [words];
+  const cut = middle(words);
+  const halves = [words.slice(0, cut), words.slice(cut)];
+  return halves.every(isLine) ? halves : halves.flatMap(inLines);
+}
+
+/** Where to divide: near the middle, sooner after a mark and where it is silent, never inside a word. */
+function middle(words) {
+  const whole = length(shown(words));
+  let [best, least, before] = [1, Infinity, 0];
+  for (let cut = 1; cut < words.length; cut++) {
+    const [word, following] = [words[cut - 1], words[cut]];
+    before += length(word.text) + (cut > 1 && !word.joined ? 1 : 0);
+    const off = Math.abs(2 * before - whole) / whole;
+    const mark = CLAUSE_ENDED.test(word.text) ? 0.3 : 0;
+    const cost = off - mark - Math.min(0.2, following.start - word.end) + (following.joined ? 2 : 0);
+    if (cost < least) [best, least] = [cut, cost];
+  }
+  return best;
+}

@@ -1,0 +1,84 @@
+/** The front end's data in a bundle: tagger, tokenizer and lexicon in one safetensors file. */
+
+import { BundleError } from "../errors.js";
+import { readSafetensors } from "../safetensors.js";
+import { Dictionary } from "./dictionary.js";
+
+/** The version of the layout, in the tensor `rules`. */
+const FORMAT = 1;
+/** Layers of the tagger over a word and its neighbours. */
+const LAYERS = 4;
+
+/**
+ * What one English needs: rules and tagger, which both share, its lexicon, gold and silver, and its model of
+ * letter-to-sound.
+ *
+ * @typedef {{tokenizer: import("./tokenizer.js").TokenizerRules, tagger: import("./tagger.js").TaggerData,
+ *   gold: Dictionary, silver: Dictionary, letters: Dictionary}} EnglishData
+ */
+
+/** What a front end reads: rules and both lexicons, unpacked. */
+export class FrontEndFile {
+  /** @param {EnglishData} american @param {EnglishData} british */
+  constructor(american, british) {
+    this._american = american;
+    this._british = british;
+  }
+
+  /** Read a file. @param {Uint8Array} data @param {string} [name] of the file, for messages
+   * @returns {Promise<FrontEndFile>} rejected with a BundleError where it has another layout */
+  static async open(data, name = "front_end.safetensors") {
+    const tensors = readSafetensors(data, name);
+    try {
+      const rules = JSON.parse(new TextDecoder().decode(await unpacked(tensors.get("rules").values)));
+      if (rules.format !== FORMAT) throw new RangeError(`its layout is ${rules.format}, not ${FORMAT}`);
+      const shared = { tokenizer: tokenizerOf(rules), tagger: taggerOf(rules, tensors) };
+      const variant = async (code) => {
+        const [gold, silver, letters] = await Promise.all(
+          [`lexicon.${code}.gold`, `lexicon.${code}.silver`, `letters.${code}`].map(
+            async (tensor) => new Dictionary(await unpacked(tensors.get(tensor).values)),
+          ),
+        );
+        return { ...shared, gold, silver, letters };
+      };
+      return new FrontEndFile(await variant("us"), await variant("gb"));
+    } catch (error) {
+      throw new BundleError(`${name} is no front end that this version reads (${error}). Build the bundle again.`);
+    }
+  }
+
+  /** What American or British English needs. @param {boolean} british */
+  english(british) {
+    return british ? this._british : this._american;
+  }
+}
+
+async function unpacked(values) {
+  const stream = new Blob([values]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function tokenizerOf({ prefix, suffix, infix, url, exceptions }) {
+  return { prefix, suffix, infix, url, exceptions: new Map(Object.entries(exceptions)) };
+}
+
+function taggerOf(rules, tensors) {
+  const values = (name) => tensors.get(name).values;
+  const layer = (name) => ({
+    weight: values(`${name}.weight`),
+    bias: values(`${name}.bias`),
+    scale: values(`${name}.scale`),
+    shift: values(`${name}.shift`),
+  });
+  return {
+    embeddings: values("embeddings"),
+    rows: rules.rows,
+    mix: layer("mix"),
+    layers: Array.from({ length: LAYERS }, (_, index) => layer(`layer.${index}`)),
+    weight: values("scores.weight"),
+    bias: values("scores.bias"),
+    labels: rules.labels,
+    norms: new Map(Object.entries(rules.norms)),
+    symbols: new Map(Object.entries(rules.symbols).map(([word, id]) => [word, BigInt(id)])),
+  };
+}

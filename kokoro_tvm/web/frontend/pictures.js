@@ -1,0 +1,12 @@
+/** Which characters of a text may be spoken: letters, digits, and pictures, which have names. */
+
+import { Pattern } from "./python.js";
+
+/** A pattern of one emoji, or of half a flag, without what changes its looks. */
+export const PICTURE =
+  "[\\u231a\\u231b\\u23e9-\\u23f3\\u2600-\\u27bf\\u2b50\\u2b55\\U0001f1e6-\\U0001f1ff\\U0001f300-\\U0001f3fa" +
+  "\\U0001f400-\\U0001faff]";
+const SPOKEN = new Pattern(`[^\\W_]|${PICTURE}`);
+
+/** Whether anything in the text may be spoken. @param {string} text */
+export const hasWords = (text) => SPOKEN.search(text) !== null;

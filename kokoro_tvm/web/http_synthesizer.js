@@ -1,0 +1,136 @@
+/** A synthesizer that is a server of kokoro-tvm, by OpenAI's interface for speech with events for words. */
+
+import { events } from "./sse.js";
+import { SpeechError } from "./synthesizer.js";
+import { fromBase64, PcmReader } from "./wav.js";
+
+/** @typedef {import("./synthesizer.js").Chunk} Chunk */
+/** @typedef {import("./synthesizer.js").Options} Options */
+
+const SAMPLE_RATE = 24000; // of the format `pcm`
+const NOTHING = new Float32Array(0);
+
+/**
+ * @param {string} base address that the server's `v1/` is relative to
+ * @returns {Promise<import("./synthesizer.js").Synthesizer>}
+ */
+export async function open(base) {
+  return new HttpSynthesizer(base);
+}
+
+class HttpSynthesizer {
+  #base;
+  #key = "";
+
+  /** @param {string} base */
+  constructor(base) {
+    this.#base = base;
+    this.sampleRate = SAMPLE_RATE;
+  }
+
+  /** @param {string} key */
+  authorize(key) {
+    this.#key = key;
+  }
+
+  /** @returns {Promise<string[]>} */
+  async voices() {
+    const response = await this.#fetch("v1/audio/voices", {});
+    const { voices } = await response.json();
+    return voices.map((/** @type {string | {id: string}} */ voice) => (typeof voice === "string" ? voice : voice.id));
+  }
+
+  /**
+   * @param {string} text
+   * @param {Options} options
+   * @returns {AsyncGenerator<Chunk>}
+   */
+  async *stream(text, { voice, speed = 1, lang, signal }) {
+    const request = {
+      model: "kokoro",
+      input: text,
+      voice,
+      speed,
+      response_format: "pcm",
+      stream_format: "sse",
+      ...(lang ? { lang_code: lang } : {}),
+    };
+    const response = await this.#fetch("v1/audio/speech", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(request),
+      signal,
+    });
+    const pcm = new PcmReader();
+    const body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
+    for await (const data of interruptible(events(body), signal)) {
+      const event = JSON.parse(data);
+      if (event.type === "speech.audio.delta") yield { audio: pcm.push(fromBase64(event.audio)), words: [] };
+      else if (event.type === "speech.audio.words") yield { audio: NOTHING, words: event.words.map(toWord) };
+      else if (event.type === "speech.audio.done") return;
+      else if (event.type === "error") throw new SpeechError("failed", event.error?.message ?? data);
+    }
+    throw new SpeechError("interrupted", "The server ended its answer before the speech was complete.");
+  }
+
+  /** @param {string} path @param {RequestInit} request @returns {Promise<Response>} one that succeeded */
+  async #fetch(path, request) {
+    const headers = new Headers(request.headers);
+    if (this.#key) headers.set("Authorization", `Bearer ${this.#key}`);
+    /** @type {Response} */
+    let response;
+    try {
+      response = await fetch(new URL(path, this.#base), { ...request, headers });
+    } catch (error) {
+      request.signal?.throwIfAborted();
+      throw new SpeechError("unreachable", String(error), { cause: error });
+    }
+    if (!response.ok) throw await refusal(response);
+    return response;
+  }
+}
+
+/** @param {{word: string, start_time: number, end_time: number}} word */
+function toWord({ word, start_time, end_time }) {
+  return { word, start: start_time, end: end_time };
+}
+
+/**
+ * A lost connection as an error of ours; what `signal` says as it is.
+ *
+ * @param {AsyncGenerator<string>} stream
+ * @param {AbortSignal} [signal]
+ */
+async function* interruptible(stream, signal) {
+  try {
+    yield* stream;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new SpeechError("interrupted", String(error), { cause: error });
+  }
+}
+
+/** @param {Response} response @returns {Promise<SpeechError>} */
+async function refusal(response) {
+  const text = await response.text();
+  /** @type {{message?: string, code?: string} | undefined} */
+  let error;
+  try {
+    error = JSON.parse(text).error;
+  } catch {
+    error = undefined; // not from the server itself but from something before it, a proxy
+  }
+  const message = error?.message ?? `${response.status} ${response.statusText}`.trim();
+  const seconds = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);
+  const retryAfter = Number.isNaN(seconds) ? null : seconds;
+  return new SpeechError(kindOf(response.status, error?.code ?? ""), message, { retryAfter });
+}
+
+/** @param {number} status @param {string} code */
+function kindOf(status, code) {
+  if (status === 401 || status === 403) return "unauthorized";
+  if (status === 429 || status === 503) return "busy";
+  if (status === 413 || /too_long|above_max_length/.test(code)) return "too_long";
+  if (status === 502 || status === 504) return "unreachable";
+  return status < 500 ? "refused" : "failed";
+}

@@ -1,0 +1,7 @@
+/** Limits on what a text or a plan asks for. */
+
+/** Seconds; keeps a slip of the finger from asking for all memory. */
+export const LONGEST_PAUSE = 3600;
+/** The least and the greatest factor on the pitch and on the speed of a word; beyond them it is no voice's.
+ * @type {[number, number]} */
+export const FACTORS = [0.1, 10];

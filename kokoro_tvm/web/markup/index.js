@@ -1,0 +1,62 @@
+/** Markup inside a text: brackets (`[pause:0.5s]`) and a part of SSML, both parsed into the same values. */
+
+import { InputError } from "../errors.js";
+import { Pattern, charAt, head, length } from "../frontend/python.js";
+import { wholeCharacters } from "../passages.js";
+import { parseInline } from "./inline.js";
+import { parseSsml } from "./ssml.js";
+
+/** @typedef {import("./items.js").Item} Item */
+/** @typedef {import("./items.js").Known} Known */
+
+const PORTION = 1 << 12; // units that are looked at together
+const SSML = new Pattern(
+  "\\ufeff?\\s*(<\\?xml[^>]*>\\s*)?(<!--.*?-->\\s*)*<(speak[\\s/>]|!DOCTYPE\\s+speak)",
+  "s",
+);
+const DECISION = 1 << 10; // characters of the text that decide whether it is SSML
+
+/** Stretches and breaks of a text as it comes.
+ *
+ * ssml: whether it is SSML; null looks whether it begins with `<speak`, after space and an XML declaration. Throws an
+ * InputError, with line and column, for markup that makes no sense.
+ * @param {string | Iterable<string>} text @param {Known} known @param {boolean | null} [ssml]
+ * @returns {Iterable<Item>} */
+export function* parse(text, known, ssml = null) {
+  let portions = wholeCharacters(strings(text), PORTION)[Symbol.iterator]();
+  if (ssml === null) {
+    const begin = beginning(portions);
+    ssml = SSML.match(head(begin, DECISION)) !== null;
+    portions = chained(begin, portions);
+  }
+  yield* ssml ? parseSsml(portions, known) : parseInline(portions, known);
+}
+
+function* strings(text) {
+  if (typeof text?.[Symbol.iterator] !== "function") {
+    throw new InputError(`The text to speak is a string, or strings in turn, not ${head(String(text), 40)}.`);
+  }
+  for (const portion of typeof text === "string" ? [text] : text) {
+    if (typeof portion !== "string") {
+      throw new InputError(`The text to speak should come as strings, but ${head(String(portion), 40)} came.`);
+    }
+    yield portion;
+  }
+}
+
+/** As much of the text as decides about it. @param {Iterator<string>} portions */
+function beginning(portions) {
+  let begin = "";
+  for (;;) {
+    const { value, done } = portions.next();
+    if (done) return begin;
+    begin += value;
+    const first = charAt(begin.replace(/^[\ufeff \t\r\n]+/, ""), 0);
+    if (length(begin) >= DECISION || (first && first !== "<") || SSML.match(begin)) return begin;
+  }
+}
+
+function* chained(first, portions) {
+  if (first) yield first;
+  yield* { [Symbol.iterator]: () => portions };
+}

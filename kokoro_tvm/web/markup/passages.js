@@ -1,0 +1,177 @@
+/** Sentences of a text with markup, and its paragraphs: what is read as one, in one voice, up to a break. */
+
+import { InputError } from "../errors.js";
+import { isAlnum, strip, lstrip } from "../frontend/python.js";
+import { SourceText, moved } from "../frontend/source.js";
+import { LONGEST_PAUSE } from "../limits.js";
+import { passages } from "../passages.js";
+import { breakOf } from "./items.js";
+
+/** @typedef {import("../joins.js").Boundary} Boundary */
+/** @typedef {import("../passages.js").Passage} Passage */
+/** @typedef {import("./items.js").Break} Break */
+/** @typedef {import("./items.js").Item} Item */
+/** @typedef {import("./items.js").Manner} Manner */
+
+const CLOSING_MARKS = new Set(";:,.!?…)”»—。、，；：！？");
+/** @type {Boundary[]} */
+const RANKS = ["clause", "sentence", "paragraph", "end"];
+
+/**
+ * A part of a text, what ends it, and the seconds of silence requested after it.
+ *
+ * source: its characters with their places in the whole text, and its links; manners: of each unit, all in one voice;
+ * joined: whether the text has no space between it and the passage before. A passage without characters is a pause.
+ *
+ * @typedef {{source: SourceText, manners: Manner[], boundary: Boundary, pause: number | null, joined: boolean}}
+ *   MarkedPassage
+ */
+
+/** The voice a passage is spoken in; null for that of the request. @param {MarkedPassage} passage */
+export const voiceOf = ({ manners }) => (manners.length ? manners[0].voice : null);
+
+/** A passage's text as a source of its own. @param {MarkedPassage} passage */
+export const ownText = ({ source }) => SourceText.of(source.text, 0, source.links);
+
+/** Sentences, each as soon as what is there of the text shows its end; breaks end a sentence too.
+ *
+ * Pauses that follow each other add up. Throws an InputError where they exceed the longest.
+ * @param {Iterable<Item>} items @returns {Iterable<MarkedPassage>} */
+export const markedPassages = (items) => joined(items[Symbol.iterator](), passages);
+
+/** All text between two breaks as one passage. @param {Iterable<Item>} items @returns {Iterable<MarkedPassage>} */
+export const markedSections = (items) => joined(items[Symbol.iterator](), whole);
+
+/** @param {Iterable<string>} portions @returns {Iterable<Passage>} */
+function* whole(portions) {
+  const text = [...portions].join("");
+  if (strip(text)) yield { text: strip(text), start: text.length - lstrip(text).length, boundary: "end" };
+}
+
+function* joined(items, divided) {
+  /** @type {MarkedPassage | null} */
+  let held = null; // the last passage before breaks, whose boundary is not known
+  let found = breakOf(); // the breaks since then
+  const section = new Section(items);
+  while (!section.ended) {
+    for (const passage of divided(section.portions())) {
+      if (held || found.pause !== null) yield closed(held, found);
+      const marked = section.take(passage, found);
+      [held, found] = [null, breakOf()];
+      if (marked.boundary === "end") held = marked;
+      else yield marked;
+    }
+    section.clear();
+    found = both(found, section.found);
+  }
+  if (held || found.pause !== null) yield closed(held, { ...found, boundary: "end" });
+}
+
+function closed(passage, after) {
+  const ended = passage ?? { source: SourceText.of(""), manners: [], joined: false };
+  return { ...ended, boundary: after.boundary, pause: after.pause };
+}
+
+/** @param {Break} first @param {Break} second @returns {Break} */
+function both(first, second) {
+  const boundary = RANKS[Math.max(RANKS.indexOf(first.boundary), RANKS.indexOf(second.boundary))];
+  if (first.pause === null || second.pause === null) return { boundary, pause: first.pause ?? second.pause };
+  const sum = first.pause + second.pause;
+  if (sum > LONGEST_PAUSE) {
+    const lasts = String(Number(sum.toPrecision(6)));
+    throw new InputError(`Pauses that follow each other last ${lasts} s; ${LONGEST_PAUSE} s is the longest.`);
+  }
+  return { boundary, pause: sum };
+}
+
+/** The text up to the next break, with what markup says of its characters. */
+class Section {
+  constructor(items) {
+    this._items = items;
+    this.ended = false;
+    this.found = breakOf();
+    this._touched = false; // whether the text touches what was taken last
+    this._text = "";
+    this.clear();
+  }
+
+  /** Begin a new one. */
+  clear() {
+    this._touched = this._touched && !this._text;
+    this._done = 0; // units of the section that were taken
+    this._text = "";
+    this._starts = [];
+    this._ends = [];
+    /** @type {Manner[]} */
+    this._manners = [];
+    /** @type {import("../frontend/source.js").Link[]} */
+    this._links = [];
+  }
+
+  /** What `passages` looks at: what is spoken as one word looks like one. @returns {Iterable<string>} */
+  *portions() {
+    for (let next; !(next = this._items.next()).done; ) {
+      if (!("source" in next.value)) {
+        this.found = next.value;
+        return;
+      }
+      yield this._add(next.value);
+    }
+    [this.found, this.ended] = [breakOf(), true];
+  }
+
+  _add({ source, manner }) {
+    const start = this._text.length;
+    let { text } = source;
+    this._text += text;
+    for (let place = 0; place < text.length; place++) {
+      this._starts.push(source.starts[place]);
+      this._ends.push(source.ends[place]);
+      this._manners.push(manner);
+    }
+    this._links.push(...source.links.map((link) => moved(link, start)));
+    for (const link of source.links) {
+      if (link.phonemes === null && link.alias === null) continue;
+      const chars = [...text.slice(link.start, link.end)];
+      const word = chars.map((char) => (isAlnum(char) ? char : "x".repeat(char.length))).join("");
+      text = text.slice(0, link.start) + word + text.slice(link.end);
+    }
+    return text;
+  }
+
+  /** The characters of a passage that `passages` found; what stands before them is let go.
+   *
+   * after: the breaks between it and the passage before. A pause is a space, but before a closing mark.
+   * @param {Passage} passage @param {Break} after @returns {MarkedPassage} */
+  take(passage, after) {
+    const first = passage.start - this._done;
+    const last = first + passage.text.length;
+    const unbroken = after.boundary === "clause" && after.pause === null;
+    const touches = unbroken ? this._touched : CLOSING_MARKS.has(passage.text[0]);
+    this._touched = true;
+    const source = new SourceText(
+      this._text.slice(first, last),
+      this._starts.slice(first, last),
+      this._ends.slice(first, last),
+      this._links.filter((link) => link.start < last && link.end > first).map((link) => cut(link, first, last)),
+    );
+    const manners = this._manners.slice(first, last);
+    this._text = this._text.slice(last);
+    for (const values of [this._starts, this._ends, this._manners]) values.splice(0, last);
+    this._links = this._links.filter((link) => link.end > last).map((link) => moved(link, -last));
+    this._done += last;
+    return { source, manners, boundary: passage.boundary, pause: null, joined: first === 0 && touches };
+  }
+}
+
+/** The part of a link within a passage; what is spoken instead of it is spoken where it begins. */
+function cut(link, first, last) {
+  const begun = link.start < first;
+  return {
+    ...link,
+    phonemes: begun && link.phonemes !== null ? "" : link.phonemes,
+    alias: begun && link.alias !== null ? "" : link.alias,
+    start: Math.max(link.start, first) - first,
+    end: Math.min(link.end, last) - first,
+  };
+}

@@ -1,0 +1,234 @@
+/**
+ * The part of SSML 1.1 (W3C, 2010) that can be spoken, parsed as it comes.
+ *
+ * Text in unknown elements is spoken. A notice names each of them once, as it does what else is not followed.
+ */
+
+import { InputError } from "../errors.js";
+import { Pattern, endOf, length, split, strip } from "../frontend/python.js";
+import { SourceText, linkFrom } from "../frontend/source.js";
+import { LONGEST_LINK, inOneLine } from "./inline.js";
+import { PLAIN, breakOf } from "./items.js";
+import { at, checkSymbols, fromIpa, pitch, rate, seconds, shown } from "./values.js";
+import { Xml } from "./xml.js";
+
+/** @typedef {import("./items.js").Item} Item */
+/** @typedef {import("./items.js").Known} Known */
+/** @typedef {import("./items.js").Manner} Manner */
+/** @typedef {import("../frontend/source.js").Link} Link */
+
+const BREAKS = new Map([
+  ["none", null], ["x-weak", 0.05], ["weak", 0.2], ["medium", 0.3], ["strong", 0.4], ["x-strong", 0.8],
+]);
+const STRESSES = new Map([["strong", 2], ["moderate", 1], ["none", null], ["reduced", -1]]);
+const ALPHABETS = ["ipa", "misaki"];
+const PASSED_OVER = /^(version|xmlns|xml|xsi)(:.*)?$/; // attributes that say nothing about how to speak
+const MOST_OPEN = 64; // elements within each other
+const WORD = new Pattern("\\w+");
+/** Elements that are followed, with the attributes that are. @type {Map<string, string[]>} */
+const ELEMENTS = new Map([
+  ["speak", []], ["p", []], ["s", []], ["break", ["time", "strength"]], ["phoneme", ["ph", "alphabet"]],
+  ["sub", ["alias"]], ["prosody", ["rate", "pitch"]], ["emphasis", ["level"]], ["voice", ["name"]],
+]);
+
+/** Stretches and breaks of an SSML document as it comes. Throws an InputError with line and column.
+ * @param {Iterable<string>} portions @param {Known} known @returns {Iterable<Item>} */
+export function* parseSsml(portions, known) {
+  const elements = new Elements(known);
+  const document = new Xml(elements);
+  for (const portion of portions) {
+    document.feed(portion, false);
+    yield* elements.items.splice(0);
+  }
+  document.feed("", true);
+  yield* elements.items;
+}
+
+/** What the elements of a document ask for, as items. */
+class Elements {
+  /** @param {Known} known */
+  constructor(known) {
+    /** @type {Item[]} */
+    this.items = [];
+    this._known = known;
+    /** Elements that have begun: name and place, and what holds again after them.
+     * @type {{name: string, line: number, column: number, manner: Manner, stress: number | null}[]} */
+    this._open = [];
+    /** @type {Manner} */
+    this._manner = PLAIN;
+    /** @type {number | null} */
+    this._stress = null;
+    /** The text of an element that is spoken as its attributes say. @type {{link: Link, text: SourceText} | null} */
+    this._held = null;
+    this._noted = new Set();
+  }
+
+  /** The element that is open, with its place; "" where there is none. */
+  get innermost() {
+    if (!this._open.length) return "";
+    const { name, line, column } = this._open[this._open.length - 1];
+    return `<${name}> of line ${line}, column ${column}`;
+  }
+
+  /** Follow an element; what it asks for holds until it ends. */
+  start(name, attributes, line, column) {
+    if (!this._open.length && name !== "speak") throw new InputError(`SSML begins with <speak>, not with <${name}>.`);
+    if (this._open.length === MOST_OPEN) {
+      throw new InputError(`more than ${MOST_OPEN} elements are open. Close some of them.`);
+    }
+    if (this._held) {
+      throw new InputError(`<${this._open[this._open.length - 1].name}> holds text alone, no <${name}>.`);
+    }
+    this._open.push({ name, line, column, manner: this._manner, stress: this._stress });
+    const followed = ELEMENTS.get(name);
+    if (!followed) {
+      this._note(`<${name}> is not known; its text is spoken`);
+      return;
+    }
+    this[`_${name}`](attributes);
+    for (const other of attributes.keys()) {
+      if (!followed.includes(other) && !PASSED_OVER.test(other)) this._note(`'${other}' of <${name}> changes nothing`);
+    }
+  }
+
+  /** Go back to what held before an element. */
+  end(name, place) {
+    if (this._held) this._release(this._held, place);
+    const opened = this._open.pop();
+    this._speakAs(opened.manner);
+    this._stress = opened.stress;
+    if (name === "p" || name === "s") this.items.push(breakOf({ boundary: name === "p" ? "paragraph" : "sentence" }));
+  }
+
+  /** Speak the characters, or keep them for the element that holds them. @param {SourceText} source */
+  text(source) {
+    if (!this._held) {
+      this._say(source);
+      return;
+    }
+    const text = SourceText.concatenated([this._held.text, source]);
+    if (length(text.text) > LONGEST_LINK) {
+      const { name, line, column } = this._open[this._open.length - 1];
+      at(line, column, () => {
+        throw new InputError(`<${name}> has more than ${LONGEST_LINK} characters.`);
+      });
+    }
+    this._held.text = text;
+  }
+
+  _note(what) {
+    if (this._noted.has(what)) return;
+    this._noted.add(what);
+    this._known.warn(`In line ${this._open[this._open.length - 1].line} of the SSML, ${what}.`);
+  }
+
+  _say(source) {
+    if (this._stress !== null) {
+      const words = [...WORD.finditer(source.text)];
+      source = source.withLinks(words.map((word) => linkFrom(word.index, endOf(word), { stress: this._stress })));
+    }
+    this.items.push({ source, manner: this._manner });
+  }
+
+  _speakAs(manner) {
+    if (manner.voice !== this._manner.voice) this.items.push(breakOf());
+    this._manner = manner;
+  }
+
+  /** Hand out the text of <phoneme> and <sub>; of one without text, what is spoken. */
+  _release({ link, text: held }, place) {
+    this._held = null;
+    let text = inOneLine(held);
+    if (!text.text) {
+      const spoken = link.phonemes || link.alias || "";
+      const places = Array(spoken.length).fill(place);
+      text = new SourceText(spoken, places, places);
+    }
+    const links = text.text ? [{ ...link, end: text.text.length }] : [];
+    this.items.push({ source: text.withLinks(links), manner: this._manner });
+  }
+
+  _hold(request) {
+    this._held = { link: linkFrom(0, 0, request), text: SourceText.of("") };
+  }
+
+  _speak() {
+    if (this._open.length > 1) this._note("<speak> stands within <speak>");
+  }
+
+  _p() {
+    this.items.push(breakOf({ boundary: "paragraph" }));
+  }
+
+  _s() {
+    this.items.push(breakOf({ boundary: "sentence" }));
+  }
+
+  _break(attributes) {
+    const strength = attributes.get("strength") ?? "medium";
+    if (!BREAKS.has(strength)) {
+      throw new InputError(`${shown(strength)} is no strength of <break>. Known: ${[...BREAKS.keys()].join(", ")}.`);
+    }
+    const time = attributes.get("time");
+    const pause = time === undefined ? BREAKS.get(strength) : seconds(time, 'time="0.5s" or time="500ms"');
+    if (pause !== null) this.items.push(breakOf({ pause }));
+  }
+
+  _phoneme(attributes) {
+    const alphabet = attributes.get("alphabet") ?? "misaki";
+    if (!ALPHABETS.includes(alphabet)) {
+      throw new InputError(
+        `The alphabet ${shown(alphabet)} of <phoneme> is not known. Known are ${ALPHABETS.join(" and ")}.`,
+      );
+    }
+    let phonemes = strip(attributes.get("ph") ?? "");
+    if (!phonemes) throw new InputError('<phoneme> needs phonemes. Write them as ph="...".');
+    checkLength("ph", phonemes);
+    if (alphabet === "ipa") phonemes = fromIpa(phonemes, this._known.language(this._manner.voice));
+    this._hold({ phonemes: checkSymbols(phonemes, this._known.symbols) });
+  }
+
+  _sub(attributes) {
+    const alias = split(attributes.get("alias") ?? "").join(" ");
+    if (!alias) throw new InputError('<sub> needs what is spoken. Write it as alias="...".');
+    checkLength("alias", alias);
+    this._hold({ alias });
+  }
+
+  _prosody(attributes) {
+    let manner = this._manner;
+    const [speed, height] = [attributes.get("rate"), attributes.get("pitch")];
+    if (speed !== undefined) manner = { ...manner, rate: rate(speed) };
+    if (height !== undefined) {
+      const factor = pitch(height, manner.pitch);
+      if (factor === null) this._note("a pitch in Hz changes nothing; write a change of it, such as +10%");
+      else manner = { ...manner, pitch: factor };
+    }
+    this._speakAs(manner);
+  }
+
+  _emphasis(attributes) {
+    const level = attributes.get("level") ?? "moderate";
+    if (!STRESSES.has(level)) {
+      throw new InputError(`${shown(level)} is no level of <emphasis>. Known: ${[...STRESSES.keys()].join(", ")}.`);
+    }
+    this._stress = STRESSES.get(level);
+  }
+
+  _voice(attributes) {
+    const name = strip(attributes.get("name") ?? "");
+    if (!name) {
+      this._note("<voice> has no name, so the voice stays the same");
+      return;
+    }
+    this._known.language(name);
+    this._speakAs({ ...this._manner, voice: name });
+  }
+}
+
+function checkLength(name, value) {
+  const count = length(value);
+  if (count > LONGEST_LINK) {
+    throw new InputError(`'${name}' has ${count} characters; ${LONGEST_LINK} are the most.`);
+  }
+}

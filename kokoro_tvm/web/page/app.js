@@ -1,0 +1,301 @@
+/** The page: its controls, and what they do. */
+
+import { byId, setIcon } from "./dom.js";
+import { fromFragment, toFragment } from "./link.js";
+import { Past } from "./past.js";
+import { clearProblem, showNotice, showProblem } from "./problem.js";
+import { Reading } from "./reading.js";
+import { save } from "./saving.js";
+import { Speaker } from "./speaker.js";
+import { browserStore, readSettings, writeSettings } from "./storage.js";
+import { startTheme } from "./theme.js";
+import { VoicePicker } from "./voice_picker.js";
+import { describe, languageOf } from "./voices.js";
+import { Wave } from "./wave.js";
+
+/** @typedef {import("./speaker.js").Request} Request */
+/** @typedef {import("./speaker.js").State} State */
+/** @typedef {import("../synthesizer.js").SpeechError} SpeechError */
+
+const FIRST_VOICE = "af_heart";
+const LINGER = 0.3; // seconds that a word stays lit in a pause
+const SUFFIXES = ["wav", "srt", "vtt"];
+/** State -> icon and name of the button that plays. */
+const PLAY = {
+  idle: ["play", "Speak"],
+  preparing: ["pause", "Pause"],
+  speaking: ["pause", "Pause"],
+  paused: ["play", "Resume"],
+  ended: ["play", "Play"],
+};
+
+const text = /** @type {HTMLTextAreaElement} */ (byId("text"));
+const speed = /** @type {HTMLInputElement} */ (byId("speed"));
+const seek = /** @type {HTMLInputElement} */ (byId("seek"));
+const play = /** @type {HTMLButtonElement} */ (byId("play"));
+const stop = /** @type {HTMLButtonElement} */ (byId("stop"));
+
+const store = browserStore();
+const settings = readSettings(store);
+const keep = (/** @type {typeof settings} */ changed) => writeSettings(store, Object.assign(settings, changed));
+const wave = new Wave(/** @type {HTMLCanvasElement} */ (byId("wave")));
+startTheme(settings.theme, (theme) => {
+  keep({ theme });
+  wave.refresh();
+});
+
+const module = await import(new URL(document.documentElement.dataset.synthesizer ?? "", document.baseURI).href);
+const synthesizer = /** @type {import("../synthesizer.js").Synthesizer} */ (await module.open(document.baseURI));
+const authorize = synthesizer.authorize?.bind(synthesizer) ?? null;
+
+const reading = new Reading(byId("reading"), (place) => speaker.record && speaker.seek(speaker.record.words[place].start));
+const picker = new VoicePicker({ chosen: () => settle({ voice: picker.value }), sample: hear });
+const past = new Past(store, (request) => {
+  speaker.stop();
+  apply(request);
+  edit();
+});
+const speaker = new Speaker(synthesizer, {
+  state: show,
+  begun: () => reading.begin(text.value, picker.language.tag),
+  grown(words) {
+    reading.add(words);
+    offer();
+    if (speaker.state !== "speaking") requestAnimationFrame(paint);
+  },
+  cut: (place) => reading.cut(place),
+  failed(error) {
+    if (!speaker.record?.length) view("text");
+    fail(speak)(error);
+  },
+});
+const sampler = new Speaker(synthesizer, {
+  state(state) {
+    if (state === "idle" || state === "ended") picker.sampling(null);
+  },
+  begun() {},
+  grown() {},
+  cut() {},
+  failed: fail(null),
+});
+
+/** @param {string} id @returns {HTMLButtonElement} */
+function button(id) {
+  return byId(id);
+}
+
+/** @param {(() => void) | null} again @returns {(error: SpeechError) => void} */
+function fail(again) {
+  return (error) => showProblem(error, again, authorize);
+}
+
+/** @returns {Request} what the controls say */
+function request() {
+  return { text: text.value, voice: picker.value, speed: Number(speed.value) };
+}
+
+/** @param {Partial<Request>} wanted */
+function apply(wanted) {
+  if (wanted.text !== undefined) text.value = wanted.text;
+  if (wanted.speed !== undefined) speed.value = String(wanted.speed);
+  if (wanted.voice !== undefined) picker.choose(wanted.voice);
+  byId("speed-shown").textContent = `${Number(speed.value).toFixed(2)}×`;
+  text.lang = picker.language.tag;
+  count();
+}
+
+/** A setting has changed: what is being said goes on with it. @param {{voice?: string, speed?: number}} changed */
+function settle(changed) {
+  text.lang = picker.language.tag;
+  keep(changed);
+  const { voice, speed: rate } = request();
+  if (running()) speaker.change({ voice, speed: rate });
+  else show(speaker.state);
+}
+
+function running() {
+  return ["preparing", "speaking", "paused"].includes(speaker.state);
+}
+
+/** Does what the name of the button says. */
+function press() {
+  if (running()) speaker.pause(speaker.state !== "paused");
+  else if (isRecorded()) {
+    view("reading");
+    speaker.replay();
+  } else speak();
+}
+
+/** Whether the record is the whole of what the controls ask for. */
+function isRecorded() {
+  return Boolean(speaker.record?.complete) && JSON.stringify(speaker.request) === JSON.stringify(request());
+}
+
+function speak() {
+  const wanted = request();
+  clearProblem();
+  if (!wanted.text.trim()) {
+    say("There is nothing to speak: the text is empty.");
+    text.focus();
+    return;
+  }
+  sampler.stop();
+  view("reading");
+  past.add(wanted);
+  speaker.speak(wanted);
+}
+
+/** Back to the text, without sound. */
+function edit() {
+  if (running()) say("Stopped.");
+  speaker.stop();
+  view("text");
+}
+
+/** @param {"text" | "reading"} shown */
+function view(shown) {
+  const inside = byId("paper").contains(document.activeElement);
+  text.hidden = shown !== "text";
+  byId("reading").hidden = shown !== "reading";
+  byId("edit").hidden = shown !== "reading";
+  byId("hint").hidden = shown !== "text";
+  if (inside) (shown === "text" ? text : play).focus();
+}
+
+/** @param {State} state */
+function show(state) {
+  const [symbol, name] = state === "ended" && !isRecorded() ? PLAY.idle : PLAY[state];
+  play.dataset.state = state;
+  setIcon(play, symbol);
+  /** @type {Element} */ (play.lastElementChild).textContent = name;
+  stop.disabled = !running();
+  offer();
+  if (state === "speaking") {
+    say("Speaking.");
+    requestAnimationFrame(follow);
+  } else if (state === "paused") say("Paused.");
+  else if (state === "ended" && speaker.record?.complete) say(`Finished: ${Math.round(speaker.record.seconds)} seconds of speech.`);
+  paint();
+}
+
+/** What there is can be saved, and gone about in. */
+function offer() {
+  const { record } = speaker;
+  const there = Boolean(record?.done && record.length);
+  for (const suffix of SUFFIXES) button(`save-${suffix}`).disabled = !there;
+  seek.disabled = !record?.length;
+  seek.max = String(record?.seconds ?? 0);
+}
+
+function follow() {
+  paint();
+  if (speaker.state === "speaking") requestAnimationFrame(follow);
+}
+
+/** The place in the speech: in the outline, on the clock, in the text. */
+function paint() {
+  const { record, state } = speaker;
+  const ended = state === "ended";
+  const position = ended ? 0 : speaker.position;
+  wave.draw(record, position);
+  if (!record) return;
+  seek.value = String(position);
+  seek.ariaValueText = `${time(position)} of ${time(record.seconds)}`;
+  byId("clock").textContent = record.length ? `${time(position)} / ${time(record.seconds)}` : "";
+  const place = ended ? record.words.length - 1 : record.wordAt(position);
+  reading.end(ended);
+  reading.show(place, !ended && place >= 0 && position <= record.words[place].end + LINGER);
+}
+
+/** @param {number} seconds @returns {string} `1:05` */
+function time(seconds) {
+  const whole = Math.floor(seconds);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+/** To those who do not see the page. @param {string} message */
+function say(message) {
+  byId("status").textContent = message;
+}
+
+/** Lets a voice be heard, or stops it. @param {string} voice */
+function hear(voice) {
+  const again = sampler.request?.voice === voice && !["idle", "ended"].includes(sampler.state);
+  sampler.stop();
+  if (again) return;
+  if (running()) speaker.pause(true);
+  clearProblem();
+  picker.sampling(voice);
+  sampler.speak({ text: languageOf(describe(voice).code).sample, voice, speed: 1 });
+}
+
+async function share() {
+  const link = new URL(toFragment(request()), location.href).href;
+  history.replaceState(null, "", link);
+  const copied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
+  say(copied ? "The link is copied." : "The link is in the address bar.");
+  const shared = byId("share");
+  shared.textContent = copied ? "Copied" : "In the address bar";
+  setTimeout(() => (shared.textContent = "Copy link"), 2500);
+}
+
+function count() {
+  const { length } = text.value.trim();
+  byId("count").textContent = length ? `${length.toLocaleString("en")} ${length === 1 ? "character" : "characters"}` : "";
+}
+
+/** What the address asks for. */
+function followLink() {
+  const wanted = fromFragment(location.hash);
+  apply(wanted);
+  if (wanted.voice && picker.value !== wanted.voice) {
+    showNotice(`The link asks for the voice ${wanted.voice}, which is not here. Choose another.`);
+  }
+  if (wanted.text) edit();
+}
+
+async function start() {
+  play.disabled = true;
+  /** @type {Element} */ (play.lastElementChild).textContent = "Loading…";
+  try {
+    const names = await synthesizer.voices();
+    picker.fill(names);
+    past.open(names);
+    if (!picker.choose(settings.voice ?? FIRST_VOICE) && !picker.choose(FIRST_VOICE)) picker.choose(names[0]);
+    apply({ speed: settings.speed ?? 1 });
+    followLink();
+    play.disabled = false;
+    wave.refresh();
+  } catch (error) {
+    fail(start)(/** @type {SpeechError} */ (error));
+  }
+  show(speaker.state);
+}
+
+text.addEventListener("input", () => {
+  count();
+  show(speaker.state);
+});
+speed.addEventListener("input", () => apply({}));
+speed.addEventListener("change", () => settle({ speed: Number(speed.value) }));
+seek.addEventListener("input", () => {
+  speaker.seek(Number(seek.value));
+  requestAnimationFrame(paint);
+});
+play.addEventListener("click", press);
+stop.addEventListener("click", () => {
+  edit();
+  play.focus();
+});
+byId("edit").addEventListener("click", edit);
+byId("share").addEventListener("click", share);
+for (const suffix of SUFFIXES) {
+  byId(`save-${suffix}`).addEventListener("click", () => speaker.record && save(speaker.record, suffix));
+}
+addEventListener("hashchange", followLink);
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && running()) edit();
+  else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !running()) press();
+});
+
+await start();

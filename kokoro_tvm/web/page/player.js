@@ -1,0 +1,173 @@
+/** Plays a record through an AudioWorklet, while it is still growing. */
+
+import { SpeechError } from "../synthesizer.js";
+
+const PREBUFFER = 0.15; // seconds that are there before sound begins, and after a gap
+const AHEAD = 10; // seconds that the worklet has at hand
+const PORTION = 0.5; // seconds of a message
+const REST = 1000; // milliseconds without sound after which the device may sleep
+
+/** @type {Promise<AudioContext> | null} */
+let opened = null;
+/** @type {Set<Player>} those that have something to play */
+const playing = new Set();
+
+/**
+ * The page's audio context, running. The first call has to come from a click or a key.
+ *
+ * @param {number} sampleRate @returns {Promise<AudioContext>} rejects with a SpeechError of kind `no_audio`
+ */
+export function openSound(sampleRate) {
+  opened ??= createContext(sampleRate).catch((error) => {
+    opened = null;
+    throw new SpeechError("no_audio", String(error.message ?? error), { cause: error });
+  });
+  return opened.then(async (context) => {
+    if (context.state !== "running") await context.resume();
+    return context;
+  });
+}
+
+/** @param {number} sampleRate */
+async function createContext(sampleRate) {
+  if (!globalThis.AudioContext?.prototype || !("audioWorklet" in AudioContext.prototype)) {
+    throw new Error("There is no AudioWorklet.");
+  }
+  const session = /** @type {{audioSession?: {type: string}}} */ (navigator).audioSession;
+  if (session) session.type = "playback"; // an iPhone's mute switch is for rings
+  const context = new AudioContext({ sampleRate });
+  await Promise.all([context.resume(), context.audioWorklet.addModule(new URL("worklet.js", import.meta.url))]);
+  return context;
+}
+
+export class Player {
+  #node = /** @type {AudioWorkletNode | null} */ (null);
+  #context = /** @type {AudioContext | null} */ (null);
+  #record = /** @type {import("./record.js").Record | null} */ (null);
+  #epoch = 0;
+  #origin = 0; // sample of the record at which the present queue began
+  #sent = 0; // samples of the record that the worklet has, or has had
+  #finished = false; // the worklet knows that nothing follows
+  #report = { played: 0, flowing: false, ended: false, gaps: 0, at: 0 };
+
+  /** @param {(player: Player) => void} changed is called when it begins, runs dry or ends */
+  constructor(changed) {
+    this.changed = changed;
+    this.paused = false;
+  }
+
+  /** Whether sound comes out now. */
+  get flowing() {
+    return this.#report.flowing && !this.paused;
+  }
+
+  get ended() {
+    return this.#report.ended;
+  }
+
+  /** How often the sound ran dry. */
+  get gaps() {
+    return this.#report.gaps;
+  }
+
+  /** Seconds of the record that have been heard. */
+  get position() {
+    const record = this.#record;
+    if (!record || !this.#context) return 0;
+    const { played, at } = this.#report;
+    const late = this.#context.outputLatency || this.#context.baseLatency || 0;
+    const since = this.flowing ? Math.max(0, this.#context.currentTime - at) - late : 0;
+    const seconds = (this.#origin + played) / record.sampleRate + since;
+    return Math.max(this.#origin / record.sampleRate, Math.min(seconds, record.seconds));
+  }
+
+  /** @param {import("./record.js").Record} record @param {number} seconds where to begin @param {boolean} [paused] */
+  async play(record, seconds, paused = false) {
+    this.#record = record;
+    this.paused = paused;
+    this.#awake(!paused);
+    this.#context = await openSound(record.sampleRate);
+    if (this.#record !== record) return; // stopped, or asked for another, meanwhile
+    this.#node ??= this.#connect(this.#context, record.sampleRate);
+    this.seek(seconds);
+  }
+
+  /** Sends what the worklet lacks; to be called when the record has grown. */
+  fill() {
+    const record = this.#record;
+    if (!record || !this.#node) return;
+    const wanted = Math.min(record.length, this.#origin + this.#report.played + AHEAD * record.sampleRate);
+    while (this.#sent < wanted) {
+      const samples = record.read(this.#sent, Math.min(PORTION * record.sampleRate, record.length - this.#sent));
+      this.#sent += samples.length;
+      this.#node.port.postMessage({ type: "push", samples }, [samples.buffer]);
+    }
+    if (record.done && !this.#finished && this.#sent === record.length) {
+      this.#finished = true;
+      this.#node.port.postMessage({ type: "finish" });
+    }
+  }
+
+  /** @param {boolean} paused */
+  pause(paused) {
+    this.paused = paused;
+    this.#node?.port.postMessage({ type: "pause", paused });
+    if (!paused) this.#context?.resume();
+    this.#awake(!paused);
+    this.changed(this);
+  }
+
+  /** @param {number} seconds */
+  seek(seconds) {
+    const record = this.#record;
+    if (!record || !this.#node) return;
+    this.#clear(Math.round(Math.max(0, Math.min(seconds, record.seconds)) * record.sampleRate));
+    this.#node.port.postMessage({ type: "pause", paused: this.paused });
+    this.fill();
+  }
+
+  stop() {
+    this.#record = null;
+    this.paused = false;
+    this.#clear(0);
+    this.#awake(false);
+  }
+
+  /** Whether this player needs the device; it sleeps when none does. @param {boolean} needed */
+  #awake(needed) {
+    if (needed) playing.add(this);
+    else if (playing.delete(this) && !playing.size) setTimeout(() => playing.size || this.#context?.suspend(), REST);
+  }
+
+  /** @param {number} origin */
+  #clear(origin) {
+    this.#epoch += 1;
+    this.#origin = this.#sent = origin;
+    this.#finished = false;
+    this.#report = { ...this.#report, played: 0, flowing: false, ended: false };
+    this.#node?.port.postMessage({ type: "clear", epoch: this.#epoch });
+  }
+
+  /** @param {AudioContext} context @param {number} sampleRate */
+  #connect(context, sampleRate) {
+    const node = new AudioWorkletNode(context, "speech", {
+      numberOfInputs: 0,
+      outputChannelCount: [1],
+      processorOptions: { prebuffer: PREBUFFER * sampleRate },
+    });
+    node.port.onmessage = ({ data }) => {
+      if (data.epoch !== this.#epoch) return;
+      const before = this.#report;
+      this.#report = data;
+      this.fill();
+      if (data.ended) this.#awake(false);
+      if (before.flowing !== data.flowing || before.ended !== data.ended) this.changed(this);
+    };
+    context.addEventListener("statechange", () => {
+      // A call, or another program: a phone takes the sound away.
+      if (context.state !== "running" && this.flowing) this.pause(true);
+    });
+    node.connect(context.destination);
+    return node;
+  }
+}

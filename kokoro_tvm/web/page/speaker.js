@@ -1,0 +1,188 @@
+/** One speech at a time: a stream of a synthesizer into a record, and the record into a player. */
+
+import { sentenceStart } from "../alignment.js";
+import { SpeechError } from "../synthesizer.js";
+import { Player } from "./player.js";
+import { Record } from "./record.js";
+
+const LONGEST_TASK = 8; // milliseconds
+
+/**
+ * @typedef {object} Request
+ * @property {string} text
+ * @property {string} voice a name or a mix
+ * @property {number} speed
+ *
+ * @typedef {"idle" | "preparing" | "speaking" | "paused" | "ended"} State
+ *
+ * @typedef {object} Listener
+ * @property {(state: State) => void} state
+ * @property {(record: Record) => void} begun with a new record, before anything is in it
+ * @property {(words: import("./record.js").PlacedWord[]) => void} grown with the words that are new
+ * @property {(place: number) => void} cut with the words from `place` on gone
+ * @property {(error: SpeechError) => void} failed what there is can be heard nevertheless
+ */
+
+export class Speaker {
+  #synthesizer;
+  #listener;
+  #player;
+  #abort = /** @type {AbortController | null} */ (null);
+  #state = /** @type {State} */ ("idle");
+
+  /** @param {import("../synthesizer.js").Synthesizer} synthesizer @param {Listener} listener */
+  constructor(synthesizer, listener) {
+    this.#synthesizer = synthesizer;
+    this.#listener = listener;
+    this.#player = new Player(() => this.#follow());
+    this.record = /** @type {Record | null} */ (null);
+    this.request = /** @type {Request | null} */ (null);
+  }
+
+  get state() {
+    return this.#state;
+  }
+
+  /** Seconds of the speech that have been heard. */
+  get position() {
+    return this.#player.position;
+  }
+
+  /** How often the sound ran dry. */
+  get gaps() {
+    return this.#player.gaps;
+  }
+
+  /** @param {Request} request */
+  async speak(request) {
+    this.stop();
+    this.request = request;
+    this.record = new Record(request.text, this.#synthesizer.sampleRate);
+    this.#listener.begun(this.record);
+    await this.#run(this.record, request, 0, 0);
+  }
+
+  /**
+   * Goes on with another voice or speed, from the sentence that is being said.
+   *
+   * @param {Omit<Request, "text">} settings
+   */
+  async change(settings) {
+    const { record, request } = this;
+    if (!record || !request || !["preparing", "speaking", "paused"].includes(this.#state)) return;
+    const paused = this.#state === "paused";
+    const { place, character } = sentenceAt(record, this.position);
+    this.#abort?.abort();
+    const seconds = record.cut(place, character) / record.sampleRate;
+    this.#listener.cut(place);
+    this.request = { ...request, ...settings };
+    await this.#run(record, this.request, character, seconds, paused);
+  }
+
+  /** Hears what is there once more, from its beginning. */
+  async replay() {
+    if (this.record) await this.#play(this.record, 0);
+  }
+
+  /** @param {boolean} paused */
+  pause(paused) {
+    this.#player.pause(paused);
+  }
+
+  /** @param {number} seconds */
+  seek(seconds) {
+    if (this.#state === "ended" && this.record) this.#play(this.record, seconds);
+    else this.#player.seek(seconds);
+  }
+
+  /** Cancels: nothing more is computed, nothing more is heard. What there is stays in the record. */
+  stop() {
+    this.#abort?.abort();
+    this.#abort = null;
+    this.#player.stop();
+    if (this.record) this.record.done = true;
+    this.#become(this.record?.length ? "ended" : "idle");
+  }
+
+  /**
+   * @param {Record} record @param {Request} request
+   * @param {number} character of the text at which the stream begins @param {number} seconds where it is heard
+   * @param {boolean} [paused]
+   */
+  async #run(record, request, character, seconds, paused = false) {
+    const abort = (this.#abort = new AbortController());
+    if (!paused) this.#become("preparing");
+    try {
+      await Promise.all([
+        this.#player.play(record, seconds, paused),
+        this.#fetch(record, { ...request, text: request.text.slice(character) }, abort.signal),
+      ]);
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      abort.abort();
+      const known = error instanceof SpeechError ? error : new SpeechError("failed", String(error), { cause: error });
+      this.#listener.failed(known);
+      if (!record.length || known.kind === "no_audio") this.stop();
+      record.done = true;
+      this.#player.fill();
+    }
+  }
+
+  /** @param {Record} record @param {Request} request @param {AbortSignal} signal */
+  async #fetch(record, { text, voice, speed }, signal) {
+    for await (const chunk of this.#synthesizer.stream(text, { voice, speed, signal })) {
+      if (signal.aborted) return;
+      this.#listener.grown(record.append(chunk));
+      this.#player.fill();
+      await breath();
+      if (signal.aborted) return;
+    }
+    record.done = record.complete = true;
+    this.#listener.grown([]);
+    this.#player.fill();
+  }
+
+  /** @param {Record} record @param {number} seconds */
+  async #play(record, seconds) {
+    try {
+      await this.#player.play(record, seconds);
+    } catch (error) {
+      this.#listener.failed(/** @type {SpeechError} */ (error));
+    }
+  }
+
+  /** What the player does decides about the state. */
+  #follow() {
+    const { paused, flowing, ended } = this.#player;
+    if (ended) this.#become("ended");
+    else if (paused) this.#become("paused");
+    else this.#become(flowing ? "speaking" : "preparing");
+  }
+
+  /** @param {State} state */
+  #become(state) {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#listener.state(state);
+  }
+}
+
+let breathed = 0; // when
+
+/** Lets the page do what else it has to, unless it just could: chunks that are there already come in one task. */
+async function breath() {
+  if (performance.now() - breathed < LONGEST_TASK) return;
+  await new Promise((done) => setTimeout(done));
+  breathed = performance.now();
+}
+
+/**
+ * @param {Record} record @param {number} seconds
+ * @returns {{place: number, character: number}} the sentence that is said then: its first word, its first character
+ */
+function sentenceAt(record, seconds) {
+  const said = record.words.slice(0, record.wordAt(seconds) + 1).findLast((word) => word.source);
+  const character = said?.source ? sentenceStart(record.text, said.source[0]) : 0;
+  const place = record.words.findIndex((word) => word.source && word.source[0] >= character);
+  return place < 0 ? { place: 0, character: 0 } : { place, character };
+}

@@ -1,0 +1,91 @@
+/** What the page keeps in this browser: settings, and a history that is bounded. Nothing of it is sent. */
+
+/** @typedef {import("./speaker.js").Request} Request */
+
+const HISTORY = "kokoro-tvm.history";
+const SETTINGS = "kokoro-tvm.settings";
+export const MOST_ENTRIES = 30;
+export const MOST_CHARACTERS = 200_000; // of all texts together
+
+/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Store */
+
+/** @returns {Store} the browser's, or one that lasts as long as the page where the browser keeps nothing */
+export function browserStore() {
+  try {
+    return globalThis.localStorage;
+  } catch {
+    const kept = new Map();
+    return {
+      getItem: (key) => kept.get(key) ?? null,
+      setItem: (key, value) => kept.set(key, value),
+      removeItem: (key) => kept.delete(key),
+    };
+  }
+}
+
+/**
+ * The newest first, without what is said again, within the bounds.
+ *
+ * @param {Request[]} entries @param {Request} newest @returns {Request[]}
+ */
+export function withEntry(entries, newest) {
+  const others = entries.filter((entry) => JSON.stringify(entry) !== JSON.stringify(newest));
+  let characters = 0;
+  return [newest, ...others].slice(0, MOST_ENTRIES).filter(({ text }) => {
+    characters += text.length;
+    return characters <= MOST_CHARACTERS;
+  });
+}
+
+/** @param {Store} store @returns {Request[]} */
+export function readHistory(store) {
+  const found = read(store, HISTORY);
+  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed }) => ({ text, voice, speed })) : [];
+}
+
+/**
+ * Keeps as many of the newest as the browser has room for.
+ *
+ * @param {Store} store @param {Request[]} entries
+ */
+export function writeHistory(store, entries) {
+  store.removeItem(HISTORY);
+  for (let kept = entries; kept.length; kept = kept.slice(0, Math.floor(kept.length / 2))) {
+    if (write(store, HISTORY, kept)) return;
+  }
+}
+
+/** @param {Store} store @returns {{voice?: string, speed?: number, theme?: string}} */
+export function readSettings(store) {
+  const found = read(store, SETTINGS);
+  return found && typeof found === "object" && !Array.isArray(found) ? found : {};
+}
+
+/** @param {Store} store @param {{voice?: string, speed?: number, theme?: string}} settings */
+export function writeSettings(store, settings) {
+  write(store, SETTINGS, settings);
+}
+
+/** @param {Store} store @param {string} key @param {unknown} value @returns {boolean} whether there was room for it */
+function write(store, key, value) {
+  try {
+    store.setItem(key, JSON.stringify(value));
+    return true;
+  } catch {
+    return false; // what is not kept is missing at the next visit, and nowhere else
+  }
+}
+
+/** @param {Store} store @param {string} key @returns {any} null where there is nothing that can be read */
+function read(store, key) {
+  try {
+    return JSON.parse(store.getItem(key) ?? "null");
+  } catch {
+    return null; // written by something else: as if it were not there
+  }
+}
+
+/** @param {any} entry @returns {entry is Request} */
+function isRequest(entry) {
+  return Boolean(entry) && typeof entry.text === "string" && typeof entry.voice === "string" && typeof entry.speed === "number";
+}

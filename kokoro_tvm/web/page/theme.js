@@ -1,0 +1,27 @@
+/** Light, dark, or as the system has it. */
+
+import { byId, setIcon } from "./dom.js";
+
+const THEMES = ["auto", "light", "dark"];
+const TITLES = { auto: "as the system has it", light: "light", dark: "dark" };
+
+/**
+ * @param {string | undefined} theme to begin with
+ * @param {(theme: string) => void} changed
+ */
+export function startTheme(theme, changed) {
+  const button = byId("theme");
+  let now = theme && THEMES.includes(theme) ? theme : "auto";
+  const show = () => {
+    document.documentElement.dataset.theme = now;
+    button.ariaLabel = `Colours: ${TITLES[/** @type {keyof typeof TITLES} */ (now)]}`;
+    button.title = button.ariaLabel;
+    setIcon(button, now);
+  };
+  button.addEventListener("click", () => {
+    now = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
+    show();
+    changed(now);
+  });
+  show();
+}

@@ -1,0 +1,149 @@
+/** The voices by language, one of them or a mix chosen, each to be heard. */
+
+import { byId, element, icon, setIcon } from "./dom.js";
+import { byLanguage, describe, languageOf, MOST_WEIGHT, readMix, titleOf, USUAL_WEIGHT, writeMix } from "./voices.js";
+
+const MOST_PARTS = 5; // of a mix
+
+/**
+ * @typedef {object} Listener
+ * @property {() => void} chosen another voice or mix than before
+ * @property {(name: string) => void} sample asks for a voice to be heard, or to be silent if it is
+ */
+
+export class VoicePicker {
+  #names = /** @type {string[]} */ ([]);
+  #parts = /** @type {import("./voices.js").Part[]} */ ([]);
+  #listener;
+
+  /** @param {Listener} listener */
+  constructor(listener) {
+    this.#listener = listener;
+    this.list = byId("voices");
+    this.mix = byId("mix");
+    this.list.addEventListener("change", ({ target }) => {
+      if (target instanceof HTMLInputElement) this.#choose([{ name: target.value, weight: USUAL_WEIGHT }]);
+    });
+    this.list.addEventListener("click", ({ target }) => {
+      const button = target instanceof Element && target.closest("button");
+      if (!button) return;
+      if (button.dataset.sample) listener.sample(button.dataset.sample);
+      else if (button.dataset.add) this.#toggle(button.dataset.add);
+    });
+  }
+
+  /** The chosen voice or mix, as the synthesizer reads it. */
+  get value() {
+    return writeMix(this.#parts);
+  }
+
+  /** The language that it speaks. */
+  get language() {
+    return languageOf(describe(this.#parts[0]?.name ?? "").code);
+  }
+
+  /** @param {string[]} names */
+  fill(names) {
+    this.#names = names;
+    const groups = byLanguage(names).map(([code, voices]) => {
+      const grid = element("div", { class: "grid" }, ...voices.map((voice) => this.#row(voice)));
+      return element("fieldset", {}, element("legend", {}, languageOf(code).name), grid);
+    });
+    this.list.replaceChildren(...groups);
+  }
+
+  /** @param {string} mix @returns {boolean} whether it is one of these voices, or a mix of them */
+  choose(mix) {
+    const parts = readMix(mix, this.#names);
+    if (parts) this.#show(parts);
+    return parts !== null;
+  }
+
+  /** @param {string | null} name of the voice whose sample is heard */
+  sampling(name) {
+    for (const button of /** @type {NodeListOf<HTMLElement>} */ (this.list.querySelectorAll("[data-sample]"))) {
+      const on = button.dataset.sample === name;
+      button.classList.toggle("on", on);
+      button.setAttribute("aria-pressed", String(on));
+      setIcon(button, on ? "stop" : "play");
+    }
+  }
+
+  /** @param {import("./voices.js").Voice} voice */
+  #row({ name, title, gender }) {
+    const id = `voice-${name}`;
+    const label = element("label", { for: id }, title);
+    if (gender) label.append(" ", element("span", { class: "soft" }, gender));
+    const sample = { class: "icon", type: "button", "data-sample": name, "aria-label": `Hear ${title}`, "aria-pressed": "false" };
+    const add = { class: "icon", type: "button", "data-add": name, "aria-label": `Mix ${title} in`, "aria-pressed": "false" };
+    return element(
+      "div",
+      { class: "voice" },
+      element("input", { type: "radio", name: "voice", id, value: name }),
+      label,
+      element("button", sample, icon("play")),
+      element("button", add, icon("plus")),
+    );
+  }
+
+  /** @param {string} name */
+  #toggle(name) {
+    const others = this.#parts.filter((part) => part.name !== name);
+    if (others.length === this.#parts.length) others.push({ name, weight: USUAL_WEIGHT });
+    if (others.length && others.length <= MOST_PARTS) this.#choose(others);
+  }
+
+  /** @param {import("./voices.js").Part[]} parts */
+  #choose(parts) {
+    this.#show(parts);
+    this.#listener.chosen();
+  }
+
+  /** @param {import("./voices.js").Part[]} parts */
+  #show(parts) {
+    this.#parts = parts;
+    const { code, gender } = describe(parts[0].name);
+    byId("voice-title").textContent = titleOf(parts);
+    byId("voice-detail").textContent = [languageOf(code).name, parts.length === 1 ? gender : ""].filter(Boolean).join(", ");
+    for (const radio of this.list.querySelectorAll("input")) {
+      radio.checked = parts.length === 1 && parts[0].name === radio.value;
+    }
+    const full = parts.length === MOST_PARTS;
+    for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (this.list.querySelectorAll("[data-add]"))) {
+      const on = parts.some((part) => part.name === button.dataset.add);
+      button.classList.toggle("on", on);
+      button.setAttribute("aria-pressed", String(on));
+      button.disabled = on ? parts.length === 1 : full;
+      setIcon(button, on && parts.length > 1 ? "minus" : "plus");
+    }
+    this.mix.hidden = parts.length === 1;
+    this.mix.replaceChildren(...(parts.length > 1 ? parts.map((part) => this.#weight(part)) : []));
+    this.#shares();
+  }
+
+  /** @param {import("./voices.js").Part} part */
+  #weight(part) {
+    const { title } = describe(part.name);
+    const label = { type: "range", min: "1", max: String(MOST_WEIGHT), step: "1", value: String(part.weight), "aria-label": `Weight of ${title}` };
+    const range = element("input", label);
+    range.addEventListener("input", () => {
+      part.weight = Number(range.value);
+      byId("voice-title").textContent = titleOf(this.#parts);
+      this.#shares();
+    });
+    range.addEventListener("change", () => this.#listener.chosen());
+    const remove = element("button", { class: "icon", type: "button", "aria-label": `Take ${title} out` }, icon("cross"));
+    remove.addEventListener("click", () => {
+      this.#toggle(part.name);
+      byId("voice-panel").querySelector("summary")?.focus();
+    });
+    return element("li", {}, element("span", { class: "who" }, title), range, element("output", {}), remove);
+  }
+
+  #shares() {
+    const sum = this.#parts.reduce((total, { weight }) => total + weight, 0);
+    this.mix.querySelectorAll("output").forEach((output, place) => {
+      output.textContent = `${Math.round((100 * this.#parts[place].weight) / sum)} %`;
+    });
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Sentences of a text that need not be there in full: what is spoken as soon as it is complete.
+ *
+ * Where a sentence ends depends on the text alone, not on the portions it comes in. A heading, an item of a list and a
+ * row of a table end where the next line begins something else. A break in the wrong place is heard, a missing one only
+ * delays: so a mark after an abbreviation or an initial, or before a small letter, ends nothing.
+ */
+
+import { MOST, blockAt, isOneLine, mayBegin } from "./frontend/blocks.js";
+import { Pattern, back, charAt, charBefore, endOf, forth, isLower, isUpper, lstrip, rstrip } from "./frontend/python.js";
+
+/**
+ * Part of a text: without space at both ends, its first character's place, and what ends it; "end" where nothing but
+ * space follows in the text.
+ *
+ * @typedef {{text: string, start: number, boundary: import("./joins.js").Boundary}} Passage
+ */
+
+const OPENING = new Set("\"'“‘«¿¡([{*_「『（《〈【〔");
+const CLOSING = "\"'”’»)\\]}*_」』）》〉】〕";
+const WIDE = "。｡！？।॥"; // need no space after them
+const QUOTED_ON = /[」』）]/; // a particle may follow, as in 「はい。」と答えた
+const HIRAGANA = /^[ぁ-ゟ]/;
+const WITHOUT_SPACES = /^[ぁ-ヿ一-鿿]/;
+const FRENCH = "(?:[ \\u00a0\\u202f]»(?!\\w))?"; // a quote's end has a space before it; German quotes begin so
+const END = new Pattern(
+  `(?P<mark>(?:[.!?…]+|[${WIDE}]+)[${CLOSING}]*${FRENCH})(?P<gap>\\s*)|\\n[^\\S\\n]*\\n\\s*|\\n\\s*`,
+);
+const BLANK_LINE = new Pattern("\\n[^\\S\\n]*\\n");
+const LAST_WORD = new Pattern("(?:[^\\W\\d_]\\.)*[^\\W\\d_]+$");
+const CLAUSE = new Pattern(`[;:,—、，；：][${CLOSING}]*\\s*`);
+const SPACES = new Pattern("\\s+");
+const LONGEST = 1500; // characters; a passage without an end of a sentence is cut here
+const LONGEST_GAP = 4096; // characters of space that are waited through for what follows
+const MOST_OPENING = 64; // quotes and brackets that are waited through for the letter after them
+const ABBREVIATIONS = new Set(
+  (
+    "mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt cpl pres gov sen rep messrs mme mlle sra srta sig " +
+    "vs etc e.g i.e cf al approx dept est fig figs eq no nos vol vols ch pp p ed eds inc ltd co corp bros bzw usw " +
+    "z.b jan feb apr jun jul aug sep sept oct nov dec ave blvd rd mt ft a.m p.m u.s u.k ph.d"
+  ).split(" "),
+);
+
+/** Sentences of a text, each as soon as what is there of the text shows its end.
+ *
+ * A sentence of more than 1500 characters comes in parts.
+ * @param {Iterable<string>} portions @returns {Iterable<Passage>} */
+export function* passages(portions) {
+  const reader = new Reader(portions[Symbol.iterator]());
+  for (let passage; (passage = reader.read()); ) yield passage;
+}
+
+/** The text that has come and is not spoken yet. */
+class Reader {
+  constructor(portions) {
+    this._portions = portions;
+    this._buffer = "";
+    this._start = 0; // place of the buffer in the text
+    this._ended = false;
+    this._breaks = 2; // line breaks before the buffer, two and more for a blank line; 0 once it is looked at
+    this._mark = 0; // length of the mark of a block that the buffer begins with
+    this._oneLine = false; // whether what is read is a block that ends with its line
+    this._numbered = false; // whether it belongs to an item with a number
+  }
+
+  /** @returns {Passage | null} */
+  read() {
+    this._skipSpace();
+    if (!this._buffer) return null;
+    let end;
+    while (!(end = this._end())) if (!this._more()) this._ended = true;
+    return this._take(...end);
+  }
+
+  /** (length, boundary) of the first passage in the buffer; null where more has to come first. */
+  _end() {
+    const buffer = this._buffer;
+    if (this._breaks && !this._beginLine()) return null;
+    const longest = forth(buffer, 0, LONGEST);
+    for (const found of END.finditer(buffer)) {
+      if (found.index < this._mark) continue; // the point of "2. Second"
+      const length = found.index + (found.groups.mark ?? "").length;
+      if (found[0].length > LONGEST_GAP) return [length, "paragraph"];
+      if (found.index > longest) break;
+      if (endOf(found) === buffer.length && !this._ended) return null;
+      const boundary = this._boundary(found);
+      if (boundary === null) return null;
+      if (boundary !== "clause") return [length, boundary];
+    }
+    // A blank line may have come by half: what is cut is what nothing that comes can change.
+    if (forth(buffer, 0, 2 * LONGEST) < buffer.length || (this._ended && longest < buffer.length)) {
+      return [this._forced(longest), "clause"];
+    }
+    return this._ended ? [buffer.length, "end"] : null;
+  }
+
+  /** What a match of END is; "clause" where it ends nothing, null where more has to come first. */
+  _boundary(found) {
+    const buffer = this._buffer;
+    const end = endOf(found);
+    if (end === buffer.length) return "end";
+    if (found[0].includes("\n")) {
+      if (!this._showsBlock(end)) return null;
+      if (this._oneLine || blockAt(buffer, end, this._numbered)) return "paragraph";
+    }
+    let after = end;
+    while (after < buffer.length && OPENING.has(buffer[after]) && after < end + MOST_OPENING) after++;
+    if (after === buffer.length && !this._ended) return null;
+    const first = charAt(buffer, after);
+    const { mark, gap } = found.groups;
+    if (BLANK_LINE.search(found[0])) return "paragraph";
+    if (mark === undefined) return "clause";
+    if (WIDE.includes(mark[0])) {
+      const goesOn = after === end && !gap && QUOTED_ON.test(mark[mark.length - 1]);
+      return goesOn && HIRAGANA.test(first) ? "clause" : "sentence";
+    }
+    if (!gap) return (mark[0] === "!" || mark[0] === "?") && WITHOUT_SPACES.test(first) ? "sentence" : "clause";
+    if (isLower(first) || (mark === "." && this._abbreviated(found.index))) return "clause";
+    return "sentence";
+  }
+
+  /** Find what block the buffer begins; false where more has to come first. */
+  _beginLine() {
+    if (!this._showsBlock(0)) return false;
+    const block = blockAt(this._buffer, 0, this._numbered || this._breaks > 1);
+    this._mark = block ? block.end : 0;
+    this._oneLine = block !== null && isOneLine(block.kind);
+    if (block || this._breaks > 1) this._numbered = block?.kind === "numbered";
+    this._breaks = 0;
+    return true;
+  }
+
+  /** Whether enough is there to know what block begins at a place. */
+  _showsBlock(place) {
+    const rest = this._buffer.length - place;
+    return this._ended || rest >= MOST || (rest > 0 && !mayBegin(this._buffer[place]));
+  }
+
+  _abbreviated(dot) {
+    const word = LAST_WORD.search(this._buffer.slice(back(this._buffer, dot, 20), dot))?.[0];
+    if (word === undefined) return false;
+    return ABBREVIATIONS.has(word.toLowerCase()) || (isUpper(word) && word !== "I");
+  }
+
+  /** Where a passage without an end is cut: after a mark of a clause, else at a space, else anywhere. */
+  _forced(longest) {
+    const window = this._buffer.slice(0, longest);
+    let places = Array.from(CLAUSE.finditer(window, forth(window, 0, LONGEST / 2)), endOf);
+    if (!places.length) places = Array.from(SPACES.finditer(window), endOf);
+    return places[places.length - 1] ?? longest;
+  }
+
+  _take(length, boundary) {
+    const passage = { text: rstrip(this._buffer.slice(0, length)), start: this._start, boundary };
+    this._buffer = this._buffer.slice(length);
+    this._start += length;
+    this._mark = 0;
+    return passage;
+  }
+
+  _skipSpace() {
+    do {
+      const rest = lstrip(this._buffer);
+      const space = this._buffer.slice(0, this._buffer.length - rest.length);
+      this._start += space.length;
+      this._breaks += space.split("\n").length - 1;
+      this._buffer = rest;
+    } while (!this._buffer && this._more());
+  }
+
+  _more() {
+    const { value, done } = this._portions.next();
+    if (!done) this._buffer += value;
+    return !done;
+  }
+}
+
+/** Portions in which no character is cut in two, none of them of more than `most` units.
+ * @param {Iterable<string>} texts @param {number} most @returns {Iterable<string>} */
+export function* wholeCharacters(texts, most) {
+  let held = ""; // the first half of a character
+  for (const text of texts) {
+    const all = held + text;
+    held = /[\ud800-\udbff]$/.test(all) ? all[all.length - 1] : "";
+    const ready = held ? all.slice(0, -1) : all;
+    for (let place = 0; place < ready.length; ) {
+      const end = Math.min(place + most, ready.length);
+      const cut = end < ready.length && charBefore(ready, end + 1).length === 2 ? end - 1 : end;
+      yield ready.slice(place, cut);
+      place = cut;
+    }
+  }
+  if (held) yield held;
+}

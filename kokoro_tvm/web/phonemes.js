@@ -1,0 +1,67 @@
+/** Phoneme strings: to token ids, and where they divide: at sentence ends, else clause ends, else spaces. */
+
+import { InputError } from "./errors.js";
+import { Pattern, endOf, isAlpha, isSpace, length, quote, strip } from "./frontend/python.js";
+
+/** Symbols of phonemes to the model's tokens. @typedef {Map<string, number>} Vocabulary */
+
+const CLOSING = "[)\\]}”’»\"']*";
+// In order of preference; a part ends where the match ends. The last is for texts without space after marks.
+const BOUNDARIES = [
+  `[.!?…]+${CLOSING}\\s+`,
+  `[;:]+${CLOSING}\\s+`,
+  `(?:[,—]+${CLOSING}\\s+|\\s+(?=—))`,
+  "\\s+",
+  `[.!?…;:,—]+${CLOSING}`,
+].map((pattern) => new Pattern(pattern));
+
+/** `phonemes` with tabs and line breaks as spaces; throws an InputError when empty or with a NUL character.
+ * @param {string} phonemes */
+export function clean(phonemes) {
+  if (typeof phonemes !== "string") throw new InputError(`Phonemes are a string, not ${typeof phonemes}.`);
+  if (phonemes.includes("\0")) throw new InputError("The phonemes hold a NUL byte. Remove it: it stands for no sound.");
+  const spaced = phonemes.replace(/[\t\r\n\v\f]+/g, " ");
+  if (!strip(spaced)) throw new InputError("There is nothing to speak: the phonemes are empty.");
+  return spaced;
+}
+
+/** Whether the model knows any of the symbols, spaces aside. @param {string} phonemes @param {Vocabulary} vocabulary */
+export const hasSound = (phonemes, vocabulary) =>
+  [...phonemes].some((symbol) => vocabulary.has(symbol) && !isSpace(symbol));
+
+/** A list of symbols as a message shows it. @param {string[]} symbols */
+export const listed = (symbols) => symbols.map((symbol) => `${quote(symbol)} (${codeOf(symbol)})`).join(", ");
+
+/** @param {string} symbol */
+export const codeOf = (symbol) =>
+  `U+${(symbol.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+/** In the order of their code points. @param {Iterable<string>} symbols */
+export const sorted = (symbols) => [...symbols].sort((a, b) => (a.codePointAt(0) ?? 0) - (b.codePointAt(0) ?? 0));
+
+/** Token ids with the 0 the model expects at both ends; unknown symbols are passed over.
+ * @param {string} phonemes @param {Vocabulary} vocabulary @returns {number[]} */
+export function encode(phonemes, vocabulary) {
+  const known = [...phonemes].filter((symbol) => vocabulary.has(symbol));
+  return [0, ...known.map((symbol) => vocabulary.get(symbol) ?? 0), 0];
+}
+
+/** Where phonemes divide: the place nearest to the middle at a boundary of the best kind there is, with sounds on both
+ * sides; null without one. @param {string} phonemes @returns {number | null} */
+export function middleCut(phonemes) {
+  const sounds = [...phonemes.matchAll(/\p{L}/gu)].map((match) => match.index);
+  if (!sounds.length) return null;
+  const [first, last] = [sounds[0], sounds[sounds.length - 1]];
+  for (const boundary of BOUNDARIES) {
+    const cuts = Array.from(boundary.finditer(phonemes), endOf).filter((cut) => first < cut && cut <= last);
+    if (cuts.length) {
+      const whole = length(phonemes);
+      const off = cuts.map((cut) => Math.abs(2 * length(phonemes.slice(0, cut)) - whole));
+      return cuts[off.indexOf(Math.min(...off))];
+    }
+  }
+  return null;
+}
+
+/** Whether a string of phonemes has a sound, not marks alone. @param {string} phonemes */
+export const sounds = (phonemes) => [...phonemes].some(isAlpha);

@@ -1,0 +1,228 @@
+/**
+ * A plan: everything about a speech that is known before the decoder runs, to look at, save and render.
+ *
+ * Its values do not change; `with` gives a changed copy. `toNode` gives what JSON.stringify writes as Python's `Plan`
+ * does, but for the places in the text, which are UTF-16 units here.
+ */
+
+import { InputError } from "./errors.js";
+import { length, quote } from "./frontend/python.js";
+import { FACTORS, LONGEST_PAUSE } from "./limits.js";
+import { sounds } from "./phonemes.js";
+
+/** Frames that the last phoneme before a pause is heard at most; what it lasts longer is silence (docs/timing.py). */
+const LAST_SOUND = 5;
+/** The layout of a plan's JSON. */
+const SCHEMA = 1;
+const MOST_FRAMES = 1 << 24; // of one symbol, above any bucket
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
+/**
+ * A word or a mark with the frames each of its symbols lasts.
+ *
+ * text: as it stands in the source, without markup; start, end: its units there; phonemes: symbols that the model knows;
+ * space: the symbols between it and the next word, " " or ""; durations: frames for each symbol of `phonemes + space`, at
+ * least 1, or null where the model has still to predict them; pitch: factor on the predicted pitch; rate: how much faster
+ * than the plan's speed it is spoken where durations are predicted; joined: whether the text, without its markup, has no
+ * space between it and the word before.
+ */
+export class Word {
+  /** @param {{text: string, start: number, end: number, phonemes: string, space?: string, durations?: number[] | null,
+   *   pitch?: number, rate?: number, joined?: boolean}} values */
+  constructor({ text, start, end, phonemes, space = "", durations = null, pitch = 1, rate = 1, joined = false }) {
+    checkFactor(pitch, `pitch of the word '${text}'`);
+    checkFactor(rate, `rate of the word '${text}'`);
+    Object.assign(this, { text, start, end, phonemes, space, durations, pitch, rate, joined });
+    if (durations === null) return;
+    for (const frames of durations) checkWhole(frames, `duration in '${text}'`, 1);
+    const count = length(this.symbols);
+    if (durations.length !== count) {
+      throw new InputError(
+        `The word '${text}' has ${durations.length} durations for its ${count} symbols '${this.symbols}' (the space ` +
+          "after it counts). Give one for each, or none (null).",
+      );
+    }
+  }
+
+  /** @param {Partial<Word>} changes @returns {Word} */
+  with(changes) {
+    return new Word({ ...this, ...changes });
+  }
+
+  /** The phonemes and the space after them: one model token each. */
+  get symbols() {
+    return this.phonemes + this.space;
+  }
+
+  /** Whether it has a sound; a mark has none. */
+  get spoken() {
+    return sounds(this.phonemes);
+  }
+
+  /** Frames it lasts with the space after it; throws an InputError while durations are not known. */
+  get frames() {
+    return sum(this.knownDurations);
+  }
+
+  /** Frames of the space after it. */
+  get spaceFrames() {
+    return sum(this.knownDurations.slice(length(this.phonemes)));
+  }
+
+  /** Frames from its first sound to its last, where a pause follows: LAST_SOUND of the last phoneme. */
+  get heard() {
+    const frames = this.knownDurations.slice(0, length(this.phonemes));
+    return sum(frames.slice(0, -1)) + Math.min(frames[frames.length - 1], LAST_SOUND);
+  }
+
+  /** The durations; throws an InputError while they are not known. @returns {number[]} */
+  get knownDurations() {
+    if (this.durations === null) throw new InputError(`How long '${this.text}' lasts is not known yet.`);
+    return this.durations;
+  }
+}
+
+/**
+ * Words that the model speaks as one utterance, and the silence after them; without words, silence alone.
+ *
+ * style: row of the voice's table; noise: which of the seed's noises it draws; lead, tail: frames of the marks that the
+ * model expects at both ends; keep: samples that stay of the near silence before the first sound and after the last, null
+ * for all of it; pause: samples of silence after it; pitch: factors on the predicted pitch, spread evenly over the piece
+ * with straight lines between them (one factor: all of it); voice: null for the plan's.
+ */
+export class Piece {
+  /** @param {{words: Word[], style?: number, noise?: number, lead?: number, tail?: number,
+   *   keep?: [number | null, number | null], pause?: number, pitch?: number[], voice?: string | null}} values */
+  constructor({
+    words, style = 0, noise = 0, lead = 1, tail = 1, keep = [null, null], pause = 0, pitch = [1], voice = null,
+  }) {
+    Object.assign(this, { style, noise, lead, tail, keep, pause, pitch, voice, words });
+    for (const [name, least] of [["style", 0], ["noise", 0], ["lead", 1], ["tail", 1]]) {
+      checkWhole(this[name], `${name} of a piece`, least);
+    }
+    checkWhole(pause, "pause of a piece", 0, Infinity);
+    for (const samples of keep) if (samples !== null) checkWhole(samples, "number of samples that a piece keeps", 0);
+    if (!pitch.length) throw new InputError("The pitch of a piece needs at least one factor; 1 leaves it as predicted.");
+    for (const factor of pitch) checkFactor(factor, "pitch of a piece");
+    if (words.length && !this.symbols) {
+      throw new InputError("The words of a piece have no phonemes. Remove the words instead.");
+    }
+  }
+
+  /** @param {Partial<Piece>} changes @returns {Piece} */
+  with(changes) {
+    return new Piece({ ...this, ...changes });
+  }
+
+  /** The symbols of all words, one model token each. */
+  get symbols() {
+    return this.words.map((word) => word.symbols).join("");
+  }
+
+  /** Whether all durations are known. */
+  get complete() {
+    return this.words.every((word) => word.durations !== null);
+  }
+
+  /** Frames of every model token, the marks at both ends included; throws an InputError where unknown.
+   * @returns {number[]} */
+  get durations() {
+    return this.words.length ? [this.lead, ...this.words.flatMap((word) => word.knownDurations), this.tail] : [];
+  }
+
+  /** Frames that the decoder computes. */
+  get frames() {
+    return sum(this.durations);
+  }
+
+  /** Frames before the first sound and after the last; [0, 0] for a piece of marks alone.
+   * @returns {[number, number]} */
+  silence() {
+    const spoken = this.words.flatMap((word, place) => (word.spoken ? [place] : []));
+    if (!spoken.length) return [0, 0];
+    const [first, last] = [spoken[0], spoken[spoken.length - 1]];
+    const before = sum(this.words.slice(0, first).map((word) => word.frames));
+    const after = sum(this.words.slice(last + 1).map((word) => word.frames));
+    return [this.lead + before, this.words[last].frames - this.words[last].heard + after + this.tail];
+  }
+
+  /** Samples cut off at both ends of what the decoder gives. @param {number} samplesPerFrame
+   * @returns {[number, number]} */
+  cut(samplesPerFrame) {
+    const [before, after] = this.silence().map((frames, end) => {
+      const kept = this.keep[end];
+      return kept === null ? 0 : Math.max(0, frames * samplesPerFrame - kept);
+    });
+    return [before, after];
+  }
+
+  /** Samples it is in the speech, with the pause after it. @param {number} samplesPerFrame */
+  samples(samplesPerFrame) {
+    return this.frames * samplesPerFrame - sum(this.cut(samplesPerFrame)) + this.pause;
+  }
+}
+
+/**
+ * Pieces in the order they are spoken, in a voice, with a seed for the noise.
+ *
+ * speed: what the durations were predicted for; seed: 0 to 2**64 - 1; mute: silence below the marks, where the model may
+ * put sounds that are not in the text. Rates are the bundle's.
+ */
+export class Plan {
+  /** @param {{pieces: Piece[], voice: string, speed?: number, seed?: bigint, sampleRate?: number,
+   *   samplesPerFrame?: number, mute?: boolean}} values */
+  constructor({ pieces, voice, speed = 1, seed = 0n, sampleRate = 24_000, samplesPerFrame = 600, mute = true }) {
+    Object.assign(this, { voice, speed, seed: BigInt(seed), sampleRate, samplesPerFrame, mute, pieces });
+    if (!(Number.isFinite(speed) && speed > 0)) {
+      throw new InputError(`The speed of a plan should be a finite number above 0, but is ${speed}.`);
+    }
+    const place = pieces.findIndex((piece) => piece.pause > LONGEST_PAUSE * sampleRate);
+    if (place >= 0) {
+      const lasts = (pieces[place].pause / sampleRate).toFixed(0);
+      throw new InputError(`The pause after piece ${place} lasts ${lasts} s; ${LONGEST_PAUSE} s is the longest.`);
+    }
+  }
+
+  /** @param {Partial<Plan>} changes @returns {Plan} */
+  with(changes) {
+    return new Plan({ ...this, ...changes });
+  }
+
+  /** The words and marks of all pieces. @returns {Word[]} */
+  get words() {
+    return this.pieces.flatMap((piece) => piece.words);
+  }
+
+  /** Samples of the speech, exactly; throws an InputError while a duration is not known. @returns {number} */
+  get samples() {
+    return sum(this.pieces.map((piece) => piece.samples(this.samplesPerFrame)));
+  }
+
+  /** `samples` in seconds. @returns {number} */
+  get seconds() {
+    return this.samples / this.sampleRate;
+  }
+
+  /** The plan as what JSON.stringify writes. A seed above 2**53 - 1 loses its last digits in JSON. */
+  toNode() {
+    const { voice, speed, seed, sampleRate, samplesPerFrame, mute, pieces } = this;
+    const rates = { sample_rate: sampleRate, samples_per_frame: samplesPerFrame };
+    return { schema: SCHEMA, voice, speed, seed: Number(seed), ...rates, mute, pieces: pieces.map(nodeOf) };
+  }
+}
+
+const nodeOf = (piece) => ({ ...piece, words: piece.words.map((word) => ({ ...word })) });
+
+function checkWhole(value, what, least, most = MOST_FRAMES) {
+  if (Number.isInteger(value) && least <= value && value <= most) return;
+  const limits = most === Infinity ? `${least} or more` : `within ${least}..${most}`;
+  throw new InputError(`The ${what} should be a whole number, ${limits}, but is ${show(value)}.`);
+}
+
+function checkFactor(factor, what) {
+  const [low, high] = FACTORS;
+  if (typeof factor === "number" && low <= factor && factor <= high) return;
+  throw new InputError(`The ${what} should be a factor from ${low} to ${high}, but is ${show(factor)}.`);
+}
+
+const show = (value) => (typeof value === "string" ? quote(value) : String(value));

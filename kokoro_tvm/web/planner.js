@@ -1,0 +1,128 @@
+/** Text to a plan, as Python's `Synthesizer.plan` makes it: which voice speaks which language, and what is refused. */
+
+import { DIVISION } from "./division.js";
+import { InputError } from "./errors.js";
+import { length, quote } from "./frontend/python.js";
+import { PAUSES } from "./joins.js";
+import { readMarked } from "./markup/reading.js";
+import { Plan } from "./plan.js";
+import { planPieces } from "./planning.js";
+import { sentencesOfPhonemes, sentencesOfText } from "./sentences.js";
+import { LANGUAGES, describe } from "./voices.js";
+
+/** @typedef {import("./frontend/front_end.js").FrontEnd} FrontEnd */
+/** @typedef {import("./planning.js").Model} Model */
+/** @typedef {import("./planning.js").Planned} Planned */
+/** @typedef {import("./voices.js").Voices} Voices */
+
+/**
+ * How to speak. voice: a name or a mix; speed: above 1 is faster; seed: 0n to 2n ** 64n - 1n; ssml: whether the text is
+ * SSML, which null leaves to its beginning; warn: takes notices.
+ *
+ * @typedef {{voice?: string, speed?: number, seed?: bigint, pauses?: import("./joins.js").Pauses,
+ *   division?: import("./division.js").Division, ssml?: boolean | null, warn?: import("./notices.js").Warn}} Options
+ */
+
+const LONGEST = 2_000_000; // characters, which are 40 hours
+const WHOLE = { first: 1 << 30, least: 0, most: 1 << 30 }; // phonemes are divided only where they do not fit
+
+/** Plans speeches with a bundle's model, voices and front end. */
+export class Planner {
+  /** @param {Model & {samplesPerFrame: number}} model @param {Voices} voices @param {FrontEnd} frontEnd */
+  constructor(model, voices, frontEnd) {
+    this._model = model;
+    this._voices = voices;
+    this._frontEnd = frontEnd;
+  }
+
+  /** Everything about a speech that is known before the decoder runs.
+   *
+   * Rejected with an InputError where the text, voice, speed or seed is invalid, or the text longer than two million
+   * characters.
+   * @param {string | Iterable<string>} text @param {Options} [options] @returns {Promise<Plan>} */
+  async plan(text, options = {}) {
+    if (typeof text === "string" && length(text) > LONGEST) {
+      throw new InputError(`The text has ${length(text)} characters, too much for memory at once. Use pieces().`);
+    }
+    return collected(this.empty(options), this.pieces(text, options));
+  }
+
+  /** The plan of phonemes, or of several strings of them as utterances of their own.
+   * @param {string | string[]} phonemes @param {Options} [options] @returns {Promise<Plan>} */
+  async planPhonemes(phonemes, options = {}) {
+    const known = this._known(options);
+    const sentences = sentencesOfPhonemes([phonemes].flat(), known);
+    const empty = this.empty(options).with({ mute: false });
+    return collected(empty, this._planned(sentences, { ...options, division: WHOLE }, known));
+  }
+
+  /** Pieces of a text as they are known, each with the features that the decoder takes; the text may come in portions.
+   * @param {string | Iterable<string>} text @param {Options} [options] @returns {AsyncIterable<Planned>} */
+  pieces(text, options = {}) {
+    this.empty(options);
+    const known = this._known(options);
+    return this._planned(sentencesOfText(text, known, this._frontEnd, options.ssml ?? null), options, known);
+  }
+
+  /** The plan of these options without pieces. Throws an InputError where one of them is invalid.
+   * @param {Options} options */
+  empty({ voice = "af_heart", speed = 1, seed = 0n }) {
+    if (typeof seed !== "bigint" || seed < 0n || seed >= 2n ** 64n) {
+      throw new InputError(`The seed should be a BigInt from 0n to 2n ** 64n - 1n, but is ${String(seed)}.`);
+    }
+    this._voices.table(voice);
+    const { sampleRate, samplesPerFrame } = this._model;
+    return new Plan({ pieces: [], voice, speed, seed, sampleRate, samplesPerFrame });
+  }
+
+  /** Utterances of a text, one a paragraph, with tokens, phonemes and places.
+   * @param {string} text @param {Options} [options] */
+  read(text, options = {}) {
+    return readMarked(text, this._known(options), this._frontEnd, options.ssml ?? null);
+  }
+
+  _planned(sentences, options, { warn }) {
+    const { voice = "af_heart", speed = 1, pauses = PAUSES, division = DIVISION } = options;
+    const tables = new Map();
+    const table = (other) => {
+      const name = other ?? voice;
+      if (!tables.has(name)) tables.set(name, this._voices.table(name));
+      return tables.get(name);
+    };
+    return planPieces(this._model, sentences, { table, speed, pauses, division }, warn);
+  }
+
+  /** @returns {import("./markup/items.js").Known} */
+  _known({ voice = "af_heart", warn = () => {} }) {
+    /** @type {Map<string, string>} */
+    const languages = new Map(); // so that the notices of a voice come once
+    const language = (other) => {
+      const name = other ?? voice;
+      const code = languages.get(name) ?? this._language(name, warn);
+      languages.set(name, code);
+      return code;
+    };
+    language(null);
+    return { symbols: this._model.vocabulary, language, warn };
+  }
+
+  /** The letter of the language to speak; a notice says where the voice leaves it open. */
+  _language(voice, warn) {
+    const infos = this._voices.split(voice).map(describe);
+    const [{ name, code }] = infos;
+    if (!(code in LANGUAGES)) {
+      warn(`The name of the voice ${name} names no language; American English is used.`);
+      return "a";
+    }
+    if (infos.some((info) => info.code !== code)) {
+      warn(`The voices of the mix ${quote(voice)} speak different languages; ${LANGUAGES[code]} is used.`);
+    }
+    return code;
+  }
+}
+
+async function collected(plan, planned) {
+  const pieces = [];
+  for await (const { piece } of planned) pieces.push(piece);
+  return plan.with({ pieces });
+}

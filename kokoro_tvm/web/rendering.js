@@ -1,0 +1,60 @@
+/** From a piece of a plan to its audio, exactly as long as the plan says: `kokoro_tvm/runtime/rendering.py`. */
+
+import { fadeIn, fadeOut, mute, muted } from "./joins.js";
+import { encode } from "./phonemes.js";
+import { styleOf } from "./voices.js";
+
+/** @typedef {import("./plan.js").Piece} Piece */
+/** @typedef {import("./plan.js").Plan} Plan */
+
+/**
+ * What speaks tokens of known durations, see `Model.decode` of runtime/model.js.
+ *
+ * @typedef {{vocabulary: import("./phonemes.js").Vocabulary,
+ *   decode: (tokens: number[], style: Float32Array, durations: number[], features: unknown, seed: Uint32Array,
+ *     pitch: Float32Array | null) => Promise<Float32Array>}} Decoder
+ */
+
+/** The samples of a piece, its pause included. features: those that its durations were predicted with.
+ * @param {Decoder} model @param {import("./voices.js").Table} table of the piece's voice
+ * @param {Plan} plan whose rates, seed and `mute` the piece has @param {Piece} piece @param {unknown} features
+ * @returns {Promise<Float32Array>} */
+export async function render(model, table, plan, piece, features) {
+  if (!piece.words.length) return new Float32Array(piece.pause);
+  const { sampleRate, samplesPerFrame } = plan;
+  const tokens = encode(piece.symbols, model.vocabulary);
+  const style = styleOf(table, piece.style);
+  const seed = seedWords(plan.seed, piece.noise);
+  const decoded = await model.decode(tokens, style, piece.durations, features, seed, pitchOf(piece));
+  if (plan.mute) mute(decoded, muted(piece, samplesPerFrame, sampleRate), sampleRate);
+  const [before, after] = piece.cut(samplesPerFrame);
+  const kept = decoded.subarray(before, decoded.length - after);
+  if (before) fadeIn(kept, sampleRate);
+  if (after) fadeOut(kept, sampleRate);
+  const audio = new Float32Array(kept.length + piece.pause);
+  audio.set(kept);
+  return audio;
+}
+
+/** What the decoder draws noise of: the seed's lower and upper half, and the piece's number.
+ * @param {bigint} seed @param {number} noise */
+const seedWords = (seed, noise) => Uint32Array.of(Number(seed & 0xffffffffn), Number(seed >> 32n), noise);
+
+/** Factors on the pitch for every half frame; null where all are 1. @param {Piece} piece */
+function pitchOf(piece) {
+  if (piece.pitch.every((factor) => factor === 1) && piece.words.every((word) => word.pitch === 1)) return null;
+  const halves = 2 * piece.frames;
+  const last = piece.pitch.length - 1;
+  const curve = Float64Array.from({ length: halves }, (_, half) => {
+    const place = (half / Math.max(halves - 1, 1)) * last;
+    const left = Math.min(Math.floor(place), Math.max(last - 1, 0));
+    const right = Math.min(left + 1, last);
+    return piece.pitch[left] + (piece.pitch[right] - piece.pitch[left]) * (place - left);
+  });
+  let place = 2 * piece.lead;
+  for (const word of piece.words) {
+    const end = place + 2 * word.frames;
+    for (; place < end; place++) curve[place] *= word.pitch;
+  }
+  return Float32Array.from(curve);
+}

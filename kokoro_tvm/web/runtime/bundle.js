@@ -1,0 +1,171 @@
+/** A bundle's components in WebAssembly: files that are compared with the manifest, weights, calls. */
+
+import { BundleError } from '../errors.js';
+import { features } from './features.js';
+import { Tvm } from './tvm.js';
+
+const SCHEMA = 5; // of bundle.json that this version reads
+const PAGE = 65536; // of memory
+/** Arrays of a port's dtype, and safetensors' word for it. */
+const ARRAYS = {
+  float32: [Float32Array, 'F32'],
+  int64: [BigInt64Array, 'I64'],
+  int32: [Int32Array, 'I32'],
+  uint32: [Uint32Array, 'U32'],
+};
+
+/**
+ * What a component takes and returns: values in row-major order.
+ * @typedef {{values: Float32Array | BigInt64Array | Int32Array | Uint32Array, shape: number[]}} Values
+ */
+
+/**
+ * Where a bundle's files are: the whole file of a name.
+ * @typedef {(name: string) => Promise<Uint8Array>} Read
+ */
+
+/** Files below an address, which ends in a slash. @param {string | URL} base @returns {Read} */
+export function fetched(base) {
+  return async (name) => {
+    const response = await fetch(new URL(name, base));
+    if (!response.ok) throw new BundleError(`${name} cannot be had: the server answers ${response.status}.`);
+    return new Uint8Array(await response.arrayBuffer());
+  };
+}
+
+/** A bundle whose components can be called. */
+export class Bundle {
+  /**
+   * Loads all components. Throws BundleError for a file that is not the one that the manifest names, another
+   * layout, and where this engine's WebAssembly lacks what the code uses.
+   * @param {Read} read
+   * @param {{log?: (line: string) => void}} [options] log: lines that the TVM runtime prints
+   */
+  static async open(read, options = {}) {
+    const manifest = JSON.parse(new TextDecoder().decode(await read('bundle.json')));
+    refuse(manifest);
+    const bundle = new Bundle(read, manifest);
+    const runtime = await bundle.file(manifest.runtime);
+    bundle.#tvm = await Tvm.start(await WebAssembly.compile(runtime), options);
+    for (const [name, component] of Object.entries(manifest.components)) {
+      await bundle.#load(name, component);
+    }
+    return bundle;
+  }
+
+  #read;
+  #tvm;
+  #loaded = new Map();
+
+  constructor(read, manifest) {
+    this.#read = read;
+    this.manifest = manifest;
+  }
+
+  /** A file's bytes, if they are those that the manifest names; else throws BundleError.
+   * @param {{file: string, size: number, sha256: string}} entry
+   */
+  async file({ file, size, sha256 }) {
+    const bytes = await this.#read(file);
+    const digest = hex(await crypto.subtle.digest('SHA-256', bytes));
+    if (bytes.length !== size || digest !== sha256) {
+      throw new BundleError(
+        `${file} has ${bytes.length} bytes with sha256 ${digest}; the manifest names ${size} and ${sha256}. ` +
+          'Load the bundle again.',
+      );
+    }
+    return bytes;
+  }
+
+  /** Bytes of the runtime's memory, with weights and code's data. */
+  get memory() {
+    return this.#tvm.memory.buffer.byteLength;
+  }
+
+  /** The longest utterance on an axis, `tokens` or `frames`, that every component takes. */
+  largest(axis) {
+    const components = Object.values(this.manifest.components).filter((each) => each.axis === axis);
+    return Math.min(...components.map(({ libraries }) => Math.max(...libraries.map(({ bucket }) => bucket))));
+  }
+
+  /**
+   * What a component returns for inputs of a length on its axis, without padding.
+   * @param {string} entry a component's name, or `decoder_seeded`
+   * @param {number} length
+   * @param {...Values} inputs in the order of its signature
+   * @returns {Values[]}
+   */
+  run(entry, length, ...inputs) {
+    const { component, machines, parameters } = this.#loaded.get(entry.replace(/_seeded$/, ''));
+    const signature = entry.endsWith('_seeded') ? component.seeded : component;
+    const machine = machines.find(({ bucket }) => length <= bucket);
+    if (!machine) {
+      throw new RangeError(`${length} ${component.axis} are more than the largest bucket of ${entry} takes`);
+    }
+    const tensors = signature.inputs.map(({ dtype }, index) => {
+      const { values, shape } = inputs[index];
+      if (!(values instanceof ARRAYS[dtype][0])) throw new TypeError(`input ${index} of ${entry} is no ${dtype}`);
+      return this.#tvm.tensor(values, shape, dtype);
+    });
+    try {
+      this.#tvm.global('vm.builtin.memory_manager.clear').call(); // it keeps blocks of one size alone
+      const results = machine.functions(signature.function).call(...tensors, ...parameters);
+      const found = results.map((tensor) => ({ values: tensor.values(), shape: tensor.shape }));
+      results.forEach((tensor) => tensor.free());
+      return found;
+    } finally {
+      tensors.forEach((tensor) => tensor.free());
+    }
+  }
+
+  async #load(name, component) {
+    const parameters = this.#weights(component, await this.file(component.weights));
+    const libraries = [...component.libraries].sort((a, b) => a.bucket - b.bucket);
+    const machines = [];
+    for (const library of libraries) {
+      const module = await WebAssembly.compile(await this.file(library));
+      machines.push({ bucket: library.bucket, functions: this.#tvm.machine(module) });
+    }
+    this.#loaded.set(name, { component, machines, parameters });
+  }
+
+  /** The weights in the runtime's memory, where they stay, as tensors in the order of the signature. */
+  #weights({ parameters, weights }, bytes) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const start = 8 + Number(view.getBigUint64(0, true));
+    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
+    const { memory } = this.#tvm;
+    const base = grown(memory, bytes.length, weights.file);
+    new Uint8Array(memory.buffer, base, bytes.length - start).set(bytes.subarray(start));
+    return parameters.map(({ name, dtype, shape }) => {
+      const entry = header[name];
+      if (entry?.dtype !== ARRAYS[dtype][1]) {
+        throw new BundleError(`${weights.file} has no ${name} of ${dtype}. Build the bundle again.`);
+      }
+      return this.#tvm.tensor(null, shape, dtype, base + entry.data_offsets[0]);
+    });
+  }
+}
+
+/** Where memory for so many bytes begins, which is there from now on. */
+function grown(memory, size, file) {
+  try {
+    return memory.grow(Math.ceil(size / PAGE)) * PAGE;
+  } catch (error) {
+    throw new BundleError(`There is no memory for ${file}, ${size} bytes. Close other tabs.`, { cause: error });
+  }
+}
+
+function refuse({ schema, length, cpu_features: needed }) {
+  if (schema !== SCHEMA) {
+    throw new BundleError(`bundle.json has schema ${schema}; this version reads ${SCHEMA}. Build the bundle again.`);
+  }
+  if (length !== 'exact') throw new BundleError(`the bundle has ${length} lengths; exact ones are read alone`);
+  const there = features();
+  const lacking = needed.filter((name) => !there.includes(name));
+  if (lacking.length) {
+    throw new BundleError(`This browser's WebAssembly lacks ${lacking.join(', ')}. Use a newer browser.`);
+  }
+}
+
+const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, '0')).join('');

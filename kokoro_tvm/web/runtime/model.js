@@ -1,0 +1,73 @@
+/** The five components as two questions: how long does every token last, and how does it sound. */
+
+import { BundleError } from '../errors.js';
+
+/** Runs a bundle's components. */
+export class Model {
+  /** @param {import('./bundle.js').Bundle} bundle */
+  constructor(bundle) {
+    this.bundle = bundle;
+    const { vocabulary, sample_rate: rate, samples_per_frame: samples, style_dim: half } = bundle.manifest;
+    this.vocabulary = vocabulary;
+    this.sampleRate = rate;
+    this.samplesPerFrame = samples;
+    this.most = { tokens: bundle.largest('tokens'), frames: bundle.largest('frames') };
+    this.half = half;
+  }
+
+  /**
+   * The duration of every token in frames at speed 1, and features that `decode` takes.
+   * @param {number[]} tokens with the 0 at both ends
+   * @param {Float32Array} style a row of a voice
+   * @returns {Promise<{durations: Float32Array, features: import('./bundle.js').Values}>}
+   */
+  async predict(tokens, style) {
+    const length = tokens.length;
+    const [bert] = this.bundle.run('bert', length, ids(tokens));
+    const [durations, features] = this.bundle.run('duration', length, bert, this.#prosody(style));
+    return { durations: durations.values, features };
+  }
+
+  /**
+   * Audio of tokens that last so many frames each.
+   * @param {number[]} tokens with the 0 at both ends
+   * @param {Float32Array} style a row of a voice
+   * @param {number[]} durations whole frames, 1 or more
+   * @param {import('./bundle.js').Values} features of `predict`
+   * @param {Uint32Array} seed its lower and upper half, and the number of the piece
+   * @param {Float32Array | null} [pitch] a factor on f0 for every half frame
+   * @returns {Promise<Float32Array>}
+   */
+  async decode(tokens, style, durations, features, seed, pitch = null) {
+    const frames = durations.reduce((sum, each) => sum + each, 0);
+    const [text] = this.bundle.run('text_encoder', tokens.length, ids(tokens));
+    const spread = repeated(features, durations, frames);
+    const [f0, noisiness] = this.bundle.run('f0n', frames, spread, this.#prosody(style));
+    if (pitch) f0.values.forEach((value, place) => (f0.values[place] = value * pitch[place]));
+    const timbre = { values: style.slice(0, this.half), shape: [1, this.half] };
+    const words = { values: seed, shape: [seed.length] };
+    const inputs = [repeated(text, durations, frames), f0, noisiness, timbre, words];
+    const [{ values }] = this.bundle.run('decoder_seeded', frames, ...inputs);
+    if (!values.every(Number.isFinite)) {
+      throw new BundleError('The decoder gave audio that is not finite. Load the bundle again.');
+    }
+    return values;
+  }
+
+  #prosody(style) {
+    return { values: style.slice(this.half), shape: [1, this.half] };
+  }
+}
+
+const ids = (tokens) => ({ values: BigInt64Array.from(tokens, BigInt), shape: [1, tokens.length] });
+
+/** Features (1, C, tokens) spread over frames: (1, C, frames). */
+function repeated({ values, shape: [, channels, tokens] }, durations, frames) {
+  const out = new Float32Array(channels * frames);
+  for (let channel = 0, place = 0; channel < channels; ++channel) {
+    for (let token = 0; token < tokens; ++token) {
+      out.fill(values[channel * tokens + token], place, (place += durations[token]));
+    }
+  }
+  return { values: out, shape: [1, channels, frames] };
+}

@@ -1,0 +1,67 @@
+/** A `Model` in a worker of its own. */
+
+/** The same calls as `Model`, one after the other. */
+export class RemoteModel {
+  /**
+   * Loads a bundle in a new worker.
+   * @param {string | URL} base the bundle's folder, an address that ends in a slash
+   * @returns {Promise<RemoteModel>} rejected with what `Bundle.open` throws
+   */
+  static async open(base) {
+    const model = new RemoteModel();
+    try {
+      return Object.assign(model, await model.#call('open', String(new URL(base, location.href))));
+    } catch (error) {
+      model.close();
+      throw error;
+    }
+  }
+
+  #worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  #waiting = new Map();
+  #next = 0;
+
+  constructor() {
+    this.#worker.onmessage = ({ data: { id, result, error } }) => {
+      const { resolve, reject } = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (error) reject(Object.assign(new Error(error.message), { name: error.name }));
+      else resolve(result);
+    };
+    this.#worker.onerror = (event) => this.#fail(new Error(`the worker cannot be run: ${event.message}`));
+  }
+
+  /** A file of the bundle; see `Bundle.file`. */
+  file(entry) {
+    return this.#call('file', entry);
+  }
+
+  /** See `Model.predict`. */
+  predict(tokens, style) {
+    return this.#call('predict', tokens, style);
+  }
+
+  /** See `Model.decode`. */
+  decode(tokens, style, durations, features, seed, pitch = null) {
+    return this.#call('decode', tokens, style, durations, features, seed, pitch);
+  }
+
+  /** Ends the worker, whatever it computes; what waits for it is rejected. */
+  close() {
+    this.#worker.terminate();
+    this.#fail(new DOMException('the model was closed', 'AbortError'));
+  }
+
+  #call(method, ...values) {
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, method, values });
+    });
+  }
+
+  #fail(error) {
+    this.#waiting.forEach(({ reject }) => reject(error));
+    this.#waiting.clear();
+  }
+}

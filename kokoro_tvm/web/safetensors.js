@@ -1,0 +1,38 @@
+/** Tensors of a safetensors file (https://huggingface.co/docs/safetensors). */
+
+import { BundleError } from "./errors.js";
+
+const ARRAYS = { F32: Float32Array, U8: Uint8Array };
+
+/**
+ * Name -> shape and values of every tensor; they are views of `data` where it is aligned for them.
+ *
+ * @param {Uint8Array} data @param {string} name of the file, for messages
+ * @returns {Map<string, {shape: number[], values: Float32Array | Uint8Array}>}
+ */
+export function readSafetensors(data, name) {
+  try {
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    const size = Number(view.getBigUint64(0, true));
+    const header = JSON.parse(new TextDecoder().decode(data.subarray(8, 8 + size)));
+    const found = new Map();
+    for (const [tensor, entry] of Object.entries(header)) {
+      if (tensor === "__metadata__") continue;
+      const [start, end] = entry.data_offsets.map((offset) => offset + 8 + size);
+      const values = array(data, ARRAYS[entry.dtype], start, end);
+      if (values.length !== entry.shape.reduce((a, b) => a * b, 1)) throw new RangeError(`${tensor} is cut short`);
+      found.set(tensor, { shape: entry.shape, values });
+    }
+    return found;
+  } catch (error) {
+    throw new BundleError(`${name} is no safetensors file (${error}). Download it again.`);
+  }
+}
+
+function array(data, type, start, end) {
+  if (end > data.byteLength) throw new RangeError("the file is cut short");
+  const offset = data.byteOffset + start;
+  const count = (end - start) / type.BYTES_PER_ELEMENT;
+  if (offset % type.BYTES_PER_ELEMENT === 0) return new type(data.buffer, offset, count);
+  return new type(data.slice(start, end).buffer, 0, count);
+}

@@ -1,0 +1,124 @@
+/** From text or phonemes to the words of sentences, each sentence as soon as the text shows where it ends. */
+
+import { InputError } from "./errors.js";
+import { isSpace } from "./frontend/python.js";
+import { SourceText } from "./frontend/source.js";
+import { tokensOf } from "./frontend/strings.js";
+import { MARKS } from "./marks.js";
+import { parse } from "./markup/index.js";
+import { markedPassages, ownText, voiceOf } from "./markup/passages.js";
+import { quoted } from "./notices.js";
+import { clean, hasSound, listed, sorted } from "./phonemes.js";
+import { Word } from "./plan.js";
+import { readUtterances } from "./text.js";
+
+/** @typedef {import("./division.js").Breath} Breath */
+/** @typedef {import("./frontend/front_end.js").FrontEnd} FrontEnd */
+/** @typedef {import("./frontend/tokens.js").Token} Token */
+/** @typedef {import("./markup/items.js").Known} Known */
+/** @typedef {import("./markup/items.js").Manner} Manner */
+
+/** Sentences of a text as they come; ssml: as `parse` takes it.
+ *
+ * Throws an InputError, when they come, for markup that makes no sense and where nothing can be spoken.
+ * @param {string | Iterable<string>} text @param {Known} known @param {FrontEnd} frontEnd @param {boolean | null} [ssml]
+ * @returns {Iterable<Breath>} */
+export function* sentencesOfText(text, known, frontEnd, ssml = null) {
+  let [spoken, seen, lead] = [false, "", 0]; // lead: seconds requested before the first word
+  for (const passage of markedPassages(parse(text, known, ssml))) {
+    seen ||= passage.source.text;
+    const found = wordsOfPassage(passage, known, frontEnd);
+    const { boundary, pause } = passage;
+    const voice = voiceOf(passage);
+    if (found.length && !spoken) {
+      spoken = true;
+      if (lead) yield { words: [], boundary: "clause", pause: lead, voice: null };
+    }
+    for (const words of found.slice(0, -1)) yield { words, boundary: "sentence", pause: null, voice };
+    if (found.length) yield { words: found[found.length - 1], boundary, pause, voice };
+    else if (spoken && pause !== null) yield { words: [], boundary, pause, voice: null };
+    else lead += pause ?? 0;
+  }
+  if (!spoken) {
+    const empty = lead ? "the text has pauses alone" : "the text is empty";
+    const reason = seen ? `${quoted(seen, 20)} has no letter or digit` : empty;
+    throw new InputError(`There is nothing to speak: ${reason}.`);
+  }
+}
+
+/** The words of each of its utterances, none of them empty. @returns {Word[][]} */
+function wordsOfPassage(passage, known, frontEnd) {
+  if (!passage.source.text) return [];
+  const utterances = readUtterances(ownText(passage), known.language(voiceOf(passage)), frontEnd, known.warn);
+  const found = utterances.map(({ tokens }) => wordsOf(tokens, passage.source, passage.manners));
+  return found
+    .filter((words) => words.length)
+    .map((words, index) => {
+      const begun = [words[0].with({ joined: index === 0 && passage.joined }), ...words.slice(1)];
+      return [...begun.slice(0, -1), begun[begun.length - 1].with({ space: "" })];
+    });
+}
+
+/** Every string as one utterance; spans are places in the strings, joined by line breaks.
+ * @param {Iterable<string>} phonemes @param {Pick<Known, "symbols" | "warn">} known @returns {Iterable<Breath>} */
+export function* sentencesOfPhonemes(phonemes, { symbols, warn }) {
+  const texts = Array.from(phonemes, clean);
+  const speakable = texts.map((text) => hasSound(text, symbols));
+  if (!speakable.includes(true)) {
+    const unknown = new Set([...texts.join(" ")].filter((symbol) => !symbols.has(symbol) && !isSpace(symbol)));
+    throw new InputError(
+      `There is nothing to speak: the model knows none of the phonemes (${listed(sorted(unknown))}).`,
+    );
+  }
+  let start = 0;
+  for (const [place, text] of texts.entries()) {
+    if (speakable[place]) {
+      const words = wordsOf(tokensOf(text), SourceText.of(text, start));
+      yield { words, boundary: place === speakable.lastIndexOf(true) ? "end" : "paragraph", pause: null, voice: null };
+    } else {
+      warn(`Left out, because the model knows none of its symbols: ${quoted(text)}`);
+    }
+    start += text.length + 1;
+  }
+}
+
+/** The words of tokens, whose spans are places in the text of `source`; the words have its places, and the manner of the
+ * character that they begin with.
+ *
+ * Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks between.
+ * @param {Token[]} tokens @param {SourceText} source @param {Manner[]} [manners] @returns {Word[]} */
+export function wordsOf(tokens, source, manners = []) {
+  /** @type {Word[]} */
+  const words = [];
+  let [begin, end] = [0, 0]; // of the last word, in the text
+  for (const token of tokens) {
+    const same = token.start === begin && token.end === end;
+    if (begin <= token.start && token.start < end && (same || !isMark(token))) {
+      end = Math.max(end, token.end);
+      const { symbols, rate, pitch } = words[words.length - 1];
+      words[words.length - 1] = placed(source, begin, end, symbols + token.phonemes, token.space).with({ rate, pitch });
+      continue;
+    }
+    const done = end;
+    [begin, end] = [token.start, token.end];
+    let word = placed(source, begin, end, token.phonemes, token.space);
+    if (begin < manners.length) word = word.with({ rate: manners[begin].rate, pitch: manners[begin].pitch });
+    const before = words[words.length - 1];
+    words.push(before ? word.with({ joined: touch(before, source.text.slice(done, begin), word) }) : word);
+  }
+  return words;
+}
+
+/** Whether no space is between two words. What the front end left out between a word and a mark was markup; between two
+ * words ("a/b") it stands for a space. */
+function touch(before, between, word) {
+  return before.spoken && word.spoken ? !between : ![...between].some(isSpace);
+}
+
+function placed(source, begin, end, phonemes, space) {
+  const place = source.starts[begin] ?? 0;
+  const [start, last] = begin < end ? source.span(begin, end) : [place, place];
+  return new Word({ text: source.text.slice(begin, end), start, end: last, phonemes, space });
+}
+
+const isMark = ({ phonemes }) => phonemes !== "" && [...phonemes].every((symbol) => MARKS.has(symbol));

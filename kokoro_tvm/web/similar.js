@@ -1,0 +1,28 @@
+/** Which words are alike: Ratcliff and Obershelp's ratio (1988), as Python's difflib computes it. */
+
+const NEAR = 0.6;
+
+/** At most `most` of the words that are like another, the nearest first. @param {string} word @param {string[]} words
+ * @param {number} most @returns {string[]} */
+export function nearest(word, words, most) {
+  const found = words.map((other) => ({ other, ratio: ratio(other, word) })).filter((each) => each.ratio >= NEAR);
+  found.sort((a, b) => b.ratio - a.ratio || (a.other < b.other ? 1 : -1));
+  return found.slice(0, most).map((each) => each.other);
+}
+
+const ratio = (a, b) => (a.length + b.length ? (2 * matching(a, b)) / (a.length + b.length) : 1);
+
+/** Characters of the longest stretch that both have, and of those on either side of it. */
+function matching(a, b) {
+  let [length, inA, inB] = [0, 0, 0];
+  for (let i = 0; i < a.length; i++) {
+    for (let j = 0; j < b.length; j++) {
+      let count = 0;
+      while (i + count < a.length && j + count < b.length && a[i + count] === b[j + count]) count++;
+      if (count > length) [length, inA, inB] = [count, i, j];
+    }
+  }
+  if (!length) return 0;
+  const before = matching(a.slice(0, inA), b.slice(0, inB));
+  return before + length + matching(a.slice(inA + length), b.slice(inB + length));
+}

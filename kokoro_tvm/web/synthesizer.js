@@ -1,0 +1,50 @@
+/**
+ * What the page asks of whatever speaks: the types, and the one class of its errors.
+ *
+ * A module of a synthesizer exports `open(base)`, which resolves to a `Synthesizer`; the attribute
+ * `data-synthesizer` of the page's root names the module.
+ *
+ * @typedef {object} Word
+ * @property {string} word as it stands in the text
+ * @property {number} start seconds from the start of the speech
+ * @property {number} end seconds from the start of the speech
+ * @property {[number, number]} [source] the slice of the text (UTF-16 units) that it is, where that is known
+ *
+ * @typedef {object} Chunk what has been computed since the chunk before; either part may be empty
+ * @property {Float32Array} audio mono samples, `sampleRate` a second, that follow those of the chunk before
+ * @property {Word[]} words in order; they may come before their audio, and never after later audio
+ *
+ * @typedef {object} Options
+ * @property {string} voice a name (`af_heart`) or a mix of them (`af_heart(2)+am_adam`)
+ * @property {number} [speed] 0.25 to 4; above 1 is faster
+ * @property {string} [lang] the letter of a language (`a`, `b`, `e`, …); that of the voice where it is left out
+ * @property {AbortSignal} [signal] ends the iteration with its reason, and the work behind it
+ *
+ * @typedef {object} Synthesizer
+ * @property {number} sampleRate samples a second
+ * @property {() => Promise<string[]>} voices names of all voices
+ * @property {(text: string, options: Options) => AsyncIterable<Chunk>} stream speaks piece by piece
+ * @property {(key: string) => void} [authorize] takes the key that an error of kind `unauthorized` asks for
+ */
+
+/**
+ * Why there is no speech.
+ *
+ * `kind`: `unreachable` (nothing answers), `unauthorized` (a key is wanted), `busy` (come again after
+ * `retryAfter` seconds), `too_long` (of the text), `refused` (of the request; the message says why),
+ * `failed` (while a server computed it), `broken` (while this browser did), `unloadable` (what speaks cannot be
+ * loaded), `interrupted` (the speech ended before its end), `no_audio` (this browser plays none).
+ */
+export class SpeechError extends Error {
+  /**
+   * @param {string} kind
+   * @param {string} message
+   * @param {{retryAfter?: number | null, cause?: unknown}} [details]
+   */
+  constructor(kind, message, { retryAfter = null, cause } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "SpeechError";
+    this.kind = kind;
+    this.retryAfter = retryAfter;
+  }
+}

@@ -1,0 +1,125 @@
+/** Voices: style tables by name, mixes of them, language and gender from a voice's name. */
+
+import { BundleError, InputError } from "./errors.js";
+import { length, partition, quote, strip } from "./frontend/python.js";
+import { readSafetensors } from "./safetensors.js";
+import { nearest } from "./similar.js";
+
+export const LANGUAGES = {
+  a: "American English",
+  b: "British English",
+  e: "Spanish",
+  f: "French",
+  h: "Hindi",
+  i: "Italian",
+  j: "Japanese",
+  p: "Brazilian Portuguese",
+  z: "Mandarin Chinese",
+};
+const GENDERS = { f: "female", m: "male" };
+const SIGN = /[-+,]/;
+const WEIGHTED = /^(.*?)[ \t-\r]*\([ \t-\r]*([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[ \t-\r]*\)$/;
+const HEAVIEST = 1000;
+
+/** @typedef {{name: string, code: string, language: string, gender: string}} VoiceInfo */
+/** Rows of a style table: float32 (rows, width). @typedef {{rows: number, width: number, values: Float32Array}} Table */
+
+/** Language and gender from a voice's name, `af_heart` is American English (code a), female; "unknown" where it does not
+ * follow Kokoro's naming. @param {string} name @returns {VoiceInfo} */
+export function describe(name) {
+  const prefix = name.includes("_") ? [...partition(name, "_")[0]] : [];
+  const [code, sex] = prefix.length === 2 ? prefix : ["", ""];
+  return { name, code, language: LANGUAGES[code] ?? "unknown", gender: GENDERS[sex] ?? "unknown" };
+}
+
+/** Style tables float32 (510, 2 * style_dim) by name. */
+export class Voices {
+  /** @param {Map<string, Table>} tables */
+  constructor(tables) {
+    this._tables = tables;
+  }
+
+  /** The voices of a bundle's `voices.safetensors`. Throws a BundleError where a table is not float32 or has another
+   * width. @param {Uint8Array} data @param {number} width of a row, twice the manifest's style_dim */
+  static open(data, width) {
+    const tables = new Map();
+    for (const [name, { shape, values }] of readSafetensors(data, "voices.safetensors")) {
+      if (!(values instanceof Float32Array) || !values.length || values.length % width) {
+        throw new BundleError(`The voice ${name} is (${shape}), not float32 rows of ${width}. Build the bundle again.`);
+      }
+      tables.set(name, { rows: values.length / width, width, values });
+    }
+    return new Voices(tables);
+  }
+
+  /** Names in alphabetical order. @returns {string[]} */
+  get names() {
+    return [...this._tables.keys()].sort();
+  }
+
+  /** Names in a mix, each known; throws an InputError with the nearest names otherwise.
+   * @param {string} voice @returns {string[]} */
+  split(voice) {
+    return this._parts(voice).map(([name]) => name);
+  }
+
+  /** The table of a voice, or of a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-af_sky": the sum by weights,
+   * divided by what the weights are together without their signs. @param {string} voice @returns {Table} */
+  table(voice) {
+    const parts = this._parts(voice);
+    const tables = parts.map(([name]) => this._tables.get(name));
+    if (tables.length === 1) return tables[0];
+    const [{ rows, width, values }] = tables;
+    if (tables.some((table) => table.rows !== rows)) {
+      throw new InputError(`The voices '${voice}' have tables of different lengths and cannot be mixed.`);
+    }
+    const sum = new Float32Array(values.length);
+    const weights = parts.map(([, weight]) => weight);
+    const all = weights.reduce((total, weight) => total + Math.abs(weight), 0);
+    const isMean = weights.every((weight) => weight === 1);
+    tables.forEach((table, place) => {
+      const weight = isMean ? 1 : Math.fround(weights[place] / all);
+      for (let i = 0; i < sum.length; i++) sum[i] += Math.fround(weight * table.values[i]);
+    });
+    if (isMean) for (let i = 0; i < sum.length; i++) sum[i] /= tables.length;
+    return { rows, width, values: sum };
+  }
+
+  /** Names and weights of a mix; those after a minus are below 0. @returns {[string, number][]} */
+  _parts(voice) {
+    if (typeof voice !== "string") {
+      throw new InputError(`A voice should be a name such as 'af_heart', but is ${String(voice)}.`);
+    }
+    if (this._tables.has(voice)) return [[voice, 1]];
+    const signs = ["+", ...(voice.match(new RegExp(SIGN, "g")) ?? [])];
+    return voice.split(SIGN).map((part, place) => this._part(strip(part), signs[place]));
+  }
+
+  _part(part, sign) {
+    const found = WEIGHTED.exec(part);
+    const [name, weight] = found ? [found[1], Number(found[2])] : [part, 1];
+    if (!this._tables.has(name)) throw new InputError(this._unknown(name));
+    if (!(weight > 0 && weight <= HEAVIEST)) {
+      throw new InputError(`The weight of ${name} in a mix should be above 0 and at most ${HEAVIEST}.`);
+    }
+    return [name, sign === "-" ? -weight : weight];
+  }
+
+  _unknown(name) {
+    if (!name) return `The name of a voice is empty. ${this._advice([])}`;
+    const near = nearest(name.toLowerCase(), this.names, 3);
+    return `There is no voice ${quote(name)} in this bundle. ${this._advice(near)}`;
+  }
+
+  _advice(near) {
+    if (near.length) return `Nearest: ${near.join(", ")}.`;
+    return `It has ${this._tables.size}, such as ${this.names.slice(0, 3).join(", ")}.`;
+  }
+}
+
+/** The row of a table for an utterance: number of its symbols less one, as stock Kokoro picks it; the nearest where
+ * there is none. @param {Table} table @param {string} phonemes */
+export const rowOf = (table, phonemes) => Math.min(Math.max(length(phonemes) - 1, 0), table.rows - 1);
+
+/** `ref_s` (width,): a row of a table. @param {Table} table @param {number} row */
+export const styleOf = (table, row) => table.values.subarray(row * table.width, (row + 1) * table.width);

@@ -1,0 +1,310 @@
+"""Texts with what the front end and the planner make of them: the JavaScript in kokoro_tvm/web/ is held to the same.
+
+`python tests/front_end_vectors.py FRONT_END` writes the file of the tests, from the front_end.safetensors of
+a bundle.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import hashlib
+import json
+import random
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
+from kokoro_tvm.noise import draw_noise
+from kokoro_tvm.runtime.captions import write_captions
+from kokoro_tvm.runtime.division import Division
+from kokoro_tvm.runtime.frontend import front_end as front_end_module
+from kokoro_tvm.runtime.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
+from kokoro_tvm.runtime.frontend.user_lexicon import UserLexicon
+from kokoro_tvm.runtime.joins import Pauses, muted
+from kokoro_tvm.runtime.markup import Known
+from kokoro_tvm.runtime.markup.reading import read_marked
+from kokoro_tvm.runtime.plan import Plan
+from kokoro_tvm.runtime.planning import Style, plan_pieces
+from kokoro_tvm.runtime.routing import TooLongError
+from kokoro_tvm.runtime.sentences import sentences_of_text
+from kokoro_tvm.runtime.voices import Voices, describe
+from kokoro_tvm.runtime.words import timeline
+from kokoro_tvm.truth.phonemes import sentences
+from kokoro_tvm.truth.written_forms import written_forms
+
+__all__ = ["FILE", "few_texts", "many_texts", "vectors", "write"]
+
+FILE = Path(__file__).parent / "web" / "frontend" / "vectors.json"
+"""The vectors of `few_texts`."""
+
+_VOICES = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
+_LEXICON = {"kokoro": "kəkˈɔɹO", "New  York": "nˈujˌɔɹk", "don’t": "dˈOnt", "W3C": "dˈʌbᵊlju", "😀": "hˈæpi"}
+_WITH_LEXICON = (
+    "Kokoro's KOKORO in New York, kokoros and new york don't 😀😀 [kokoro](+2) [kokoro](/ˈa/) W3C W3Cs W3C.",
+    "**Kokoro** is [Kokoro](-2).",
+)
+_RATE, _SAMPLES_PER_FRAME = 24_000, 600
+_NOISES = [(0, 5000, 0), (123456789012345678, 4097, 7), (2**64 - 1, 3, 2**32 - 1)]
+_FRAGMENTS = """
+[pause:0.5s] [pause: [pause:9] [rate:2] [rate:] [rate:x] [voice:bf_emma] [voice:] [voice:x]
+[a](/ˈa/) [word](/wˈɜɹd/) [a](/☃/) [b](+1) [never](-2) [5](#a#) [105](#&#) <speak> </speak>
+<speak>a</speak> <break/> &amp; &eacute; &#0; &#x41; <br> <b>bold</b> <!-- **a** _b_ `c` ~~d~~
+**bold** *it* __all__ [a](https://b.c) ![a](b) [text][1] [^1] \\* | # $5M £3.50 -$5 $5-10 5,50€ 5°C
+3/4 10:30pm 7pm-9pm 2024-03-15T10:00 3/15/2024 15.03.2024 555-0123 VIII XIV Dr. a@b.c #tag #NewYork
+@you C# 😀 👍🏽 👩‍👩‍👧 🇫🇷 2️⃣ ❤️❤️ ½ 2½ ⅝ x² 10^5 CO₂ 5×4 a→b № 5kg 60mph 6'2" 9.8m/s² ‰ … — – “ ” « » ‘
+’ 's n't Louis Henry Chapter World War Main Street St. Mr. Mrs. e.g. i.e. U.S. Fig. ſec. Inc. Jr.
+vs. the The to TO a A in used am I B2B COVID-19 747 1905 2007 192.168.0.1 1,000,000 3.14 -5 10-20
+1st 22nd 1980s 0.99 00 $ % & + @ don't isn't O'Neill's supercalifragilistic Quxley's naïve café
+Ångström ﬁnal ǆ ß İ ı K ٣ १२ 𝟛 中文 日本語 हिन्दी العربية ﷺ http://a.b/c%20d?e=f www.example.com/
+_snake_case_ camelCase HTMLParser re-enter well-known rock'n'roll !? ?! ... ;-) :) (in brackets)
+"quoted"
+"""
+_HIDDEN = (
+    "\u0301",
+    "\u200b",
+    "\u202e",
+    "\ufeff",
+    "\x1c",
+    "\x85",
+    "\u2028",
+    "\r\n",
+    "\n\n",
+    "\n",
+    " ",
+    "  ",
+    "\t",
+)
+_BLOCKS = (
+    "\0",
+    "\ud800",
+    "\n- ",
+    "\n1. ",
+    "\n2) ",
+    "\n# ",
+    "\n> ",
+    "\n---\n",
+    "\n```\n",
+    "\n| a | b |\n",
+    "\n- [x] ",
+)
+_PLANES = [(0x20, 0x7F), (0x20, 0x7F), (0xA0, 0x250), (0x250, 0x2000), (0x2000, 0x3100), (0x3100, 0xD7FF)]
+_PLANES += [(0x10000, 0x1FFFF), (0x1F300, 0x1FB00)]
+_TEXTS = (
+    "# A heading\n\nOne paragraph\nover two lines. A second sentence, which is long enough to be one of its "
+    "own; and more.\n\n- an item\n- [x] another\n\n1. First\n2. Second\n\n| a | b |\n| 1 | 2 |\n\n```\n"
+    "code\n```\n> quoted\n",
+    "First. [pause:1.5s] Second. [voice:bf_emma] British colour [voice:] [rate:0.5]slow[rate:] fast.",
+    "[pause:2s] Hello [pause:1s][pause:0.5s] world. [pause:3s]",
+    "<speak>Say <emphasis level='strong'>this</emphasis> <break time='500ms'/> and <sub alias='World Wide "
+    "Web Consortium'>W3C</sub>, <phoneme alphabet='ipa' ph='təˈmeɪtoʊ'>tomato</phoneme>.<p>A <s>new</s> "
+    "paragraph &amp; a&#x301; <![CDATA[<raw>]]></p><prosody rate='120%' pitch='+10%'>quick</prosody>"
+    "<mark name='x'/></speak>",
+    "<?xml version='1.0'?>\n<speak version='1.1' xml:lang='en-US'><voice name='bf_emma'>British</voice>\r\n"
+    "<phoneme ph='hə'></phoneme><!-- a comment --> <prosody pitch='200Hz'>high</prosody></speak>\n",
+    "<speak>a<b></speak>",
+    "<speak>a & b</speak>",
+    "<speak>a",
+    "<speak><break strength='odd'/></speak>",
+    "<speak><voice name='nobody'>a</voice></speak>",
+    "",
+    " \n ",
+    "...",
+    "a" * 200,
+    "[pause:1h] a",
+    "[pause:2000s][pause:2000s]a",
+    "日本語です。",
+    "word " * 150,
+    "😀 and 𝟛 " * 30,
+    "𐌰𐌰𐌰𐌰𐌰𐌰𐌰𐌰𐌰𐌰, " * 130 + "end. After it.",
+    "word, " * 60,
+    "A sentence that goes on and on, " * 20 + "until it ends.",
+    "A very long sentence of many words without any mark that " * 40,
+)
+
+
+class _Model:
+    """What `plan_pieces` asks: durations that follow from the tokens, of a small model."""
+
+    def __init__(self, vocabulary: dict[str, int], most: dict[str, int]) -> None:
+        self.bundle = mock.Mock(vocabulary=vocabulary, sample_rate=_RATE, largest=most.__getitem__)
+        self._most = most
+
+    def predict(self, tokens: Any, ref_s: Any) -> tuple[Any, None]:
+        """Float32 (1, tokens), quarters of a frame: halves show how they are rounded."""
+        if tokens.size > self._most["tokens"]:
+            raise TooLongError("tokens", tokens.size, self._most["tokens"])
+        found = [
+            1 + (7 * token + place) % 5 + token % 4 / 4 for place, token in enumerate(tokens[0].tolist())
+        ]
+        return np.array([found], np.float32), None
+
+    def check_frames(self, durations: Any) -> None:
+        """Raises TooLongError."""
+        if durations.sum() > self._most["frames"]:
+            raise TooLongError("frames", int(durations.sum()), self._most["frames"])
+
+
+def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """What is made of texts in a language, a or b, by the front end of a file, without espeak-ng.
+
+    Places are characters of the text, as in Python.
+    """
+    config = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))
+    most = {"tokens": 160, "frames": 600}
+    model = _Model(config["vocab"], most)
+    guesser = functools.partial(UnknownWords, espeak=False)
+    with mock.patch.object(front_end_module, "UnknownWords", guesser):
+        opened = FrontEndFile.open(file)
+        front_end, with_lexicon = FrontEnd(opened), FrontEnd(opened, UserLexicon(_LEXICON))
+        spelled = [_vector(text, "a", with_lexicon, model) | {"lexicon": True} for text in _WITH_LEXICON]
+        found = [
+            _vector(text, code, front_end, model, captions=i % 15 == 0)
+            for i, (text, code) in enumerate(texts)
+        ]
+    noises = [
+        {
+            "seed": str(seed),
+            "samples": samples,
+            "piece": piece,
+            "sha256": _digest(draw_noise(seed, samples, piece)),
+        }
+        for seed, samples, piece in _NOISES
+    ]
+    return {
+        "vocabulary": config["vocab"],
+        "most": most,
+        "rows": 100,
+        "voices": list(_VOICES.values()),
+        "noises": noises,
+        "lexicon": _LEXICON,
+        "texts": [*spelled, *found],
+    }
+
+
+def few_texts() -> list[tuple[str, str]]:
+    """Texts of every kind: those of the committed file."""
+    forms = [(form.written, "b" if form.british else "a") for form in written_forms()]
+    told = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
+    return [*((text, "a") for text in _TEXTS), *forms[::4], *told[::60], *list(_drawn(40, seed=40))]
+
+
+def many_texts() -> list[tuple[str, str]]:
+    """All written forms, all sentences, alternately American and British, and 2,000 random texts."""
+    forms = [(form.written, code) for form in written_forms() for code in "ab"]
+    told = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
+    return [*((text, "b") for text in _TEXTS), *forms, *told, *_drawn(2000, seed=20_000)]
+
+
+def _drawn(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Random texts of characters that every Unicode since 13 knows."""
+    draw = random.Random(seed)
+    fragments = [*_FRAGMENTS.split(), *_HIDDEN * 2, *_BLOCKS]
+
+    def part() -> str:
+        if draw.random() < 0.6:
+            return draw.choice(fragments) + " " * draw.randrange(2)
+        low, high = draw.choice(_PLANES)
+        chars = (chr(draw.randrange(low, high)) for _ in range(draw.randrange(1, 9)))
+        return "".join(char for char in chars if unicodedata.category(char) != "Cn")
+
+    for number in range(count):
+        yield "".join(part() for _ in range(draw.randrange(1, 12))), "ab"[number % 2]
+
+
+def _vector(
+    text: str, code: str, front_end: FrontEnd, model: _Model, captions: bool = False
+) -> dict[str, Any]:
+    voices = Voices({voice: np.zeros((100, 256), np.float32) for voice in _VOICES.values()})
+    voice = _VOICES[code]
+    known = Known(model.bundle.vocabulary, lambda other: describe(voices.split(other or voice)[0]).code)
+    vector: dict[str, Any] = {"text": text, "voice": voice}
+
+    def reading() -> Any:
+        return [
+            {
+                "pause": u.pause,
+                "tokens": [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in u.tokens],
+            }
+            for u in read_marked(text, known, front_end)
+        ]
+
+    def planned() -> Any:
+        style = Style(lambda other: voices.table(other or voice), 0.9, Pauses(), Division())
+        found = plan_pieces(model, sentences_of_text(text, known, front_end), style)  # type: ignore[arg-type]
+        plan = Plan(tuple(each.piece for each in found), voice, 0.9)
+        if captions:
+            vector["muted"] = [muted(piece, _SAMPLES_PER_FRAME, _RATE) for piece in plan.pieces]
+            vector["captions"] = {
+                s: write_captions(f"words{s}", timeline(plan), plan.seconds)
+                for s in (".srt", ".vtt", ".json")
+            }
+        return [
+            {
+                "words": [
+                    [w.text, w.start, w.end, w.phonemes, w.space, w.durations, w.pitch, w.rate, w.joined]
+                    for w in piece.words
+                ],
+                "piece": [
+                    piece.style,
+                    piece.noise,
+                    piece.lead,
+                    piece.tail,
+                    piece.keep,
+                    piece.pause,
+                    piece.voice,
+                ],
+            }
+            for piece in plan.pieces
+        ]
+
+    for name, made in (("reading", reading), ("plan", planned)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                vector[name] = made()
+            except InputError as error:
+                vector[name] = {"error": _message(str(error))}
+        vector[f"{name} notices"] = [_message(str(each.message)) for each in caught]
+    return vector
+
+
+def _message(text: str) -> str:
+    """A message without what only Python can do, and without the words of expat for what is not XML."""
+    text = text.replace(f"Install espeak-ng (`pip install {PACKAGES}`) or give", "Give")
+    text = re.sub(r" `kokoro-tvm voices` lists all \d+\.|; `kokoro-tvm voices` lists them all", "", text)
+    return re.sub(r"^(The SSML is not well-formed).*", r"\1", text)
+
+
+def _digest(array: Any) -> str:
+    return hashlib.sha256(array.tobytes()).hexdigest()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("front_end", type=Path, help="front_end.safetensors of a bundle")
+    parser.add_argument("file", type=Path, nargs="?", default=FILE)
+    parser.add_argument("--many", action="store_true", help="the texts of the nightly test")
+    given = parser.parse_args()
+    write(given.file, vectors(given.front_end, many_texts() if given.many else few_texts()))
+
+
+def write(file: Path, found: dict[str, Any]) -> None:
+    """Write vectors as JSON, a text a line."""
+    texts = ",\n".join(json.dumps(text) for text in found["texts"])
+    head = json.dumps(found | {"texts": []}, separators=(",", ":"))
+    file.write_text(head.removesuffix("[]}") + "[\n" + texts + "\n]}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

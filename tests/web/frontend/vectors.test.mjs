@@ -1,0 +1,169 @@
+/**
+ * What Python makes of texts (tests/front_end_vectors.py), made here.
+ *
+ * VECTORS: their file, FRONT_END: a bundle's front_end.safetensors. Failures show the first texts that differ.
+ */
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { writeJson } from "../../../kokoro_tvm/web/captions/json.js";
+import { writeSrt } from "../../../kokoro_tvm/web/captions/srt.js";
+import { writeWebVtt } from "../../../kokoro_tvm/web/captions/webvtt.js";
+import { InputError } from "../../../kokoro_tvm/web/errors.js";
+import { FrontEndFile } from "../../../kokoro_tvm/web/frontend/data.js";
+import { FrontEnd } from "../../../kokoro_tvm/web/frontend/front_end.js";
+import { UserLexicon } from "../../../kokoro_tvm/web/frontend/user_lexicon.js";
+import { muted } from "../../../kokoro_tvm/web/joins.js";
+import { drawNoise } from "../../../kokoro_tvm/web/noise.js";
+import { Planner } from "../../../kokoro_tvm/web/planner.js";
+import { Voices } from "../../../kokoro_tvm/web/voices.js";
+import { timeline } from "../../../kokoro_tvm/web/words.js";
+
+const VECTORS = JSON.parse(readFileSync(process.env.VECTORS, "utf8"));
+const file = await FrontEndFile.open(readFileSync(process.env.FRONT_END));
+const table = { rows: VECTORS.rows, width: 1, values: new Float32Array(VECTORS.rows) };
+const voices = new Voices(new Map(VECTORS.voices.map((voice) => [voice, table])));
+const SHOWN = 5;
+
+/** What `plan_pieces` asks of a model in tests/front_end_vectors.py. */
+const model = {
+  vocabulary: new Map(Object.entries(VECTORS.vocabulary)),
+  sampleRate: 24_000,
+  samplesPerFrame: 600,
+  most: VECTORS.most,
+  predict: async (tokens) => ({
+    durations: Float32Array.from(tokens, (token, place) => 1 + ((7 * token + place) % 5) + (token % 4) / 4),
+    features: null,
+  }),
+};
+
+const planner = new Planner(model, voices, new FrontEnd(file));
+const withLexicon = new Planner(
+  model, voices, new FrontEnd(file, new UserLexicon(Object.entries(VECTORS.lexicon))),
+);
+
+/** Places of units of UTF-16 as characters, which Python counts. */
+function characters(text) {
+  const places = [0];
+  for (const char of text) {
+    const place = places[places.length - 1];
+    if (char.length === 2) places.push(place + 0.5);
+    places.push(Math.floor(place) + 1);
+  }
+  return (place) => places[place];
+}
+
+async function caught(make) {
+  try {
+    return await make();
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { error: error.message.replace(/^(The SSML is not well-formed)[^]*/, "$1") };
+  }
+}
+
+/** The vector of a text, as Python writes it. */
+async function made({ text, voice, captions, lexicon }) {
+  const at = characters(text);
+  const vector = { text, voice, ...(lexicon && { lexicon }), "reading notices": [], "plan notices": [] };
+  const speaks = lexicon ? withLexicon : planner;
+
+  vector.reading = await caught(() =>
+    speaks.read(text, { voice, warn: (notice) => vector["reading notices"].push(notice) }).map(({ pause, tokens }) => ({
+      pause,
+      tokens: tokens.map((t) => [t.text, at(t.start), at(t.end), t.phonemes, t.space, t.tag, t.origin]),
+    })),
+  );
+  vector.plan = await caught(async () => {
+    const warn = (notice) => vector["plan notices"].push(notice);
+    const plan = await speaks.plan(text, { voice, speed: 0.9, warn });
+    if (captions) {
+      vector.muted = plan.pieces.map((piece) => muted(piece, plan.samplesPerFrame, plan.sampleRate));
+      const words = timeline(plan);
+      vector.captions = { ".srt": writeSrt(words), ".vtt": writeWebVtt(words), ".json": writeJson(words, plan.seconds) };
+    }
+    return plan.pieces.map((p) => ({
+      words: p.words.map((w) => [
+        w.text, at(w.start), at(w.end), w.phonemes, w.space, w.durations, w.pitch, w.rate, w.joined,
+      ]),
+      piece: [p.style, p.noise, p.lead, p.tail, p.keep, p.pause, p.voice],
+    }));
+  });
+  return vector;
+}
+
+/** A captions' JSON as a value, with places as characters. */
+function withCaptions(vector, at) {
+  if (!vector.captions) return vector;
+  const json = JSON.parse(vector.captions[".json"]);
+  for (const word of json.words) word.source = word.source.map(at);
+  return { ...vector, captions: { ...vector.captions, ".json": json } };
+}
+
+test("all texts are read and planned as Python does", async () => {
+  assert.ok(VECTORS.texts.length > 100);
+  const different = [];
+  for (const wanted of VECTORS.texts) {
+    const found = withCaptions(await made(wanted), characters(wanted.text));
+    try {
+      assert.deepStrictEqual(found, withCaptions(wanted, (place) => place));
+    } catch (error) {
+      different.push(`${JSON.stringify(wanted.text)} (${wanted.voice})\n${error.message}`);
+    }
+  }
+  const count = `${VECTORS.texts.length - different.length} of ${VECTORS.texts.length} texts are equal`;
+  console.log(count);
+  assert.equal(different.length, 0, [count, ...different.slice(0, SHOWN)].join("\n\n"));
+});
+
+test("noise has the same bits", () => {
+  for (const { seed, samples, piece, sha256 } of VECTORS.noises) {
+    const noise = drawNoise(BigInt(seed), samples, piece);
+    const bytes = Buffer.from(noise.buffer, noise.byteOffset, noise.byteLength);
+    assert.equal(createHash("sha256").update(bytes).digest("hex"), sha256);
+  }
+});
+
+test("a text in portions gives the same plan", async () => {
+  for (const { text, voice } of VECTORS.texts.slice(-25)) {
+    const nodes = [text, text.split(""), text.match(/[^]{1,7}/g) ?? []].map((portions) =>
+      caught(async () => (await planner.plan(portions, { voice })).toNode()),
+    );
+    const [whole, units, sevens] = await Promise.all(nodes);
+    assert.deepStrictEqual(units, whole);
+    assert.deepStrictEqual(sevens, whole);
+  }
+});
+
+test("phonemes are planned as they are", async () => {
+  const notices = [];
+  const plan = await planner.planPhonemes(["həlˈO wˈɜɹld.", "☃", "ɡˌʊdbˈI"], { warn: (notice) => notices.push(notice) });
+  assert.deepEqual(plan.pieces.map((piece) => piece.symbols), ["həlˈO wˈɜɹld.", "ɡˌʊdbˈI"]);
+  assert.deepEqual(plan.words.map(({ start, end }) => [start, end]), [[0, 5], [6, 12], [12, 13], [16, 23]]);
+  assert.deepEqual(notices, ["Left out, because the model knows none of its symbols: '☃'"]);
+  await assert.rejects(planner.planPhonemes("☃"), /knows none of the phonemes \('☃' \(U\+2603\)\)/);
+});
+
+test("what cannot be planned is refused", async () => {
+  await assert.rejects(planner.plan("a", { voice: "ef_dora" }), /Spanish text cannot be turned into phonemes/);
+  await assert.rejects(planner.plan("a", { voice: "af_hart" }), /Nearest: af_heart/);
+  await assert.rejects(planner.plan("a", { speed: 0 }), InputError);
+  await assert.rejects(planner.plan("a", { seed: 2n ** 64n }), InputError);
+  await assert.rejects(planner.plan("a ".repeat(1_000_001)), /2000002 characters/);
+  await assert.rejects(planner.plan(["a", 5]), /should come as strings, but 5 came/);
+  await assert.rejects(planner.plan(5), /is a string, or strings in turn, not 5/);
+  const notices = [];
+  await planner.plan("a", { voice: "bf_emma,af_heart", warn: (notice) => notices.push(notice) });
+  assert.match(notices[0], /mix 'bf_emma,af_heart' speak different languages; British English is used/);
+});
+
+test("a file of another layout is refused", async () => {
+  const bytes = readFileSync(process.env.FRONT_END);
+  await assert.rejects(FrontEndFile.open(bytes.subarray(0, 1000)), /is no safetensors file/);
+  await assert.rejects(FrontEndFile.open(new Uint8Array(3)), /is no safetensors file/);
+  const empty = Buffer.concat([Buffer.from(BigUint64Array.of(2n).buffer), Buffer.from("{}")]);
+  await assert.rejects(FrontEndFile.open(empty), /is no front end that this version reads/);
+});

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sentenceStart } from "../../kokoro_tvm/web/alignment.js";
+import { Record } from "../../kokoro_tvm/web/page/record.js";
+import { bars } from "../../kokoro_tvm/web/page/wave.js";
+import { draws } from "./draws.mjs";
+
+const NOTHING = new Float32Array(0);
+const RATE = 1000;
+const word = (text, start) => ({ word: text, start, end: start + 0.1 });
+
+test("samples are read as they were appended", () => {
+  const draw = draws(4);
+  const whole = Float32Array.from({ length: 5000 }, () => Math.fround(draw.next() - 0.5));
+  const record = new Record("", RATE);
+  for (const audio of draw.pieces(whole, 300)) record.append({ audio, words: [] });
+  assert.equal(record.length, whole.length);
+  for (let round = 0; round < 200; round++) {
+    const [start, count] = [draw.below(5200), draw.below(900)];
+    assert.deepEqual(record.read(start, count), whole.slice(start, start + count));
+  }
+  for (const [bin, size] of record.outline.entries()) {
+    assert.equal(size, Math.max(...whole.slice(10 * bin, 10 * bin + 10).map(Math.abs)));
+  }
+});
+
+test("words have their places, one behind the other, and one that does not stand there has none", () => {
+  const record = new Record("The cat, the **cat** and the dog", RATE);
+  const words = ["The", "cat", "the", "cat", "and", "bird", "the", "dog"].map((text, place) => word(text, place));
+  const placed = record.append({ audio: NOTHING, words });
+  assert.deepEqual(
+    placed.map(({ source }) => source && record.text.slice(...source)),
+    ["The", "cat", "the", "cat", "and", null, "the", "dog"],
+  );
+  assert.deepEqual(placed[3].source, [15, 18]);
+});
+
+test("marks are no words, and the rest of a word that was divided has no place of its own", () => {
+  const record = new Record("In 1984, they said. And 1984 again.", RATE);
+  const words = ["In", "1984", "1984", ",", "they", "said", ".", "And", "1984", "1984", "again", "."].map((text, place) => word(text, place));
+  const placed = record.append({ audio: NOTHING, words });
+  assert.deepEqual(
+    placed.map(({ source }) => source && source[0]),
+    [0, 3, null, 9, 14, 20, 24, null, 29],
+  );
+});
+
+test("places that the synthesizer knows are taken", () => {
+  const record = new Record("$5 and five", RATE);
+  const [five] = record.append({ audio: NOTHING, words: [{ word: "five dollars", start: 0, end: 1, source: [0, 2] }] });
+  assert.deepEqual(five.source, [0, 2]);
+});
+
+test("the word at a time is the last that has begun", () => {
+  const record = new Record("", RATE);
+  record.append({ audio: NOTHING, words: [word("a", 0.5), word("b", 1), word("c", 2)] });
+  assert.deepEqual([0, 0.5, 0.9, 1, 1.9, 2, 9].map((at) => record.wordAt(at)), [-1, 0, 0, 1, 1, 2, 2]);
+});
+
+test("a record that was cut goes on there", () => {
+  const text = "One two. Three four.";
+  const record = new Record(text, RATE);
+  const words = ["One", "two", "Three", "four"].map((each, place) => word(each, place));
+  record.append({ audio: new Float32Array(4000).fill(0.5), words });
+  record.done = record.complete = true;
+  assert.equal(record.share, 1);
+  assert.equal(record.cut(2, 9), 2000);
+  assert.deepEqual([record.length, record.outline.length, record.done, record.complete], [2000, 200, false, false]);
+  assert.equal(record.share, 9 / text.length);
+  const [three] = record.append({ audio: new Float32Array(500), words: [word("Three", 0.25)] });
+  assert.deepEqual([three.start, three.source], [2.25, [9, 14]]);
+  assert.deepEqual([record.words.length, record.length], [3, 2500]);
+});
+
+test("the beginning of a sentence", () => {
+  const text = 'He said: "Stop it!" Nobody did.\nA line 心です。次の文';
+  const start = (of) => text.slice(sentenceStart(text, text.indexOf(of)));
+  assert.ok(start("Stop").startsWith("He said"));
+  assert.ok(start("did").startsWith("Nobody"));
+  assert.ok(start("line").startsWith("A line"));
+  assert.ok(start("の").startsWith("次"));
+  assert.equal(sentenceStart(text, 0), 0);
+});
+
+test("bars: the largest of what falls to each, nothing where nothing is yet", () => {
+  assert.deepEqual(bars([1, 2, 3, 4], 4, 0.5), [2, 4, 0, 0]);
+  assert.deepEqual(bars([1], 4, 1), [1, 0, 0, 0]);
+  assert.deepEqual(bars([], 3, 0), [0, 0, 0]);
+});

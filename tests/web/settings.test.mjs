@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromFragment, toFragment } from "../../kokoro_tvm/web/page/link.js";
+import { explain } from "../../kokoro_tvm/web/page/messages.js";
+import { MOST_CHARACTERS, MOST_ENTRIES, readHistory, readSettings, withEntry, writeHistory } from "../../kokoro_tvm/web/page/storage.js";
+import { byLanguage, describe, readMix, titleOf, writeMix } from "../../kokoro_tvm/web/page/voices.js";
+import { SpeechError } from "../../kokoro_tvm/web/synthesizer.js";
+import { draws } from "./draws.mjs";
+
+const NAMES = ["af_heart", "am_adam", "bf_emma", "zf_xiaobei", "mine"];
+const request = (text) => ({ text, voice: "af_heart", speed: 1 });
+const store = (content = {}) => ({
+  content,
+  getItem: (key) => content[key] ?? null,
+  setItem: (key, value) => void (content[key] = value),
+  removeItem: (key) => void delete content[key],
+});
+
+test("a link gives the request back", () => {
+  const draw = draws(6);
+  for (let round = 0; round < 200; round++) {
+    const text = Array.from({ length: 1 + draw.below(20) }, () => draw.pick([..."aé心 &=#%+\n😀?"])).join("");
+    const wanted = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]) };
+    assert.deepEqual(fromFragment(new URL(toFragment(wanted), "http://x/").hash), wanted);
+  }
+});
+
+test("what a link cannot ask for is left out", () => {
+  for (const speed of ["9", "-1", "NaN", "", "1e9"]) assert.deepEqual(fromFragment(`#speed=${speed}`), {});
+  assert.deepEqual(fromFragment("#text=&voice="), {});
+  assert.deepEqual(fromFragment(""), {});
+});
+
+test("the history has the newest first, nothing twice, and bounds", () => {
+  const thrice = ["a", "b", "a"].reduce((entries, text) => withEntry(entries, request(text)), []);
+  assert.deepEqual(thrice.map(({ text }) => text), ["a", "b"]);
+  const many = Array.from({ length: 50 }, (_, place) => request(`${place}`)).reduce(withEntry, []);
+  assert.equal(many.length, MOST_ENTRIES);
+  const long = "x".repeat(MOST_CHARACTERS - 10);
+  assert.deepEqual(withEntry([request(long), request("old")], request("a new one, of 20 ch.")).map(({ text }) => text.length), [20]);
+});
+
+test("a history that something else wrote is none", () => {
+  for (const written of ["", "{", "3", '{"text": 1}', '[null, 3, {"text": 1, "voice": "a", "speed": 1}]']) {
+    assert.deepEqual(readHistory(store({ "kokoro-tvm.history": written })), []);
+    assert.equal(typeof readSettings(store({ "kokoro-tvm.settings": written })), "object");
+  }
+});
+
+test("a history is read as it was written, and an empty one leaves nothing behind", () => {
+  const kept = store();
+  writeHistory(kept, [request("a")]);
+  assert.deepEqual(readHistory(kept), [request("a")]);
+  writeHistory(kept, []);
+  assert.deepEqual(kept.content, {});
+});
+
+test("a history that the browser has no room for keeps its newest entries", () => {
+  const kept = store();
+  kept.setItem = (key, value) => {
+    if (value.length > 120) throw new DOMException("full", "QuotaExceededError");
+    kept.content[key] = value;
+  };
+  writeHistory(kept, ["a", "b", "c", "d"].map(request));
+  assert.deepEqual(readHistory(kept).map(({ text }) => text), ["a", "b"]);
+});
+
+test("mixes are read as they are written", () => {
+  const draw = draws(7);
+  for (let round = 0; round < 200; round++) {
+    const names = NAMES.filter(() => draw.next() < 0.6);
+    if (!names.length) continue;
+    const written = writeMix(names.map((name) => ({ name, weight: 1 + draw.below(10) })));
+    assert.equal(writeMix(readMix(written, NAMES)), written);
+  }
+  assert.equal(writeMix([{ name: "af_heart", weight: 10 }, { name: "am_adam", weight: 5 }]), "af_heart(2)+am_adam");
+  assert.equal(writeMix([{ name: "af_heart", weight: 5 }]), "af_heart");
+});
+
+test("what is no mix of these voices is none", () => {
+  for (const mix of ["", "nobody", "af_heart+nobody", "af_heart+af_heart", "af_heart(0)", "af_heart(11)", "af_heart(x)", "+"]) {
+    assert.equal(readMix(mix, NAMES), null, mix);
+  }
+});
+
+test("voices say who they are, by language", () => {
+  assert.deepEqual(describe("bf_emma"), { name: "bf_emma", title: "Emma", gender: "female", code: "b" });
+  assert.deepEqual(describe("my_own_voice"), { name: "my_own_voice", title: "My_own_voice", gender: "", code: "" });
+  assert.deepEqual(
+    byLanguage(NAMES).map(([code, voices]) => [code, voices.map(({ title }) => title)]),
+    [["a", ["Heart", "Adam"]], ["b", ["Emma"]], ["z", ["Xiaobei"]], ["", ["Mine"]]],
+  );
+  assert.equal(titleOf(readMix("af_heart(2)+am_adam", NAMES)), "Heart 67 %, Adam 33 %");
+});
+
+test("every error says what happened and what to do", () => {
+  for (const kind of ["unreachable", "unauthorized", "busy", "too_long", "refused", "failed", "interrupted", "no_audio"]) {
+    const { what, advice } = explain(new SpeechError(kind, "The reason."));
+    assert.match(what, /\.$/);
+    assert.match(advice, /\.$/);
+  }
+  assert.equal(explain(new SpeechError("busy", "", { retryAfter: 1 })).advice, "Try again in 1 second.");
+  assert.equal(explain(new SpeechError("busy", "", { retryAfter: 7 })).advice, "Try again in 7 seconds.");
+  assert.match(explain(new SpeechError("refused", "There is no voice x.")).what, /There is no voice x\.$/);
+});

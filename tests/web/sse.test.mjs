@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EventParser, events } from "../../kokoro_tvm/web/sse.js";
+import { draws } from "./draws.mjs";
+
+const streamOf = (pieces) =>
+  new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece);
+      controller.close();
+    },
+  });
+const parsed = (pieces) => {
+  const parser = new EventParser();
+  return pieces.flatMap((piece) => parser.push(piece));
+};
+
+test("data of an event, without the one space, lines joined", () => {
+  assert.deepEqual(parsed(["data: one\n\ndata:two\ndata:  three\n\n"]), ["one", "two\n three"]);
+});
+
+test("what is no data is no event, nor is what has not ended", () => {
+  assert.deepEqual(parsed([": a comment\n\nevent: x\nid: 1\nretry: 5\n\ndata\n\ndatabase: no\n\ndata: late\n"]), [""]);
+});
+
+test("every division of every kind of line gives the same events", () => {
+  const draw = draws(1);
+  for (let round = 0; round < 500; round++) {
+    const wanted = Array.from({ length: draw.below(6) }, () =>
+      Array.from({ length: 1 + draw.below(3) }, () => draw.pick(["", "x", "{\"a\": 1}", "naïve 心 😀"])).join("\n"),
+    );
+    const written = wanted
+      .map((data) => {
+        const end = draw.pick(["\n", "\r\n", "\r"]);
+        return data.split("\n").map((line) => `data: ${line}${end}`).join("") + end;
+      })
+      .join("");
+    assert.deepEqual(parsed(draw.pieces(written, 1 + draw.below(12))), wanted);
+  }
+});
+
+test("bytes of a stream in pieces that divide characters", async () => {
+  const draw = draws(2);
+  const bytes = new TextEncoder().encode('data: {"word": "心😀"}\r\n\r\ndata: two\n\n');
+  for (let round = 0; round < 100; round++) {
+    const found = [];
+    for await (const data of events(streamOf(draw.pieces(bytes, 5)))) found.push(data);
+    assert.deepEqual(found, ['{"word": "心😀"}', "two"]);
+  }
+});
+
+test("a stream that nobody reads on is cancelled", async () => {
+  let cancelled = false;
+  const body = new ReadableStream({
+    pull: (controller) => controller.enqueue(new TextEncoder().encode("data: again\n\n")),
+    cancel: () => void (cancelled = true),
+  });
+  for await (const data of events(body)) {
+    assert.equal(data, "again");
+    break;
+  }
+  assert.ok(cancelled);
+});

@@ -1,0 +1,265 @@
+"""A bundle for WebAssembly: every stage by Node, and its components by the modules that a page loads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+from chromium import chromium
+from elsewhere import RECIPES, obstacle
+from toys import RECIPES as TOYS
+from toys import copy_repository, doit
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.javascript import WEB
+from kokoro_tvm.project.site import write_site
+from kokoro_tvm.runners import open_synthesizer
+from kokoro_tvm.runners.node import NODE
+from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.runtime.bundle import SCHEMA
+
+pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+TOKENS = [0, 50, 83, 54, 156, 57, 16, 65, 0]
+
+
+@pytest.fixture(scope="module")
+def bundle(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped recipe, of the toy."""
+    root = copy_repository(toy_root, tmp_path_factory.mktemp("wasm") / "repository")
+    recipe = yaml.safe_load((RECIPES / "wasm.yaml").read_text(encoding="utf-8"))
+    del recipe["utterances"]  # the toy has one
+    text = yaml.safe_dump(recipe | TOYS["toy"] | {"model": "toy-model"})
+    (root / "recipes" / "wasm.yaml").write_text(text, encoding="utf-8")
+    model = root / "recipes" / "toy-model.yaml"  # with the front end of the real one
+    read = yaml.safe_load((RECIPES / "kokoro-82m.yaml").read_text(encoding="utf-8"))["front_end"]
+    content = yaml.safe_load(model.read_text(encoding="utf-8")) | {"front_end": read}
+    model.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
+    done = doit(root, "-n", "2", "wasm")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root / "artifacts" / "wasm"
+
+
+def test_every_gate_was_run_in_node(bundle: Path) -> None:
+    work = bundle.parent / ".build" / "wasm"
+    reports = [json.loads(path.read_text(encoding="utf-8")) for path in work.glob("*/validation.json")]
+    reports.append(json.loads((work / "speech" / "speech.json").read_text(encoding="utf-8")))
+    assert len(reports) == 6
+    assert {(report["runner"], report["passed"]) for report in reports} == {(NODE.version(), True)}
+    audio, _ = soundfile.read(bundle / "hello.wav", dtype="float32")
+    assert np.abs(audio).max() > 0.001
+
+
+def test_the_bundle_brings_one_runtime_and_a_library_for_each_component(bundle: Path) -> None:
+    manifest = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    assert manifest["cpu_features"] == ["simd128"]
+    assert manifest["runtime"]["file"] == "libtvm.wasm"
+    files = [c["libraries"][0]["file"] for c in manifest["components"].values()]
+    assert all(name.endswith(".wasm") for name in files)
+    assert {path.name for path in bundle.glob("*.wasm")} == {*files, "libtvm.wasm"}
+
+
+@pytest.fixture(scope="module")
+def speak(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[dict[str, Any], np.ndarray]]:
+    def run(bundle: Path, style: np.ndarray, seed: int = 0) -> tuple[dict[str, Any], np.ndarray]:
+        folder = tmp_path_factory.mktemp("speak")
+        request = folder / "request.json"
+        request.write_text(json.dumps({"tokens": TOKENS, "style": style.tolist(), "seed": seed}))
+        program = Path(__file__).with_name("speak.mjs")
+        command = ["node", str(program), str(WEB), str(bundle), str(request), str(folder / "audio")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        audio = folder / "audio"
+        return json.loads(done.stdout), np.fromfile(audio, np.float32) if audio.exists() else np.zeros(0)
+
+    return run
+
+
+STYLE = np.random.default_rng(0).normal(size=256).astype(np.float32) / 4
+
+
+def test_a_page_s_modules_say_the_same_bits_as_the_runner(
+    bundle: Path, speak: Callable[..., Any], runner_runtime: Callable[[str], list[Path]]
+) -> None:
+    found, audio = speak(bundle, STYLE, seed=7)
+    with pytest.warns(SpeechWarning, match="random"):
+        tts = open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
+        speech = tts.run(TOKENS, STYLE, seed=7)
+    assert found["frames"] == speech.durations.tolist()
+    assert np.array_equal(audio, speech.audio)
+
+
+def test_a_worker_in_chromium_says_the_same_bits(bundle: Path, speak: Callable[..., Any]) -> None:
+    """Without threads, so no header is needed; what waits for a worker that is closed is rejected."""
+    found, audio = speak(bundle, STYLE, seed=7)
+    with served(bundle) as address, chromium() as browser:
+        tab = browser.new_page()
+        tab.goto(f"{address}/speak.html")
+        tab.wait_for_function("window.ready")
+        there = tab.evaluate("words => window.speak(...words)", [TOKENS, STYLE.tolist(), 7])
+    assert there.get("message") is None
+    assert there["frames"] == found["frames"]
+    assert np.array_equal(np.array(there["audio"], np.float32), audio)
+    assert there["ended"] == "AbortError"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript"}
+
+    def log_message(self, format: str, *values: Any) -> None:
+        pass
+
+
+@contextmanager
+def served(bundle: Path) -> Iterator[str]:
+    """The address of a server with the JavaScript, the bundle and the page."""
+    places = {"web": WEB, "bundle": bundle, "speak.html": Path(__file__).with_name("speak.html")}
+
+    class Handler(Quiet):
+        def translate_path(self, path: str) -> str:
+            first, _, rest = path.lstrip("/").partition("/")
+            return str(places[first] / rest) if rest else str(places.get(first, WEB / "none"))
+
+    with listening(Handler) as address:
+        yield address
+
+
+@contextmanager
+def listening(handler: Callable[..., Any]) -> Iterator[str]:
+    """The address of a server of this handler."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_file_that_the_manifest_does_not_name_is_refused(
+    bundle: Path, speak: Callable[..., Any], tmp_path: Path
+) -> None:
+    name = json.loads((bundle / "bundle.json").read_text())["components"]["bert"]["weights"]["file"]
+    copy = Path(shutil.copytree(bundle, tmp_path / "bundle"))
+    content = bytearray((copy / name).read_bytes())
+    content[-1] ^= 1
+    (copy / name).unlink()
+    (copy / name).write_bytes(content)
+    found, _ = speak(copy, STYLE)
+    assert found["error"] == "BundleError"
+    assert found["message"].startswith(f"{name} has {len(content)} bytes with sha256 ")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": SCHEMA + 1}, f"bundle.json has schema {SCHEMA + 1}; this version reads {SCHEMA}."),
+        ({"length": "masked"}, "the bundle has masked lengths"),
+        ({"cpu_features": ["simd128", "relaxed-simd2"]}, "This browser's WebAssembly lacks relaxed-simd2."),
+    ],
+)
+def test_a_bundle_that_cannot_be_run_is_refused(
+    change: dict[str, Any], message: str, bundle: Path, speak: Callable[..., Any], tmp_path: Path
+) -> None:
+    manifest = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    (tmp_path / "bundle.json").write_text(json.dumps(manifest | change), encoding="utf-8")
+    found, _ = speak(tmp_path, STYLE)
+    assert found["error"] == "BundleError"
+    assert message in found["message"]
+
+
+TEXT = "He ran home. Dr. Smith had 3 dogs!"
+
+
+@pytest.fixture(scope="module")
+def site(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a folder that `kokoro-tvm web` wrote."""
+    folder = tmp_path_factory.mktemp("site") / "site"
+    write_site(bundle, folder)
+    with listening(partial(Quiet, directory=str(folder))) as address:
+        yield address
+
+
+SPEAK = """async ([text, options]) => {
+  const { open } = await import("./bundle_synthesizer.js");
+  const tts = await open(document.baseURI);
+  const [audio, words] = [[], []];
+  for await (const chunk of tts.stream(text, options)) {
+    audio.push(...chunk.audio);
+    words.push(...chunk.words);
+  }
+  return { audio, words, voices: await tts.voices() };
+}"""
+
+
+def test_a_site_says_a_text_as_the_runner_does(
+    site: str, bundle: Path, runner_runtime: Callable[[str], list[Path]]
+) -> None:
+    """Read, planned, computed and joined by JavaScript alone."""
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.goto(site)
+        found = tab.evaluate(SPEAK, [TEXT, {"voice": "am_adam(2)+af_heart", "speed": 1.25}])
+    with pytest.warns(SpeechWarning):
+        tts = open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
+        speech = tts(TEXT, voice="am_adam(2)+af_heart", speed=1.25)
+    words = [word for word in speech.timeline if word.spoken]
+    assert [word["word"] for word in found["words"]] == [word.text for word in words]
+    assert [word["source"] for word in found["words"]] == [list(word.source) for word in words]
+    for edge in ("start", "end"):
+        times = [getattr(word, edge) for word in words]
+        assert [word[edge] for word in found["words"]] == pytest.approx(times)
+    audio = np.array(found["audio"], np.float32)
+    assert audio.size == speech.audio.size
+    assert 20 * np.log10(np.linalg.norm(speech.audio) / np.linalg.norm(audio - speech.audio)) > 90
+    assert found["voices"] == list(tts.voices.names)
+
+
+def test_the_page_of_a_site_speaks(site: str) -> None:
+    with chromium("--autoplay-policy=no-user-gesture-required") as browser:
+        tab = browser.new_page()
+        errors: list[str] = []
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        tab.goto(site)
+        tab.wait_for_selector("#play:enabled")
+        tab.fill("#text", TEXT)
+        tab.click("#play")
+        tab.wait_for_function("document.getElementById('play').dataset.state === 'ended'", timeout=120_000)
+        assert "seconds of speech" in tab.text_content("#status")
+        assert errors == []
+
+
+def test_what_cannot_be_loaded_is_said_and_can_be_tried_again(site: str) -> None:
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.route("**/bundle/libtvm.wasm", lambda route: route.fulfill(body="cut short"))
+        tab.goto(site)
+        box = tab.wait_for_selector("#problem:not([hidden])")
+        said = "What speaks could not be loaded. libtvm.wasm has 9 bytes with sha256 "
+        assert box.inner_text().startswith(said)
+        assert tab.is_disabled("#play")
+        tab.unroute("**/bundle/libtvm.wasm")
+        tab.click("#problem button")
+        tab.wait_for_selector("#play:enabled")
+
+
+def test_a_site_takes_the_place_of_a_site_alone(bundle: Path, tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    first = write_site(bundle, out)
+    assert write_site(bundle, out) == first
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="mine holds other files"):
+        write_site(bundle, tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
