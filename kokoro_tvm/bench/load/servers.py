@@ -1,0 +1,95 @@
+"""Servers as processes: ours by its command, a peer's engine behind a plain server."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kokoro_tvm.bench.child import ChildError, environment, last_words
+from kokoro_tvm.bench.serve import rss_bytes
+from kokoro_tvm.bench.systems import System
+
+__all__ = ["Server", "command", "started"]
+
+# What the installed command `kokoro-tvm` does, wherever it was installed.
+_SERVE = ("-c", "from kokoro_tvm.cli import main; main()", "serve")
+_PATIENCE = 300.0  # seconds that a model may take to load
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that answers."""
+
+    url: str
+    pid: int
+
+    @property
+    def speech(self) -> str:
+        """The address that texts are sent to."""
+        return f"{self.url}/v1/audio/speech"
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that its process has resident; None where the system does not tell."""
+        return rss_bytes(Path(f"/proc/{self.pid}/status"))
+
+
+def command(system: System, bundle: Path, port: int, folder: Path) -> list[str]:
+    """What starts the server of a system; bundle: whose text front end a peer has."""
+    if system.ours:
+        return [sys.executable, *_SERVE, "--bundle", system.engine.path, "--port", str(port)]
+    request = folder / f"{system.name}.json"
+    wanted = {"engine": vars(system.engine), "bundle": str(bundle), "port": port}
+    request.write_text(json.dumps(wanted), encoding="utf-8")
+    return [sys.executable, "-m", "kokoro_tvm.bench.load.peer", str(request)]
+
+
+@contextmanager
+def started(system: System, bundle: Path, folder: Path) -> Iterator[Server]:
+    """A system's server while it is needed. Raises ChildError where it never answers."""
+    port, log = _free_port(), folder / f"{system.name.replace('/', '-')}.log"
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            command(system, bundle, port, folder),
+            stdout=errors,
+            stderr=errors,
+            env=environment(system.engine.threads),
+        ) as process,
+    ):
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(process, f"{url}/health", log)
+            yield Server(url, process.pid)
+        finally:
+            process.kill()
+
+
+def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    limit = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        except (urllib.error.URLError, OSError):
+            if process.poll() is not None:
+                raise ChildError(f"the server {last_words(process.wait(), log)}") from None
+            if time.monotonic() > limit:
+                raise ChildError(f"the server did not answer within {_PATIENCE:.0f} s; see {log}") from None
+            time.sleep(0.05)
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port

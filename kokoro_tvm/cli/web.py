@@ -1,0 +1,44 @@
+"""kokoro-tvm web: writes a page that speaks by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `web`."""
+    app.command("web")(web)
+
+
+def web(
+    recipe: Annotated[
+        str, typer.Argument(help="Name of a recipe that is built, or the folder of a bundle.")
+    ] = "wasm",
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="The site's folder; a site in it is replaced."),
+    ] = Path("site"),
+    root: Annotated[
+        Path, typer.Option("--root", metavar="DIR", help="The folder with `artifacts/`.")
+    ] = Path(),
+) -> None:
+    """Write a page that speaks in the browser, as a folder for any web server.
+
+    The bundle has to be one for WebAssembly. Every file of it is compared with the manifest first, and again
+    by the page. No server computes, and no header is needed.
+    """
+    from rich.filesize import decimal
+
+    from kokoro_tvm.project.site import write_site
+
+    bundle = root / "artifacts" / recipe
+    if not bundle.is_dir():
+        bundle = Path(recipe)
+    files = write_site(bundle, output)
+    size = decimal(sum(file.stat().st_size for file in files))
+    typer.echo(f"{output}: {len(files)} files, {size}. To look at it: python -m http.server -d {output}")

@@ -1,0 +1,115 @@
+"""The application: routes, errors in the interface's shape, and what happens at start and end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.serve.bundles import Bundles
+from kokoro_tvm.serve.connections import Limits
+from kokoro_tvm.serve.errors import ApiError, error_of
+from kokoro_tvm.serve.guard import Guard
+from kokoro_tvm.serve.metrics import Metrics
+from kokoro_tvm.serve.routes import health, kokoro, openai, page, websocket
+from kokoro_tvm.serve.scheduler import BusyError, Scheduler
+from kokoro_tvm.serve.service import Service
+from kokoro_tvm.serve.settings import Settings
+from kokoro_tvm.serve.wyoming import WyomingServer
+
+__all__ = ["create_app"]
+
+_log = logging.getLogger("kokoro_tvm.serve")
+_LOOK = 5.0  # seconds between two looks at the bundles' files
+_EXPOSED = ("X-Unknown-Fields", "X-Ignored-Fields", "X-Request-Id", "X-Voice-Shape", "Retry-After")
+
+
+def create_app(settings: Settings, bundles: Bundles) -> Starlette:
+    """An application that speaks with bundles."""
+    metrics = Metrics()
+    scheduler = Scheduler(
+        settings.most_requests,
+        settings.ahead,
+        settings.longest,
+        settings.longest_pause,
+        ended=metrics.count_speech,
+    )
+    service = Service(settings, bundles, scheduler, metrics)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
+        watcher = asyncio.create_task(_watch(service))
+        if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGHUP, lambda: loop.create_task(service.reload()))
+        wyoming = app.state.wyoming = WyomingServer(service)
+        if settings.wyoming is not None:
+            await wyoming.start(settings.host, settings.wyoming)
+        yield {"limits": Limits(settings.idle, settings.most_connections)}
+        watcher.cancel()
+        await wyoming.close()
+        await scheduler.close()
+
+    guard = Middleware(Guard, settings=settings, metrics=metrics)
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=settings.cors,
+        allow_methods=["GET", "POST"],
+        allow_headers=["*"],
+        expose_headers=_EXPOSED,
+    )
+    app = Starlette(
+        routes=[
+            *openai.routes(service),
+            *kokoro.routes(service),
+            *health.routes(service),
+            *websocket.routes(service),
+            *page.routes(),
+        ],
+        middleware=[cors, guard] if settings.cors else [guard],
+        lifespan=lifespan,
+        exception_handlers={
+            ApiError: _refused,
+            BusyError: _refused,
+            InputError: _refused,
+            HTTPException: _refused_by_route,
+            Exception: _refused,
+        },
+    )
+    app.state.service = service
+    return app
+
+
+async def _watch(service: Service) -> None:
+    """Log every bundle whose files change while it is served, once."""
+    known: set[str] = set()
+    while True:
+        changed = set(await asyncio.to_thread(service.bundles.changed))
+        for name in changed - known:
+            _log.warning("bundle changed on disk; send SIGHUP to serve it", extra={"bundle": name})
+        known = changed
+        await asyncio.sleep(_LOOK)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    return error_of(error).response()
+
+
+async def _refused_by_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:200]
+    words = {404: f"There is no {path} here.", 405: f"{path} does not take {request.method}."}
+    message = words.get(error.status_code, error.detail)
+    return ApiError(error.status_code, message, headers=error.headers).response()

@@ -1,0 +1,148 @@
+"""What chunks of a speech become in the body of an answer: audio, events, captions."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from kokoro_tvm.runtime.speech import Chunk
+from kokoro_tvm.runtime.words import TimedWord
+from kokoro_tvm.serve.encoding import Encoder, Floats, open_encoder
+from kokoro_tvm.serve.errors import ApiError
+
+__all__ = ["Audio", "Body", "Captions", "Events", "words_of"]
+
+
+class Body(Protocol):
+    """What chunks of a speech become; called from one thread after the other."""
+
+    media_type: str
+    size: int | None
+    """Bytes of all of it, where that is known before the first."""
+
+    def write(self, chunk: Chunk) -> bytes:
+        """What can be sent of a chunk; perhaps nothing yet."""
+        ...
+
+    def close(self) -> bytes:
+        """The end of it."""
+        ...
+
+    def fail(self, error: ApiError) -> bytes | None:
+        """How it ends after an error; None where it has no words for one, and the connection is cut."""
+        ...
+
+
+class Audio:
+    """Nothing but audio."""
+
+    def __init__(self, format: str, gain: float, samples: int | None) -> None:
+        """gain: a factor on the audio. Raises InputError as `open_encoder` does."""
+        self._encoder: Encoder = open_encoder(format, samples)
+        self._gain = gain
+        self.media_type = self._encoder.media_type
+        self.size: int | None = self._encoder.size
+
+    def write(self, chunk: Chunk) -> bytes:
+        return self._encoder.write(_louder(chunk.audio, self._gain))
+
+    def close(self) -> bytes:
+        return self._encoder.close()
+
+    def fail(self, error: ApiError) -> bytes | None:
+        return None
+
+
+class Events:
+    """OpenAI's server-sent events, with one of our own before the audio of a piece: its words.
+
+    Tokens of `usage` are what the model computes: symbols of phonemes, and frames of 25 ms.
+    """
+
+    media_type = "text/event-stream"
+    size: int | None = None
+
+    def __init__(self, format: str, gain: float, samples: int | None) -> None:
+        self._audio = Audio(format, gain, samples)
+        self._symbols = self._frames = 0
+
+    def write(self, chunk: Chunk) -> bytes:
+        self._symbols += len(chunk.piece.symbols)
+        self._frames += chunk.piece.frames
+        words = _event("speech.audio.words", words=words_of(chunk.words)) if chunk.words else b""
+        return words + _delta(self._audio.write(chunk))
+
+    def close(self) -> bytes:
+        usage = {
+            "input_tokens": self._symbols,
+            "output_tokens": self._frames,
+            "total_tokens": self._symbols + self._frames,
+        }
+        return _delta(self._audio.close()) + _event("speech.audio.done", usage=usage)
+
+    def fail(self, error: ApiError) -> bytes:
+        return _event("error", error=error.body)
+
+
+class Captions:
+    """Kokoro-FastAPI's JSON of audio and words: a line for each piece, or one object for all of it.
+
+    After an error the last line is `{"error": ...}`.
+    """
+
+    media_type = "application/json"
+    size: int | None = None
+
+    def __init__(self, format: str, gain: float, timed: bool, lines: bool, samples: int | None) -> None:
+        """timed: whether words have their times; lines: whether every piece is an object of its own."""
+        self._audio = Audio(format, gain, samples)
+        self._timed = timed
+        self._lines = lines
+        self._bytes: list[bytes] = []
+        self._words: list[TimedWord] = []
+
+    def write(self, chunk: Chunk) -> bytes:
+        self._bytes.append(self._audio.write(chunk))
+        self._words += chunk.words
+        return self._line() if self._lines else b""
+
+    def close(self) -> bytes:
+        last = self._audio.close()
+        self._bytes.append(last)
+        return self._line() if last or not self._lines else b""
+
+    def fail(self, error: ApiError) -> bytes:
+        return json.dumps({"error": error.body}).encode() + b"\n"
+
+    def _line(self) -> bytes:
+        node = {
+            "audio": base64.b64encode(b"".join(self._bytes)).decode(),
+            "audio_format": self._audio.media_type,
+            "timestamps": words_of(self._words) if self._timed else None,
+        }
+        self._bytes, self._words = [], []
+        return json.dumps(node).encode() + b"\n"
+
+
+def words_of(words: Sequence[TimedWord]) -> list[dict[str, Any]]:
+    """Words with their times in seconds from the start of the speech."""
+    return [
+        {"word": word.text, "start_time": round(word.start, 6), "end_time": round(word.end, 6)}
+        for word in words
+    ]
+
+
+def _louder(audio: Floats, gain: float) -> Floats:
+    return audio if gain == 1.0 else audio * np.float32(gain)
+
+
+def _delta(audio: bytes) -> bytes:
+    return _event("speech.audio.delta", audio=base64.b64encode(audio).decode()) if audio else b""
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    return b"data: " + json.dumps({"type": kind} | fields).encode() + b"\n\n"

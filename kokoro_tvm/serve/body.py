@@ -1,0 +1,71 @@
+"""Bodies of requests: JSON of bounded depth. (Their size and time are bounded by the guard.)"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+
+from kokoro_tvm.serve.errors import ApiError
+from kokoro_tvm.serve.fields import read
+
+__all__ = ["parse_json", "read_json", "read_request"]
+
+T = TypeVar("T")
+_DEEPEST = 16
+
+
+async def read_request(request: Request, record: type[T]) -> tuple[T, dict[str, str]]:
+    """(the request of a body, headers of the answer that name its unknown fields).
+
+    Raises ApiError, which names what is wrong.
+    """
+    wanted, unknown = read(record, await read_json(request))
+    if not unknown:
+        return wanted, {}
+    names = ", ".join(name if name.isidentifier() and name.isascii() else "?" for name in unknown[:16])
+    return wanted, {"X-Unknown-Fields": names[:512]}
+
+
+async def read_json(request: Request) -> Any:
+    """The value of a body. Raises ApiError for one that is too deep or no JSON."""
+    data = bytearray()
+    try:
+        async for part in request.stream():
+            data += part
+    except ClientDisconnect:
+        raise ApiError(400, "The body ended early.", code="incomplete_body") from None
+    return parse_json(data, "The body")
+
+
+def parse_json(data: bytes | bytearray, what: str) -> Any:
+    """The value of some JSON. Raises ApiError for what is nested too deep or no JSON."""
+    try:
+        node = json.loads(data.decode("utf-8"), parse_constant=_not_json)
+    except (ValueError, RecursionError) as error:
+        reason = (
+            error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8, or nested too deep"
+        )
+        raise ApiError(400, f"{what} is not JSON: {reason}.", code="invalid_json") from None
+    if _depth(node) > _DEEPEST:
+        raise ApiError(400, f"{what} is nested more than {_DEEPEST} deep.", code="invalid_json")
+    return node
+
+
+def _not_json(word: str) -> NoReturn:
+    raise json.JSONDecodeError(f"{word} is no number", word, 0)
+
+
+def _depth(node: Any) -> int:
+    """How deep lists and objects are nested."""
+    depth, level = 0, [node]
+    while level:
+        depth += 1
+        level = [
+            child
+            for each in level
+            if isinstance(each, dict | list)
+            for child in (each.values() if isinstance(each, dict) else each)
+        ]
+    return depth

@@ -1,0 +1,138 @@
+"""What every request passes first: its key, the bounds of its body, its place in the logs and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import MutableMapping
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kokoro_tvm.serve.errors import ApiError
+from kokoro_tvm.serve.metrics import Metrics
+from kokoro_tvm.serve.settings import Settings
+
+__all__ = ["Guard"]
+
+_log = logging.getLogger("kokoro_tvm.serve")
+_GUARDED = ("/v1/", "/dev/", "/metrics")
+_CLOSE = {"Connection": "close"}  # what is left of the body is not read
+
+
+class Guard:
+    """Middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        keys = [(key, 0) for key in settings.api_key] + [(key, 1) for key in settings.priority_key]
+        self._keys = [(_digest(key), priority) for key, priority in keys]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._request(scope, receive, send)
+        elif scope["type"] == "websocket" and self._priority(scope) is None:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self._app(scope, receive, send)
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start, name = time.monotonic(), secrets.token_hex(8)
+        status = 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", name.encode())]
+            await send(message)
+
+        try:
+            refusal = self._refusal(scope)
+            if refusal is None:
+                await self._app(scope, self._bounded(receive), noted)
+            else:
+                await refusal.response()(scope, receive, noted)
+        finally:
+            route = scope.get("route")
+            path = getattr(route, "path", "unknown")
+            self._metrics.count_request(path, status)
+            _log.info(
+                "request",
+                extra={
+                    "request": name,
+                    "client": (scope.get("client") or ("",))[0],
+                    "method": scope["method"],
+                    "path": scope["path"][:200],
+                    "status": status,
+                    "seconds": round(time.monotonic() - start, 4),
+                },
+            )
+
+    def _refusal(self, scope: MutableMapping[str, Any]) -> ApiError | None:
+        priority = self._priority(scope)
+        if priority is None:
+            return ApiError(
+                401,
+                "The key is missing or wrong. Send `Authorization: Bearer KEY`.",
+                code="invalid_api_key",
+                headers={"WWW-Authenticate": "Bearer"} | _CLOSE,
+            )
+        length = Headers(scope=scope).get("content-length", "0")
+        if length.isdecimal() and int(length) > self._settings.most_bytes:
+            return self._too_large()
+        return None
+
+    def _priority(self, scope: MutableMapping[str, Any]) -> int | None:
+        """That of the request's key, which its state has from now on; None where the key is wrong."""
+        state = scope.setdefault("state", {})
+        state["priority"] = 0
+        guarded = scope["type"] == "websocket" or scope["path"].startswith(_GUARDED)
+        scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
+        given = _digest(key.strip() if scheme.lower() == "bearer" else "")
+        found: int | None = None
+        for known, priority in self._keys:  # all of them, so that the time says nothing
+            if hmac.compare_digest(given, known):
+                found = priority
+        state["priority"] = found or 0
+        if not self._settings.api_key or not guarded:
+            return found or 0
+        return found
+
+    def _bounded(self, receive: Receive) -> Receive:
+        """What receives a body that is bounded in bytes and in time; raises ApiError beyond."""
+        size, complete = 0, False
+        deadline = time.monotonic() + self._settings.idle
+
+        async def bounded() -> Message:
+            nonlocal size, complete
+            if complete:
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
+            except asyncio.TimeoutError:  # noqa: UP041 - in Python 3.10 it is another
+                words = f"The body did not come within {self._settings.idle:g} s."
+                raise ApiError(408, words, code="request_timeout", headers=_CLOSE) from None
+            size += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if size > self._settings.most_bytes:
+                raise self._too_large()
+            return message
+
+        return bounded
+
+    def _too_large(self) -> ApiError:
+        words = f"The body has more than {self._settings.most_bytes} bytes."
+        return ApiError(413, words, code="body_too_large", headers=_CLOSE)
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()

@@ -1,0 +1,118 @@
+"""The OpenAPI document of the routes, and a page that reads it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Any
+
+from starlette.routing import BaseRoute
+
+import kokoro_tvm
+from kokoro_tvm.serve.fields import schema
+from kokoro_tvm.serve.routes.described import ApiRoute
+
+__all__ = ["document", "page"]
+
+_ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+        }
+    },
+}
+_STYLE = "body{font:1rem/1.5 system-ui;margin:2rem auto;max-width:60rem;padding:0 1rem}td,th{text-align:left;\
+vertical-align:top;padding:.2rem .8rem .2rem 0}code{font-size:.9em}"
+
+
+def document(routes: Iterable[BaseRoute]) -> dict[str, Any]:
+    """The document, of version 3.1."""
+    paths: dict[str, Any] = {}
+    for route in _described(routes):
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "kokoro-tvm", "version": kokoro_tvm.__version__},
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": _ERROR},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"key": []}],
+    }
+
+
+def page(routes: Iterable[BaseRoute]) -> str:
+    """HTML that lists every route with its fields."""
+    parts = [
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>kokoro-tvm</title><style>{_STYLE}</style>"
+    ]
+    parts.append("<h1>kokoro-tvm</h1><p>The same as <a href=openapi.json>OpenAPI</a>.</p>")
+    for route in _described(routes):
+        parts.append(
+            f"<h2><code>{route.method} {escape(route.path)}</code></h2><p>{_marked(route.about)}</p>"
+        )
+        if route.record is not None:
+            shape = schema(route.record)
+            parts.append("<table><tr><th>field<th>value<th>default<th>meaning</tr>")
+            for name, field in shape["properties"].items():
+                default = "required" if name in shape["required"] else field.get("default", "")
+                cells = (
+                    f"<code>{name}</code>",
+                    _kind(field),
+                    escape(str(default)),
+                    _marked(field["description"]),
+                )
+                parts.append(f"<tr>{''.join(f'<td>{cell}' for cell in cells)}</tr>")
+            parts.append("</table>")
+    return "".join(parts) + "</html>"
+
+
+def _described(routes: Iterable[BaseRoute]) -> Iterator[ApiRoute]:
+    return (route for route in routes if isinstance(route, ApiRoute))
+
+
+def _operation(route: ApiRoute) -> dict[str, Any]:
+    error = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
+    made: dict[str, Any] = {
+        "summary": route.about,
+        "responses": {
+            "200": {"description": "The answer.", "content": {route.answer: {}}},
+            "default": {"description": "An error."} | error,
+        },
+    }
+    if route.record is not None:
+        made["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema(route.record)}},
+        }
+    names = re.findall(r"{(\w+)}", route.path)
+    if names:
+        made["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+        ]
+    return made
+
+
+def _kind(field: Any) -> str:
+    if "oneOf" in field:
+        return " or ".join(map(_kind, field["oneOf"]))
+    if "enum" in field:
+        return escape(", ".join(field["enum"]))
+    bounds = f", {field['minimum']:g} to {field['maximum']:g}" if "minimum" in field else ""
+    return escape(field["type"] + bounds)
+
+
+def _marked(text: str) -> str:
+    """Text whose code stands between backticks."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,0 +1,190 @@
+"""The requests that clients send, field by field: OpenAI's, and those that Kokoro-FastAPI adds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kokoro_tvm.runtime.voices import LANGUAGES
+from kokoro_tvm.serve.encoding import FORMATS
+from kokoro_tvm.serve.fields import (
+    Kind,
+    choice,
+    field_of,
+    flag,
+    items,
+    nested,
+    number,
+    read,
+    shown,
+    text,
+    whole,
+    wrong,
+)
+
+__all__ = [
+    "CaptionedRequest",
+    "CombineRequest",
+    "NormalizationOptions",
+    "PhonemesRequest",
+    "PhonemizeRequest",
+    "SessionRequest",
+    "SpeechRequest",
+]
+
+MOST_CHARACTERS = 100_000
+"""Of one request: two hours of speech."""
+
+_MOST_PHONEMIZED = 10_000
+_VOICE = text(1024, 1)
+_FORMAT = "mp3" if "mp3" in FORMATS else "wav"
+_LANGUAGE_TAGS = {
+    "en": "a", "en-us": "a", "en-gb": "b", "es": "e", "fr": "f", "fr-fr": "f", "hi": "h", "it": "i",
+    "ja": "j", "pt": "p", "pt-br": "p", "zh": "z", "zh-cn": "z", "cmn": "z",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VoiceObject:
+    """A voice as an object."""
+
+    id: str = field_of(_VOICE, "The voice, as it stands in a string.")
+
+
+def _voice() -> Kind:
+    def reads(node: Any, path: str) -> str:
+        if isinstance(node, dict):
+            return read(VoiceObject, node, path)[0].id
+        if not isinstance(node, str):
+            raise wrong(path, f"`{path}` should be a string or an object with `id`, but is {shown(node)}.")
+        return str(_VOICE.read(node, path))
+
+    with_id = {"type": "object", "required": ["id"], "properties": {"id": _VOICE.schema}}
+    return Kind({"oneOf": [_VOICE.schema, with_id]}, reads)
+
+
+def _language() -> Kind:
+    letters = text(16)
+
+    def reads(node: Any, path: str) -> str:
+        name = letters.read(node, path).lower()
+        if name in LANGUAGES:
+            return str(name)
+        if name in _LANGUAGE_TAGS:
+            return _LANGUAGE_TAGS[name]
+        known = ", ".join((*LANGUAGES, *_LANGUAGE_TAGS))
+        raise wrong(path, f"There is no language {shown(node)}. Choose one of {known}.", "invalid_value")
+
+    return Kind({"type": "string", "enum": [*LANGUAGES, *_LANGUAGE_TAGS]}, reads)
+
+
+def _voices() -> Kind:
+    several = items(_VOICE, 1, 32)
+
+    def reads(node: Any, path: str) -> str:
+        if isinstance(node, str):
+            return str(_VOICE.read(node, path))
+        return "+".join(several.read(node, path))
+
+    return Kind({"oneOf": [_VOICE.schema, several.schema]}, reads)
+
+
+@dataclass(frozen=True)
+class NormalizationOptions:
+    """What Kokoro-FastAPI lets a client switch. Here all of it is always done, by the front end."""
+
+    normalize: bool = field_of(flag(), "Read written forms as words.", True)
+    unit_normalization: bool = field_of(flag(), "Read units as words.", True)
+    url_normalization: bool = field_of(flag(), "Read URLs as words.", True)
+    email_normalization: bool = field_of(flag(), "Read addresses as words.", True)
+    phone_normalization: bool = field_of(flag(), "Read telephone numbers digit by digit.", True)
+    optional_pluralization_normalization: bool = field_of(flag(), "Read `(s)` as a plural.", True)
+    replace_remaining_symbols: bool = field_of(flag(), "Read symbols as words.", True)
+
+
+@dataclass(frozen=True)
+class SpeechRequest:
+    """`POST /v1/audio/speech`."""
+
+    input: str = field_of(
+        text(MOST_CHARACTERS, 1),
+        "The text to speak, with or without markup: `[pause:1.5s]`, `[voice:af_sky]`, `[rate:1.2]`, "
+        "`[word](/phonemes/)`, or SSML.",
+    )
+    model: str = field_of(text(256), "The name of a bundle. Any other name stands for the first.", "kokoro")
+    voice: str = field_of(
+        _voice(), "A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`.", "af_heart"
+    )
+    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", _FORMAT)
+    speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
+    stream_format: str = field_of(
+        choice("audio", "sse"), "`audio`, or server-sent events with the audio in base64.", "audio"
+    )
+    instructions: str = field_of(text(MOST_CHARACTERS), "Accepted and not followed: the model has none.", "")
+    stream: bool = field_of(
+        flag(), "Whether audio is sent as it is computed; else when all of it is there.", True
+    )
+    lang_code: str | None = field_of(
+        _language(), "The language to read in, where it is not that of the voice.", None
+    )
+    volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
+    seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise. The same gives the same audio.", 0)
+    ssml: bool | None = field_of(flag(), "Whether the text is SSML; else it is where it begins so.", None)
+    normalization_options: NormalizationOptions | None = field_of(
+        nested(NormalizationOptions), "Accepted; none of it can be switched off.", None
+    )
+
+
+@dataclass(frozen=True)
+class CaptionedRequest(SpeechRequest):
+    """`POST /dev/captioned_speech`."""
+
+    return_timestamps: bool = field_of(flag(), "Whether words come with their times.", True)
+
+
+@dataclass(frozen=True)
+class SessionRequest:
+    """`session.update` of `/v1/audio/speech/stream`: how the speeches that follow are spoken."""
+
+    model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
+    voice: str = field_of(_voice(), "As in `/v1/audio/speech`.", "af_heart")
+    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "pcm")
+    speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
+    lang_code: str | None = field_of(_language(), "As in `/v1/audio/speech`.", None)
+    volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
+    seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
+    words: bool = field_of(flag(), "Whether words come with their times.", True)
+
+    @property
+    def speech(self) -> SpeechRequest:
+        """The request for a speech, but for its text."""
+        fields = asdict(self)
+        del fields["words"]
+        return SpeechRequest(input="", **fields)
+
+
+@dataclass(frozen=True)
+class PhonemizeRequest:
+    """`POST /dev/phonemize`."""
+
+    text: str = field_of(text(_MOST_PHONEMIZED, 1), "The text.")
+    language: str = field_of(_language(), "The language to read in.", "a")
+
+
+@dataclass(frozen=True)
+class PhonemesRequest:
+    """`POST /dev/generate_from_phonemes`."""
+
+    phonemes: str = field_of(text(MOST_CHARACTERS, 1), "Phonemes in misaki's alphabet, an utterance a line.")
+    model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
+    voice: str = field_of(_voice(), "As in `/v1/audio/speech`.", "af_heart")
+    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "wav")
+    speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
+    seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
+
+
+@dataclass(frozen=True)
+class CombineRequest:
+    """`POST /v1/audio/voices/combine`."""
+
+    voices: str = field_of(_voices(), "A mix, or a list of voices.")

@@ -1,0 +1,98 @@
+"""What clients of Kokoro-FastAPI use beside OpenAI's interface."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from kokoro_tvm.runtime.phonemes import encode
+from kokoro_tvm.serve.bodies import Audio, Captions
+from kokoro_tvm.serve.body import read_request
+from kokoro_tvm.serve.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
+from kokoro_tvm.serve.routes.described import ApiRoute
+from kokoro_tvm.serve.service import Service, ignored
+from kokoro_tvm.serve.spoken import SpokenResponse
+from kokoro_tvm.serve.voices import with_own_names
+
+__all__ = ["routes"]
+
+
+def routes(service: Service) -> list[Route]:
+    """The routes of a server."""
+
+    async def captioned(request: Request) -> SpokenResponse:
+        wanted, headers = await read_request(request, CaptionedRequest)
+        if names := ignored(wanted):
+            headers["X-Ignored-Fields"] = ", ".join(names)
+        body = partial(
+            Captions,
+            wanted.response_format,
+            wanted.volume_multiplier,
+            wanted.return_timestamps,
+            wanted.stream,
+        )
+        job = service.speak(wanted, request)
+        return SpokenResponse(job, body, headers, service.settings.patience, whole=not wanted.stream)
+
+    async def from_phonemes(request: Request) -> SpokenResponse:
+        wanted, headers = await read_request(request, PhonemesRequest)
+        job = service.speak_phonemes(wanted, request)
+        return SpokenResponse(
+            job, partial(Audio, wanted.response_format, 1.0), headers, service.settings.patience
+        )
+
+    async def phonemize(request: Request) -> Response:
+        wanted, headers = await read_request(request, PhonemizeRequest)
+        tts = service.synthesizer()
+
+        def phonemes() -> list[str]:
+            return tts.phonemize(wanted.text, tts.voices.names[0], language=wanted.language)
+
+        lines = await service.aside(phonemes)
+        tokens = [encode(line, tts.bundle.vocabulary) for line in lines]
+        return JSONResponse(
+            {"phonemes": "\n".join(lines), "tokens": [id for line in tokens for id in line]}, headers=headers
+        )
+
+    async def combine(request: Request) -> Response:
+        wanted, headers = await read_request(request, CombineRequest)
+        voices = service.synthesizer().voices
+        table = voices.table(with_own_names(wanted.voices, voices))
+        rows, width = table.shape
+        headers |= {
+            "X-Voice-Shape": f"{rows}, 1, {width}",
+            "Content-Disposition": "attachment; filename=voice.bin",
+        }
+        data = np.ascontiguousarray(table, "<f4").tobytes()
+        return Response(data, media_type="application/octet-stream", headers=headers)
+
+    return [
+        ApiRoute(
+            "POST",
+            "/dev/captioned_speech",
+            captioned,
+            "Speaks a text, and says when its words are heard: an object a line.",
+            CaptionedRequest,
+        ),
+        ApiRoute(
+            "POST",
+            "/dev/generate_from_phonemes",
+            from_phonemes,
+            "Speaks phonemes.",
+            PhonemesRequest,
+            "audio/*",
+        ),
+        ApiRoute("POST", "/dev/phonemize", phonemize, "Gives the phonemes of a text.", PhonemizeRequest),
+        ApiRoute(
+            "POST",
+            "/v1/audio/voices/combine",
+            combine,
+            "Gives a mix of voices as a file.",
+            CombineRequest,
+            "application/octet-stream",
+        ),
+    ]

@@ -1,0 +1,69 @@
+"""OpenAI's speech interface, and what Open WebUI looks for beside it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from kokoro_tvm.serve.bodies import Audio, Events
+from kokoro_tvm.serve.body import read_request
+from kokoro_tvm.serve.errors import ApiError
+from kokoro_tvm.serve.requests import SpeechRequest
+from kokoro_tvm.serve.routes.described import ApiRoute
+from kokoro_tvm.serve.service import Service, ignored
+from kokoro_tvm.serve.spoken import SpokenResponse
+from kokoro_tvm.serve.voices import listed
+
+__all__ = ["routes"]
+
+_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
+"""Names of OpenAI's models, which clients look for in the list; they stand for the first bundle."""
+
+
+def routes(service: Service) -> list[Route]:
+    """The routes of a server."""
+
+    async def speech(request: Request) -> SpokenResponse:
+        wanted, headers = await read_request(request, SpeechRequest)
+        if names := ignored(wanted):
+            headers["X-Ignored-Fields"] = ", ".join(names)
+        kind = Events if wanted.stream_format == "sse" else Audio
+        body = partial(kind, wanted.response_format, wanted.volume_multiplier)
+        job = service.speak(wanted, request)
+        return SpokenResponse(job, body, headers, service.settings.patience, whole=not wanted.stream)
+
+    async def models(request: Request) -> JSONResponse:
+        return JSONResponse({"object": "list", "data": [_model(name) for name in _names(service)]})
+
+    async def model(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name in _names(service):
+            return JSONResponse(_model(name))
+        raise ApiError(404, f"There is no model {name!r:.60}.", "model", "model_not_found")
+
+    async def voices(request: Request) -> JSONResponse:
+        found = service.synthesizer(request.query_params.get("model", "")).voices
+        legacy = request.query_params.get("legacy", "").lower() in {"1", "true"}
+        return JSONResponse({"voices": list(found.names) if legacy else listed(found)})
+
+    async def audio_models(request: Request) -> JSONResponse:
+        return JSONResponse({"models": [{"id": name} for name in _names(service)]})
+
+    return [
+        ApiRoute("POST", "/v1/audio/speech", speech, "Speaks a text.", SpeechRequest, "audio/*"),
+        ApiRoute("GET", "/v1/models", models, "Lists the models."),
+        ApiRoute("GET", "/v1/models/{name}", model, "Describes a model."),
+        ApiRoute("GET", "/v1/audio/voices", voices, "Lists the voices; `?legacy=true` for names alone."),
+        ApiRoute("GET", "/v1/audio/models", audio_models, "Lists the models, as Open WebUI asks for them."),
+    ]
+
+
+def _names(service: Service) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*service.bundles.names, *_ALIASES)))
+
+
+def _model(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "kokoro-tvm"}

@@ -1,0 +1,45 @@
+"""The page at `/`: the files of `kokoro_tvm/web/`, each at an address of its own, under a strict policy."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
+
+from kokoro_tvm.javascript import WEB, page_files
+
+__all__ = ["POLICY", "routes"]
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        *(f"{kind}-src 'self'" for kind in ("script", "style", "img", "connect")),
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Content-Security-Policy: the page has no inline code and asks this server alone."""
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",  # a browser asks whether a file is another, which an upgrade makes it
+}
+
+
+def routes() -> list[Route]:
+    """A route for each file that is there when the server starts: no other path is looked for on the disk."""
+    files = StaticFiles(directory=WEB)
+
+    def route(path: str) -> Route:
+        async def file(request: Request) -> Response:
+            response = await files.get_response(path, request.scope)
+            response.headers.update(_HEADERS)
+            return response
+
+        return Route("/" if path == "index.html" else f"/{path}", file)
+
+    return [route(path.relative_to(WEB).as_posix()) for path in page_files()]

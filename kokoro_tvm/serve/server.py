@@ -1,0 +1,77 @@
+"""Runs the application in uvicorn, in one process or in several."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from kokoro_tvm.serve.app import create_app
+from kokoro_tvm.serve.bundles import Bundles, named_folders
+from kokoro_tvm.serve.connections import BoundedProtocol
+from kokoro_tvm.serve.logs import log_notices, start_logs
+from kokoro_tvm.serve.settings import Settings
+
+__all__ = ["app_of_worker", "serve", "uvicorn_config"]
+
+_HANDED = "_KOKORO_TVM_SERVE"  # where a worker finds its settings
+
+
+def serve(settings: Settings) -> None:
+    """Serve until a signal ends the process. Raises BundleError where a bundle cannot be opened."""
+    if settings.workers > 1:
+        os.environ[_HANDED] = json.dumps(dataclasses.asdict(settings))
+        named_folders(settings.bundle)
+        start_logs()
+        uvicorn.run(
+            "kokoro_tvm.serve.server:app_of_worker",
+            factory=True,
+            workers=settings.workers,
+            **_options(settings),
+        )
+        return
+    app = _app(settings)
+    uvicorn.Server(uvicorn_config(settings, app)).run()
+
+
+def app_of_worker() -> ASGIApp:
+    """The application of one of several processes."""
+    node = json.loads(os.environ[_HANDED])
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in node.items()
+    }
+    return _app(Settings(**values))
+
+
+def uvicorn_config(settings: Settings, app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn runs the application."""
+    return uvicorn.Config(app, **_options(settings))
+
+
+def _app(settings: Settings) -> ASGIApp:
+    bundles = Bundles.open(named_folders(settings.bundle), settings.threads)
+    app = create_app(settings, bundles)
+    start_logs()
+    log_notices(app.state.service.metrics, settings.log_texts)
+    return app
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    return {
+        "host": settings.host,
+        "port": settings.port,
+        "http": BoundedProtocol,
+        "ws": "wsproto",
+        "ws_max_size": settings.most_bytes,
+        "ws_per_message_deflate": False,  # audio gains nothing by it, and what is small may unfold
+        "lifespan": "on",
+        "server_header": False,
+        "access_log": False,
+        "log_config": None,
+        "timeout_graceful_shutdown": math.ceil(settings.grace),
+    }

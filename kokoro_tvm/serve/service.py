@@ -1,0 +1,118 @@
+"""What all routes share: bundles, the scheduler, settings; and how a request becomes a job."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TypeVar
+
+from starlette.requests import HTTPConnection
+
+from kokoro_tvm.errors import KokoroTvmError
+from kokoro_tvm.runtime.stream import Stream
+from kokoro_tvm.runtime.synthesizer import Synthesizer
+from kokoro_tvm.serve.bundles import Bundles
+from kokoro_tvm.serve.metrics import Metrics
+from kokoro_tvm.serve.requests import NormalizationOptions, PhonemesRequest, SpeechRequest
+from kokoro_tvm.serve.scheduler import Job, Scheduler
+from kokoro_tvm.serve.settings import Settings
+from kokoro_tvm.serve.voices import with_own_names
+
+__all__ = ["Service", "ignored"]
+
+T = TypeVar("T")
+_log = logging.getLogger("kokoro_tvm.serve")
+_MEASURED = frozenset({"wav"})  # begin with their length: all of a speech is planned before its first sound
+
+
+@dataclass
+class Service:
+    """One server."""
+
+    settings: Settings
+    bundles: Bundles
+    scheduler: Scheduler
+    metrics: Metrics
+    _aside: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a request would be taken."""
+        return len(self.scheduler.jobs) < self.scheduler.most
+
+    def synthesizer(self, model: str = "") -> Synthesizer:
+        """The synthesizer that a model's name means."""
+        return self.bundles.of(model)
+
+    def voices(self, model: str = "") -> tuple[str, ...]:
+        """Names of the voices of a bundle."""
+        return self.synthesizer(model).voices.names
+
+    def speak(
+        self, wanted: SpeechRequest, client: HTTPConnection | None, text: Iterable[str] | None = None
+    ) -> Job:
+        """The job of a request for the speech of a text. Raises BusyError.
+
+        client: whose priority it has; text: one that comes in portions, in the place of `wanted.input`.
+        """
+        tts = self.synthesizer(wanted.model)
+        if self.settings.log_texts and text is None:
+            _log.info("text", extra={"text": wanted.input, "voice": wanted.voice})
+
+        def stream() -> Stream:
+            voice = with_own_names(wanted.voice, tts.voices)
+            return tts.stream(
+                wanted.input if text is None else text,
+                voice,
+                wanted.speed,
+                wanted.seed,
+                ssml=wanted.ssml,
+                language=wanted.lang_code,
+            )
+
+        measured = text is None and wanted.response_format in _MEASURED
+        return self.scheduler.submit(stream, _priority(client), measured)
+
+    def speak_phonemes(self, wanted: PhonemesRequest, client: HTTPConnection) -> Job:
+        """The job of a request for the speech of phonemes. Raises BusyError."""
+        tts = self.synthesizer(wanted.model)
+        lines: Sequence[str] = [line for line in wanted.phonemes.splitlines() if line.strip()]
+
+        def stream() -> Stream:
+            voice = with_own_names(wanted.voice, tts.voices)
+            return tts.stream_phonemes(lines, voice, wanted.speed, wanted.seed)
+
+        measured = wanted.response_format in _MEASURED
+        return self.scheduler.submit(stream, _priority(client), measured)
+
+    async def reload(self) -> None:
+        """Open all bundles again; where one cannot be opened, those that are open stay."""
+        try:
+            await asyncio.to_thread(self.bundles.reload)
+        except KokoroTvmError as error:
+            _log.error("bundles not reloaded", extra={"error": str(error)})
+        else:
+            _log.info("bundles reloaded", extra={"bundles": list(self.bundles.names)})
+
+    async def aside(self, function: Callable[[], T]) -> T:
+        """The result of something short that no job does, one at a time."""
+        async with self._aside:
+            return await asyncio.to_thread(function)
+
+
+def _priority(client: HTTPConnection | None) -> int:
+    return 0 if client is None else getattr(client.state, "priority", 0)
+
+
+def ignored(wanted: SpeechRequest) -> list[str]:
+    """Names of fields that ask for what cannot be done."""
+    names = ["instructions"] if wanted.instructions else []
+    default = NormalizationOptions()
+    options = wanted.normalization_options or default
+    return names + [
+        f"normalization_options.{each.name}"
+        for each in fields(options)
+        if getattr(options, each.name) != getattr(default, each.name)
+    ]

@@ -1,0 +1,197 @@
+"""What a server is started with: one table for flags, environment, YAML file and docs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.words import hint, shorten
+
+__all__ = ["PREFIX", "Setting", "Settings", "read_settings", "settings"]
+
+PREFIX = "KOKORO_TVM_SERVE_"
+"""Of the environment variables."""
+_LONGEST = 4096  # characters of a value in a file
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: `low` and `high` bound numbers; `metavar` names its value."""
+
+    name: str
+    kind: type
+    default: Any
+    about: str
+    metavar: str | None
+    low: float | None
+    high: float | None
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+    def check(self, value: Any) -> Any:
+        """The value itself; raises InputError, whose message goes on after the name of the setting."""
+        if self.kind in (int, float):
+            kind, what = ((int,), "a whole number") if self.kind is int else ((int, float), "a number")
+            if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
+                raise InputError(f"should be {what}, but is {value!r}.")
+            low, high = self.low or 0, math.inf if self.high is None else self.high
+            if not low <= value <= high:
+                most = f" to {high:g}" if self.high is not None else " or more"
+                raise InputError(f"should be {low:g}{most}, but is {value!r}.")
+        return value
+
+    def parse(self, text: str) -> Any:
+        """The value that a text stands for; raises InputError as `check` does. A list has commas."""
+        if self.kind is tuple:
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+        if self.kind is bool:
+            words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+            if text.lower() not in words:
+                raise InputError(f"should be true or false, but is {text!r}.")
+            return words[text.lower()]
+        if self.kind is str:
+            return text
+        try:
+            return self.check(self.kind(text))
+        except ValueError:
+            what = "a whole number" if self.kind is int else "a number"
+            raise InputError(f"should be {what}, but is {text!r}.") from None
+
+
+def _setting(
+    kind: type,
+    default: Any,
+    about: str,
+    metavar: str | None = None,
+    low: float | None = None,
+    high: float | None = None,
+) -> Any:
+    made = {"kind": kind, "about": about, "metavar": metavar, "low": low, "high": high}
+    return dataclasses.field(default=default, metadata=made)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a server; `settings()` says what each means."""
+
+    bundle: tuple[str, ...] = _setting(
+        tuple,
+        (),
+        "Folder of a bundle, `NAME=DIR` to give it a name. Several may be given; the first speaks for models "
+        "that have no bundle of their name.",
+        "DIR",
+    )
+    host: str = _setting(str, "127.0.0.1", "Address to listen at.", "ADDRESS")
+    port: int = _setting(int, 8880, "Port to listen at.", None, 0, 65535)
+    wyoming: int | None = _setting(int, None, "Port of Wyoming, for Home Assistant.", None, 0, 65535)
+    workers: int = _setting(int, 1, "Processes, which share the pages of the weights.", None, 1, 256)
+    threads: int | None = _setting(int, None, "Threads that compute in each process.", None, 1, 1024)
+    api_key: tuple[str, ...] = _setting(
+        tuple, (), "Key that requests must have as `Authorization: Bearer KEY`. Several may be given.", "KEY"
+    )
+    priority_key: tuple[str, ...] = _setting(
+        tuple, (), "Key whose requests go before all others. Several may be given.", "KEY"
+    )
+    cors: tuple[str, ...] = _setting(
+        tuple, (), "Origin whose pages may send requests, or `*`. Several may be given.", "ORIGIN"
+    )
+    most_requests: int = _setting(
+        int,
+        64,
+        "Requests that are spoken or wait at a time; more are refused with status 429.",
+        None,
+        1,
+        4096,
+    )
+    most_connections: int = _setting(int, 4096, "Connections at a time; more are closed.", None, 1)
+    most_bytes: int = _setting(int, 1 << 20, "Bytes of the body of a request.", None, 1)
+    longest: float = _setting(float, 36_000.0, "Seconds that a speech may last.", "SECONDS", 1)
+    longest_pause: float = _setting(float, 300.0, "Seconds that a pause may last.", "SECONDS", 0)
+    ahead: float = _setting(
+        float, 60.0, "Seconds of audio that are computed ahead for a client that reads slowly.", "SECONDS", 1
+    )
+    patience: float = _setting(
+        float, 120.0, "Seconds after which a client that reads nothing is given up.", "SECONDS", 1
+    )
+    idle: float = _setting(
+        float,
+        20.0,
+        "Seconds in which the head of a request, and then its body, must be there.",
+        "SECONDS",
+        0.1,
+    )
+    grace: float = _setting(
+        float, 30.0, "Seconds that requests may go on for when the server is to end.", "SECONDS", 0
+    )
+    log_texts: bool = _setting(bool, False, "Log the texts of requests, and notices about their words.")
+
+
+def settings() -> Iterator[Setting]:
+    """All settings in order."""
+    for found in dataclasses.fields(Settings):
+        yield Setting(found.name, default=found.default, **found.metadata)
+
+
+def read_settings(
+    flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ, file: Path | None = None
+) -> Settings:
+    """Settings by flags, else by the environment, else by a YAML file, else by default.
+
+    Raises InputError that names the flag, the variable, or the line and column of the file.
+    """
+    values: dict[str, Any] = {} if file is None else _from_file(file)
+    for setting in settings():
+        if (text := environment.get(setting.variable)) is not None:
+            values[setting.name] = _named(setting.variable, lambda s=setting, t=text: s.parse(t))
+        value = flags.get(setting.name)
+        if value is not None and value != []:
+            value = tuple(value) if setting.kind is tuple else value
+            values[setting.name] = _named(setting.flag, lambda s=setting, v=value: s.check(v))
+    known = {setting.variable for setting in settings()}
+    for name in environment:
+        if name.startswith(PREFIX) and name not in known:
+            raise InputError(f"There is no environment variable {name}{hint(name, sorted(known))}")
+    return Settings(**values)
+
+
+def _named(name: str, read: Any) -> Any:
+    try:
+        return read()
+    except InputError as error:
+        raise InputError(f"{name} {error}") from None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    from kokoro_tvm.runtime.yaml_file import YamlFile  # the runtime imports numpy, `--help` does without
+
+    known = {setting.name: setting for setting in settings()}
+    file = YamlFile(path, "configuration", "setting: value", "a setting or its value", _LONGEST)
+    values: dict[str, Any] = {}
+    for key, value in file.pairs():
+        name = file.string(key)
+        if name not in known:
+            raise file.error(key, f"unknown setting `{shorten(name)}`{hint(name, sorted(known))}")
+        if name in values:
+            raise file.error(key, f"the setting `{name}` stands here a second time. Remove one of them.")
+        setting, items = known[name], file.items(value)
+        if setting.kind is tuple:
+            values[name] = tuple(file.string(item) for item in ([value] if items is None else items))
+            continue
+        text = file.string(value)
+        try:
+            values[name] = setting.parse(text)
+        except InputError as error:
+            raise file.error(value, f"`{name}` {error}") from None
+    return values

@@ -1,0 +1,107 @@
+"""Answers that are sent while they are computed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from starlette.types import Receive, Scope, Send
+
+from kokoro_tvm.serve.bodies import Body
+from kokoro_tvm.serve.errors import ApiError, error_of
+from kokoro_tvm.serve.scheduler import Job
+
+__all__ = ["SpokenResponse"]
+
+_log = logging.getLogger("kokoro_tvm.serve")
+
+
+class SpokenResponse:
+    """An answer of what a job speaks, piece by piece; the job ends when the client hangs up.
+
+    What fails before the first sound is an answer with an error. Later a body may have words for it, else the
+    connection is cut, so that a client never takes a part for the whole.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        body: Callable[[int | None], Body],
+        headers: Mapping[str, str],
+        patience: float,
+        whole: bool = False,
+    ) -> None:
+        """body: for the number of samples, None where it is not known; patience: seconds that a client may
+        take to receive what the network's buffers do not hold; whole: whether nothing is sent before all of
+        it is there."""
+        self._job = job
+        self._make = body
+        self._headers = dict(headers) | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        self._patience = patience
+        self._whole = whole
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        watcher = asyncio.create_task(self._cancel_on_hangup(receive))
+        try:
+            async with self._job:
+                await self._answer(scope, receive, send)
+        finally:
+            watcher.cancel()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = self._make(await self._job.begin())
+            whole = await self._all(body) if self._whole else None
+        except Exception as error:
+            await self._error_of(error).response()(scope, receive, send)
+            return
+        if self._job.cancelled:
+            return
+        await send(self._start(body, whole))
+        if whole is not None:
+            await self._send(send, whole, more=False)
+            return
+        try:
+            async for chunk in self._job:
+                await self._send(send, await asyncio.to_thread(body.write, chunk))
+            if self._job.cancelled:
+                return
+            last = await asyncio.to_thread(body.close)
+        except asyncio.TimeoutError:  # noqa: UP041 - in Python 3.10 it is another
+            _log.warning("client too slow", extra={"patience_s": self._patience})
+            return
+        except Exception as error:
+            words = body.fail(self._error_of(error))
+            if words is None:
+                return  # without the end of the body: the server cuts the connection
+            last = words
+        await self._send(send, last, more=False)
+
+    async def _all(self, body: Body) -> bytes:
+        parts = [await asyncio.to_thread(body.write, chunk) async for chunk in self._job]
+        return b"".join([*parts, await asyncio.to_thread(body.close)])
+
+    def _start(self, body: Body, whole: bytes | None) -> dict[str, object]:
+        headers = self._headers | {"Content-Type": body.media_type}
+        size = body.size if whole is None else len(whole)
+        if size is not None:
+            headers["Content-Length"] = str(size)
+        raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+        return {"type": "http.response.start", "status": 200, "headers": raw}
+
+    async def _send(self, send: Send, data: bytes, more: bool = True) -> None:
+        if data or not more:
+            message = {"type": "http.response.body", "body": data, "more_body": more}
+            await asyncio.wait_for(send(message), self._patience)
+
+    async def _cancel_on_hangup(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._job.cancel()
+
+    def _error_of(self, error: Exception) -> ApiError:
+        found = error_of(error)
+        if found.status >= 500:
+            _log.error("synthesis failed", exc_info=error)
+        return found

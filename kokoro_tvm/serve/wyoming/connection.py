@@ -1,0 +1,208 @@
+"""One client of the Wyoming server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.serve.encoding.base import as_int16
+from kokoro_tvm.serve.errors import ApiError, error_of
+from kokoro_tvm.serve.requests import MOST_CHARACTERS, SpeechRequest
+from kokoro_tvm.serve.scheduler import Feed, Job
+from kokoro_tvm.serve.service import Service
+from kokoro_tvm.serve.wyoming.events import Event, encode, read_event
+from kokoro_tvm.serve.wyoming.info import info, voice_for
+
+__all__ = ["Connection"]
+
+IDLE = 300.0
+"""Seconds after which a client that sends nothing, and hears nothing, is let go."""
+
+_FORMAT = {"rate": SAMPLE_RATE, "width": 2, "channels": 1}
+_BLOCK = 4096  # samples of one event, 170 ms
+_QUEUE = 32  # events that are read before the first of them is over
+_log = logging.getLogger("kokoro_tvm.serve")
+
+
+class Connection:
+    """Answers events in their order. What is spoken is cancelled when the client goes."""
+
+    def __init__(self, service: Service, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._service = service
+        self._reader = reader
+        self._writer = writer
+        self._events: asyncio.Queue[Event | ApiError | None] = asyncio.Queue(_QUEUE)
+        self._writing = asyncio.Lock()
+        self._model = ""
+        self._job: Job | None = None
+        self._text: _Text | None = None
+        self._speech: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Serve the client until it goes. An error is an event, after which the connection is closed."""
+        reading = asyncio.create_task(self._read())
+        try:
+            while (event := await self._next()) is not None:
+                await self._answer(event)
+        except ConnectionError:
+            pass  # the client is gone
+        except asyncio.TimeoutError:  # noqa: UP041 - in Python 3.10 it is another
+            self._writer.transport.abort()  # the client does not read what is sent
+        except Exception as error:
+            await self._fail(error)
+        finally:
+            reading.cancel()
+            self._cancel()
+            if self._speech is not None:
+                self._speech.cancel()
+            self._writer.close()
+
+    async def _read(self) -> None:
+        """Events, also while something is spoken: so the end of the connection is noticed at once."""
+        try:
+            while (event := await read_event(self._reader)) is not None:
+                await self._events.put(event)
+        except ApiError as error:
+            await self._events.put(error)
+        except ConnectionError:
+            pass
+        self._cancel()
+        await self._events.put(None)
+
+    async def _next(self) -> Event | None:
+        """The next event; raises what a text that is not complete yet failed with."""
+        event = asyncio.ensure_future(self._events.get())
+        awaited = [event] if self._speech is None else [event, self._speech]
+        done, _ = await asyncio.wait(awaited, timeout=IDLE, return_when=asyncio.FIRST_COMPLETED)
+        if self._speech in done:
+            event.cancel()
+            self._speech.result()
+        if event not in done:
+            event.cancel()
+            raise ApiError(408, f"Nothing came for {IDLE:.0f} s.", code="timeout")
+        if isinstance(found := event.result(), ApiError):
+            raise found
+        return found
+
+    async def _answer(self, event: Event) -> None:
+        if event.type == "describe":
+            bundles = self._service.bundles
+            await self._send(
+                Event("info", info({name: self._service.voices(name) for name in bundles.names}))
+            )
+        elif event.type == "ping":
+            await self._send(Event("pong", {"text": event.data.get("text")}))
+        elif event.type == "select-program":
+            self._model = str(event.data.get("name", ""))
+        elif event.type == "synthesize-start":
+            await self._start(event)
+        elif event.type == "synthesize-chunk" and self._text is not None:
+            self._text.put(_string(event, "text"))
+        elif event.type == "synthesize-stop":
+            await self._stop()
+        elif event.type == "synthesize" and self._text is None:
+            text = _Text()
+            text.put(_string(event, "text"))
+            text.feed.end()
+            await self._speak(self._submit(event, text.feed))
+        # Other events are for other services. A `synthesize` between start and stop is the whole text once
+        # more, which Home Assistant sends for servers that do not stream.
+
+    async def _start(self, event: Event) -> None:
+        if self._text is not None:
+            raise ApiError(
+                400, "synthesize-start came twice; synthesize-stop ends a text.", code="invalid_event"
+            )
+        self._text = _Text()
+        self._speech = asyncio.create_task(self._speak(self._submit(event, self._text.feed)))
+
+    async def _stop(self) -> None:
+        if self._text is None or self._speech is None:
+            raise ApiError(400, "synthesize-stop came without synthesize-start.", code="invalid_event")
+        self._text.feed.end()
+        await self._speech
+        self._text = self._speech = None
+        await self._send(Event("synthesize-stopped"))
+
+    def _submit(self, event: Event, feed: Feed) -> Job:
+        wanted = SpeechRequest(input="", model=self._model, voice=self._voice(event), ssml=_ssml(event))
+        self._job = self._service.speak(wanted, None, feed)
+        return self._job
+
+    def _voice(self, event: Event) -> str:
+        wanted: Any = event.data.get("voice") or {}
+        if not isinstance(wanted, dict):
+            raise ApiError(400, "`voice` should be an object.", "voice", "invalid_type")
+        name, language = wanted.get("name"), wanted.get("language")
+        if name is not None:
+            return _string(Event("", wanted), "name")
+        if language is None:
+            return SpeechRequest.voice
+        found = voice_for(str(language)[:32], self._service.voices(self._model))
+        if found is None:
+            raise ApiError(400, f"There is no voice of the language {str(language)[:32]!r}.", "voice")
+        return found
+
+    async def _speak(self, job: Job) -> None:
+        async with job:
+            await job.begin()
+            await self._send(Event("audio-start", _FORMAT | {"timestamp": 0}))
+            sent = 0
+            async for chunk in job:
+                for place in range(0, chunk.audio.size, _BLOCK):
+                    block = chunk.audio[place : place + _BLOCK]
+                    data = _FORMAT | {"timestamp": 1000 * sent // SAMPLE_RATE}
+                    await self._send(Event("audio-chunk", data, as_int16(block)))
+                    sent += block.size
+            if job.cancelled:
+                raise ConnectionResetError
+        await self._send(Event("audio-stop", {"timestamp": 1000 * sent // SAMPLE_RATE}))
+
+    async def _send(self, event: Event) -> None:
+        async with self._writing:
+            self._writer.write(encode(event))
+            await asyncio.wait_for(self._writer.drain(), self._service.settings.patience)
+
+    async def _fail(self, error: Exception) -> None:
+        shown = error_of(error)
+        if shown.status >= 500:
+            _log.error("wyoming failed", exc_info=error)
+        try:
+            await self._send(Event("error", {"text": shown.message, "code": shown.code}))
+        except (ConnectionError, asyncio.TimeoutError):  # noqa: UP041
+            return
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+
+
+class _Text:
+    """A text that comes in chunks, of bounded length."""
+
+    def __init__(self) -> None:
+        self.feed = Feed()
+        self._length = 0
+
+    def put(self, chunk: str) -> None:
+        self._length += len(chunk)
+        if self._length > MOST_CHARACTERS:
+            raise ApiError(400, f"The text is longer than {MOST_CHARACTERS} characters.", "text")
+        self.feed.put(chunk)
+
+
+def _string(event: Event, name: str) -> str:
+    value = event.data.get(name)
+    if not isinstance(value, str):
+        raise ApiError(400, f"`{name}` should be a string.", name, "invalid_type")
+    return value
+
+
+def _ssml(event: Event) -> bool | None:
+    """Whether the text is SSML; None leaves it to its beginning."""
+    kind = event.data.get("text_format")
+    if kind not in (None, "text", "ssml"):
+        raise ApiError(400, "`text_format` should be text or ssml.", "text_format", "invalid_value")
+    return None if kind is None else kind == "ssml"

@@ -1,0 +1,82 @@
+"""Events of Wyoming: a line of JSON, then as many bytes of JSON and of audio as the line says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kokoro_tvm.serve.body import parse_json
+from kokoro_tvm.serve.errors import ApiError
+
+__all__ = ["MOST_BYTES", "Event", "encode", "read_event"]
+
+MOST_BYTES = 1 << 20
+"""Of each part of an event that is read."""
+
+_VERSION = "1.10.2"  # of the protocol as its reference implementation, the package wyoming, numbers it
+
+
+@dataclass(frozen=True)
+class Event:
+    """data: of JSON; payload: audio."""
+
+    type: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    payload: bytes = b""
+
+
+def encode(event: Event) -> bytes:
+    """The bytes of an event."""
+    data = json.dumps(event.data, ensure_ascii=False).encode() if event.data else b""
+    head: dict[str, Any] = {"type": event.type, "version": _VERSION}
+    if data:
+        head["data_length"] = len(data)
+    if event.payload:
+        head["payload_length"] = len(event.payload)
+    return b"".join((json.dumps(head).encode(), b"\n", data, event.payload))
+
+
+async def read_event(reader: asyncio.StreamReader) -> Event | None:
+    """The next event, None at the end; `reader` has the limit MOST_BYTES.
+
+    Raises ApiError for what is no event, and one with a part that is too large.
+    """
+    try:
+        line = await reader.readuntil(b"\n")
+    except asyncio.IncompleteReadError as error:
+        if error.partial.strip():
+            raise _wrong("it ends early") from None
+        return None
+    except asyncio.LimitOverrunError:
+        raise _wrong(f"its line is longer than {MOST_BYTES} bytes") from None
+    head = _object(line)
+    kind, data = head.get("type"), head.get("data") or {}
+    if not isinstance(kind, str) or not isinstance(data, dict):
+        raise _wrong("it needs a string `type`, and `data` is an object")
+    try:
+        more = await reader.readexactly(_length(head, "data_length"))
+        payload = await reader.readexactly(_length(head, "payload_length"))
+    except asyncio.IncompleteReadError:
+        raise _wrong("it ends early") from None
+    return Event(kind, data | (_object(more) if more else {}), payload)
+
+
+def _length(head: Mapping[str, Any], name: str) -> int:
+    length = head.get(name) or 0
+    if not isinstance(length, int) or not 0 <= length <= MOST_BYTES:
+        raise _wrong(f"its {name} should be a whole number up to {MOST_BYTES}")
+    return length
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    node = parse_json(data, "The event")
+    if not isinstance(node, dict):
+        raise _wrong("it is no JSON object")
+    return node
+
+
+def _wrong(reason: str) -> ApiError:
+    return ApiError(400, f"This is no event of Wyoming: {reason}.", code="invalid_event")

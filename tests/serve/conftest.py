@@ -1,0 +1,40 @@
+"""A server of a toy bundle for the tests of a file, and one for a single test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from letters import read_letters
+from serving import Server, serving
+
+
+@pytest.fixture(scope="module", autouse=True)
+def letters() -> Iterator[None]:
+    """Letters are their own phonemes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.markup.reading.spoken_utterances", read_letters)
+        yield
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that the tests of a file share; they leave it as it was."""
+    with serving(tmp_path_factory.mktemp("served") / "toy") as made:
+        yield made
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts servers with settings of the test's own."""
+    with ExitStack() as stack:
+
+        def started(**settings: Any) -> Server:
+            folder = tmp_path / f"bundle-{len(list(tmp_path.iterdir()))}"
+            return stack.enter_context(serving(folder, **settings))
+
+        yield started

@@ -1,0 +1,255 @@
+"""The page for everyone: by keyboard, by name and role, on a phone, light and dark, and by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import TEXT, Page, page_of, serving_slowly
+from serving import Server
+
+# What is wrong with the boxes and colours of the page as it is now.
+FAULTS = """() => {
+  const faults = [];
+  const shown = element => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const all = [...document.querySelectorAll("body *")].filter(shown);
+  if (document.documentElement.scrollWidth > innerWidth) faults.push("wider than the window");
+  const channels = color => {
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].map(value => value / 255);
+  };
+  const luminance = color => {
+    const [r, g, b] = color.map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const over = (top, below) => [0, 1, 2].map(place => top[place] * top[3] + below[place] * (1 - top[3]));
+  const behind = element => {
+    if (!element) return [1, 1, 1];
+    const below = behind(element.parentElement);
+    return over(channels(getComputedStyle(element).backgroundColor), below);
+  };
+  for (const element of all) {
+    const { right, left, width, height } = element.getBoundingClientRect();
+    const name = element.outerHTML.slice(0, 70);
+    const outside = right > innerWidth + 1 || left < -1;
+    if (outside && !element.closest("svg, .hidden")) faults.push(`sticks out: ${name}`);
+    const control = element.matches("button, summary, input:not([type=radio]), textarea");
+    if (control && (width < 24 || height < 24)) faults.push(`too small: ${name}`);
+    const text = [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    if (!text || element.closest(".hidden, svg, :disabled")) continue;
+    const style = getComputedStyle(element);
+    const back = behind(element);
+    const [high, low] = [luminance(over(channels(style.color), back)), luminance(back)].sort((a, b) => b - a);
+    const contrast = (high + 0.05) / (low + 0.05);
+    if (contrast < 4.5) faults.push(`contrast ${contrast.toFixed(1)}: ${name}`);
+  }
+  const named = all.filter(element => element.matches("button, input, textarea, summary"));
+  for (const element of named) {
+    const labels = [...(element.labels ?? [])].map(label => label.textContent);
+    if (![element.ariaLabel, element.textContent, ...labels].join("").trim()) {
+      faults.push(`without a name: ${element.outerHTML.slice(0, 70)}`);
+    }
+  }
+  const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
+  if (new Set(ids).size < ids.length) faults.push("an id twice");
+  return faults;
+}"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Page]:
+    with page_of(browser, server) as opened:
+        yield opened.open()
+
+
+def test_by_keyboard_alone(page: Page) -> None:
+    """From the address bar on: every control in the order of the page, and nothing else."""
+    keys = page.tab.keyboard
+    order = []
+    for _ in range(5):
+        keys.press("Tab")
+        order.append(page.focused())
+    assert order == ["theme", "text", "SUMMARY", "speed", "play"]
+    keys.press("Shift+Tab")
+    keys.press("ArrowRight")
+    assert page.tab.inner_text("#speed-shown") == "1.05×"
+    keys.press("Shift+Tab")
+    keys.press("Enter")
+    keys.press("Tab")
+    assert page.focused() == "voice-af_heart"
+    keys.press("ArrowDown")
+    assert page.tab.inner_text("#voice-title") == "Adam"
+    for _ in range(3):
+        keys.press("Tab")
+    assert page.tab.evaluate("document.activeElement.ariaLabel") == "Mix Emma in"
+    keys.press("Space")
+    assert page.tab.inner_text("#voice-title") == "Adam 50 %, Emma 50 %"
+    page.tab.focus("#text")
+    keys.type("He ")
+    keys.insert_text(TEXT * 3)
+    keys.press("Control+Enter")
+    page.state("speaking")
+    assert page.focused() == "play"
+    keys.press("Space")
+    page.state("paused")
+    keys.press("Space")
+    page.state("speaking")
+    keys.press("Escape")
+    assert page.tab.is_visible("#text")
+    assert page.tab.inner_text("#play") in ("Speak", "Play")
+    assert page.spoken()[0]["voice"] == "am_adam+bf_emma"
+    assert page.spoken()[0]["speed"] == 1.05
+
+
+def test_names_and_roles(page: Page) -> None:
+    """What a screen reader is given, from the top to the bottom."""
+    assert page.tab.locator("body").aria_snapshot() == ROLES
+    page.speak()
+    page.state("ended")
+    assert page.tab.text_content("#status").startswith("Finished: ")
+    region = page.tab.get_by_role("region", name="What is spoken")
+    assert region.inner_text() == TEXT
+    assert region.get_attribute("lang") == "en-US"
+    seek = page.tab.get_by_role("slider", name="Position")
+    assert seek.is_enabled()
+    assert seek.get_attribute("aria-valuetext") == "0:00 of 0:03"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1100])
+def test_it_fits_and_can_be_read(
+    browser: Any, server: Server, tmp_path: Path, scheme: str, width: int
+) -> None:
+    """Boxes, contrasts and names, in every view; SCREENSHOTS names a folder for pictures."""
+    folder = Path(os.environ.get("SCREENSHOTS", tmp_path))
+    window = {"width": width, "height": 700}
+    with page_of(browser, server, color_scheme=scheme, viewport=window, reduced_motion="reduce") as page:
+        page.open()
+        faults = page.tab.evaluate(FAULTS)
+        page.speak()
+        page.state("speaking")
+        page.tab.wait_for_selector(".now")
+        page.tab.screenshot(path=folder / f"page-{scheme}-{width}.png")
+        faults += page.tab.evaluate(FAULTS)
+        page.state("ended")
+        page.tab.click("#voice-panel summary")
+        page.tab.get_by_role("button", name="Mix Adam in").click()
+        page.tab.click("#past summary")
+        faults += page.tab.evaluate(FAULTS)
+        assert faults == []
+        running = "document.getAnimations().length"
+        assert page.tab.evaluate(running) == 0
+        back = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        for _ in ("light", "dark") if scheme == "light" else ("light",):
+            page.tab.click("#theme")
+        assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") != back
+
+
+def test_the_history_is_kept_here_and_can_be_cleared(page: Page) -> None:
+    page.speak("No man ran.")
+    page.state("ended")
+    page.tab.reload()
+    page.tab.wait_for_selector("#play:enabled")
+    page.tab.click("#past summary")
+    page.tab.click("#history button")
+    assert page.tab.input_value("#text") == "No man ran."
+    page.tab.click("#forget")
+    assert page.tab.is_hidden("#past")
+    page.tab.reload()
+    page.tab.wait_for_selector("#play:enabled")
+    assert page.tab.is_hidden("#past")
+    assert page.tab.evaluate("Object.keys(localStorage)") == []
+
+
+def test_a_link_has_it_all_and_tells_no_server(page: Page, browser: Any, server: Server) -> None:
+    page.tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.tab.fill("#text", "Ha & ha.\nNo?")
+    page.tab.click("#voice-panel summary")
+    page.tab.check("#voice-bf_emma", force=True)
+    page.tab.click("#share")
+    page.tab.wait_for_selector("text=Copied")
+    link = page.tab.evaluate("navigator.clipboard.readText()")
+    assert link == f"{server.url}/#text=Ha+%26+ha.%0ANo%3F&voice=bf_emma" == page.tab.url
+    with page_of(browser, server) as other:
+        other.open(link.removeprefix(f"{server.url}/"))
+        assert other.tab.input_value("#text") == "Ha & ha.\nNo?"
+        assert other.tab.inner_text("#voice-title") == "Emma"
+        assert other.spoken() == []
+        assert not any("Ha" in request.url for request in other.requests[1:])
+
+
+def test_a_browser_that_keeps_nothing(browser: Any, server: Server) -> None:
+    refuse = """Object.defineProperty(window, "localStorage", {
+      get() { throw new DOMException("no", "SecurityError"); } })"""
+    with page_of(browser, server) as page:
+        page.tab.add_init_script(refuse)
+        page.open()
+        page.speak("No man ran.")
+        page.state("ended")
+        assert page.tab.is_visible("#past")
+
+
+def test_no_task_is_long(browser: Any, server: Server, tmp_path: Path) -> None:
+    """Processor time of every task of the page's main thread while a page of text is spoken: below 50 ms."""
+    trace = tmp_path / "trace.json"
+    with page_of(browser, server) as page:
+        page.open()
+        browser.start_tracing(page=page.tab, path=trace, categories=["toplevel", "blink.user_timing"])
+        page.tab.evaluate("performance.mark('here')")
+        page.speak(TEXT * 20)
+        page.state("speaking")
+        page.tab.wait_for_selector("#save-wav:enabled")
+        page.tab.focus("#seek")
+        page.tab.keyboard.press("End")
+        page.state("ended")
+        browser.stop_tracing()
+    events = json.loads(trace.read_text())["traceEvents"]
+    mark = next(event for event in events if event["name"] == "here")
+    thread = mark["pid"], mark["tid"]
+    tasks = [
+        event for event in events if "RunTask" in event["name"] and (event["pid"], event["tid"]) == thread
+    ]
+    assert len(tasks) > 100
+    assert max(task.get("tdur", 0) / 1000 for task in tasks) < 50
+
+
+ROLES = """\
+- banner:
+  - heading "Kokoro" [level=1]
+  - 'button "Colours: as the system has it"'
+- main:
+  - region "Text":
+    - text: Text to speak
+    - textbox "Text to speak":
+      - /placeholder: Write something, or paste it here.
+    - text: Ctrl Enter speaks
+  - region "Voice and speed":
+    - group:
+      - text: Voice
+      - strong: Heart
+      - text: American English, female
+    - text: Speed
+    - slider "Speed": "1"
+    - status: 1.00×
+- region "Player":
+  - slider "Position" [disabled]: "0"
+  - button "Speak"
+  - button "Stop" [disabled]
+  - group "Save":
+    - button "Save audio as WAV" [disabled]
+    - button "Save captions as SRT" [disabled]
+    - button "Save captions as VTT" [disabled]
+    - button "Copy link"
+  - status"""

@@ -1,0 +1,174 @@
+"""The page as someone uses it: type, listen, pause, take another voice, stop, save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import TEXT, Page, page_of, places_of, serving_slowly, spoken_by
+from serving import Server, wait_for
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Page]:
+    with page_of(browser, server) as opened:
+        yield opened.open()
+
+
+def test_what_is_heard_is_what_the_server_sends(page: Page, server: Server) -> None:
+    """Sample for sample, without a gap."""
+    page.speak()
+    page.state("speaking")
+    page.state("ended")
+    assert len(places_of(spoken_by(server, TEXT, voice="af_heart"), page.heard())) == 1
+    assert page.spoken() == [
+        {
+            "model": "kokoro",
+            "input": TEXT,
+            "voice": "af_heart",
+            "speed": 1,
+            "response_format": "pcm",
+            "stream_format": "sse",
+        }
+    ]
+
+
+def test_words_light_up_in_order(page: Page, server: Server) -> None:
+    seconds = round(len(spoken_by(server, TEXT)) / 24000)
+    page.speak()
+    page.state("ended")
+    lit = page.lit()
+    assert len(lit) > 3
+    assert lit == sorted(set(lit))
+    said = page.tab.eval_on_selector_all(
+        "#reading [data-place].said", "words => words.map(word => word.textContent)"
+    )
+    assert [word for word in said if word[0].isalpha()][:4] == ["He", "ran", "home", "Big"]
+    assert page.tab.inner_text("#reading") == TEXT
+    assert page.tab.text_content("#status") == f"Finished: {seconds} seconds of speech."
+
+
+def test_it_goes_on_where_it_was_paused(page: Page, server: Server) -> None:
+    page.speak()
+    page.state("speaking")
+    page.tab.click("#play")
+    page.state("paused")
+    page.tab.wait_for_timeout(200)
+    before = np.count_nonzero(page.heard())
+    page.tab.wait_for_timeout(200)
+    assert np.count_nonzero(page.heard()) == before
+    page.tab.click("#play")
+    page.state("ended")
+    heard, whole = page.heard(), spoken_by(server, TEXT, voice="af_heart")
+    start = int(np.flatnonzero(heard)[0])
+    common = min(len(whole), len(heard) - start)
+    cut = int(np.flatnonzero(heard[start : start + common] != whole[:common])[0])
+    assert len(places_of(whole[cut:], heard[start + cut :])) == 1
+
+
+def test_the_device_sleeps_when_nothing_is_heard(page: Page) -> None:
+    """And it wakes for the next sound."""
+    page.speak()
+    page.state("ended")
+    state = "taps[0].context.state"
+    wait_for(lambda: page.tab.evaluate(state) == "suspended")
+    page.tab.click("#play")
+    page.state("speaking")
+    page.tab.click("#play")
+    page.state("paused")
+    wait_for(lambda: page.tab.evaluate(state) == "suspended")
+    page.tab.click("#play")
+    page.state("speaking")
+    page.state("ended")
+
+
+def test_it_plays_again_without_asking_again(page: Page, server: Server) -> None:
+    page.speak("No man ran.")
+    page.state("ended")
+    assert page.tab.inner_text("#play") == "Play"
+    page.tab.click("#play")
+    page.state("speaking")
+    page.state("ended")
+    assert len(places_of(spoken_by(server, "No man ran."), page.heard())) == 2
+    assert len(page.spoken()) == 1
+
+
+def test_another_voice_goes_on_with_the_sentence(page: Page, server: Server) -> None:
+    page.tab.click("#voice-panel summary")
+    page.speak()
+    page.state("speaking")
+    page.tab.wait_for_selector('.said:text-is("told")')
+    page.tab.check("#voice-am_adam", force=True)
+    page.state("ended")
+    first, second = page.spoken()
+    assert (first["voice"], second["voice"]) == ("af_heart", "am_adam")
+    assert second["input"] in (TEXT[TEXT.index('"Big') :], TEXT[TEXT.index("No man") :])
+    heard = page.heard()
+    (place,) = places_of(spoken_by(server, second["input"], voice="am_adam"), heard)
+    before = spoken_by(server, TEXT, voice="af_heart")
+    assert places_of(before[:2000], heard)[0] < place
+    said = page.tab.eval_on_selector_all(
+        "#reading [data-place].said", "words => words.map(word => word.textContent)"
+    )
+    assert said.count("told") == 1
+    assert page.tab.inner_text("#reading") == TEXT
+
+
+def test_stop_ends_the_work(page: Page, server: Server) -> None:
+    server.runner.close_after(1)
+    page.speak()
+    server.runner.waiting.acquire()
+    (job,) = server.service.scheduler.jobs
+    page.tab.click("#stop")
+    wait_for(lambda: job.cancelled)
+    server.runner.gate.set()
+    job.join()
+    assert page.tab.is_visible("#text")
+    assert page.tab.inner_text("#play") == "Speak"
+
+
+def test_a_click_on_a_word_goes_there(page: Page, server: Server) -> None:
+    page.speak()
+    page.state("ended")
+    page.tab.click('#reading span:text-is("land")')
+    page.state("speaking")
+    page.state("ended")
+    heard, whole = page.heard(), spoken_by(server, TEXT, voice="af_heart")
+    assert [len(places_of(part, heard)) for part in (whole[:9000], whole[-9000:])] == [1, 2]
+
+
+def test_a_voice_is_heard_by_its_sample(page: Page, server: Server) -> None:
+    page.tab.click("#voice-panel summary")
+    page.tab.get_by_role("button", name="Hear Emma").click()
+    page.tab.wait_for_selector("[data-sample=bf_emma][aria-pressed=true]")
+    page.tab.wait_for_selector("[data-sample=bf_emma][aria-pressed=false]")
+    (asked,) = page.spoken()
+    assert asked["voice"] == "bf_emma"
+    assert len(places_of(spoken_by(server, asked["input"], voice="bf_emma"), page.heard())) == 1
+    assert page.tab.is_visible("#text")
+
+
+def test_files(page: Page, server: Server, tmp_path: Path) -> None:
+    page.speak()
+    page.state("ended")
+    files = {}
+    for suffix in ("wav", "srt", "vtt"):
+        with page.tab.expect_download() as download:
+            page.tab.click(f"#save-{suffix}")
+        assert download.value.suggested_filename == f"he-ran-home-big-bad-dog-he-told-me-and.{suffix}"
+        path = tmp_path / suffix
+        download.value.save_as(path)
+        files[suffix] = path.read_bytes()
+    assert files["wav"][44:] == server.speak(TEXT, voice="af_heart").body
+    assert files["srt"].decode().startswith("1\n00:00:00,0")
+    assert "He ran home.\n" in files["srt"].decode()
+    assert files["vtt"].decode().startswith("WEBVTT\n\n00:00:00.0")

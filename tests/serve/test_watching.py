@@ -1,0 +1,202 @@
+"""What those who run a server see of it: metrics, logs, its OpenAPI document, bundles that change."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import pytest
+from serving import LONG, Server, wait_for
+from toy_bundle import FakeRunner, edit_manifest, write_bundle
+
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices, read_bundle
+from kokoro_tvm.serve.bundles import Bundles, named_folders
+from kokoro_tvm.serve.logs import JsonLines, log_notices
+from kokoro_tvm.serve.metrics import Histogram, Metrics
+from kokoro_tvm.serve.scheduler import Yielding
+
+
+def metrics(server: Server) -> dict[str, float]:
+    text = server.get("/metrics").body.decode()
+    assert re.fullmatch(r"(# (HELP|TYPE) .+\n|[a-z_]+(\{.+\})? [-+.0-9e]+\n)+", text)
+    return {n: float(v) for n, v in (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")}
+
+
+def test_metrics_count_what_happened(start: Callable[..., Server]) -> None:
+    server = start()
+    spoken = server.speak(LONG)
+    server.speak("...")
+    found = metrics(server)
+    assert found['kokoro_tvm_speeches_total{outcome="spoken"}'] == 1
+    assert found['kokoro_tvm_speeches_total{outcome="refused"}'] == 1
+    assert found['kokoro_tvm_http_requests_total{path="/v1/audio/speech",status="200"}'] == 1
+    assert found["kokoro_tvm_audio_seconds_total"] == pytest.approx(len(spoken.body) / 48000, abs=1e-5)
+    assert found["kokoro_tvm_pieces_total"] == len(server.synthesizer.plan(LONG).pieces)
+    assert found["kokoro_tvm_first_sound_seconds_count"] == 1
+    assert found["kokoro_tvm_computing_seconds_total"] > 0
+    assert found["kokoro_tvm_speeches"] == 0
+    server.get("/nowhere/%0A%22")
+    assert metrics(server)['kokoro_tvm_http_requests_total{path="unknown",status="404"}'] == 1
+
+
+def test_a_histogram_counts_up_to_its_bounds() -> None:
+    histogram = Histogram((1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 9.0):
+        histogram.add(value)
+    assert list(histogram.lines("x")) == [
+        'x_bucket{le="1.0"} 2',
+        'x_bucket{le="2.0"} 3',
+        'x_bucket{le="+Inf"} 4',
+        "x_sum 12.000000",
+        "x_count 4",
+    ]
+
+
+def test_a_log_line_is_json_without_the_text(
+    start: Callable[..., Server], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kokoro_tvm.serve")
+    answer = start().speak("A secret cab.")
+    wait_for(lambda: [r for r in caplog.records if r.message == "request"])
+    lines = [json.loads(JsonLines().format(r)) for r in caplog.records if r.name == "kokoro_tvm.serve"]
+    (line,) = [line for line in lines if line["message"] == "request"]
+    assert line["request"] == answer.headers["x-request-id"]
+    assert {k: line[k] for k in ("method", "path", "status", "client")} == {
+        "method": "POST",
+        "path": "/v1/audio/speech",
+        "status": 200,
+        "client": "127.0.0.1",
+    }
+    assert "secret" not in json.dumps(lines)
+
+
+def test_texts_are_logged_where_that_is_wanted(
+    start: Callable[..., Server], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kokoro_tvm.serve")
+    start(log_texts=True).speak("A secret cab.")
+    (record,) = [record for record in caplog.records if record.message == "text"]
+    assert json.loads(JsonLines().format(record))["text"] == "A secret cab."
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_notices_quote_texts(texts: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kokoro_tvm.serve")
+    counted = Metrics()
+    with warnings.catch_warnings():
+        log_notices(counted, texts)
+        warnings.warn("left out: secret", SpeechWarning, stacklevel=1)
+    assert [r.notice for r in caplog.records] == (["left out: secret"] if texts else [])  # type: ignore[attr-defined]
+    assert counted._notices == 1
+
+
+def test_an_exception_is_logged_and_not_answered(
+    start: Callable[..., Server], caplog: pytest.LogCaptureFixture
+) -> None:
+    server = start()
+    server.runner.fail_after(0)
+    answer = server.speak("Ha.")
+    assert answer.status == 500
+    assert b"secret" not in answer.body
+    (record,) = [record for record in caplog.records if record.message == "synthesis failed"]
+    assert "/secret/place" in json.loads(JsonLines().format(record))["exception"]
+
+
+def test_the_document_names_every_route_and_field(server: Server) -> None:
+    found = server.get("/openapi.json").json
+    assert found["openapi"] == "3.1.0"
+    speech = found["paths"]["/v1/audio/speech"]["post"]["requestBody"]["content"]["application/json"][
+        "schema"
+    ]
+    assert speech["required"] == ["input"]
+    assert speech["properties"]["speed"] == {
+        "type": "number",
+        "minimum": 0.25,
+        "maximum": 4.0,
+        "default": 1.0,
+        "description": "Speed of speech; above 1 is faster.",
+    }
+    page = server.get("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    for path, operations in found["paths"].items():
+        assert path in page.body.decode()
+        for method in operations:
+            assert server.request(method.upper(), path.replace("{name}", "toy"), {}).status in (200, 400)
+
+
+def test_names_of_bundles() -> None:
+    found = named_folders(["fast=artifacts/bf16", "artifacts/cpu"])
+    assert found == {"fast": Path("artifacts/bf16"), "cpu": Path("artifacts/cpu")}
+    with pytest.raises(InputError, match="Two bundles are called 'cpu'"):
+        named_folders(["a/cpu", "b/cpu"])
+    for bad in ("=a", "a=", "\n=a"):
+        with pytest.raises(InputError, match="is no bundle"):
+            named_folders([bad])
+
+
+def test_a_bundle_that_changes_is_noticed_and_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(path: Path, threads: int | None) -> Synthesizer:
+        bundle = read_bundle(path)
+        return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle))
+
+    monkeypatch.setattr("kokoro_tvm.serve.bundles.Synthesizer", opened)
+    folder = write_bundle(tmp_path / "bundle")
+    bundles = Bundles.open({"toy": folder, "again": folder})
+    before = bundles.of("again")
+    assert bundles.changed() == ()
+    assert bundles.of("other") is bundles.of("toy")
+    edit_manifest(folder, lambda manifest: manifest.update(recipe="another"))
+    assert bundles.changed() == ("toy", "again")
+    bundles.reload()
+    assert bundles.changed() == ()
+    assert bundles.of("again").bundle.recipe == "another"
+    assert isinstance(bundles.of("again").runner, Yielding)
+    (folder / "bundle.json").unlink()
+    assert bundles.changed() == ("toy", "again")
+    with pytest.raises(BundleError):
+        bundles.reload()
+    assert bundles.of("again").bundle.recipe == "another"
+    assert before.bundle.recipe == "toy"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP")
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.nightly)])
+def test_the_command_serves_reloads_and_ends(compiled: Callable[[str], Path], workers: str) -> None:
+    """In a process of its own: SIGHUP opens the bundle again, SIGTERM ends it."""
+    code = "from kokoro_tvm.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--port", "0", "--workers", workers]
+    command += ["--bundle", f"toy={compiled('exact')}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+        assert process.stderr is not None
+        started = lines_until(process.stderr, "Uvicorn running on")
+        assert all(json.loads(line)["level"] == "info" for line in started)
+        if workers == "1":
+            process.send_signal(signal.SIGHUP)
+            lines_until(process.stderr, "bundles reloaded")
+        else:
+            lines_until(process.stderr, "Application startup complete")
+        process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+        assert process.wait(30) == (0 if workers == "2" else -signal.SIGTERM)  # as uvicorn ends
+
+
+def lines_until(stream: IO[str], word: str) -> list[str]:
+    """Lines up to the one that has a word."""
+    lines: list[str] = []
+    while not lines or word not in lines[-1]:
+        line = stream.readline()
+        assert line, f"it ended without {word!r}: {lines}"
+        lines.append(line)
+    return lines
