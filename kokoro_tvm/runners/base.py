@@ -36,6 +36,11 @@ class Runner(ABC):
         """How it runs code other than as it is, in words that follow "runs"; empty for this process."""
         return ""
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules whose code decides about results."""
+        return (type(self).__module__,)
+
     @abstractmethod
     def version(self) -> str:
         """What it is and which version. Raises BuildError where it is not installed."""

@@ -2,8 +2,9 @@
  *
  * Libraries are Mach-O for arm64, with the bind and rebase opcodes of LC_DYLD_INFO (no chained fixups). Their
  * segments are mapped with the protection they ask for, what they take of others is found among the libraries
- * of this process, and functions are looked up in the trie of exports. What would be dyld's, Apple's libm and
- * the kernel's (such as checking signatures) is not here. Format: <mach-o/loader.h>.
+ * of this process, their initialisers are called, and functions are looked up in the trie of exports. What would be
+ * dyld's, Apple's libm and the kernel's (such as checking signatures) is not here. Format: <mach-o/loader.h>.
+ * Kernels for a GPU that were compiled as C++ are libraries of Linux, and left to its own dynamic linker.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,6 +21,7 @@
 
 enum { MAGIC = 0xfeedfacf, ARM64 = 0x100000c, DYLIB = 6, SEGMENTS = 16, PAGE = 16384 };
 enum { SEGMENT_64 = 0x19, DYLD_INFO = 0x22, DYLD_INFO_ONLY = 0x80000022, CHAINED_FIXUPS = 0x80000034 };
+enum { INITIALISERS = 9 }; /* of a section's kinds: pointers to functions */
 enum { REBASE, BIND, WEAK_BIND, LAZY_BIND, EXPORTS, TABLES };
 
 typedef struct {
@@ -30,8 +32,11 @@ typedef struct {
   struct { uint64_t address, size, offset, length; uint32_t protection; char name[17]; } segments[SEGMENTS];
   int count;
   struct { uint32_t offset, size; } tables[TABLES];
+  struct { uint64_t address, size; } initialisers;
+  void *of_linux;
 } Image;
 
+static const char *const NO_MACHO = "it is no Mach-O library for arm64";
 static char problem[512];
 static jmp_buf given_up;
 
@@ -49,11 +54,23 @@ void memset_pattern16(void *memory, const void *pattern, size_t size) {
     memcpy(at, pattern, size < 16 ? size : 16);
 }
 
-/* Linux' own, for the symbols that a library takes of others. */
-static void *find_here(const char *name) {
+/* Linux' own. */
+static void *find_in(void *handle, const char *name) {
   static void *(*real)(void *, const char *);
   if (!real) real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17");
-  return real ? real(RTLD_DEFAULT, name) : NULL;
+  return real ? real(handle, name) : NULL;
+}
+
+/* For the symbols that a library takes of others. */
+static void *find_here(const char *name) { return find_in(RTLD_DEFAULT, name); }
+
+static void open_kernels(Image *image, const char *path, int flags) {
+  void *(*real)(const char *, int) = (void *(*)(const char *, int))find_in(RTLD_NEXT, "dlopen");
+  char *(*reason)(void) = (char *(*)(void))find_in(RTLD_NEXT, "dlerror");
+  if (!real || !reason) refuse("there is no dynamic linker");
+  image->of_linux = real(path, flags);
+  if (!image->of_linux) refuse("%s", reason());
+  if (!find_in(image->of_linux, "__tvm_ffi_choose")) refuse("%s", NO_MACHO); /* what group.h puts beside kernels */
 }
 
 static uint64_t number(const uint8_t **at, const uint8_t *end) {
@@ -176,10 +193,19 @@ static void bind(const Image *image, int which) {
   }
 }
 
+/* Finds what a segment has of functions that are called once it is loaded. */
+static void read_sections(Image *image, const uint8_t *segment, const uint8_t *end) {
+  uint32_t sections = ((const uint32_t *)segment)[16];
+  for (const uint8_t *at = segment + 72; sections > 0; --sections, at += 80) {
+    if (at + 80 > end) refuse("its sections are damaged");
+    if ((((const uint32_t *)at)[16] & 255) == INITIALISERS) memcpy(&image->initialisers, at + 32, 2 * sizeof(uint64_t));
+  }
+}
+
 static void read_commands(Image *image) {
   const uint32_t *header = (const uint32_t *)image->file;
   if (image->size < 32 || header[0] != MAGIC || header[1] != ARM64 || header[3] != DYLIB)
-    refuse("it is no Mach-O library for arm64");
+    refuse("%s", NO_MACHO);
   const uint8_t *at = image->file + 32, *end = at + header[5];
   if (end > image->file + image->size) refuse("it is cut short");
   for (uint32_t i = 0; i < header[4]; ++i) {
@@ -196,6 +222,7 @@ static void read_commands(Image *image) {
         refuse("it is cut short");
       if (top > image->mapped) image->mapped = top;
       ++image->count;
+      read_sections(image, at, end);
     }
     if (kind == DYLD_INFO || kind == DYLD_INFO_ONLY) memcpy(image->tables, at + 8, sizeof image->tables);
     at += size;
@@ -218,6 +245,9 @@ static void load(Image *image) {
     if (mprotect(start, image->segments[i].size, protection)) refuse("%s cannot be protected", image->segments[i].name);
     if (given & 4) __builtin___clear_cache(start, start + image->segments[i].size);
   }
+  if (image->initialisers.address + image->initialisers.size > image->mapped) refuse("its sections are damaged");
+  void (**first)(void) = (void (**)(void))(image->base + image->initialisers.address);
+  for (uint64_t i = 0; i < image->initialisers.size / 8; ++i) first[i]();
 }
 
 static void read_file(Image *image, const char *path) {
@@ -232,16 +262,19 @@ static void read_file(Image *image, const char *path) {
 
 void *dlopen(const char *path, int flags) {
   Image *volatile image = calloc(1, sizeof *image);
-  (void)flags;
   if (!image || setjmp(given_up)) return NULL;
   read_file(image, path);
-  load(image);
+  if (image->size > 4 && memcmp(image->file, "\177ELF", 4) == 0)
+    open_kernels(image, path, flags);
+  else
+    load(image);
   return image;
 }
 
 void *dlsym(void *handle, const char *name) {
   char mangled[512];
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) return find_here(name);
+  if (((Image *)handle)->of_linux) return find_in(((Image *)handle)->of_linux, name);
   if (setjmp(given_up)) return NULL;
   snprintf(mangled, sizeof mangled, "_%s", name);
   return exported(handle, mangled);

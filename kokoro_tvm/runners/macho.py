@@ -11,7 +11,6 @@ from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.toolchains.code_signature import check_signature
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runners.process import ProcessSession
     from kokoro_tvm.runtime.bundle import Bundle
 
 __all__ = ["MachO"]
@@ -32,8 +31,8 @@ class MachO(Qemu):
     def version(self) -> str:
         return f"{super().version()}, as macOS"
 
-    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
-        """Raises BundleError, too, where macOS would refuse a library for its signature."""
+    def refuse(self, bundle: Bundle) -> None:
+        """Raises BundleError where macOS would refuse a library for its signature."""
         for file in (library.file for c in bundle.components.values() for library in c.libraries):
             try:
                 check_signature(file.path.read_bytes())
@@ -41,7 +40,6 @@ class MachO(Qemu):
                 raise BundleError(
                     f"{file.path} would be refused by macOS: {error}. Build it again."
                 ) from error
-        return super().session(bundle, threads, libraries)
 
     def start(self, program: Path) -> None:
         """dyld.c loads no programs."""

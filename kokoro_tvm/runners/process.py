@@ -27,6 +27,7 @@ __all__ = ["ProcessSession", "Server"]
 
 Array = NDArray[Any]
 Place = Literal["aligned", "end", "start"]
+CPU = "cpu"
 _CODES = {"i": 0, "u": 1, "f": 2}  # of DLPack's types, by numpy's kinds
 _KINDS = {code: kind for kind, code in _CODES.items()}
 
@@ -55,19 +56,29 @@ class Server:
         (words,) = self._request("say what its CPU has", b"features\n")
         return frozenset(words.tobytes().decode().split())
 
-    def open(self, path: Path, kind: Literal["vm", "module"]) -> int:
+    def open(
+        self,
+        path: Path,
+        kind: Literal["vm", "module"],
+        device: str = CPU,
+        kernels: Path | None = None,
+        prefix: str = "",
+    ) -> int:
         """Loads a library, as TVM's virtual machine or as its functions; the number to call it by.
 
+        kernels: those that it launches on the GPU `device`, compiled for the server's CPU; prefix: of a
+        system library, which makes itself known when it is loaded.
         Raises BundleError, as all requests do.
         """
         number = next(self._libraries)
-        self._request(f"load {path.name}", f"open {number} {kind} {path}\n".encode())
+        request = f"open {number} {kind} {device}\n{path}\n{kernels or ''}\n{prefix}\n"
+        self._request(f"load {path.name}", request.encode())
         return number
 
-    def keep(self, array: Array) -> int:
-        """Hands over an array that stays; the number to pass it by."""
+    def keep(self, array: Array, device: str = CPU) -> int:
+        """Hands over an array that stays, on a device; the number to pass it by."""
         number = next(self._arrays)
-        self._request("take an array", f"keep {number}\n".encode(), *_described(array, "aligned"))
+        self._request("take an array", f"keep {number}\n".encode(), *_described(array, "aligned", device))
         return number
 
     def call(
@@ -78,17 +89,18 @@ class Server:
         *,
         result: Literal["results", "arguments"] = "results",
         place: Place = "aligned",
+        device: str = CPU,
     ) -> tuple[Array, ...]:
         """What a function returned, or its arguments after it ran; an argument that is a number is kept.
 
-        place: of the arguments in memory, see server.c.
+        place: of the arguments in memory, see server.c; device: whose memory.
         """
         parts: list[bytes | memoryview] = [f"call {library} {function} {len(arguments)} {result}\n".encode()]
         for argument in arguments:
             if isinstance(argument, int):
                 parts.append(f"kept {argument}\n".encode())
             else:
-                parts += _described(argument, place)
+                parts += _described(argument, place, device)
         print(f"{self.name} runs {function}", flush=True)  # in the log of a stage that does not end
         return self._request(f"run {function}", *parts)
 
@@ -112,9 +124,19 @@ class Server:
 class ProcessSession(SessionBase):
     """Every library and weight of a bundle, loaded by a server."""
 
-    def __init__(self, bundle: Bundle, server: Server) -> None:
-        """Raises BundleError where a file is not the one the manifest names, or cannot be loaded, or the
-        server's CPU lacks a feature that the code may use."""
+    def __init__(
+        self,
+        bundle: Bundle,
+        server: Server,
+        prepare: Callable[[Path], tuple[Path, str]] = lambda library: (library, ""),
+        compile_kernels: Callable[[bytes, Path], None] | None = None,
+    ) -> None:
+        """prepare: see Served; compile_kernels: makes a library for the server of the text of kernels for a
+        GPU.
+
+        Raises BundleError where a file is not the one the manifest names, or cannot be loaded, or the
+        server's CPU lacks a feature that the code may use, and what compile_kernels raises.
+        """
         if had := server.features():
             refuse_missing(bundle, had, server.name)
         self.bundle = bundle
@@ -127,23 +149,36 @@ class ProcessSession(SessionBase):
                     check_library(bundle, component, library, files[library.file])
                     path = Path(folder, library.file.path.name)
                     path.write_bytes(files[library.file].content())
-                    self._machines[component.name, library.bucket] = server.open(path, "vm")
+                    kernels = None
+                    if library.kernels is not None and compile_kernels is not None:
+                        kernels = path.with_name(f"{library.kernels.path.name}.so")
+                        compile_kernels(files[library.kernels].content(), kernels)
+                    loaded, prefix = prepare(path)
+                    machine = server.open(loaded, "vm", self._device(component), kernels, prefix)
+                    self._machines[component.name, library.bucket] = machine
                 tensors = map_safetensors(component.weights.path, files[component.weights])
                 arrays = [find_parameter(component, port, tensors) for port in component.parameters]
-                self._parameters[component.name] = [server.keep(array) for array in arrays]
+                kept = [server.keep(array, self._device(component)) for array in arrays]
+                self._parameters[component.name] = kept
 
     def _execute(
-        self, component: Component, bucket: int, length: int, arrays: list[Array]
+        self, component: Component, bucket: int, length: int, inputs: list[Array]
     ) -> tuple[Array, ...]:
         machine, kept = self._machines[component.name, bucket], self._parameters[component.name]
-        return self._server.call(machine, component.function, [*arrays, *kept])
+        arguments: list[int | Array] = [*inputs, *kept]
+        return self._server.call(machine, component.function, arguments, device=self._device(component))
+
+    def _device(self, component: Component) -> str:
+        """Where a component computes."""
+        on_gpu = any(library.kernels is not None for library in component.libraries)
+        return str(self.bundle.target["kind"]) if on_gpu else CPU
 
 
-def _described(array: Array, place: Place) -> list[bytes | memoryview]:
+def _described(array: Array, place: Place, device: str) -> list[bytes | memoryview]:
     """An array as a request has it: its line, and its bytes."""
     flat = np.ascontiguousarray(array)
     shape = "".join(f" {extent}" for extent in array.shape)
-    line = f"data {_CODES[array.dtype.kind]} {array.dtype.itemsize * 8} {array.ndim}{shape} {place}\n"
+    line = f"{device} {_CODES[array.dtype.kind]} {array.dtype.itemsize * 8} {array.ndim}{shape} {place}\n"
     return [line.encode(), flat.reshape(-1).view(np.uint8).data]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,16 +19,35 @@ if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
     from kokoro_tvm.runtime.bundle import Bundle
 
-__all__ = ["Served", "version_of_runner"]
+__all__ = ["Served", "Serving", "version_of_runner"]
 
 _FEATURES = Path(libkokoro.FOLDER, "cpu_features.h")
 _PURPOSE = "run the code with", ", or say `run: false` in the recipe's target"
 
 
-class Served(Runner):
-    """A server, and what it runs in."""
+class Serving(Runner):
+    """Runs code in a server, a program of its own."""
 
     needs_runtime = True
+
+    @abstractmethod
+    def serve(self, libraries: Sequence[Path], threads: int) -> Server:
+        """A server that runs. libraries: of the TVM runtime that it runs code with, for its own platform.
+
+        Raises BuildError where the compiler, or what runs the server, is not installed.
+        """
+
+    def check(self) -> str | None:
+        return problem_of(self.facts)
+
+    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
+        from kokoro_tvm.runners.process import ProcessSession
+
+        return ProcessSession(bundle, self.serve(libraries, threads))
+
+
+class Served(Serving):
+    """A server compiled of C, and what it runs in."""
 
     @property
     def way(self) -> str:
@@ -61,19 +80,27 @@ class Served(Runner):
             "server": hashlib.sha256(b"".join(contents)).hexdigest(),
         }
 
-    def check(self) -> str | None:
-        return problem_of(self.facts)
-
-    def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
+    def session(
+        self,
+        bundle: Bundle,
+        threads: int,
+        libraries: Sequence[Path] = (),
+        compile_kernels: Callable[[bytes, Path], None] | None = None,
+    ) -> ProcessSession:
+        """compile_kernels: see ProcessSession."""
         from kokoro_tvm.runners.process import ProcessSession
 
-        return ProcessSession(bundle, self.serve(libraries, threads))
+        self.refuse(bundle)
+        return ProcessSession(bundle, self.serve(libraries, threads), self.prepare, compile_kernels)
+
+    def refuse(self, bundle: Bundle) -> None:
+        """Raises BundleError for a bundle that its platform would refuse, where the server would not."""
+
+    def prepare(self, library: Path) -> tuple[Path, str]:
+        """What the server loads for a bundle's library, and the prefix of a system library; "" for none."""
+        return library, ""
 
     def serve(self, libraries: Sequence[Path], threads: int) -> Server:
-        """A server that runs. libraries: of the TVM runtime that it runs code with, for its own platform.
-
-        Raises BuildError where the compiler, or what runs the server, is not installed.
-        """
         from kokoro_tvm.runners.process import Server
 
         name = self.version()

@@ -1,17 +1,19 @@
 /* Runs compiled code for another process: requests on standard input, replies on standard output.
  *
- * A request is a line of words, an array a line `KIND CODE BITS NDIM EXTENT... PLACE` with its bytes behind it:
+ * A request is a line of words, an array a line `DEVICE CODE BITS NDIM EXTENT... PLACE` with its bytes behind it:
  *
  *   features                           one array: the CPU's features, by LLVM's names; none where the CPU is not known
- *   open ID vm|module PATH             loads a library: its virtual machine, or its functions as they are
+ *   open ID vm|module DEVICE           loads a library's virtual machine, or its functions as they are; then three lines:
+ *                                      its path, that of the kernels that it launches on a GPU, and the prefix of a
+ *                                      system library, which makes itself known to TVM when it is loaded
  *   keep ID                            then an array, which stays
  *   call ID FUNCTION COUNT results|arguments
  *                                      then COUNT times `kept ID` or an array
  *
  * A reply is `ok COUNT` and so many arrays (of `call`: what it returned, or its arguments afterwards), or
  * `error SIZE` and so many bytes. PLACE is where an array lies in memory: `aligned` on 64 bytes, `end` right
- * before or `start` right behind a page that nobody may touch. It needs nothing but C99, libtvm_ffi and POSIX
- * or Windows.
+ * before or `start` right behind a page that nobody may touch. DEVICE is `cpu` or a GPU whose kernels are code
+ * for this CPU, and whose memory that of this process. It needs nothing but C99, libtvm_ffi and POSIX or Windows.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -77,6 +79,9 @@ typedef struct {
   void *memory;
   size_t mapped;
 } Array;
+
+static const struct { const char *name; DLDeviceType type; } DEVICES[] = {
+    {"cpu", kDLCPU}, {"cuda", kDLCUDA}, {"metal", kDLMetal}};
 
 static FILE *replies;
 static TVMFFIAny libraries[LIBRARIES], kept[KEPT];
@@ -168,19 +173,27 @@ static int call_of(TVMFFIAny module, const char *name, TVMFFIAny *arguments, int
   return status;
 }
 
+static DLDeviceType device_of(const char *name) {
+  for (size_t i = 0; i < sizeof DEVICES / sizeof *DEVICES; ++i)
+    if (strcmp(DEVICES[i].name, name) == 0) return DEVICES[i].type;
+  die("no device: %s", name);
+  return kDLCPU;
+}
+
 static void free_array(DLManagedTensor *tensor) {
   Array *array = tensor->manager_ctx;
   unmap_memory(array->memory, array->mapped);
   free(array);
 }
 
-/* Reads an array's description (behind its kind) and its bytes. */
+/* Reads an array's description and its bytes. */
 static TVMFFIAny read_array(const char *description) {
   Array *array = calloc(1, sizeof *array);
   DLTensor *tensor = &array->dl.dl_tensor;
   int code, bits, at, used;
-  char place[16];
-  if (!array || sscanf(description, "%d %d %d%n", &code, &bits, &tensor->ndim, &at) != 3) die("no array: %s", description);
+  char device[16], place[16];
+  if (!array || sscanf(description, "%15s %d %d %d%n", device, &code, &bits, &tensor->ndim, &at) != 4)
+    die("no array: %s", description);
   if (tensor->ndim < 0 || tensor->ndim > EXTENTS) die("an array of %d extents", tensor->ndim);
   for (int i = 0; i < tensor->ndim; ++i, at += used)
     if (sscanf(description + at, "%" SCNd64 "%n", &array->shape[i], &used) != 1) die("no extents: %s", description);
@@ -188,7 +201,7 @@ static TVMFFIAny read_array(const char *description) {
   for (int64_t i = tensor->ndim - 1, stride = 1; i >= 0; stride *= array->shape[i--]) array->strides[i] = stride;
   tensor->shape = array->shape;
   tensor->strides = array->strides;
-  tensor->device.device_type = kDLCPU;
+  tensor->device.device_type = device_of(device);
   tensor->dtype = (DLDataType){(uint8_t)code, (uint8_t)bits, 1};
   array->dl.manager_ctx = array;
   array->dl.deleter = free_array;
@@ -230,14 +243,69 @@ static int write_features(void) {
   return fprintf(replies, "ok 1\n1 8 1 %zu\n%s", strlen(words), words) < 0;
 }
 
-static int open_library(int id, const char *kind, const char *path) {
-  TVMFFIAny module, machine, none, arguments[3] = {text(path), text("so"), {0}};
-  int status = call_global("ffi.Module.load_from_file.so", arguments, 2, &module);
-  if (status == 0 && strcmp(kind, "vm") == 0) {
+/* Lets TVM take this process' memory for that of a GPU. */
+static int stand_in(const char *device) {
+  static const char *const CPU = "device_api.cpu";
+  char name[32];
+  TVMFFIByteArray key = {CPU, strlen(CPU)};
+  TVMFFIObjectHandle memory = NULL;
+  int status = TVMFFIFunctionGetGlobal(&key, &memory);
+  if (status == 0 && !memory) die("libtvm_runtime has no function %s", CPU);
+  key = (TVMFFIByteArray){name, (size_t)snprintf(name, sizeof name, "device_api.%s", device)};
+  if (status == 0) status = TVMFFIFunctionSetGlobal(&key, memory, 1);
+  if (memory) TVMFFIObjectDecRef(memory);
+  return status;
+}
+
+/* The modules that a module imports. */
+static int imports_of(TVMFFIAny module, TVMFFIAny *imports) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(module.type_index);
+  for (int32_t i = 0; i < type->num_fields; ++i) {
+    const TVMFFIFieldInfo *field = &type->fields[i];
+    if (field->name.size == 8 && memcmp(field->name.data, "imports_", 8) == 0)
+      return field->getter((char *)module.v_obj + field->offset, imports);
+  }
+  die("modules have no field imports_");
+  return -1;
+}
+
+/* Loads kernels for the code of a library, which a virtual machine's instructions import. */
+static int load_kernels(TVMFFIAny library, int is_machine, const char *path) {
+  TVMFFIAny imports = {0}, code = library, none, loaded = {0}, arguments[2] = {text(path), text("so")};
+  int status = is_machine ? imports_of(library, &imports) : 0;
+  if (status == 0 && is_machine) {
+    TVMFFIAny first[2] = {imports, number(0)};
+    status = call_global("ffi.ArrayGetItem", first, 2, &code);
+  }
+  if (status == 0) status = call_global("ffi.Module.load_from_file.so", arguments, 2, &loaded);
+  if (status == 0) {
+    TVMFFIAny both[2] = {code, loaded};
+    status = call_global("ffi.ModuleImportModule", both, 2, &none);
+  }
+  release(&loaded);
+  if (is_machine) release(&code), release(&imports);
+  return status;
+}
+
+static int open_library(int id, const char *kind, const char *device, const char *path, const char *kernels,
+                        const char *prefix) {
+  TVMFFIAny module, machine, none, arguments[2] = {text(path), text("so")};
+  DLDeviceType type = device_of(device);
+  int is_machine = strcmp(kind, "vm") == 0;
+  int status = type == kDLCPU ? 0 : stand_in(device);
+  if (status == 0) status = call_global("ffi.Module.load_from_file.so", arguments, 2, &module);
+  if (status == 0 && *prefix) {
+    TVMFFIAny name = text(prefix); /* the library itself stays loaded: dyld.c unloads none */
+    release(&module);
+    status = call_global("ffi.SystemLib", &name, 1, &module);
+  }
+  if (status == 0 && type != kDLCPU) status = load_kernels(module, is_machine, kernels);
+  if (status == 0 && is_machine) {
     status = call_of(module, "vm_load_executable", NULL, 0, &machine);
     if (status == 0) {
-      TVMFFIAny options[3] = {number(kDLCPU), number(0), number(2)};
-      status = call_of(machine, "vm_initialization", options, 3, &none);
+      TVMFFIAny cpu[3] = {number(kDLCPU), number(0), number(2)}; /* the first, with a pool of memory */
+      TVMFFIAny devices[6] = {number(type), cpu[1], cpu[2], cpu[0], cpu[1], cpu[2]};
+      status = call_of(machine, "vm_initialization", devices, type == kDLCPU ? 3 : 6, &none);
       release(&none);
       libraries[id] = machine;
     }
@@ -281,7 +349,7 @@ static int call(int id, const char *name, int count, const char *what) {
     if (sscanf(line, "kept %d", &which) == 1 && which >= 0 && which < KEPT)
       arguments[i] = kept[which];
     else
-      arguments[i] = owned[i] = read_array(line + strcspn(line, " "));
+      arguments[i] = owned[i] = read_array(line);
   }
   /* The pool of memory hands back blocks of the very same size only: those of other lengths would stay. */
   status = call_global("vm.builtin.memory_manager.clear", NULL, 0, &none);
@@ -298,7 +366,7 @@ static int call(int id, const char *name, int count, const char *what) {
 }
 
 int main(void) {
-  static char line[LINE], word[LINE], path[LINE];
+  static char line[LINE], word[LINE], path[LINE], kernels[LINE], prefix[LINE], device[16];
   int id, count, status;
   prepare();
   replies = fdopen(dup(STDOUT_FILENO), "wb"); /* whatever else is printed is no reply */
@@ -307,13 +375,14 @@ int main(void) {
     line[strcspn(line, "\n")] = 0;
     if (strcmp(line, "features") == 0) {
       status = write_features();
-    } else if (sscanf(line, "open %d %s %[^\n]", &id, word, path) == 3 && id >= 0 && id < LIBRARIES) {
-      status = open_library(id, word, path);
+    } else if (sscanf(line, "open %d %s %15s", &id, word, device) == 3 && id >= 0 && id < LIBRARIES) {
+      read_line(path), read_line(kernels), read_line(prefix);
+      status = open_library(id, word, device, path, kernels, prefix);
       if (status == 0) fprintf(replies, "ok 0\n");
     } else if (sscanf(line, "keep %d", &id) == 1 && id >= 0 && id < KEPT) {
       read_line(line);
       release(&kept[id]);
-      kept[id] = read_array(line + strcspn(line, " "));
+      kept[id] = read_array(line);
       status = fprintf(replies, "ok 0\n") < 0;
     } else if (sscanf(line, "call %d %s %d %s", &id, word, &count, path) == 4 && id >= 0 && id < LIBRARIES) {
       status = call(id, word, count, path);

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.errors import BuildError
@@ -31,13 +34,30 @@ def adapter() -> Any:
             f"no wgpu to run WebGPU kernels with ({error}): pip install 'kokoro-tvm[webgpu]'"
         ) from error
     set_instance_extras(backends=["Vulkan"])
-    adapters = wgpu.gpu.enumerate_adapters_sync()
+    with _runtime_folder():
+        adapters = wgpu.gpu.enumerate_adapters_sync()
     if not adapters:
         raise BuildError(
             "no Vulkan driver to run WebGPU kernels with: install one (Debian: apt-get install "
             "mesa-vulkan-drivers, which needs no GPU)"
         )
     return adapters[0]
+
+
+@contextmanager
+def _runtime_folder() -> Iterator[None]:
+    """A folder for what windows need, where a session has given none: EGL would complain on stderr, though
+    nobody opens a window."""
+    name = "XDG_RUNTIME_DIR"
+    if name in os.environ:
+        yield
+        return
+    with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
+        os.environ[name] = folder
+        try:
+            yield
+        finally:
+            del os.environ[name]
 
 
 def version() -> str:

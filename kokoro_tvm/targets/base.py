@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
+    from kokoro_tvm.libtvm import Compiler
     from kokoro_tvm.ops.base.features import Features
     from kokoro_tvm.runners import Runner
     from kokoro_tvm.runtime.device_code import DeviceCode
@@ -64,7 +65,7 @@ class CompiledLibrary:
     """
 
     name: str
-    compiler: CCompiler
+    compiler: Compiler
 
 
 RuntimeLibrary: TypeAlias = Path | PinnedLibrary | CompiledLibrary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -9,9 +10,11 @@ from pydantic import AfterValidator, Field
 
 from kokoro_tvm.constants import ComponentName
 from kokoro_tvm.runners.local import LOCAL
+from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.runners.source.emulated import EmulatedSource
 from kokoro_tvm.runners.source.runner import SourceRunner
 from kokoro_tvm.spec import TargetSpec, distinct
-from kokoro_tvm.targets.base import Machine, TargetKind
+from kokoro_tvm.targets.base import Machine, RuntimeLibrary, TargetKind
 from kokoro_tvm.targets.llvm import KIND as HOST
 from kokoro_tvm.targets.llvm import LlvmTarget
 
@@ -54,7 +57,9 @@ class GpuKind(TargetKind):
 
         host = HOST.resolve(spec.host, "float32")
         limits = Workgroup(_THREADS, _SHARED_BYTES)
-        features = Features(lanes=1, registers=0, precision=precision, kernels="gpu", workgroup=limits)
+        features = Features(
+            lanes=1, registers=0, precision=precision, kernels="gpu", eager_memory=True, workgroup=limits
+        )
         options = {**host.options, **self.options(spec)}
         return Machine(self.name, options, features, host.required)
 
@@ -77,12 +82,17 @@ class GpuKind(TargetKind):
         return HOST.toolchain(spec.host)
 
     def runner(self, spec: GpuTarget) -> Runner | None:
-        """What executes the kernels here, where the host's code runs in this process."""
-        return self.executor() if spec.run and HOST.runner(spec.host) is LOCAL else None
+        """What executes the kernels here, and the host's code: in this process, or emulated."""
+        return self.executor(HOST.runner(spec.host)) if spec.run else None
 
-    def executor(self) -> Runner:
-        """The kernels' source, on the CPU."""
-        return SourceRunner(self.name)
+    def executor(self, host: Runner | None) -> Runner | None:
+        """The kernels' source, on the CPU that runs the host's code; host: what does that."""
+        if host is LOCAL:
+            return SourceRunner(self.name)
+        return EmulatedSource(self.name, host) if isinstance(host, Qemu) else None
+
+    def runner_libraries(self, spec: GpuTarget) -> Mapping[str, RuntimeLibrary]:
+        return HOST.runner_libraries(spec.host)
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features

@@ -13,21 +13,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.cpu_features import ARM, PORTABLE, RISCV, X86, features_of_cpu
+from kokoro_tvm import libtvm
+from kokoro_tvm.cpu_features import ARM, PORTABLE, RISCV, WASM, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.libtvm import FFI, RUNTIME
 from kokoro_tvm.platforms import Platform, platform_of, this_platform
+from kokoro_tvm.runners.ios import Ios
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.macho import MachO
+from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
 from kokoro_tvm.targets.base import CompiledLibrary, Machine, PinnedLibrary, RuntimeLibrary, TargetKind
+from kokoro_tvm.toolchains.archive import ARCHIVE
 from kokoro_tvm.toolchains.cc import MINGW, CCompiler, cxx_compiler, linux_compiler
 from kokoro_tvm.toolchains.coff import COFF
 from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import ELF
 from kokoro_tvm.toolchains.macho import MACHO
+from kokoro_tvm.toolchains.zig import ZIG
 from kokoro_tvm.words import nearest
 
 if TYPE_CHECKING:
@@ -37,10 +41,11 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "LlvmTarget", "native"]
 
 # Vector width follows from the first of these a CPU has: (LLVM feature, float32 lanes, vector registers).
-# Of RISC-V, "v" has vectors of at least 128 bits, and "d" none.
+# Of RISC-V, "v" has vectors of at least 128 bits, and "d" none. WebAssembly names no number of
+# registers: with tiles for 16, V8 spills on x86-64.
 _VECTOR_FEATURES = (
     *(("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32), ("sse2", 4, 16)),
-    *(("v", 4, 32), ("d", 1, 32)),
+    *(("v", 4, 32), ("d", 1, 32), ("simd128", 4, 12)),
 )
 _BFLOAT16 = "avx512bf16"
 _IDENTITY = (
@@ -53,15 +58,19 @@ _IDENTITY = (
     "CPU part",
     "Features",
 )
-_TABLES = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV}  # of features, by architecture
+_TABLES = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV, "wasm32": WASM}  # of features, by architecture
 # Of RISC-V: what LLVM derives from the letters of RISCV; its further extensions have longer names, too.
 _DERIVED = {"i", "zaamo", "zalrsc", "zca", "zcd", "zicsr", "zifencei", "zmmul"}
 _DERIVED |= {"zve32f", "zve32x", "zve64d", "zve64f", "zve64x", "zvl32b", "zvl64b", "zvl128b"}
 _EXTENSION = re.compile(r"[a-z]|[xz][a-z0-9]+")
-_ABIS = {"riscv64": "lp64d"}  # where a triple names several: how floats are passed
+# What the code generator has to be given besides: how floats are passed, where a triple leaves that open; how
+# wide vectors are, where LLVM reports nothing.
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {"riscv64": {"mabi": "lp64d"}, "wasm32": {"vector-width": 128}}
 _WHEELS = Path(__file__).with_name("wheels.json")
-_LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO}
-_MAC = Platform("aarch64", "darwin")
+_LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO, "ios": ARCHIVE}
+# Apple's platforms, whose code is run with Linux' TVM runtime -> by what.
+_APPLE = {Platform("aarch64", "darwin"): MachO, Platform("aarch64", "ios"): Ios}
+_WEB = Platform("wasm32", "")
 
 
 class LlvmTarget(TargetSpec):
@@ -148,8 +157,11 @@ class Llvm(TargetKind):
                 f"[+{_BFLOAT16}]), or use a recipe of precision float32, such as `cpu`"
             )
         lanes, registers = next(((n, r) for f, n, r in _VECTOR_FEATURES if f in required), (1, 16))
-        options = {"mtriple": triple, "mcpu": cpu, "mattr": list(attributes)} | _abi(triple)
-        features = Features(lanes, registers, precision, by_lane="neon" in required)
+        options: dict[str, Any] = {"mtriple": triple, "mcpu": cpu, "mattr": list(attributes)}
+        options |= _OPTIONS.get(platform_of(triple).architecture, {})
+        features = Features(
+            lanes, registers, precision, by_lane="neon" in required, eager_memory=spec.platform == _WEB
+        )
         return Machine("llvm", options, features, required)
 
     def tvm(self, machine: Machine) -> Any:
@@ -157,6 +169,8 @@ class Llvm(TargetKind):
 
     def toolchain(self, spec: LlvmTarget) -> Toolchain:
         """The C++ compiler of the machine that builds, for its own kind; for others LLVM's linker."""
+        if spec.platform == _WEB:
+            return ZIG
         return GNU if spec.is_native else _LINKERS.get(spec.platform.system, GNU)
 
     def runner(self, spec: LlvmTarget) -> Runner | None:
@@ -165,10 +179,13 @@ class Llvm(TargetKind):
         if not spec.run:
             return None
         if spec.emulate is not None:
-            is_mac = spec.platform == _MAC
-            return MachO(spec.emulate) if is_mac else Qemu(spec.platform.architecture, spec.emulate)
+            if spec.platform in _APPLE:
+                return _APPLE[spec.platform](spec.emulate)
+            return Qemu(spec.platform.architecture, spec.emulate)
         if spec.is_native:
             return LOCAL
+        if spec.platform == _WEB:
+            return NODE
         is_windows = spec.platform == Platform(this_platform().architecture, "windows")
         return WINE if is_windows else None
 
@@ -194,9 +211,10 @@ class Llvm(TargetKind):
         return runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
 
     def runner_libraries(self, spec: LlvmTarget) -> Mapping[str, RuntimeLibrary]:
-        """Of Linux, for macOS' code."""
-        is_mac = spec.platform == _MAC
-        return _pinned(Platform(_MAC.architecture, "linux")) if is_mac else self.runtime_libraries(spec)
+        """Of Linux, for the code of macOS and iOS."""
+        if spec.platform in _APPLE:
+            return _pinned(Platform(spec.platform.architecture, "linux"))
+        return self.runtime_libraries(spec)
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features
@@ -213,7 +231,7 @@ class Llvm(TargetKind):
         """What a level, an added feature or the precision needs is known; what a CPU's name means, LLVM
         knows. Code that is emulated, or not run, needs nothing."""
         there = features_of_cpu()
-        if there is None or not spec.run or spec.emulate is not None:
+        if there is None or not spec.run or spec.emulate is not None or spec.platform == _WEB:
             return ()
         needed = set(PORTABLE.get(spec.mcpu, ()))
         needed |= {_BFLOAT16} if precision == "bfloat16" else set()
@@ -254,10 +272,15 @@ def _pinned(where: Platform) -> dict[str, PinnedLibrary]:
 
 def _compiled(where: Platform) -> dict[str, CompiledLibrary]:
     """Libraries for the platform that has no wheels and can compile them; empty for others."""
+    if where == _WEB:
+        return {"runtime": CompiledLibrary(libtvm.WASM, ZIG)}
     if where != Platform("riscv64", "linux"):
         return {}
     compiler = cxx_compiler(where.architecture)
-    return {"runtime": CompiledLibrary(RUNTIME, compiler), "ffi": CompiledLibrary(FFI, compiler)}
+    return {
+        "runtime": CompiledLibrary(libtvm.RUNTIME, compiler),
+        "ffi": CompiledLibrary(libtvm.FFI, compiler),
+    }
 
 
 def _features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:
@@ -284,15 +307,9 @@ def _check_riscv(cpu: str, found: set[str]) -> None:
         )
     if "d" not in found:
         raise BuildError(
-            f"{cpu} lacks d, by which the ABI {_ABIS['riscv64']} passes floats: name a CPU that has it "
-            "(sifive-u74), or add it in the recipe's target (mattr: [+m, +a, +f, +d, +c])"
+            f"{cpu} lacks d, by which the ABI {_OPTIONS['riscv64']['mabi']} passes floats: name a CPU that "
+            "has it (sifive-u74), or add it in the recipe's target (mattr: [+m, +a, +f, +d, +c])"
         )
-
-
-def _abi(triple: str) -> dict[str, str]:
-    """The ABI as an option of the code generator, where it has to be named."""
-    name = _ABIS.get(platform_of(triple).architecture)
-    return {} if name is None else {"mabi": name}
 
 
 def _tvm_target(options: Mapping[str, Any]) -> Any:

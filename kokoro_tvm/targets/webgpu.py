@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.wgpu import WgpuRunner
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
 
@@ -27,9 +28,9 @@ class WebGpu(GpuKind):
     spec = WebGpuTarget
     name = "webgpu"
 
-    def executor(self) -> Runner:
+    def executor(self, host: Runner | None) -> Runner | None:
         """WebGPU itself, on whatever Vulkan there is."""
-        return WgpuRunner()
+        return WgpuRunner() if host is LOCAL else None
 
 
 KIND = WebGpu()

@@ -35,6 +35,10 @@ class Toolchain(ABC):
         Raises BuildError where the linker is not installed or fails.
         """
 
+    def prefix(self, out: Path) -> str:
+        """Of the symbols of a library that is linked into a program; empty for one that is loaded."""
+        return ""
+
     @abstractmethod
     def check(self) -> str | None:
         """Why it cannot link a small library, with what to do about it; None where it can."""

@@ -12,7 +12,15 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.platforms import Platform, this_platform
 from kokoro_tvm.toolchains.base import problem_of, version_of
 
-__all__ = ["MINGW", "CCompiler", "cxx_compiler", "linux_compiler", "tvm_ffi_headers"]
+__all__ = [
+    "MINGW",
+    "NATIVE_CXX",
+    "CCompiler",
+    "cxx_compiler",
+    "linux_compiler",
+    "run_compiler",
+    "tvm_ffi_headers",
+]
 
 
 @dataclass(frozen=True)
@@ -38,11 +46,7 @@ class CCompiler:
 
     def run(self, arguments: Sequence[str], what: str) -> None:
         """Raises BuildError where it is not installed or fails; what: it is to compile, in messages."""
-        version = self.version()
-        command = [self.command, *arguments]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            raise BuildError(f"{version} could not compile {what}: {done.stdout.strip()}")
+        run_compiler([self.command, *arguments], self.version(), what)
 
     def system(self) -> str:
         """The folder with Linux' C library that its programs run with, as an emulator is given it."""
@@ -55,8 +59,19 @@ class CCompiler:
 
 _NATIVE = CCompiler("gcc", "gcc")
 
+NATIVE_CXX = CCompiler("g++", "g++")
+"""The g++ of this machine."""
+
 MINGW = CCompiler("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")
 """For Windows on x86-64."""
+
+
+def run_compiler(command: Sequence[str], version: str, what: str) -> None:
+    """Raises BuildError where it fails, with what it printed; version, what: the compiler, and what it
+    compiles, in messages."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise BuildError(f"{version} could not compile {what}: {done.stdout.strip()}")
 
 
 def linux_compiler(architecture: str) -> CCompiler:
@@ -68,7 +83,9 @@ def linux_compiler(architecture: str) -> CCompiler:
 
 
 def cxx_compiler(architecture: str) -> CCompiler:
-    """A g++ for Linux on an architecture that this machine is not of."""
+    """The g++ for Linux on an architecture."""
+    if this_platform() == Platform(architecture, "linux"):
+        return NATIVE_CXX
     return CCompiler(f"{architecture}-linux-gnu-g++", f"g++-{architecture.replace('_', '-')}-linux-gnu")
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of, version_of
 
-__all__ = ["ELF", "IMPORTED", "Lld"]
+__all__ = ["ELF", "IMPORTED", "Lld", "newest"]
 
 IMPORTED = {
     "libc": ("memcpy", "memmove", "memset"),
@@ -32,15 +32,20 @@ _NEWEST = 40  # of LLVM's versions, whose programs Debian names ld.lld-19
 _VERSION = re.compile(r"LLD \d+(?:\.\d+)*")
 
 
-class Lld(Toolchain):
-    """One of LLD's programs: the one of that name on the path, else the newest of those with a version in
+def newest(program: str) -> str:
+    """One of LLVM's programs: the one of that name on the path, else the newest of those with a version in
     their names."""
+    names = (program, *(f"{program}-{version}" for version in range(_NEWEST, 0, -1)))
+    return next((name for name in names if shutil.which(name)), names[0])
+
+
+class Lld(Toolchain):
+    """One of LLD's programs, see `newest`."""
 
     program: ClassVar[str]
 
     def __init__(self) -> None:
-        names = (self.program, *(f"{self.program}-{version}" for version in range(_NEWEST, 0, -1)))
-        self.command = next((name for name in names if shutil.which(name)), names[0])
+        self.command = newest(self.program)
 
     def version(self) -> str:
         printed = version_of(self.command, "lld")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -134,3 +136,15 @@ def test_where_wgpu_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "wgpu", None)
     with pytest.raises(BuildError, match=r"pip install 'kokoro-tvm\[webgpu\]'"):
         wgpu.adapter.__wrapped__()
+
+
+@needs_vulkan
+def test_adapters_are_found_in_silence() -> None:
+    """Outside of a desktop's session too, where EGL misses a folder."""
+    code = "from kokoro_tvm.runners import wgpu; print(wgpu.version())"
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{wgpu.version()}\n"
+    assert done.stderr == ""

@@ -1,7 +1,8 @@
 // CUDA's half precision, as far as the kernels that TVM prints and the functions that TVM puts before them need it.
 #pragma once
-typedef _Float16 half;
-typedef _Float16 __half;
+#include "vectors.h"
+
+typedef half __half;
 struct alignas(4) __half2 {
   half x, y;
 };

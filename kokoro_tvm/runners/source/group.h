@@ -113,7 +113,10 @@ struct Launch {
 constexpr int kMostCores = 64;
 inline Group* groups[kMostCores];  // whoever holds `busy` uses them
 inline int64_t chosen_order = kEachLaunchAnother;
-inline int64_t cores = 1;
+#ifndef GROUP_CORES
+#define GROUP_CORES 1
+#endif
+inline int64_t cores = GROUP_CORES;
 inline uint64_t launches = 0;
 inline pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
 

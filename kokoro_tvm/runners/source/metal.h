@@ -7,7 +7,6 @@
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
-typedef _Float16 half;
 
 namespace metal {
 

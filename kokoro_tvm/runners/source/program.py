@@ -15,9 +15,12 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.source.languages import LANGUAGES, Language
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.toolchains.base import version_of
+from kokoro_tvm.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers
 
-__all__ = ["Order", "load", "translated"]
+__all__ = ["PURPOSE", "Order", "compile_kernels", "load", "translated"]
+
+PURPOSE = ("execute GPU kernels with",)
+"""What a compiler is for, in messages: see `version_of`."""
 
 _FOLDER = Path(__file__).parent
 _AXES = [f"{of}.{axis}" for of in ("blockIdx", "threadIdx") for axis in "xyz"]
@@ -35,7 +38,7 @@ _SIZES = {
 }
 _LARGEST = 16
 OPTIONS = (
-    *("-std=c++17", "-O3", "-march=native", "-fPIC", "-w", "-pthread"),
+    *("-std=c++17", "-O3", "-fPIC", "-w", "-pthread"),
     "-fvisibility=hidden",  # or libraries would share what group.h keeps
     # A GPU's compiler fuses multiplications with additions, too.
     "-ffp-contract=fast",
@@ -68,16 +71,23 @@ def load(
     """
     import tvm_ffi
 
-    compiler = version_of("g++", "g++", "execute GPU kernels with")
-    include = Path(tvm_ffi.__file__).parent / "include"
-    command = [
-        "g++",
-        *OPTIONS,
-        *(["-DGROUP_RACES"] if races else []),
-        f"-I{_FOLDER}",
-        "-isystem",
-        str(include),
-    ]
+    with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
+        library = Path(folder, "kernels.so")
+        options = ("-march=native", *(["-DGROUP_RACES"] if races else []))
+        compile_kernels(code, library, NATIVE_CXX, *options)
+        module = tvm_ffi.load_module(str(library))
+    module["choose"](int(order), cores or usable_cores())
+    return module
+
+
+def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: str) -> None:
+    """Makes a library of the kernels that TVM can load; options: more of the compiler's.
+
+    Raises BuildError where the compiler is not installed or refuses the kernels.
+    """
+    version = compiler.version(*PURPOSE)
+    headers = [f"-I{_FOLDER}", "-isystem", str(tvm_ffi_headers())]
+    command = [compiler.command, *OPTIONS, *options, *headers]
     names = [*code.functions]
     workers = max(1, min(len(names), usable_cores()))
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder, ThreadPoolExecutor(workers) as pool:
@@ -86,21 +96,17 @@ def load(
             done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
             if done.returncode:
                 raise BuildError(
-                    f"{compiler} refuses the kernels {', '.join(names)} for {code.kind}: "
+                    f"{version} refuses the kernels {', '.join(names)} for {code.kind}: "
                     f"{done.stderr.strip()[:2000]}"
                 )
 
         def compiled(number: int) -> str:
-            source, out = Path(folder, f"{number}.cc"), Path(folder, f"{number}.o")
+            source, made = Path(folder, f"{number}.cc"), Path(folder, f"{number}.o")
             source.write_text(translated(code, names[number::workers]), encoding="utf-8")
-            run("-c", str(source), "-o", str(out))
-            return str(out)
+            run("-c", str(source), "-o", str(made))
+            return str(made)
 
-        library = Path(folder, "kernels.so")
-        run("-shared", *pool.map(compiled, range(workers)), "-o", str(library))
-        module = tvm_ffi.load_module(str(library))
-    module["choose"](int(order), cores or usable_cores())
-    return module
+        run("-shared", *pool.map(compiled, range(workers)), "-o", str(out))
 
 
 def translated(code: DeviceCode, names: Sequence[str]) -> str:

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle import Bundle
     from kokoro_tvm.runtime.session import Session
 
-__all__ = ["SourceRunner"]
+__all__ = ["SourceRunner", "headers"]
+
+
+def headers() -> str:
+    """SHA-256 of what kernels are compiled with."""
+    found = sorted(Path(__file__).parent.glob("*.h"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in found)).hexdigest()
 
 
 class SourceRunner(Runner):
@@ -32,11 +38,7 @@ class SourceRunner(Runner):
         return f"{self.kind} as C++, {GNU.version()}"
 
     def facts(self) -> dict[str, Any]:
-        headers = sorted(Path(__file__).parent.glob("*.h"))
-        return {
-            "compiler": self.version(),
-            "headers": hashlib.sha256(b"".join(path.read_bytes() for path in headers)).hexdigest(),
-        }
+        return {"compiler": self.version(), "headers": headers()}
 
     def check(self) -> str | None:
         return problem_of(self.version)

@@ -1,6 +1,12 @@
 // Vectors of two or four elements, aligned as GPUs want them.
 #pragma once
 
+#ifdef __aarch64__
+typedef __fp16 half;  // GCC 12 knows no _Float16 in C++ there: sums and products are float32 until they are stored
+#else
+typedef _Float16 half;
+#endif
+
 namespace vectors {
 
 #define EACH(statement) \

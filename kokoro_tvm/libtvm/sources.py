@@ -1,0 +1,62 @@
+"""What the TVM runtime is compiled from: sources of the installed wheels, and headers of our own that these
+sources lack.
+
+Of libtvm_runtime, only what the virtual machine needs: no RPC, no disco, no device but the CPU.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["FLAGS", "ffi_sources", "headers", "include_flags", "runtime_sources"]
+
+FLAGS = (
+    *("-std=c++17", "-O2", "-fvisibility=hidden", "-fvisibility-inlines-hidden"),
+    *("-DTVM_FFI_USE_LIBBACKTRACE=0", "-DTVM_FFI_BACKTRACE_ON_SEGFAULT=0"),
+)
+"""For every one of the sources, whatever the platform."""
+
+_INCLUDE = Path(__file__).with_name("include")
+_APART = ("backtrace_win.cc", "testing.cc")  # of libtvm_ffi: for Windows, and what only its own tests need
+_RUNTIME = (
+    *(f"{name}.cc" for name in ("cpu_device_api", "device_api", "file_utils", "logging", "module", "tensor")),
+    *(f"{name}.cc" for name in ("thread_pool", "threading_backend", "timer", "workspace_pool")),
+    "memory/memory_manager.cc",
+    *(f"vm/{name}.cc" for name in ("builtin", "bytecode", "executable", "vm")),
+)
+
+
+def headers() -> list[Path]:
+    """The headers that TVM's sources lack in its wheels."""
+    return sorted(_INCLUDE.rglob("*.h"))
+
+
+def ffi_sources() -> list[Path]:
+    """Of libtvm_ffi. Raises BuildError where it is not installed, as the others do."""
+    folder = _installed("tvm_ffi") / "src"
+    return [path for path in sorted(folder.rglob("*.cc")) if path.name not in _APART]
+
+
+def runtime_sources() -> list[Path]:
+    """Of libtvm_runtime."""
+    return [_installed("tvm") / "src" / "runtime" / name for name in _RUNTIME]
+
+
+def include_flags() -> list[str]:
+    """Where headers are found. No path gets into what is compiled."""
+    tvm, ffi = _installed("tvm"), _installed("tvm_ffi")
+    # TVM's sources include headers by their distance: "../support/utils.h" and "../../support/bytes_io.h".
+    places = [_INCLUDE, _INCLUDE / "tvm", _INCLUDE / "tvm" / "support", tvm / "include", ffi / "include"]
+    flags = [f"-I{place}" for place in places]
+    return [*flags, *(f"-ffile-prefix-map={place}={place.name}" for place in (tvm, ffi, _INCLUDE))]
+
+
+def _installed(package: str) -> Path:
+    """The folder of an installed package, found without importing it. Raises BuildError."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise BuildError(f"{package} is not installed: `pip install -e '.[build]'` brings it")
+    return Path(found.origin).parent

@@ -1,0 +1,57 @@
+"""Libraries whose kernels are for a GPU: code that launches them, and their text beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from lowering import RECIPE, lowered_program, small_program
+from passes.on_gpu import GPU
+
+from kokoro_tvm import ops
+from kokoro_tvm.compiler.library import compile_module
+from kokoro_tvm.engine.parts import Parts
+from kokoro_tvm.engine.store import Store
+from kokoro_tvm.runtime.device_code import DeviceCode
+from kokoro_tvm.targets import KERNELS
+from kokoro_tvm.toolchains.gnu import GNU
+
+
+def module(dilation: int = 1) -> Any:
+    def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        x = ops.conv1d(x, w["a"], padding=1)
+        return ops.conv1d(x, w["b"], padding=dilation, dilation=dilation)
+
+    weights = {"a": (8, 4, 3), "b": (8, 8, 3)}
+    return lowered_program(small_program(forward, weights), "decoder", machine=GPU).module
+
+
+def test_a_changed_kernel_is_generated_alone(tmp_path: Path) -> None:
+    """Text and launching code come from the store, and are those that generating everything gives."""
+    lines: list[str] = []
+
+    def compiled(name: str, lowered: Any, kept: bool = True) -> tuple[bytes, bytes]:
+        objects = Parts(Store(tmp_path / "store"), "kernel", {}) if kept else None
+        folder = tmp_path / name
+        folder.mkdir()
+        out = compile_module(
+            lowered, GPU, GNU, folder / "decoder.so", RECIPE["pass_context"], objects, 1, lines.append
+        )
+        text = out.with_suffix(KERNELS)
+        assert sorted(folder.iterdir()) == sorted([out, text])
+        return out.read_bytes(), text.read_bytes()
+
+    first, again, other = module(), module(), module(dilation=2)
+    generated = compiled("first", first)
+    assert compiled("again", again) == generated == compiled("without", again, kept=False)
+    changed = compiled("other", other)
+    assert changed[1] != generated[1]
+    assert sorted(DeviceCode.from_bytes("cuda", changed[1]).functions) == [
+        "decoder_conv1d_0_kernel",
+        "decoder_conv1d_1_kernel",
+    ]
+    counts = [line.partition(", ")[2] for line in lines]
+    kernels = int(lines[0].split()[0])
+    everything = f"{kernels} to generate"
+    assert counts == [everything, "0 to generate", everything, "1 to generate"]
