@@ -44,19 +44,30 @@ def split(module: Any, machine: Machine, pass_context: Mapping[str, Any]) -> Pro
     return Program(executable, dict(sorted(named.items())))
 
 
-def generate(name: str, kernel: Any, machine: Machine, pass_context: Mapping[str, Any]) -> Any:
-    """A kernel's code for `machine`, in memory: TVM's module of one function. Raises as `split` does."""
+def generate(
+    name: str, kernel: Any, machine: Machine, pass_context: Mapping[str, Any], prefix: str = ""
+) -> Any:
+    """A kernel's code for `machine`, in memory: TVM's module of one function. Raises as `split` does.
+
+    prefix: of a system library, whose symbols begin with it, and whose objects make themselves known to TVM's
+    runtime when the program starts that they are linked into; empty for a library that is loaded.
+    """
+    module = tvm.IRModule({name: kernel})
+    if prefix:  # instructions name kernels without it, which is how a system library finds them, too
+        symbol = kernel.with_attr("global_symbol", f"{prefix}{name}")
+        module = tvm.IRModule({name: symbol}).with_attr("system_lib_prefix", prefix)
     with pass_options(pass_context):
-        return tvm.tirx.build(tvm.IRModule({name: kernel}), tvm_target(machine))
+        return tvm.tirx.build(module, tvm_target(machine))
 
 
-def write_instructions(executable: Any, machine: Machine, path: Path) -> None:
+def write_instructions(executable: Any, machine: Machine, path: Path, prefix: str = "") -> None:
     """Writes the instructions of the virtual machine, which are data: as an object, or as C if `path` ends
-    in .c."""
+    in .c. prefix: see `generate`."""
     if path.suffix == ".c":
         path.write_text(runtime_api.ModulePackImportsToC(executable, False, ""), encoding="utf-8")
         return
-    packed = runtime_api.ModulePackImportsToLLVM(executable, False, str(tvm_target(machine)), "")
+    target: Any = tvm_target(machine)
+    packed = runtime_api.ModulePackImportsToLLVM(executable, bool(prefix), str(target.host or target), prefix)
     packed.write_to_file(str(path))
 
 

@@ -67,6 +67,7 @@ def lower(
     pass_context: Mapping[str, Any],
     manifest: Mapping[str, Any],
     schedule: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    storage_step: int = 1,
     dump: Callable[[str, Any], None] = lambda name, module: None,
 ) -> Lowered:
     """Lowers one component.
@@ -75,6 +76,7 @@ def lower(
     inputs, and `<component>_manifest()`, which returns
     `manifest` as JSON. pass_context: opt_level, disabled_passes, config, as TVM's PassContext takes them.
     schedule: layer -> outputs, taps and tiles, for the layers that are not to be computed by rule.
+    storage_step: memory is reserved for the next multiple of so many steps of the component's axis.
     Raises BuildError for an unknown pass, a pass that fails, an operation no kernel covers and a choice of
     the schedule that there is no kernel for.
     """
@@ -83,7 +85,7 @@ def lower(
     dump("import", module)
     names = frozenset(p.name for p in module[f"{component}_forward"].params[-len(weights) :])
     choices = {layer: Choice(**entry) for layer, entry in schedule.items()}
-    context = LoweringContext(component, tvm_target(machine), machine.features, names, choices)
+    context = LoweringContext(component, tvm_target(machine), machine.features, names, choices, storage_step)
     module = _with_manifest(module, component, manifest)
     packings: dict[str, Any] = {}
     parameters: list[Any] = []
@@ -100,7 +102,13 @@ def lower(
     with pass_options(pass_context):
         module = run(module, passes, context, observe)
         if drawn is not None:
-            alone = replace(context, component=drawer, weights=frozenset(), schedule={})
+            alone = replace(
+                context,
+                component=drawer,
+                weights=frozenset(),
+                schedule={},
+                storage_step=2 * storage_step,  # f0 has two steps a frame
+            )
             module = with_seeded(module, run(drawn, passes, alone), component, drawer)
             dump("seeded", module)
     if not parameters:

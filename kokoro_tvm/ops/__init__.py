@@ -10,6 +10,7 @@ from kokoro_tvm.ops.embedding import embedding
 from kokoro_tvm.ops.gelu import gelu
 from kokoro_tvm.ops.harmonic_source import harmonic_source
 from kokoro_tvm.ops.istft import istft
+from kokoro_tvm.ops.join import join
 from kokoro_tvm.ops.layer_norm import layer_norm
 from kokoro_tvm.ops.linear import linear
 from kokoro_tvm.ops.lstm import lstm
@@ -28,6 +29,7 @@ __all__ = [
     "gelu",
     "harmonic_source",
     "istft",
+    "join",
     "layer_norm",
     "linear",
     "lstm",

@@ -3,20 +3,24 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from tvm import te, tirx
 
 from kokoro_tvm.ops.base.expressions import Cast, const, maximum, sqrt
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op
+from kokoro_tvm.ops.cpu import product as cpu_product
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.columns import Columns
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.product import COLUMNS, THREADS, product
 
 __all__ = ["adain_coefficients"]
 
@@ -27,14 +31,21 @@ def _shape(*, moments: Shape, **_: Any) -> Shape:
 
 def _kernel(call: Call) -> Any:
     lanes = call.features.lanes
-    channels = int(call.shapes["moments"][2])
+    channels, size = (int(call.shapes[name][-1]) for name in ("moments", "style"))
     k = Kernel("adain_coefficients", lanes)
     with k:
-        moments = k.param("moments", call.shapes["moments"])
-        style = k.param("style", (1, 2 * channels))
+        moments, vector = k.param("moments", call.shapes["moments"]), k.param("style", (1, size))
+        style_weight = k.param("style_weight", cpu_product.packed_shape(2 * channels, size, lanes))
+        style_bias = k.param("style_bias", (2 * channels,))
         weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
         y = k.param("y", (3, channels))
         slots = k.let(k.index(moments.shape[0]), "slots")
+        style = k.scratch(2 * channels)
+
+        def keep(at: Any, value: Any) -> None:
+            k.store(style, value, at)
+
+        cpu_product.emit(k, lanes, vector, style_weight, style_bias, 2 * channels, keep)
 
         def columns(c: Any, width: int) -> None:
             """Blocks are combined two by two, in float64 (Chan, Golub and LeVeque, 1979)."""
@@ -70,9 +81,9 @@ def _kernel(call: Call) -> Any:
             rounded = k.let(Cast(dtype(width), exact))
             variance = k.load(squares, 0, lanes=width) / k.splat(count[0], width)
             deviation = sqrt(variance + const(float(call.attributes["eps"]), wide))
-            gain = k.let(const(1.0, wide) + wide_load(style, 0, c))
+            gain = k.let(const(1.0, wide) + wide_load(style, c))
             scale = k.let(gain * wide_load(weight, c) / deviation)
-            shift = gain * wide_load(bias, c) + wide_load(style, 0, channels + c)
+            shift = gain * wide_load(bias, c) + wide_load(style, channels + c)
             # A rounded mean would shift every step alike, and a shifted pitch drifts away over an utterance.
             lost = k.let(exact - Cast(wide, rounded))
             k.store(y, rounded, 0, c, lanes=width)
@@ -83,22 +94,42 @@ def _kernel(call: Call) -> Any:
     return k.build()
 
 
-_GPU_ROWS, _GPU_LANES = 16, 16
+def _packings(call: Call) -> Mapping[str, Packing]:
+    return {"style_weight": cpu_product.packing(call.features.lanes)}
+
+
+_GPU_LANES = COLUMNS // 2  # a workgroup computes gamma and beta of so many channels
+_GPU_ROWS = THREADS // _GPU_LANES
+
+
+def _gpu_packings(call: Call) -> Mapping[str, Packing]:
+    """Columns of a workgroup: the gammas of its channels, then their betas."""
+
+    def pack(weight: np.ndarray) -> np.ndarray:
+        channels, size = weight.shape[0] // 2, weight.shape[1]
+        groups = Columns.groups(channels, _GPU_LANES)
+        packed = np.zeros((2, groups * _GPU_LANES, size), np.float32)
+        packed[:, :channels] = weight.reshape(2, channels, size)
+        columns = packed.reshape(2, groups, _GPU_LANES, size).transpose(3, 1, 0, 2)
+        return np.ascontiguousarray(columns.reshape(size, -1))
+
+    return {"style_weight": Packing(f"gpu_style(channels={_GPU_LANES})", pack)}
 
 
 def _gpu_kernel(call: Call) -> Any:
     """In float32, about the first block's pivot, which large means are near; then about the mean of all, so
     that the variance is centred."""
-    channels = int(call.shapes["moments"][2])
+    channels, size = (int(call.shapes[name][-1]) for name in ("moments", "style"))
+    groups = Columns.groups(channels, _GPU_LANES)
     k = GpuKernel("adain_coefficients", call.features)
     zero, one = const(0.0, "float32"), const(1.0, "float32")
     with k:
-        moments = k.param("moments", call.shapes["moments"])
-        style = k.param("style", (1, 2 * channels))
+        moments, vector = k.param("moments", call.shapes["moments"]), k.param("style", (1, size))
+        style_weight = k.param("style_weight", (size, groups * COLUMNS))
+        style_bias = k.param("style_bias", (2 * channels,))
         weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
         y = k.param("y", (3, channels))
-        groups = Columns.groups(channels, _GPU_LANES)
-        with k.launch(_GPU_ROWS * _GPU_LANES, groups) as (thread, group):
+        with k.launch(THREADS, groups) as (thread, group):
             columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
             c = columns.channel
             origin = k.let(moments[0, 0, c])
@@ -120,7 +151,7 @@ def _gpu_kernel(call: Call) -> Any:
                             k.store(total, total[0] + term, 0)
 
                 columns.over(moments.shape[0], block)
-                return [columns.total(total[0]) for total in sums]
+                return columns.totals(*(total[0] for total in sums))
 
             all_steps, sum_of_means = over_blocks(2, lambda steps, mean, _: (steps, steps * mean))
             each = k.let(one / all_steps)
@@ -135,26 +166,53 @@ def _gpu_kernel(call: Call) -> Any:
             offset = k.let(near + rest)
             variance = k.let(maximum(squares * each - rest * rest, zero))
             deviation = k.let(sqrt(variance + k.real(float(call.attributes["eps"]))))
-            scale = k.let((one + style[0, c]) * weight[c] / deviation)
             # Through shared memory, because compilers that may reorder would make zero of what is lost below.
             kept = k.shared(_GPU_ROWS * _GPU_LANES)
             k.store(kept, origin + offset, thread)
             k.barrier()
             rounded = k.let(kept[thread])
-            gain = k.let(one + style[0, c])
             lost = k.let((origin - rounded) + offset)
+            # Of the threads of a channel every other one has the gamma's column.
+            half = k.let(tirx.truncmod(columns.row, 2))
+            at = k.let(group * COLUMNS + tirx.truncmod(thread, COLUMNS))
+            computed = product(k, thread, vector, style_weight, style_bias, at, half * channels + c)
+            style = k.shared(COLUMNS)
+            with k.when(thread < COLUMNS):
+                k.store(style, computed, thread)
+            k.barrier()
+            gamma, beta = k.let(style[columns.lane]), k.let(style[_GPU_LANES + columns.lane])
+            gain = k.let(one + gamma)
+            scale = k.let(gain * weight[c] / deviation)
             with k.when(columns.first):
                 k.store(y, rounded, 0, c)
                 k.store(y, scale, 1, c)
-                k.store(y, gain * bias[c] + style[0, channels + c] - lost * scale, 2, c)
+                k.store(y, gain * bias[c] + beta - lost * scale, 2, c)
     return k.build()
 
 
-def _decomposed(b: Any, moments: Any, style: Any, weight: Any, bias: Any, *, eps: float) -> Any:
+def _decomposed(
+    b: Any,
+    moments: Any,
+    style: Any,
+    style_weight: Any,
+    style_bias: Any,
+    weight: Any,
+    bias: Any,
+    *,
+    eps: float,
+) -> Any:
     """Blocks are combined about the first one's pivot, so that large means cost no bits."""
 
-    def coefficients(moments: Any, style: Any, weight: Any, bias: Any) -> Any:
-        slots, channels = moments.shape[0], moments.shape[2]
+    def coefficients(
+        moments: Any, style: Any, style_weight: Any, style_bias: Any, weight: Any, bias: Any
+    ) -> Any:
+        slots, channels, size = moments.shape[0], moments.shape[2], style.shape[1]
+
+        def styled_by(o: Any) -> Any:
+            return total([size], lambda i: style[0, i] * style_weight[o, i])
+
+        products = te.compute((2 * channels,), styled_by, "products")
+        styled = te.compute((2 * channels,), lambda o: products[o] + style_bias[o], "styled")
         origin = te.compute((channels,), lambda c: moments[0, 0, c], "origin")
 
         def over_blocks(name: str, term: Callable[[Any, Any], Any]) -> Any:
@@ -177,7 +235,7 @@ def _decomposed(b: Any, moments: Any, style: Any, weight: Any, bias: Any, *, eps
         sums = over_blocks("sums", lambda s, c: moments[s, 3, c] * mean(s, c))
         offset = te.compute((channels,), lambda c: sums[c] / steps[c], "offset")
         variance = over_blocks("variance", squares)
-        gain = te.compute((channels,), lambda c: f32(1.0) + style[0, c], "gain")
+        gain = te.compute((channels,), lambda c: f32(1.0) + styled[c], "gain")
         rounded = te.compute((channels,), lambda c: origin[c] + offset[c], "rounded")
         lost = te.compute((channels,), lambda c: (origin[c] - rounded[c]) + offset[c], "lost")
 
@@ -187,28 +245,38 @@ def _decomposed(b: Any, moments: Any, style: Any, weight: Any, bias: Any, *, eps
         scale = te.compute((channels,), scaled, "scale")
 
         def value(i: Any, c: Any) -> Any:
-            shift = gain[c] * bias[c] + style[0, channels + c] - lost[c] * scale[c]
+            shift = gain[c] * bias[c] + styled[channels + c] - lost[c] * scale[c]
             return tirx.Select(i == 0, rounded[c], tirx.Select(i == 1, scale[c], shift))
 
         return te.compute((3, channels), value, "coefficients")
 
-    return b.emit_te(coefficients, moments, style, weight, bias, primfunc_name_hint="adain_coefficients")
+    tensors = moments, style, style_weight, style_bias, weight, bias
+    return b.emit_te(coefficients, *tensors, primfunc_name_hint="adain_coefficients")
 
 
 @semantic_op(
     shape=_shape,
     decomposition=_decomposed,
-    kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
+    kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
 )
 def adain_coefficients(
-    moments: Tensor, style: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5
+    moments: Tensor,
+    style: Tensor,
+    style_weight: Tensor,
+    style_bias: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    *,
+    eps: float = 1e-5,
 ) -> Tensor:
     """(mean, scale, shift) with (1 + gamma) * instance_norm(x) + beta == (x - mean) * scale + shift; (3, C).
 
-    moments (M, 4, C) of x, see `moments`; style (1, 2C): gamma then beta; weight, bias (C,): the instance
-    norm's own affine part. The variance is centred (and biased, as in torch).
+    moments (M, 4, C) of x, see `moments`; style (1, S), style_weight (2C, S), style_bias (2C,): gamma, then
+    beta, are style_weight @ style + style_bias, rounded once as `linear` does; weight, bias (C,): the
+    instance norm's own affine part. The variance is centred (and biased, as in torch).
     """
-    gamma, beta = style[0].double().chunk(2)
+    styled = F.linear(style.double(), style_weight.double(), style_bias.double()).to(moments.dtype)
+    gamma, beta = styled[0].double().chunk(2)
     pivot, total, squares, steps = moments.double().unbind(1)
     used = steps[:, 0] > 0
     pivot, total, squares, steps = pivot[used], total[used], squares[used], steps[used]

@@ -77,13 +77,15 @@ def _kernel(call: Call) -> Any:
         weight = k.param("weight", plan.packed_shape, plan.operand.dtype)
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
+        added = call.optional(k, "added")
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         moments = (y, k.param("moments", call.moments)) if call.moments is not None else None
         given = k.opaque(length[0] if length is not None else k.index(x.shape[1]))
         steps = k.opaque((given + (2 * padding - plan.dilation * (taps - 1) - 1)) // stride + 1)
         source = _conv.Input(x, given, Activation(norm, alpha, float(call.attributes["slope"])), stride)
-        write = _conv.Output(k, y, bias, residual, float(call.attributes["gain"]))
+        gain, repeat = float(call.attributes["gain"]), int(call.attributes["repeat"])
+        write = _conv.Output(k, y, bias, residual, gain, repeat, added)
         whole = plan.outputs % plan.columns == 0
         put = write.put if whole else write.put_some
         _conv.emit(k, plan, weight, source, -padding, steps, put, moments=moments)
@@ -135,6 +137,7 @@ def _gpu_kernel(call: Call) -> Any:
     """Strided layers are plain ones of `stride` times the channels, see `folded`."""
     stride, padding = int(call.attributes["stride"]), int(call.attributes["padding"])
     dilation, taps, slope = int(call.attributes["dilation"]), _taps(call), float(call.attributes["slope"])
+    repeat = int(call.attributes["repeat"])
     if stride > 1 and dilation > 1:
         raise NotImplementedError("conv1d: stride and dilation together have no kernel")
     width, outputs = int(call.shapes["x"][2]), int(call.result[2])
@@ -146,6 +149,7 @@ def _gpu_kernel(call: Call) -> Any:
         weight = k.param("weight", gpu_conv.pack(packed, tile).shape)
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
+        added = call.optional(k, "added")
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
         moments = k.param("moments", call.moments) if call.moments is not None else None
@@ -162,9 +166,10 @@ def _gpu_kernel(call: Call) -> Any:
 
         def write(step: Any, output: Any, total: Any) -> Any:
             value = total if bias is None else total + bias[output]
-            value = value if residual is None else value + residual[0, step, output]
+            value = value if residual is None else value + residual[0, step // repeat, output]
             gain = float(call.attributes["gain"])
-            value = k.let(value if gain == 1.0 else value * k.real(gain))
+            value = value if gain == 1.0 else value * k.real(gain)
+            value = k.let(value if added is None else value + added[0, step, output])
             k.store(y, value, 0, step, output)
             return value
 
@@ -198,6 +203,7 @@ def _decomposed(
     norm: Any | None,
     alpha: Any | None,
     residual: Any | None,
+    added: Any | None,
     length: Any | None,
     *,
     stride: int,
@@ -205,9 +211,12 @@ def _decomposed(
     dilation: int,
     slope: float,
     gain: float,
+    repeat: int,
     tolerant: bool,
 ) -> Any:
-    def convolved(x: Any, padded: Any, weight: Any, bias: Any | None, residual: Any | None) -> Any:
+    def convolved(
+        x: Any, padded: Any, weight: Any, bias: Any | None, residual: Any | None, added: Any | None
+    ) -> Any:
         taps = weight.shape[2] if len(weight.shape) == 3 else 1
         extents = _shape(x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation)
 
@@ -223,13 +232,14 @@ def _decomposed(
         def result(_: Any, t: Any, o: Any) -> Any:
             value = products[0, t, o]
             value = value if bias is None else value + bias[o]
-            value = value if residual is None else value + residual[0, t, o]
-            return value if gain == 1.0 else value * f32(gain)
+            value = value if residual is None else value + residual[0, t // repeat, o]
+            value = value if gain == 1.0 else value * f32(gain)
+            return value if added is None else value + added[0, t, o]
 
         return te.compute(extents, result, "convolution")
 
     padded = emit_padded(b, x, norm, alpha, slope, length, (padding, padding))
-    return b.emit_te(convolved, x, padded, weight, bias, residual, primfunc_name_hint="conv1d")
+    return b.emit_te(convolved, x, padded, weight, bias, residual, added, primfunc_name_hint="conv1d")
 
 
 @semantic_op(
@@ -248,6 +258,7 @@ def conv1d(
     norm: Tensor | None = None,
     alpha: Tensor | None = None,
     residual: Tensor | None = None,
+    added: Tensor | None = None,
     length: Tensor | None = None,
     *,
     stride: int = 1,
@@ -255,22 +266,25 @@ def conv1d(
     dilation: int = 1,
     slope: float = 1.0,
     gain: float = 1.0,
+    repeat: int = 1,
     tolerant: bool = False,
 ) -> Tensor:
-    """gain * (conv(act(norm(x))) + bias + residual), zeros beyond the valid part of `act(norm(x))`.
+    """gain * (conv(act(norm(x))) + bias + residual) + added, zeros beyond the valid part of `act(norm(x))`.
 
     x (1, T, I); weight (O, I, K) or (O, I) for one tap; bias (O,); norm (3, I), see `adain_coefficients`;
-    alpha (I,): Snake activation, else leaky ReLU with `slope` (1.0: none); residual like the result (1, T',
-    O); length (1,) int64: how much of T is valid, in time steps of x. tolerant: whether the kernel may trade
-    a few bits for speed, which only layers may whose errors are not integrated over the utterance.
+    alpha (I,): Snake activation, else leaky ReLU with `slope` (1.0: none); residual (1, T'/repeat, O), each
+    step of which counts for `repeat` steps of the result (1, T', O); added like the result; length (1,)
+    int64: how much of T is valid, in time steps of x. tolerant: whether the kernel may trade a few bits for
+    speed, which only layers may whose errors are not integrated over the utterance.
     """
     y = activate(valid(x, length), norm, alpha, slope)
     kernel = weight if weight.dim() == 3 else weight.unsqueeze(-1)
     y = F.conv1d(y.transpose(1, 2), kernel, bias, stride, padding, dilation).transpose(1, 2)
     if residual is not None:
-        y = y + residual[:, : y.shape[1]]
+        y = y + residual.repeat_interleave(repeat, dim=1)[:, : y.shape[1]]
+    y = y * gain if added is None else y * gain + added[:, : y.shape[1]]
     out = x.new_zeros(
         _shape(x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation)
     )
-    out[:, : y.shape[1]] = y * gain
+    out[:, : y.shape[1]] = y
     return out

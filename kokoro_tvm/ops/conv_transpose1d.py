@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch.nn.functional as F
@@ -21,6 +22,7 @@ from kokoro_tvm.ops.gpu import conv as gpu_conv
 from kokoro_tvm.ops.gpu.activation import activated
 from kokoro_tvm.ops.gpu.conv import Tile
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.moments import SPARE_SLOTS
 
 __all__ = ["conv_transpose1d"]
 
@@ -81,7 +83,14 @@ def _packings(call: Call) -> Mapping[str, Packing]:
 
 
 def _gpu_tile(call: Call) -> Tile:
-    return Tile.choose(int(call.shapes["x"][2]), int(call.result[2]), taps=2, dilation=1)
+    moments = call.moments is not None
+    return Tile.choose(int(call.shapes["x"][2]), int(call.result[2]), taps=2, dilation=1, moments=moments)
+
+
+def _gpu_gives_moments(call: Call) -> bool:
+    """Every phase leaves its last block half empty, and there are only so many spare slots."""
+    whole = int(call.result[2]) % _gpu_tile(call).outputs == 0
+    return whole and int(call.attributes["stride"]) + int(call.attributes["lead"]) < SPARE_SLOTS
 
 
 def _gpu_packings(call: Call) -> Mapping[str, Packing]:
@@ -106,6 +115,7 @@ def _gpu_kernel(call: Call) -> Any:
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
+        moments = k.param("moments", call.moments) if call.moments is not None else None
         given = length[0] if length is not None else k.index(x.shape[1])
 
         def read(row: Any, channel: Any) -> Any:
@@ -117,25 +127,31 @@ def _gpu_kernel(call: Call) -> Any:
                 k.store(value, activated(k, k.let(x[0, t, channel]), channel, None, None, slope), 0)
             return value[0]
 
-        def put(at: Any, c: Any, total: Any) -> None:
+        def put(at: Any, c: Any, total: Any) -> Any:
             value = total if bias is None else total + bias[c]
-            k.store(y, value if residual is None else value + residual[0, at, c], 0, at, c)
+            value = k.let(value if residual is None else value + residual[0, at, c])
+            k.store(y, value, 0, at, c)
+            return value
 
-        def write(step: Any, column: Any, total: Any) -> None:
+        def repeat(c: Any, total: Any) -> None:
+            """The reflected first step repeats the second, and is the first block."""
+            value = put(k.index(0), c, total)
+            if moments is not None:
+                zero, one = const(0.0, "float32"), const(1.0, "float32")
+                for i, moment in enumerate((value, zero, zero, one)):
+                    k.store(moments, moment, 0, i, c)
+
+        def write(step: Any, column: Any, total: Any) -> Any:
             phase = k.let(column // width)
             c, at = k.let(column - phase * width), k.let(step * stride + phase)
-
-            def both() -> None:
-                put(at + lead, c, total)
-                if lead:  # the reflected first step repeats the second
+            with ExitStack() as inside:
+                if width != outputs:
+                    inside.enter_context(k.when(c < outputs))
+                value = put(at + lead, c, total)
+                if lead:
                     with k.when(at == 1):
-                        put(k.index(0), c, total)
-
-            if width == outputs:
-                both()
-            else:
-                with k.when(c < outputs):
-                    both()
+                        repeat(c, total)
+            return value
 
         def shift(column: Any) -> Any:
             late = column // width + stride // 2 >= stride
@@ -154,6 +170,9 @@ def _gpu_kernel(call: Call) -> Any:
             read=read,
             write=write,
             shift=shift,
+            moments=moments,
+            phases=stride,
+            leading=lead,
             tolerant=bool(call.attributes["tolerant"]),
         )
     return k.build()
@@ -206,7 +225,10 @@ def _decomposed(
 @semantic_op(
     shape=_shape,
     decomposition=_decomposed,
-    kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
+    kernels={
+        "cpu": HandKernel(_kernel, _packings),
+        "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments),
+    },
     flops=_flops,
 )
 def conv_transpose1d(

@@ -14,20 +14,33 @@ from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, Extent, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu.columns import Columns, sum_of
+from kokoro_tvm.ops.gpu.columns import Columns
+from kokoro_tvm.ops.gpu.fold import sum_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["FEWEST_STEPS", "clear_slots", "gather", "moments", "slots"]
+__all__ = [
+    "BLOCK",
+    "FEWEST_STEPS",
+    "SPARE_SLOTS",
+    "by_block",
+    "clear_slots",
+    "gather",
+    "gather_all",
+    "moments",
+    "slots",
+]
 
 FEWEST_STEPS = 64
 """Of a block, where there is more than a handful of blocks: bounds how many slots a length needs."""
-_SPARE = 16
-_BLOCK = 256
+SPARE_SLOTS = 16
+"""More than steps // FEWEST_STEPS."""
+BLOCK = 256
+"""Steps of a block on a CPU."""
 
 
 def slots(steps: Extent) -> Extent:
     """How many blocks the moments of so many steps have room for."""
-    return steps // FEWEST_STEPS + _SPARE
+    return steps // FEWEST_STEPS + SPARE_SLOTS
 
 
 def gather(k: Kernel, x: Any, start: Any, steps: Any, c: Any, into: tuple[Any, Any], lanes: int) -> None:
@@ -57,6 +70,14 @@ def gather(k: Kernel, x: Any, start: Any, steps: Any, c: Any, into: tuple[Any, A
         k.store(y, value, slot, i, c, lanes=lanes)
 
 
+def gather_all(k: Kernel, x: Any, start: Any, steps: Any, into: tuple[Any, Any], blocks: Any) -> None:
+    """`gather` for all channels of a block; the first of the `blocks` clears the slots that have none."""
+    y, block = into
+    with k.when(block == 0):
+        clear_slots(k, y, blocks)
+    k.each(int(x.shape[2]), lambda c, width: gather(k, x, start, steps, c, into, width))
+
+
 def clear_slots(k: Kernel, y: Any, first: Any) -> None:
     """Marks the slots from `first` on as empty."""
     with k.loop(y.shape[0] - first) as i:
@@ -68,26 +89,17 @@ def _shape(*, x: Shape, **_: Any) -> Shape:
 
 
 def _kernel(call: Call) -> Any:
-    lanes, channels = call.features.lanes, int(call.shapes["x"][2])
-    k = Kernel("moments", lanes)
+    k = Kernel("moments", call.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)
         n = k.let(length[0] if length is not None else k.index(x.shape[1]), "n")
-        blocks = k.let(ceildiv(n, _BLOCK), "blocks")
+        blocks = k.let(ceildiv(n, BLOCK), "blocks")
         with k.parallel(blocks) as block:
-            start = k.let(block * _BLOCK)
-            steps = k.let(minimum(const(_BLOCK, "int64"), n - start))
-            with k.when(block == 0):
-                clear_slots(k, y, blocks)
-
-            def columns(
-                c: Any, width: int, start: Any = start, steps: Any = steps, block: Any = block
-            ) -> None:
-                gather(k, x, start, steps, c, (y, block), width)
-
-            k.each(channels, columns)
+            start = k.let(block * BLOCK)
+            steps = k.let(minimum(const(BLOCK, "int64"), n - start))
+            gather_all(k, x, start, steps, (y, block), blocks)
     return k.build()
 
 
@@ -95,40 +107,63 @@ _GPU_STEPS, _GPU_ROWS, _GPU_LANES = 128, 8, 32  # of a workgroup's block, which 
 
 
 def _gpu_kernel(call: Call) -> Any:
-    """A workgroup has a block of steps of 32 channels, read once and kept, so that both passes are one."""
-    channels = int(call.shapes["x"][2])
     k = GpuKernel("moments", call.features)
     with k:
         x = k.param("x", call.shapes["x"])
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result)
-        given = length[0] if length is not None else k.index(x.shape[1])
-        groups = Columns.groups(channels, _GPU_LANES)
-        with k.launch(_GPU_ROWS * _GPU_LANES, k.index(y.shape[0]), groups) as (thread, slot, group):
-            columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
-            n, start, c = k.let(given), k.let(slot * _GPU_STEPS), columns.channel
-            count = k.let(Cast("float32", maximum(minimum(n - start, _GPU_STEPS), 0)))
-            turns = range(_GPU_STEPS // _GPU_ROWS)
-            steps = [k.let(start + columns.row + i * _GPU_ROWS) for i in turns]
-            values = k.registers(len(turns))
-            for i in turns:
-                k.store(values, const(0.0, "float32"), i)
-                with k.when(steps[i] < n):
-                    k.store(values, x[0, steps[i], c], i)
-
-            def about(pivot: Any) -> list[Any]:
-                """Differences from a pivot of the steps that there are."""
-                return [k.let(select(steps[i] < n, values[i] - pivot, const(0.0, "float32"))) for i in turns]
-
-            first = k.let(x[0, minimum(start, n - 1), c])
-            mean = k.let(first + columns.total(sum_of(about(first))) / maximum(count, const(1.0, "float32")))
-            differences = about(mean)
-            total = columns.total(sum_of(differences))
-            squares = columns.total(sum_of([value * value for value in differences]))
-            with k.when(columns.first):
-                for i, value in enumerate((mean, total, squares, count)):
-                    k.store(y, value, slot, i, c)
+        steps = k.index(x.shape[1])
+        needed = length[0] if length is not None else steps
+        by_block(k, int(x.shape[2]), steps, needed, lambda t, c: x[0, t, c], None, y)
     return k.build()
+
+
+def by_block(
+    k: GpuKernel,
+    channels: int,
+    steps: Any,
+    needed: Any,
+    read: Callable[[Any, Any], Any],
+    copy: Any | None,
+    moments: Any | None,
+) -> None:
+    """Emits the launch: a workgroup has a block of steps of 32 channels, read once by read(step, channel) and
+    kept, so that both passes of the moments are one.
+
+    steps: that there may be; needed: that there are, known only on the GPU; copy (1, T, C): where what is
+    read goes; moments: where they go.
+    """
+    blocks = k.index(moments.shape[0]) if moments is not None else ceildiv(steps, _GPU_STEPS)
+    threads, groups = _GPU_ROWS * _GPU_LANES, Columns.groups(channels, _GPU_LANES)
+    with k.launch(threads, blocks, groups) as (thread, slot, group):
+        columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
+        n, start, c = k.let(needed), k.let(slot * _GPU_STEPS), columns.channel
+        turns = range(_GPU_STEPS // _GPU_ROWS)
+        own = [k.let(start + columns.row + i * _GPU_ROWS) for i in turns]
+        values = k.registers(len(turns))
+        for i in turns:
+            k.store(values, const(0.0, "float32"), i)
+            with k.when(own[i] < n):
+                k.store(values, read(own[i], c), i)
+                if copy is not None:
+                    with k.when(columns.exists):
+                        k.store(copy, values[i], 0, own[i], c)
+        if moments is None:
+            return
+
+        def about(pivot: Any) -> list[Any]:
+            """Differences from a pivot of the steps that there are."""
+            return [k.let(select(own[i] < n, values[i] - pivot, const(0.0, "float32"))) for i in turns]
+
+        count = k.let(Cast("float32", maximum(minimum(n - start, _GPU_STEPS), 0)))
+        first = k.let(read(k.let(minimum(start, n - 1)), c))
+        (total,) = columns.totals(sum_of(about(first)))
+        mean = k.let(first + total / maximum(count, const(1.0, "float32")))
+        differences = about(mean)
+        total, squares = columns.totals(sum_of(differences), sum_of([v * v for v in differences]))
+        with k.when(columns.first):
+            for i, value in enumerate((mean, total, squares, count)):
+                k.store(moments, value, slot, i, c)
 
 
 def _decomposed(b: Any, x: Any, length: Any | None) -> Any:

@@ -17,7 +17,7 @@ from kokoro_tvm.runtime.node import Node
 
 __all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port", "read_bundle"]
 
-SCHEMA = 4
+SCHEMA = 5
 """The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it."""
 
 # Schema -> what it added. Only a change of the layout that an older runtime cannot read adds a row.
@@ -26,6 +26,7 @@ ADDED: Mapping[int, str] = {
     2: "the text front end: tagger and lexicon, or that it has none",
     3: "the entry of the decoder that draws its noise from a seed",
     4: "kernels for a GPU beside a library",
+    5: "the steps of length at which components reserve memory",
 }
 LENGTHS = ("exact", "masked", "padded")
 
@@ -74,7 +75,8 @@ class Entry:
 class Component:
     """One compiled part of the model: signature, weights and a library per bucket, smallest bucket first.
 
-    `seeded` is the decoder's entry that takes a seed in the place of the noise.
+    `seeded` is the decoder's entry that takes a seed in the place of the noise. A call reserves memory for
+    the next multiple of `storage_step` tokens or frames.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Component:
     parameters: tuple[Port, ...]
     weights: FileRef
     libraries: tuple[Library, ...]
+    storage_step: int
     seeded: Entry | None = None
 
     @property
@@ -134,6 +137,13 @@ class Bundle:
     def largest(self, axis: str) -> int:
         """Longest utterance on `axis` ("tokens" or "frames") that every component on it takes."""
         return min(c.buckets[-1] for c in self.components.values() if c.axis == axis)
+
+    @property
+    def gpu(self) -> str | None:
+        """The kind of GPU that components compute on; None where all compute on a CPU."""
+        libraries = (library for component in self.components.values() for library in component.libraries)
+        on_gpu = any(library.kernels is not None for library in libraries)
+        return str(self.target["kind"]) if on_gpu else None
 
     def entry(self, name: str) -> Component:
         """The component that `name` calls: `decoder`, or by its second entry, `decoder_seeded`."""
@@ -292,6 +302,7 @@ def _component(root: Path, name: str, node: Node) -> Component:
         parameters=_ports(node, "parameters"),
         weights=_file(root, node.child("weights")),
         libraries=tuple(sorted(libraries, key=lambda library: library.bucket)),
+        storage_step=_positive(node, "storage_step"),
         seeded=_seeded(node.child("seeded")) if name == "decoder" else None,
     )
 

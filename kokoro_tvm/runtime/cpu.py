@@ -34,13 +34,20 @@ def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
 
 
 def check_platform(bundle: Bundle) -> None:
-    """Refuse a bundle whose code is for another operating system or architecture.
+    """Refuse a bundle whose code is for another operating system or architecture, or of which nothing can be
+    loaded.
 
     Raises:
         BundleError: names both.
     """
     triple = str(bundle.target.get("mtriple", ""))
     wanted, here = platform_of(triple), this_platform()
+    if wanted.system == "ios":
+        raise BundleError(
+            f"{bundle.root} (recipe {bundle.recipe}) was built for {wanted}, as archives that an app is "
+            f"linked with: nothing can load them, and this is {here}. `kokoro-tvm package` writes them as an "
+            "XCFramework. To speak here, use the recipe `cpu`, built on this machine."
+        )
     if triple and wanted != here:
         raise BundleError(
             f"{bundle.root} (recipe {bundle.recipe}) was built for {wanted}, and this is {here}. "

@@ -1,18 +1,24 @@
-"""Where a component's tensors lie: in this machine's memory, or in a GPU's."""
+"""Where a component's tensors lie: in this machine's memory, or in a GPU's.
+
+A GPU is given each input in memory of its own, allocated once for the longest; what a component computes
+stays there until somebody reads it.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Protocol
+from collections.abc import Hashable
+from itertools import zip_longest
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.tensors import aligned_empty
 from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi, runtime_folders
 
-__all__ = ["DEVICE_TYPES", "Cpu", "Device", "Gpu"]
+__all__ = ["DEVICE_TYPES", "Cpu", "Device", "Gpu", "Output", "Resident"]
 
 Array = NDArray[Any]
 _CPU, _FIRST, _POOLED = 1, 0, 2  # what vm_initialization takes: device type, device id, allocator
@@ -38,9 +44,51 @@ class Device(Protocol):
         """An array as a tensor of the device."""
         ...
 
-    def array(self, tensor: Any) -> Array:
-        """A tensor of the device as an array."""
+    def input(self, name: Hashable, array: Array, longest: int) -> Any:
+        """An array as a tensor of the device, until the next array of that name.
+
+        longest: of how many elements there may be arrays of that name.
+        """
         ...
+
+    def output(self, tensor: Any) -> Output:
+        """A tensor of the device as an array, or as what one can be made of."""
+        ...
+
+
+class Resident:
+    """A tensor that stays on its device. `np.asarray` copies it from there, once the device has computed it;
+    shape, dtype and ndim are known without that."""
+
+    def __init__(self, device: Gpu, tensor: Any, part: tuple[slice, ...] = ()) -> None:
+        """part: what of the tensor counts."""
+        self.device = device
+        self.tensor = tensor
+        self.part = part
+        self.dtype = np.dtype(str(tensor.dtype))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        whole = tuple(map(int, self.tensor.shape))
+        cut = (each.stop for each in self.part)
+        return tuple(size if stop is None else stop for size, stop in zip_longest(whole, cut))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.tensor.shape)
+
+    def valid(self, axis: int, size: int) -> Resident:
+        """The first `size` elements of `axis`."""
+        return Resident(self.device, self.tensor, (*(slice(None),) * axis, slice(size)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("a tensor of a GPU cannot be read without a copy")
+        found = self.device.array(self.tensor)[self.part]
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+
+Output: TypeAlias = Array | Resident
 
 
 class Cpu:
@@ -56,7 +104,10 @@ class Cpu:
         """Version 1.0 of DLPack takes read-only arrays too."""
         return load_tvm_ffi().from_dlpack(array.__dlpack__(max_version=(1, 0)))
 
-    def array(self, tensor: Any) -> Array:
+    def input(self, name: Hashable, array: Array, longest: int) -> Any:
+        return self.tensor(array)
+
+    def output(self, tensor: Any) -> Output:
         found: Array = np.from_dlpack(tensor)
         return found
 
@@ -73,6 +124,7 @@ class Gpu:
         self._ffi = load_tvm_ffi()
         self._open()
         self._device = self._ffi.device(kind, _FIRST)
+        self._inputs: dict[Hashable, Any] = {}  # name -> memory for the longest
 
     def _open(self) -> None:
         """Loads what of the TVM runtime is for this kind."""
@@ -103,12 +155,32 @@ class Gpu:
 
     def tensor(self, array: Array) -> Any:
         """A copy of the array in the GPU's memory."""
+        tensor = self.allocate(array.shape, array.dtype)
+        self.fill(tensor, array)
+        return tensor
+
+    def input(self, name: Hashable, array: Array, longest: int) -> Any:
+        if name not in self._inputs:
+            self._inputs[name] = self.allocate((longest,), array.dtype)
+        view = self._ffi.get_global_func("runtime.TVMTensorCreateView")
+        shape, dtype = self._ffi.Shape(array.shape), self._ffi.dtype(str(array.dtype))
+        tensor = view(self._inputs[name], shape, dtype, 0)
+        self.fill(tensor, array)
+        return tensor
+
+    def output(self, tensor: Any) -> Output:
+        return Resident(self, tensor)
+
+    def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+        """A tensor that holds nothing yet."""
         allocate = self._ffi.get_global_func("runtime.TVMTensorAllocWithScope")
-        tensor = allocate(self._ffi.Shape(array.shape), self._ffi.dtype(str(array.dtype)), self._device, None)
+        return allocate(self._ffi.Shape(shape), self._ffi.dtype(str(np.dtype(dtype))), self._device, None)
+
+    def fill(self, tensor: Any, array: Array) -> None:
+        """Copies an array into a tensor of its size."""
         whole = np.ascontiguousarray(array)
         copy = self._ffi.get_global_func("runtime.TVMTensorCopyFromBytes")
         copy(tensor, ctypes.c_void_p(whole.ctypes.data), whole.nbytes)
-        return tensor
 
     def array(self, tensor: Any) -> Array:
         """A copy of the tensor in this machine's memory, once the GPU has computed it."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,35 +12,36 @@ from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.alignment import repeat_tokens, token_of_frame
 from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.device import Output
 from kokoro_tvm.runtime.routing import TooLongError
 from kokoro_tvm.runtime.session import Runner
+from kokoro_tvm.runtime.stopping import Stopping
 
-__all__ = ["Floats", "Model", "Stopped"]
+__all__ = ["Floats", "Model"]
 
 Floats: TypeAlias = NDArray[np.float32]
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: it was requested
-    """The work was stopped by its owner; nothing is computed any more."""
-
-
 class Model:
-    """Runs the components for one request, sums up the wall time each takes, and stops on request."""
+    """Runs the components for one request, sums up the wall time each takes, and stops on request.
+
+    A component on a GPU only begins to compute: the wait for it counts for the component that is read next.
+    """
 
     def __init__(self, bundle: Bundle, runner: Runner) -> None:
         self.bundle = bundle
         self.timings = dict.fromkeys(COMPONENTS, 0.0)
         self._runner = runner
-        self._stopped = threading.Event()
+        self._stopping = Stopping()
 
     def stop(self) -> None:
-        """Let the component that runs be the last one; any thread may call it."""
-        self._stopped.set()
+        """End the work, the component that runs included; any thread may call it."""
+        self._stopping.stop()
 
     @property
     def stopped(self) -> bool:
         """Whether `stop` was called."""
-        return self._stopped.is_set()
+        return self._stopping.stopped
 
     def predict(self, tokens: NDArray[np.int64], ref_s: Floats) -> tuple[Floats, Floats]:
         """(duration (1, tokens) in frames at speed 1, features `d` (1, C, tokens)) of tokens (1, tokens).
@@ -54,7 +54,8 @@ class Model:
             raise TooLongError("tokens", length, limit)
         (d_en,) = self._run("bert", length, tokens)
         duration, d = self._run("duration", length, d_en, self._style(ref_s, prosody=True))
-        return duration, np.array(d)  # a copy: others may run before it is used
+        # Copies: others may run before they are used.
+        return self._read("duration", duration), self._read("duration", d)
 
     def check_frames(self, durations: NDArray[np.int64], what: str = "The utterance") -> None:
         """Raise TooLongError when an utterance's frames exceed the largest bucket."""
@@ -82,23 +83,30 @@ class Model:
         prosody, timbre = (self._style(ref_s, prosody=choice) for choice in (True, False))
         f0, n = self._run("f0n", frames, repeat_tokens(features, of_frame), prosody)
         if pitch is not None:
-            f0 = (f0 * pitch[np.newaxis]).astype(np.float32)
-        asr = repeat_tokens(t_en, of_frame)
+            f0 = (self._read("f0n", f0) * pitch[np.newaxis]).astype(np.float32)
+        asr = repeat_tokens(self._read("text_encoder", t_en), of_frame)
         seeded = noise.dtype == np.uint32
         entry, source = ("decoder_seeded", noise) if seeded else ("decoder", noise[np.newaxis])
         (audio,) = self._run(entry, frames, asr, f0, n, timbre, source)
-        spoken = np.array(audio, np.float32).reshape(-1)  # a copy: `audio` lies in the runtime's memory
+        spoken = self._read("decoder", audio).reshape(-1)
         if not np.isfinite(spoken).all():
             raise BundleError("The decoder gave audio that is not finite. Build the bundle again.")
         return spoken
 
-    def _run(self, entry: str, length: int, *inputs: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        if self.stopped:
-            raise Stopped
+    def _run(self, entry: str, length: int, *inputs: Output) -> tuple[Output, ...]:
         start = time.perf_counter()
-        outputs = self._runner.run(entry, length, *inputs)
+        with self._stopping.working():
+            outputs = self._runner.run(entry, length, *inputs)
         self.timings[entry.removesuffix("_seeded")] += time.perf_counter() - start
         return outputs
+
+    def _read(self, component: str, output: Output) -> Floats:
+        """A copy of what a component gave, out of the runtime's memory. A GPU is waited for here, so this
+        is the component's time as well."""
+        start = time.perf_counter()
+        found = np.array(output, np.float32)
+        self.timings[component] += time.perf_counter() - start
+        return found
 
     def _style(self, ref_s: Floats, *, prosody: bool) -> Floats:
         """Half of `ref_s` (1, style_dim): the second half for duration and f0n, the first for the decoder."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle import Bundle, Component, Library, Port
 from kokoro_tvm.runtime.cpu import check_cpu, check_platform
-from kokoro_tvm.runtime.device import Cpu, Device, Gpu
+from kokoro_tvm.runtime.device import Cpu, Device, Gpu, Output, Resident
 from kokoro_tvm.runtime.files import OpenFiles
 from kokoro_tvm.runtime.inspection import check_library
 from kokoro_tvm.runtime.kernels import Kernel, read_kernels
@@ -23,6 +23,7 @@ from kokoro_tvm.runtime.loader import load_library
 from kokoro_tvm.runtime.node import Node
 from kokoro_tvm.runtime.pool import compute
 from kokoro_tvm.runtime.routing import fit, length_axis, smallest_bucket, valid_part
+from kokoro_tvm.runtime.stopping import Stopping, current_stopping
 from kokoro_tvm.runtime.tensors import aligned, map_safetensors
 from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi
 
@@ -30,15 +31,17 @@ __all__ = ["Runner", "Session", "SessionBase", "find_parameter"]
 
 Array = NDArray[Any]
 _LENGTH_INPUT = "length"
+_SKIP_RUN = 1  # what an instrument returns to have the call left out (TVM's VMInstrumentReturnKind)
 
 
 class Runner(Protocol):
     """Runs the five components: a Session, or a stand-in where there is no compiled code."""
 
-    def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
+    def run(self, component: str, length: int, *inputs: Output) -> tuple[Output, ...]:
         """Outputs of `component` for inputs of `length` tokens or frames, both without padding.
 
-        `component` may be `decoder_seeded`, see `Bundle.entry`.
+        `component` may be `decoder_seeded`, see `Bundle.entry`. What one component gave is passed to the next
+        as it is; anybody else makes an array of it first.
         """
         ...
 
@@ -58,16 +61,22 @@ class SessionBase(ABC):
 
     @abstractmethod
     def _execute(
-        self, component: Component, bucket: int, length: int, arrays: list[Array]
-    ) -> tuple[Array, ...]:
-        """What the code of a bucket returns for aligned arrays, in the order the component's signature has
-        them. Raises BundleError where it fails."""
+        self, component: Component, bucket: int, length: int, inputs: list[Any]
+    ) -> tuple[Output, ...]:
+        """What the code of a bucket returns for aligned arrays, and for what `_stays`, in the order the
+        component's signature has them. Raises BundleError where it fails."""
 
-    def run(self, component: str, length: int, *inputs: Array) -> tuple[Array, ...]:
+    def _stays(self, component: Component, value: Output) -> bool:
+        """Whether a value of the right size lies where a component computes."""
+        return False
+
+    def run(self, component: str, length: int, *inputs: Output) -> tuple[Output, ...]:
         """Outputs of `component` for `length` tokens or frames, from the smallest bucket that takes them.
 
         `inputs` are the signature's without `length`, for exactly `length`; they are padded where the length
-        policy needs it. The outputs may lie in the runtime's memory and are valid as long as they are held.
+        policy needs it. The outputs may lie in the runtime's memory and are valid as long as they are held;
+        those that lie in a GPU's are copied from there when an array is made of them, and not at all where
+        they are the next component's inputs, unless that has to be given other padding.
 
         Raises:
             TooLongError: `length` is above the largest bucket.
@@ -78,7 +87,7 @@ class SessionBase(ABC):
         size = length if self.bundle.length == "exact" else bucket
         ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
         arrays = [
-            self._prepared(port, array, length, size) for port, array in zip(ports, inputs, strict=True)
+            self._prepared(spec, port, array, length, size) for port, array in zip(ports, inputs, strict=True)
         ]
         outputs = self.run_whole(component, bucket, length, *arrays)
         return tuple(
@@ -86,7 +95,7 @@ class SessionBase(ABC):
             for port, array in zip(spec.outputs, outputs, strict=True)
         )
 
-    def run_whole(self, component: str, bucket: int, length: int, *inputs: Array) -> tuple[Array, ...]:
+    def run_whole(self, component: str, bucket: int, length: int, *inputs: Output) -> tuple[Output, ...]:
         """Outputs of `component` from the code of one `bucket` as it gives them, nothing padded, nothing cut.
 
         `inputs` are the signature's without `length`, as long as the code takes them: `length` where lengths
@@ -95,20 +104,27 @@ class SessionBase(ABC):
         """
         spec = self.bundle.entry(component)
         ports = [port for port in spec.inputs if port.name != _LENGTH_INPUT]
-        arrays = [aligned(array, port.dtype) for port, array in zip(ports, inputs, strict=True)]
+        arrays = [
+            value if self._stays(spec, value) else aligned(np.asarray(value), port.dtype)
+            for port, value in zip(ports, inputs, strict=True)
+        ]
         for port in spec.inputs:
             if port.name == _LENGTH_INPUT:
                 arrays.append(aligned([length], port.dtype))
         return self._execute(spec, bucket, length, arrays)
 
-    def _prepared(self, port: Port, array: Array, length: int, size: int) -> Array:
+    def _prepared(self, spec: Component, port: Port, value: Output, length: int, size: int) -> Output:
         where = length_axis(port.name, self.bundle.samples_per_frame)
         if where is None or size == length:
-            return aligned(array, port.dtype)
+            return value
         axis, factor = where
-        return fit(np.asarray(array, port.dtype), axis, size * factor)
+        # Behind a length nothing is read, so that any padding will do.
+        stays = self.bundle.length == "masked" and self._stays(spec, value)
+        if stays and isinstance(value, Resident) and value.tensor.shape[axis] == size * factor:
+            return value
+        return fit(np.asarray(value, port.dtype), axis, size * factor)
 
-    def _cut(self, spec: Component, port: Port, array: Array, length: int, size: int) -> Array:
+    def _cut(self, spec: Component, port: Port, array: Output, length: int, size: int) -> Output:
         where = length_axis(port.name, self.bundle.samples_per_frame)
         if where is None:
             return array
@@ -118,6 +134,8 @@ class SessionBase(ABC):
                 f"{spec.function} gave {port.name} as {array.dtype} {array.shape}; for {size} {spec.axis} "
                 f"axis {axis} should have {size * factor} elements of {port.dtype}. Build the bundle again."
             )
+        if isinstance(array, Resident):
+            return array.valid(axis, length * factor)
         return valid_part(array, axis, length * factor)
 
 
@@ -142,7 +160,7 @@ class Session(SessionBase):
         """
         self.bundle = bundle
         self.threads = threads
-        self._last_length: dict[str, int] = {}
+        self._reserved: dict[str, int] = {}
         check_platform(bundle)
         check_cpu(bundle)
         with ExitStack() as stack:
@@ -153,22 +171,24 @@ class Session(SessionBase):
             self._gpu = device
             self._loaded = {c.name: self._load(c, files) for c in bundle.components.values()}
 
+    def _stays(self, component: Component, value: Output) -> bool:
+        return isinstance(value, Resident) and value.device is self._loaded[component.name].device
+
     def _execute(
-        self, component: Component, bucket: int, length: int, arrays: list[Array]
-    ) -> tuple[Array, ...]:
+        self, component: Component, bucket: int, length: int, inputs: list[Any]
+    ) -> tuple[Output, ...]:
         loaded = self._loaded[component.name]
-        call = loaded.machines[bucket][component.function]
-        tensors = (*map(loaded.device.tensor, arrays), *loaded.parameters)
+        machine = loaded.machines[bucket]
         size = length if self.bundle.length == "exact" else bucket
         try:
-            result = compute(self.threads, self._call, component.name, size, call, tensors)
+            result = compute(self.threads, self._call, component, size, machine, inputs, current_stopping())
         except (RuntimeError, ValueError, TypeError) as error:  # what the virtual machine raises
             raise BundleError(
                 f"{component.function} of bucket {bucket} failed for {length} {component.axis} "
                 f"({_first_line(error)}). Build the bundle again, and report this if it stays."
             ) from error
         outputs = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
-        return tuple(map(loaded.device.array, outputs))
+        return tuple(map(loaded.device.output, outputs))
 
     @property
     def kernels(self) -> dict[tuple[str, str], Kernel]:
@@ -192,18 +212,48 @@ class Session(SessionBase):
             for machine in loaded.machines.values():
                 machine["set_instrument"](observer and observer(name))
 
-    def _call(self, component: str, size: int, call: Any, tensors: tuple[Any, ...]) -> Any:
+    def _call(
+        self,
+        component: Component,
+        size: int,
+        machine: Any,
+        inputs: list[Any],
+        stopping: Stopping | None,
+    ) -> Any:
+        """On the one thread that computes, for the memory of inputs is there once."""
+        call = machine[component.function]
         self._release_memory(component, size)
-        return call(*tensors)
+        tensors = (*self._tensors(component, size, inputs), *self._loaded[component.name].parameters)
+        if stopping is None:
+            return call(*tensors)
+        instrument = machine["set_instrument"]
+        try:
+            with stopping.ended_by(lambda: instrument(_skip)):
+                return call(*tensors)
+        finally:
+            if stopping.stopped:
+                instrument(None)
 
-    def _release_memory(self, component: str, size: int) -> None:
-        """Empty the allocator's pool when the length changes.
+    def _tensors(self, component: Component, size: int, inputs: list[Any]) -> Iterator[Any]:
+        """Inputs of `size` tokens or frames where the component computes."""
+        device = self._loaded[component.name].device
+        for port, value in zip(component.inputs, inputs, strict=True):
+            if isinstance(value, Resident):
+                yield value.tensor
+                continue
+            is_long = length_axis(port.name, self.bundle.samples_per_frame) is not None
+            longest = value.size // size * component.buckets[-1] if is_long else value.size
+            yield device.input((component.name, port.name), value, longest)
 
-        The pool hands back blocks of exactly the same size only, so those of other lengths would stay.
+    def _release_memory(self, component: Component, size: int) -> None:
+        """Empty the allocator's pool when a call takes other blocks than the last one did.
+
+        The pool hands back blocks of exactly the same size only, so those of other sizes would stay.
         """
-        if self._last_length.get(component, size) != size:
+        reserved = -(-size // component.storage_step)
+        if self._reserved.get(component.name, reserved) != reserved:
             self._ffi.get_global_func("vm.builtin.memory_manager.clear")()
-        self._last_length[component] = size
+        self._reserved[component.name] = reserved
 
     def _load(self, component: Component, files: OpenFiles) -> _Loaded:
         tensors = map_safetensors(component.weights.path, files[component.weights])
@@ -219,10 +269,10 @@ class Session(SessionBase):
 
     def _device(self, component: Component) -> Device:
         """Where a component computes."""
-        if all(library.kernels is None for library in component.libraries):
+        if all(library.kernels is None for library in component.libraries) or self.bundle.gpu is None:
             return self._cpu
         if self._gpu is None:
-            self._gpu = Gpu(str(self.bundle.target["kind"]))
+            self._gpu = Gpu(self.bundle.gpu)
         return self._gpu
 
     def _machine(self, component: Component, library: Library, files: OpenFiles, device: Device) -> Any:
@@ -268,6 +318,11 @@ def find_parameter(component: Component, port: Port, tensors: dict[str, Array]) 
     array = flat[:size].reshape(shape)
     # Misaligned weights are copied rather than refused: slower to open, equally right.
     return aligned(array, port.dtype)
+
+
+def _skip(function: Any, name: str, before: bool, result: Any, *arguments: Any) -> int:
+    """Observes a machine whose results nobody wants any more: no call of a kernel is made."""
+    return _SKIP_RUN if before else 0
 
 
 def _first_line(error: BaseException) -> str:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from types import TracebackType
 
 import numpy as np
 
-from kokoro_tvm.runtime.model import Floats, Model, Stopped
-from kokoro_tvm.runtime.plan import Plan
+from kokoro_tvm.runtime.model import Floats, Model
+from kokoro_tvm.runtime.plan import Piece, Plan
 from kokoro_tvm.runtime.planning import Planned
 from kokoro_tvm.runtime.rendering import render
 from kokoro_tvm.runtime.speech import Chunk
+from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.runtime.words import words_of_piece
 
 __all__ = ["Stream"]
+
+_KEPT = 64  # pieces planned ahead whose features are kept, 0.3 MB each; of others they are computed again
 
 
 class Stream:
@@ -35,7 +40,9 @@ class Stream:
         """table: the style table of a piece's voice."""
         self.plan = plan
         self._model = model
-        self._chunks = self._render(table, pieces, skip)
+        self._pieces = iter(pieces)
+        self._ahead: deque[Planned] = deque()
+        self._chunks = self._render(table, skip)
 
     @property
     def timings(self) -> dict[str, float]:
@@ -43,8 +50,22 @@ class Stream:
         return self._model.timings
 
     def close(self) -> None:
-        """End the stream, from any thread: the component that runs is the last one, no chunk follows."""
+        """End the stream, from any thread, the component that runs included; no chunk follows."""
         self._model.stop()
+
+    def plan_ahead(self) -> Piece | None:
+        """Plan one piece more than are planned; its chunk comes in its turn. None where none follows.
+
+        To know the length of everything before its first sound. Raises InputError as the chunks do.
+        """
+        try:
+            planned = None if self._model.stopped else next(self._pieces, None)
+        except Stopped:
+            return None
+        if planned is None:
+            return None
+        self._ahead.append(planned if len(self._ahead) < _KEPT else replace(planned, features=None))
+        return planned.piece
 
     def __iter__(self) -> Iterator[Chunk]:
         return self
@@ -65,11 +86,13 @@ class Stream:
     ) -> None:
         self.close()
 
-    def _render(
-        self, table: Callable[[str | None], Floats], pieces: Iterable[Planned], skip: int | None
-    ) -> Iterator[Chunk]:
+    def _planned(self) -> Iterator[Planned]:
+        while (planned := self._ahead.popleft() if self._ahead else next(self._pieces, None)) is not None:
+            yield planned
+
+    def _render(self, table: Callable[[str | None], Floats], skip: int | None) -> Iterator[Chunk]:
         start = 0
-        for number, planned in enumerate(pieces):
+        for number, planned in enumerate(self._planned()):
             piece, plan = planned.piece, self.plan
             rendered = skip is not None and number >= skip
             if rendered:

@@ -31,7 +31,8 @@ from kokoro_tvm.runtime.stream import Stream
 from kokoro_tvm.runtime.tensors import map_safetensors
 from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.runtime.verification import verify_bundle
-from kokoro_tvm.runtime.voices import LANGUAGES, Voices, describe
+from kokoro_tvm.runtime.voice_languages import VOICES_REMEMBERED, languages_of
+from kokoro_tvm.runtime.voices import Voices
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.frontend.front_end import FrontEnd
@@ -41,7 +42,6 @@ __all__ = ["Speech", "Synthesizer"]
 
 _PAUSES = Pauses()
 _DIVISION = Division()
-_VOICES = 32  # that a request remembers the tables of; each mix is one
 _LONGEST = 2_000_000  # characters, which are 40 hours and 13 GB of audio
 _WHOLE = Division(first=1 << 30, least=0, most=1 << 30)  # phonemes are divided only where they do not fit
 
@@ -138,18 +138,20 @@ class Synthesizer:
         pauses: Pauses = _PAUSES,
         division: Division = _DIVISION,
         ssml: bool | None = None,
+        language: str | None = None,
     ) -> Speech:
-        """Speak `text` in the language of `voice` (the first of a mix): the chunks of `stream`, joined.
+        """Speak `text`: the chunks of `stream`, joined.
 
         Markup in the text is followed (docs/text.md); ssml: whether all of it is SSML, which None leaves to
-        its beginning.
+        its beginning; language: a letter of LANGUAGES, by which all of it is read, where None leaves it to
+        each voice, the first of a mix.
 
         Raises:
             InputError: the text, voice, speed or seed is invalid, or the text longer than two million
                 characters; the message says why.
         """
         _check_length(text)
-        return self._joined(self.stream(text, voice, speed, seed, pauses, division, ssml))
+        return self._joined(self.stream(text, voice, speed, seed, pauses, division, ssml, language=language))
 
     def plan(
         self,
@@ -160,13 +162,14 @@ class Synthesizer:
         pauses: Pauses = _PAUSES,
         division: Division = _DIVISION,
         ssml: bool | None = None,
+        language: str | None = None,
     ) -> Plan:
         """Everything about a speech that is known before the decoder runs: `render` speaks it.
 
         Raises InputError as `__call__` does.
         """
         _check_length(text)
-        stream = self.stream(text, voice, speed, seed, pauses, division, ssml, skip=None)
+        stream = self.stream(text, voice, speed, seed, pauses, division, ssml, None, language)
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
     def stream(
@@ -179,6 +182,7 @@ class Synthesizer:
         division: Division = _DIVISION,
         ssml: bool | None = None,
         skip: int | None = 0,
+        language: str | None = None,
     ) -> Stream:
         """Speak piece by piece: the first chunk comes after the first clause.
 
@@ -192,7 +196,7 @@ class Synthesizer:
         """
         from kokoro_tvm.runtime.sentences import sentences_of_text  # opening a bundle does not wait for it
 
-        sentences = sentences_of_text(text, self._known(voice), self.front_end, ssml)
+        sentences = sentences_of_text(text, self._known(voice, language), self.front_end, ssml)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
 
@@ -279,11 +283,13 @@ class Synthesizer:
         planned = (Planned(piece, None) for piece in plan.pieces)
         return Stream(model, table, replace(plan, pieces=()), planned, skip)
 
-    def phonemize(self, text: str, voice: str = "af_heart", ssml: bool | None = None) -> list[str]:
+    def phonemize(
+        self, text: str, voice: str = "af_heart", ssml: bool | None = None, language: str | None = None
+    ) -> list[str]:
         """Phonemes of each paragraph of `text`, divided at pauses and other voices too; raises InputError."""
         from kokoro_tvm.runtime.markup.reading import read_marked
 
-        utterances = read_marked(text, self._known(voice), self.front_end, ssml)
+        utterances = read_marked(text, self._known(voice, language), self.front_end, ssml)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
     def run(
@@ -355,39 +361,18 @@ class Synthesizer:
     def _tables(self, voice: str) -> Callable[[str | None], Floats]:
         """The style table of a voice, or of `voice` itself for None; raises InputError for an unknown one."""
 
-        @lru_cache(_VOICES)
+        @lru_cache(VOICES_REMEMBERED)
         def table(other: str | None) -> Floats:
             return self.voices.table(voice if other is None else other)
 
         table(None)
         return table
 
-    def _known(self, voice: str) -> Known:
-        """What markup may name in a request for `voice`."""
+    def _known(self, voice: str, language: str | None = None) -> Known:
+        """What markup may name in a request for `voice`, which is read in `language` or in each voice's."""
         from kokoro_tvm.runtime.markup import Known
 
-        return Known(self.bundle.vocabulary, self._languages(voice))
-
-    def _languages(self, voice: str) -> Callable[[str | None], str]:
-        """What `_language` gives, of `voice` itself for None; each voice's warnings come once."""
-
-        @lru_cache(_VOICES)
-        def language(other: str | None) -> str:
-            return self._language(voice if other is None else other)
-
-        language(None)
-        return language
-
-    def _language(self, voice: str) -> str:
-        """The letter of the language to speak; a SpeechWarning says where the voice leaves it open."""
-        infos = [describe(name) for name in self.voices.split(voice)]
-        code = infos[0].code
-        if code not in LANGUAGES:
-            warn(f"The name of the voice {infos[0].name} names no language; American English is used.")
-            return "a"
-        if any(info.code != code for info in infos):
-            warn(f"The voices of the mix '{voice}' speak different languages; {LANGUAGES[code]} is used.")
-        return code
+        return Known(self.bundle.vocabulary, languages_of(self.voices, voice, language))
 
     def _announce(self) -> None:
         if self.bundle.synthetic:

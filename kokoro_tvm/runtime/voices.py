@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,9 @@ LANGUAGES = {
     "p": "Brazilian Portuguese",
     "z": "Mandarin Chinese",
 }
+_SIGN = re.compile("[-+,]")
+_WEIGHTED = re.compile(r"(.*?)\s*\(\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*\)", re.ASCII)
+_HEAVIEST = 1000
 _GENDERS = {"f": "female", "m": "male"}
 
 
@@ -76,23 +80,42 @@ class Voices:
         return tuple(sorted(self._tables))
 
     def split(self, voice: str) -> tuple[str, ...]:
-        """Names in a comma-separated mix, each known; raises InputError with the nearest names otherwise."""
-        if not isinstance(voice, str):
-            raise InputError(f"A voice should be a name such as 'af_heart', but is {voice!r}.")
-        names = tuple(part.strip() for part in voice.split(","))
-        for name in names:
-            if name not in self._tables:
-                raise InputError(self._unknown(name))
-        return names
+        """Names in a mix, each known; raises InputError with the nearest names otherwise."""
+        return tuple(name for name, _ in self._parts(voice))
 
     def table(self, voice: str) -> NDArray[np.float32]:
-        """Style table (rows, width) of a voice, or the mean of those of a mix such as "af_heart,am_adam"."""
-        tables = [self._tables[name] for name in self.split(voice)]
+        """Style table (rows, width) of a voice, or of a mix such as "af_heart,am_adam" or
+        "af_heart(2)+am_adam-af_sky": the sum by weights, divided by what the weights are together without
+        their signs."""
+        parts = self._parts(voice)
+        tables = [self._tables[name] for name, _ in parts]
+        weights = np.array([weight for _, weight in parts], np.float32)
         if len(tables) == 1:
             return tables[0]
         if len({table.shape for table in tables}) > 1:
             raise InputError(f"The voices '{voice}' have tables of different lengths and cannot be mixed.")
-        return np.mean(np.stack(tables), axis=0, dtype=np.float32)
+        if (weights == 1).all():
+            return np.mean(np.stack(tables), axis=0, dtype=np.float32)
+        weights /= np.abs(weights).sum(dtype=np.float32)
+        return np.tensordot(weights, np.stack(tables), axes=1).astype(np.float32)
+
+    def _parts(self, voice: str) -> tuple[tuple[str, float], ...]:
+        """Names and weights of a mix; those after a minus are below 0. Raises InputError."""
+        if not isinstance(voice, str):
+            raise InputError(f"A voice should be a name such as 'af_heart', but is {voice!r}.")
+        if voice in self._tables:
+            return ((voice, 1.0),)
+        signs, parts = ("+", *_SIGN.findall(voice)), _SIGN.split(voice)
+        return tuple(self._part(part, sign) for part, sign in zip(parts, signs, strict=True))
+
+    def _part(self, part: str, sign: str) -> tuple[str, float]:
+        found = _WEIGHTED.fullmatch(part.strip())
+        name, weight = (found[1], float(found[2])) if found else (part.strip(), 1.0)
+        if name not in self._tables:
+            raise InputError(self._unknown(name))
+        if not 0 < weight <= _HEAVIEST:
+            raise InputError(f"The weight of {name} in a mix should be above 0 and at most {_HEAVIEST}.")
+        return name, -weight if sign == "-" else weight
 
     def _unknown(self, name: str) -> str:
         if not name:

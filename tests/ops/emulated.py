@@ -70,7 +70,7 @@ EMULATED: dict[str, tuple[Machine, str | None]] = {
     name: (machine_for(name), obstacle(name))
     for name in (
         *("x86-64-v2", "linux-arm64", "linux-arm64-server", "linux-riscv64", "windows-x86-64"),
-        "macos-arm64",
+        *("macos-arm64", "wasm"),
     )
 } | {"riscv64-vectors": _vectors()}
 """Recipe, or what it is for -> its machine, and why it cannot be run here."""

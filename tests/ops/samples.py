@@ -30,6 +30,15 @@ class Use:
     near: Callable[[np.ndarray, np.ndarray], None] = assert_near
 
 
+def style(channels: int, size: int = 9) -> dict[str, Tensor | None]:
+    """A style and the layer that makes gamma and beta of it."""
+    return {
+        "style": random(1, size, seed=2),
+        "style_weight": random(2 * channels, size, seed=5) / size**0.5,
+        "style_bias": random(2 * channels, seed=6),
+    }
+
+
 def adain_coefficients(channels: int) -> Use:
     def tensors(slots: int) -> dict[str, Tensor | None]:
         """Blocks of 1 to 9 steps, every fourth one empty, but for the first."""
@@ -37,8 +46,7 @@ def adain_coefficients(channels: int) -> Use:
         moments[:, 2] = moments[:, 2].abs() * 10 + moments[:, 1] ** 2  # no less than the mean's share
         moments[:, 3] = (torch.arange(slots)[:, None] * 5 % 9 + 1).float()
         moments[3::4, 3] = 0
-        style = random(1, 2 * channels, seed=2)
-        return {"moments": moments, "style": style, **_affine(channels)}
+        return {"moments": moments, **style(channels), **_affine(channels)}
 
     return Use(tensors)
 
@@ -65,6 +73,7 @@ def conv1d(
             "norm": random(3, inputs, seed=4),
             "alpha": random(inputs, seed=5).abs() + 0.1,
             "residual": random(1, result, outputs, seed=6),
+            "added": random(1, result, outputs, seed=7),
         }
 
     attributes = {
@@ -129,6 +138,16 @@ def harmonic_source(upsample: int, harmonics: int) -> Use:
 def istft(hop: int) -> Use:
     size = 4 * hop
     return Use(lambda frames: {"x": random(1, frames, size + 2)}, {"n_fft": size, "hop": hop}, shortest=2)
+
+
+def join(*channels: int) -> Use:
+    return Use(
+        lambda steps: {
+            name: random(1, steps, width, seed=i)
+            for i, (name, width) in enumerate(zip("abcd", channels, strict=False))
+        },
+        near=np.testing.assert_array_equal,
+    )
 
 
 def layer_norm(channels: int, slope: float) -> Use:
@@ -243,6 +262,7 @@ USES: dict[str, Use] = {
     "gelu": gelu(21),
     "harmonic_source": harmonic_source(20, 3),
     "istft": istft(5),
+    "join": join(21, 39, 1, 1),
     "layer_norm": layer_norm(21, 1.0),
     "linear": linear(5, 7),
     "lstm": lstm(5),
@@ -290,6 +310,7 @@ STRATEGIES: dict[str, st.SearchStrategy[Use]] = {
     "gelu": st.builds(gelu, _CHANNELS),
     "harmonic_source": st.builds(harmonic_source, st.sampled_from([2, 6, 34, 60]), st.integers(1, 9)),
     "istft": st.builds(istft, st.integers(1, 4)),
+    "join": st.lists(_CHANNELS, min_size=2, max_size=4).map(lambda channels: join(*channels)),
     "layer_norm": st.builds(layer_norm, _CHANNELS, _SLOPES),
     "linear": st.builds(linear, st.integers(1, 200), st.integers(1, 200)),
     "lstm": st.builds(lstm, st.integers(1, 70)),

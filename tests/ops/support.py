@@ -69,12 +69,13 @@ needs_bfloat16 = pytest.mark.skipif(BFLOAT16 is None, reason=_LACKS)
 AXES: dict[str, dict[str, int]] = {
     "adain_coefficients": {"moments": 0},
     "attention": {"query": 1, "key": 1, "value": 1, "y": 1},
-    "conv1d": {"x": 1, "residual": 1, "y": 1},
+    "conv1d": {"x": 1, "residual": 1, "added": 1, "y": 1},
     "conv_transpose1d": {"x": 1, "residual": 1, "y": 1},
     "embedding": {"ids": 1, "y": 1},
     "gelu": {"x": 1, "y": 1},
     "harmonic_source": {"f0": 1, "noise": 1, "y": 1},
     "istft": {"x": 1, "y": 1},
+    "join": {"a": 1, "b": 1, "c": 1, "d": 1, "y": 1},
     "layer_norm": {"x": 1, "y": 1},
     "linear": {},
     "lstm": {"forward": 1, "backward": 1, "y": 1},
@@ -85,7 +86,7 @@ AXES: dict[str, dict[str, int]] = {
     "upsample_pool": {"x": 1, "y": 1},
 }
 # Inputs that are as long as the result, not as the operation's first input.
-LIKE_RESULT = {"residual", "noise"}
+LIKE_RESULT = {"residual", "added", "noise"}
 
 Tensors = Mapping[str, Tensor | None]
 Attributes = Mapping[str, Any]

@@ -7,6 +7,7 @@ import torch
 from kokoro_tvm import ops
 from kokoro_tvm.targets import Machine
 
+from .samples import style
 from .support import assert_near, check, machines, random, random_lengths, reference, run
 
 CHANNELS = 21
@@ -21,7 +22,7 @@ def tensors(x: torch.Tensor, machine: Machine | None = None) -> dict[str, torch.
     taken = run("moments", {"x": x}, machine=machine) if machine else ops.moments(x.double()).numpy()
     return {
         "moments": torch.from_numpy(taken),
-        "style": random(1, 2 * CHANNELS, seed=2),
+        **style(CHANNELS),
         "weight": random(CHANNELS, seed=3),
         "bias": random(CHANNELS, seed=4),
     }

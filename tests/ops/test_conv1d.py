@@ -39,7 +39,8 @@ EXTRAS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "snake": (("bias", "norm", "alpha"), {}),
     "snake alone": (("alpha",), {}),
     "residual": (("bias", "residual"), {"gain": 0.5**0.5}),
-    "all": (("bias", "norm", "alpha", "residual"), {"gain": 1 / 3}),
+    "added": (("bias", "added"), {"gain": 0.5**0.5}),
+    "all": (("bias", "norm", "alpha", "residual", "added"), {"gain": 1 / 3}),
 }
 
 
@@ -55,6 +56,7 @@ def tensors(
         "norm": random(3, inputs, seed=4),
         "alpha": random(inputs, seed=5).abs() + 0.1,
         "residual": random(1, result, outputs, seed=6),
+        "added": random(1, result, outputs, seed=7),
     }
     return {n: t if n in ("x", "weight", *extras) else None for n, t in made.items()}
 
@@ -110,6 +112,21 @@ def test_static_shape(steps: int, machine: Machine) -> None:
     arguments = tensors(shape, extras, steps), attributes(shape, more)
     got = check("conv1d", *arguments, dynamic=False, machine=machine)
     assert got.tobytes() == run("conv1d", *arguments, machine=machine).tobytes()
+
+
+@machines
+@pytest.mark.parametrize("name", ["one tap", "dilated"])
+def test_a_residual_whose_steps_count_twice(name: str, machine: Machine) -> None:
+    """As if it were upsampled to its nearest neighbours."""
+    shape, more = SHAPES[name], {"gain": 0.7}
+    for steps in (2, 34, 300):
+        given_tensors = tensors(shape, ("bias", "residual"), steps)
+        half = random(1, steps // 2, shape[1], seed=8)
+        given_tensors["residual"] = half.repeat_interleave(2, dim=1)
+        want = run("conv1d", given_tensors, attributes(shape, more), machine=machine)
+        given_tensors["residual"] = half
+        got = run("conv1d", given_tensors, attributes(shape, more | {"repeat": 2}), machine=machine)
+        assert got.tobytes() == want.tobytes()
 
 
 @machines

@@ -137,8 +137,15 @@ def test_who_can(machine: Machine) -> None:
     assert gives("filtered, 5 apart", 60_000, 128) == (machine.kind != "llvm")
 
 
-def test_only_convolutions_can() -> None:
-    call = Call({}, {}, (), Features(lanes=8, registers=16, kernels="cpu"))
-    for name, operation in registry().items():
-        if name != "conv1d":
-            assert not operation.gives_moments(call)
+def test_only_these_can() -> None:
+    shapes = {"x": (1, "n", 64)}
+    attributes = {"stride": 4, "lead": 0}
+    gives = set()
+    for kind in ("cpu", "gpu"):
+        call = Call(shapes, attributes, (1, "y_1", 64), Features(lanes=8, registers=16, kernels=kind))
+        gives |= {
+            (name, kind)
+            for name, operation in registry().items()
+            if name != "conv1d" and operation.gives_moments(call)
+        }
+    assert gives == {("join", "cpu"), ("join", "gpu"), ("conv_transpose1d", "gpu")}

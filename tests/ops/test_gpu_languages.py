@@ -24,6 +24,7 @@ from .samples import (
     embedding,
     gelu,
     harmonic_source,
+    join,
     layer_norm,
     linear,
     lstm,
@@ -51,6 +52,7 @@ LARGE: dict[str, Use] = {
     "embedding": embedding(178, 512),
     "gelu": gelu(2048),
     "harmonic_source": harmonic_source(300, 9),
+    "join": join(1024, 64, 1, 1),
     "layer_norm": layer_norm(768, 1.0),
     "linear": linear(128, 2180),
     "lstm": lstm(256),
@@ -89,10 +91,12 @@ def test_kokoro_s_sizes_keep_within_a_workgroup(name: str) -> None:
     use.near(got, reference(operation, tensors, use.attributes))
 
 
-@pytest.mark.parametrize("name", ["conv1d", "conv1d dilated"])
-def test_so_do_convolutions_that_leave_moments(name: str) -> None:
-    use = LARGE[name]
+@pytest.mark.parametrize(
+    "name", ["conv1d", "conv1d dilated", "conv_transpose1d", "conv_transpose1d leading", "join"]
+)
+def test_so_do_those_that_leave_moments(name: str) -> None:
+    operation, use = name.split()[0], LARGE[name]
     tensors = use.tensors(70)
-    y, left = results("conv1d", tensors, use.attributes, machine=GPUS["cuda"], moments=True)
-    use.near(y, reference("conv1d", tensors, use.attributes))
+    y, left = results(operation, tensors, use.attributes, machine=GPUS["cuda"], moments=True)
+    use.near(y, reference(operation, tensors, use.attributes))
     assert_moments(left, reference("moments", {"x": torch.from_numpy(y)}))

@@ -73,7 +73,7 @@ def test_masked_kernels_build_for_every_machine(operation: str) -> None:
 
 
 @machines
-@pytest.mark.parametrize("operation", ["conv1d", "conv_transpose1d", "linear", "lstm"])
+@pytest.mark.parametrize("operation", ["adain_coefficients", "conv1d", "conv_transpose1d", "linear", "lstm"])
 def test_packings_are_data(operation: str, machine: Machine) -> None:
     tensors, attributes = SAMPLES[operation]
     shapes = {n: tuple(t.shape) for n, t in tensors.items() if t is not None}

@@ -13,7 +13,15 @@ from kokoro_tvm.ops.base.relax import as_semantic_call, described
 
 from .support import calls
 
-WEIGHTS = {"a": (64, 4, 3), "b": (64, 64, 3), "odd": (5, 4, 3), "affine": (64,), "style": (1, 128)}
+WEIGHTS = {
+    "a": (64, 4, 3),
+    "b": (64, 64, 3),
+    "odd": (5, 4, 3),
+    "affine": (64,),
+    "style": (1, 9),
+    "layer": (128, 9),
+    "shift": (128,),
+}
 Weights = dict[str, torch.Tensor]
 
 
@@ -61,7 +69,9 @@ def test_moments_of_one_tensor_are_taken_once() -> None:
     def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = ops.conv1d(x, w["a"], padding=1)
         first, second = (
-            ops.adain_coefficients(ops.moments(y), w["style"], w["affine"], factor * w["affine"])
+            ops.adain_coefficients(
+                ops.moments(y), w["style"], w["layer"], w["shift"], w["affine"], factor * w["affine"]
+            )
             for factor in (1.0, 2.0)
         )
         return ops.conv1d(y, w["b"], norm=first), ops.conv1d(y, w["b"], norm=second)

@@ -8,13 +8,15 @@ import pytest
 import tvm
 from hypothesis import given
 from hypothesis import strategies as st
-from lowering import lowered
+from lowering import STORAGE_STEP, lowered
 from tvm import relax
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.passes import plan_memory
 
 from .support import calls, operators
+
+ALLOC_STORAGE = "relax.memory.alloc_storage"
 
 
 @pytest.mark.parametrize("policy", ["exact", "masked"])
@@ -86,6 +88,31 @@ def test_every_tensor_fits_and_has_its_storage_alone(result: list[tuple[int, int
             assert max(sizes) == sizes[0]
 
 
+@pytest.mark.parametrize("component", ["duration", "decoder"])
+def test_lengths_of_one_step_take_the_same_storages(component: str) -> None:
+    """The pool hands back blocks of the very same size only."""
+    module = lowered(component, "exact")[1]["plan_memory"]
+    storages = [c.args[0].values[0] for c in calls(module, component) if c.op == _op(ALLOC_STORAGE)]
+    (variable,) = relax.analysis.defined_symbolic_vars(module[f"{component}_forward"])
+    sizes = [
+        [_at(size, length, variable) for size in storages]
+        for length in (1, STORAGE_STEP - 1, STORAGE_STEP, STORAGE_STEP + 1)
+    ]
+    assert sizes[0] == sizes[1] == sizes[2]
+    assert all(next_one > one for one, next_one in zip(sizes[2], sizes[3], strict=True) if one > 4096)
+
+
+@pytest.mark.parametrize("component", ["f0n", "decoder"])
+def test_what_is_returned_shares_its_storage_with_nothing(component: str) -> None:
+    """A caller holds it for as long as it likes."""
+    function = lowered(component, "exact")[1]["plan_memory"][f"{component}_forward"]
+    bindings = [b for block in function.body.blocks for b in block.bindings]
+    made = {b.var: b.value.args[0] for b in bindings if _is_call(b.value, "relax.memory.alloc_tensor")}
+    returned = {made[variable] for variable in _returned(function, bindings) if variable in made}
+    assert returned
+    assert all(list(made.values()).count(storage) == 1 for storage in returned)
+
+
 def test_branches_are_refused() -> None:
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((4,), "float32"))
@@ -101,7 +128,20 @@ def _op(name: str) -> Any:
     return tvm.ir.Op.get(name)
 
 
-def _at(size: Any, length: int) -> int:
+def _is_call(value: Any, name: str) -> bool:
+    return isinstance(value, relax.Call) and value.op == _op(name)
+
+
+def _returned(function: Any, bindings: list[Any]) -> set[Any]:
+    """The variables a function returns, and those they are other names of."""
+    found = set(relax.analysis.free_vars(function.body.body))
+    for binding in reversed(bindings):
+        if binding.var in found and not _is_call(binding.value, "relax.memory.alloc_tensor"):
+            found |= set(relax.analysis.free_vars(binding.value))
+    return found
+
+
+def _at(size: Any, length: int, variable: Any = LENGTH) -> int:
     analyzer = tvm.sym.Analyzer()
-    analyzer.bind(LENGTH, tvm.tirx.const(length, "int64"))
+    analyzer.bind(variable, tvm.tirx.const(length, "int64"))
     return int(analyzer.simplify(size))

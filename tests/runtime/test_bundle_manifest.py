@@ -68,11 +68,11 @@ def test_half_a_manifest(plain_bundle: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m.update(schema=5), r"schema 5; kokoro-tvm \S+ reads schema 4\. Update kokoro-tvm"),
-        (lambda m: m.update(schema=0), r"schema 0; .* reads schema 4\. It lacks components .*Build the"),
+        (lambda m: m.update(schema=6), r"schema 6; kokoro-tvm \S+ reads schema 5\. Update kokoro-tvm"),
+        (lambda m: m.update(schema=0), r"schema 0; .* reads schema 5\. It lacks components .*Build the"),
         (
             lambda m: m.update(schema=1),
-            r"schema 1; .* reads schema 4\. It lacks the text front end: .*Build",
+            r"schema 1; .* reads schema 5\. It lacks the text front end: .*Build",
         ),
         (lambda m: m.update(schema="1"), r"'schema' should be int but is str"),
         (lambda m: m.pop("vocabulary"), "lacks 'vocabulary'"),

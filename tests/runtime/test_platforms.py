@@ -26,6 +26,7 @@ from kokoro_tvm.runtime import Synthesizer
         ("arm64-apple-macos11.0", Platform("aarch64", "darwin")),
         ("arm64-apple-darwin23.1.0", Platform("aarch64", "darwin")),
         ("aarch64-apple-macosx14.0", Platform("aarch64", "darwin")),
+        ("arm64-apple-ios14.0", Platform("aarch64", "ios")),
         ("wasm32-unknown-unknown", Platform("wasm32", "")),
     ],
 )
@@ -39,6 +40,7 @@ def test_a_triple_names_a_platform(triple: str, platform: Platform) -> None:
         ("x86_64", "Linux", "Linux on x86_64"),
         ("AMD64", "Windows", "Windows on x86_64"),
         ("arm64", "Darwin", "macOS on aarch64"),
+        ("arm64", "iOS", "iOS on aarch64"),
         ("amd64", "FreeBSD", "another system on amd64"),
     ],
 )
@@ -69,3 +71,20 @@ def test_a_bundle_of_another_platform_is_refused_by_its_name(
         f"{bundle} (recipe toy) was built for {name}, and this is {this_platform()}. "
         "Use the recipe `cpu`, built on this machine."
     )
+
+
+def test_a_bundle_that_an_app_is_linked_with_is_refused_everywhere(
+    compiled: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
+    edit_manifest(bundle, lambda manifest: manifest["target"].update(mtriple="arm64-apple-ios14.0"))
+    for machine, system in (("arm64", "iOS"), ("x86_64", "Linux")):
+        monkeypatch.setattr("platform.machine", lambda name=machine: name)
+        monkeypatch.setattr("platform.system", lambda name=system: name)
+        with pytest.raises(BundleError) as caught:
+            Synthesizer(bundle)
+        assert str(caught.value) == (
+            f"{bundle} (recipe toy) was built for iOS on aarch64, as archives that an app is linked with: "
+            f"nothing can load them, and this is {this_platform()}. `kokoro-tvm package` writes them as an "
+            "XCFramework. To speak here, use the recipe `cpu`, built on this machine."
+        )

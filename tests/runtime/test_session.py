@@ -15,6 +15,7 @@ from toy_bundle import CHANNELS, compile_library, edit_manifest, refresh, write_
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, TooLongError, read_bundle
 from kokoro_tvm.runtime.session import Session
+from kokoro_tvm.runtime.stopping import Stopped, Stopping
 from kokoro_tvm.runtime.tensors import aligned
 
 Compiled = Callable[[str], Path]
@@ -39,6 +40,40 @@ def test_bucket_does_not_change_the_audio(compiled: Compiled, length: str) -> No
     other = Synthesizer(compiled(length)).run(tokens, ref_s)
     assert one.audio.size == other.audio.size
     np.testing.assert_allclose(one.audio, other.audio, rtol=1e-5, atol=1e-5)
+
+
+def test_a_call_that_runs_is_stopped_and_the_next_is_whole(
+    compiled: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tts = Synthesizer(compiled("exact"))
+    tokens, ref_s = [0, 3, 20, 7, 0], np.ones(4, np.float32)
+    whole = tts.run(tokens, ref_s)
+    calls: list[str] = []
+    session = tts.runner
+    assert isinstance(session, Session)
+    stopping = Stopping()
+
+    def observe(function: Any, name: str, before: bool, result: Any, *arguments: Any) -> None:
+        calls.append(name)
+        if len(calls) == 1:
+            stopping.stop()  # as another thread would, while the machine runs
+
+    session.instrument(lambda component: observe)
+    with pytest.raises(Stopped), stopping.working():
+        session.run("bert", 5, np.array([tokens]))
+    assert len(calls) == 1, "what stops it has taken the observer's place"
+    session.instrument(None)
+    assert tts.run(tokens, ref_s).audio.tobytes() == whole.audio.tobytes()
+
+
+def test_nothing_begins_after_the_stop(compiled: Compiled) -> None:
+    session = Session(read_bundle(compiled("exact")), threads=1)
+    stopping = Stopping()
+    stopping.stop()
+    with pytest.raises(Stopped), stopping.working():
+        session.run("bert", 5, np.zeros((1, 5), np.int64))
+    with pytest.raises(Stopped), stopping.ended_by(lambda: None):
+        pytest.fail("the call should not begin")
 
 
 def test_weights_are_mapped_not_copied(compiled: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_closing_from_another_thread_lets_one_component_end(
     monkeypatch.setattr(runner, component, closing)
     chunks = list(stream)
     assert runner.calls[-1][0] == component
-    assert len(chunks) == (1 if component == "decoder_seeded" else 0)
+    assert chunks == []
     assert list(stream) == []
 
 
@@ -236,3 +237,26 @@ def test_many_streams_from_16_threads(compiled: Callable[[str], Path], count: in
         grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
     assert grown < 200_000
+
+
+def test_a_text_is_read_in_the_language_that_is_requested(roomy: tuple[Synthesizer, FakeRunner]) -> None:
+    tts, _ = roomy
+    assert tts.plan("Bad.", "af_heart", language="b") == replace(
+        tts.plan("Bad.", "bf_emma"), voice="af_heart"
+    )
+    with pytest.raises(InputError, match=r"There is no language 'q'\. Choose one of a \(American English\)"):
+        tts.stream("Bad.", language="q")
+
+
+@given(WORDS)
+def test_planning_ahead_changes_nothing(fake_synthesizer: Synthesizer, words: list[str]) -> None:
+    text = "A " + " ".join(words)
+    stream = fake_synthesizer.stream(text, seed=3)
+    pieces = []
+    while (piece := stream.plan_ahead()) is not None:
+        pieces.append(piece)
+    chunks = list(stream)
+    assert pieces == [chunk.piece for chunk in chunks]
+    assert sum(piece.samples(10) for piece in pieces) == sum(chunk.audio.size for chunk in chunks)
+    whole = fake_synthesizer(text, seed=3).audio
+    assert np.concatenate([chunk.audio for chunk in chunks]).tobytes() == whole.tobytes()

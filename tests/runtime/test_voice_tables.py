@@ -67,3 +67,30 @@ def test_style_row(length: int, row: int) -> None:
 def test_what_a_name_says(name: str, language: str, gender: str) -> None:
     info = describe(name)
     assert (info.language, info.gender) == (language, gender)
+
+
+@pytest.mark.parametrize(
+    ("voice", "weights"),
+    [
+        ("af_heart(2)+am_adam", (2 / 3, 1 / 3)),
+        (" af_heart( .5 ) + am_adam (1.5)", (0.25, 0.75)),
+        ("af_heart(3)-am_adam", (0.75, -0.25)),
+        ("af_heart,am_adam(3)", (0.25, 0.75)),
+    ],
+)
+def test_a_mix_by_weights(voices: Voices, voice: str, weights: tuple[float, float]) -> None:
+    heart, adam = voices.table("af_heart").astype(np.float64), voices.table("am_adam")
+    np.testing.assert_allclose(voices.table(voice), weights[0] * heart + weights[1] * adam, atol=1e-6)
+    assert voices.split(voice) == ("af_heart", "am_adam")
+
+
+@pytest.mark.parametrize("voice", ["af_heart(0)+am_adam", "af_heart(1001)"])
+def test_a_weight_that_makes_no_sense(voices: Voices, voice: str) -> None:
+    with pytest.raises(InputError, match="weight of af_heart in a mix should be above 0 and at most 1000"):
+        voices.table(voice)
+
+
+@pytest.mark.parametrize("voice", ["+af_heart", "af_heart(x)", "af_heart(1)(2)", "af_heart--am_adam"])
+def test_a_mix_that_is_none(voices: Voices, voice: str) -> None:
+    with pytest.raises(InputError, match=r"There is no voice|The name of a voice is empty"):
+        voices.table(voice)

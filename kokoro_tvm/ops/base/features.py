@@ -24,19 +24,21 @@ class Features:
     of the operands where a layer tolerates rounding, a name of `ops.cpu.operand.OPERANDS`; kernels: which
     kernels by hand the machine can run ("cpu", "gpu"), None: none, so that every operation is decomposed;
     by_lane: whether a multiplication takes one lane of a register as its factor, for all lanes (NEON), so
-    that values are better read as whole vectors than spread while they are read; workgroup: of a GPU."""
+    that values are better read as whole vectors than spread while they are read; eager_memory: whether memory
+    costs as soon as it is reserved, rather than when it is touched; workgroup: of a GPU."""
 
     lanes: int
     registers: int
     precision: str = "float32"
     kernels: str | None = "cpu"
     by_lane: bool = False
+    eager_memory: bool = False
     workgroup: Workgroup | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Without what a machine lacks, so that a new ability changes no other's keys."""
         data = asdict(self)
-        absent = [name for name in ("by_lane", "workgroup") if not data[name]]
+        absent = [name for name in ("by_lane", "eager_memory", "workgroup") if not data[name]]
         return {name: value for name, value in data.items() if name not in absent}
 
     @classmethod

@@ -44,10 +44,21 @@ class Input:
 
 
 class Output:
-    """Where results go: gain * (value + bias + residual) into y (1, T, C)."""
+    """Where results go: gain * (value + bias + residual) + added into y (1, T, C); a step of the residual
+    counts for `repeat` steps."""
 
-    def __init__(self, k: Kernel, y: Any, bias: Any | None, residual: Any | None, gain: float = 1.0) -> None:
+    def __init__(
+        self,
+        k: Kernel,
+        y: Any,
+        bias: Any | None,
+        residual: Any | None,
+        gain: float = 1.0,
+        repeat: int = 1,
+        added: Any | None = None,
+    ) -> None:
         self._k, self._y, self._bias, self._residual, self._gain = k, y, bias, residual, gain
+        self._repeat, self._added = repeat, added
         self.channels = int(y.shape[2])
 
     def put(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:
@@ -56,9 +67,12 @@ class Output:
         if self._bias is not None:
             value = value + k.load(self._bias, c, lanes=lanes)
         if self._residual is not None:
-            value = value + k.load(self._residual, 0, step, c, lanes=lanes)
+            at = step if self._repeat == 1 else step // self._repeat
+            value = value + k.load(self._residual, 0, at, c, lanes=lanes)
         if self._gain != 1.0:
             value = value * const(self._gain, dtype(lanes))
+        if self._added is not None:
+            value = value + k.load(self._added, 0, step, c, lanes=lanes)
         k.store(self._y, value, 0, step, c, lanes=lanes)
 
     def put_some(self, step: Expr, c: Expr, value: Expr, lanes: int) -> None:

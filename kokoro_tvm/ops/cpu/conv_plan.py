@@ -90,8 +90,9 @@ class Plan:
         """Rows of a register tile: whole dilations, so that a block starts where a dilation starts. Two
         accumulators each, and room for operands: a vector of values of every row, where they are read so."""
         many = 10 if self.features.by_lane else 12
-        most = many if self.features.registers >= 32 else 6
-        return most if self.filtering == DIRECT else most // self.dilation * self.dilation
+        registers = self.features.registers
+        most = many if registers >= 32 else 6 if registers >= 16 else 4
+        return most if self.filtering == DIRECT else max(most // self.dilation, 1) * self.dilation
 
     @property
     def vectors(self) -> int:

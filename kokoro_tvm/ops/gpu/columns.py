@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
+from kokoro_tvm.ops.gpu.fold import fold
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["Columns", "sum_of"]
+__all__ = ["Columns"]
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,15 @@ class Columns:
         """How many workgroups share the channels out."""
         return int(ceildiv(channels, lanes))
 
-    def total(self, value: Any) -> Any:
-        """The sum over the rows of each channel, known to all of its threads. Every thread of the workgroup
+    def totals(self, *values: Any) -> list[Any]:
+        """The sums over the rows of each channel, known to all of its threads. Every thread of the workgroup
         must come here."""
-        parts = self.k.shared(self.rows * self.lanes)
-        self.k.store(parts, value, self.row * self.lanes + self.lane)
-        self.k.barrier()
-        return self.k.let(sum_of([parts[row * self.lanes + self.lane] for row in range(self.rows)]))
+
+        def added(one: Any, other: Any) -> list[Any]:
+            return [a + b for a, b in zip(one, other, strict=True)]
+
+        own = self.row * self.lanes + self.lane
+        return fold(self.k, own, self.rows * self.lanes, values, added, self.lanes)
 
     def over(self, extent: Any, body: Callable[[Any], None]) -> None:
         """body(i) for every i below the extent, shared out among the rows; without barriers."""
@@ -55,9 +58,3 @@ class Columns:
             at = self.k.let(turn * self.rows + self.row)
             with self.k.when(at < extent):
                 body(at)
-
-
-def sum_of(values: Sequence[Any]) -> Any:
-    """Their sum, pair by pair, which costs the fewest bits."""
-    half = len(values) // 2
-    return sum_of(values[:half]) + sum_of(values[half:]) if half else values[0]

@@ -100,6 +100,8 @@ def convolve(
     write: Callable[[Any, Any, Any], Any],
     shift: Callable[[Any], Any] = lambda output: 0,
     moments: Any | None = None,
+    phases: int = 1,
+    leading: int = 0,
     tolerant: bool = False,
 ) -> None:
     """Emits the launch: for each step t and output o the sum over taps j and channels c of
@@ -110,7 +112,9 @@ def convolve(
     none, with rows up to the end of the last tile and its halo, and channels of [0, channels);
     write(step, output, sum): called for results that are wanted, gives what it wrote; shift: the same for all
     outputs of a tile; moments: of the results, where they are to be written: then outputs are whole tiles;
-    tolerant: see `conv1d`: sums are taken in one go, else in parts of some channels.
+    phases: how many times the result's channels the outputs are, each time at steps of their own, which have
+    moments of their own; leading: slots before those of all tiles, which `write` fills; tolerant: see
+    `conv1d`: sums are taken in one go, else in parts of some channels.
     """
     threads, depth, rows = tile.threads, tile.depth, tile.rows(taps, dilation)
     across = tile.outputs // tile.own_outputs
@@ -129,12 +133,14 @@ def convolve(
         column, row = k.let(tirx.truncmod(thread, across)), k.let(tirx.truncdiv(thread, across))
         begin = k.let(first + shift(first_output))
         if moments is not None:
+            channels_out = outputs // phases
+            phase = k.let(tirx.truncdiv(first_output, channels_out)) if phases > 1 else k.index(0)
             left = TileMoments(
                 k,
                 moments,
-                slot=bx,
+                slot=k.let(bx * phases + phase + leading),
                 first=first,
-                first_output=first_output,
+                first_output=k.let(first_output - phase * channels_out),
                 needed=needed,
                 row=row,
                 column=column,
@@ -208,5 +214,5 @@ def convolve(
                 left.leave(totals, values, factors)
         if moments is not None:
             with k.when(needed <= first):
-                left.clear(bx)
-            left.clear_rest(ceildiv(steps, tile.steps))
+                left.clear()
+            left.clear_rest(ceildiv(steps, tile.steps) * phases + leading, bx + phase == 0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm.ops.base.expressions import Cast, const, minimum, select
-from kokoro_tvm.ops.gpu.columns import sum_of
+from kokoro_tvm.ops.gpu.fold import sum_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 __all__ = ["TileMoments"]
@@ -79,14 +79,17 @@ class TileMoments:
                 for i, value in enumerate((mean, total(parts, j), total(others, j), count)):
                     k.store(self.moments, value, self.slot, i, self.first_output + places[j])
 
-    def clear(self, slot: Any) -> None:
-        """Marks a slot as empty, for the outputs of the tile."""
+    def clear(self) -> None:
+        """Marks the tile's slot as empty."""
+        self._clear(self.slot)
+
+    def clear_rest(self, used: Any, first: Any) -> None:
+        """A tile that is the first of its outputs marks the slots behind the used ones as empty."""
+        with self.k.when(first), self.k.loop(self.moments.shape[0] - used) as i:
+            self._clear(used + i)
+
+    def _clear(self, slot: Any) -> None:
         for j in range(self.own_outputs):
             with self.k.when(self.row == j):
                 place = self.first_output + self.column + j * self.across
                 self.k.store(self.moments, const(0.0, "float32"), slot, 3, place)
-
-    def clear_rest(self, tiles: Any) -> None:
-        """The first tile marks the slots behind those of all tiles as empty."""
-        with self.k.when(self.slot == 0), self.k.loop(self.moments.shape[0] - tiles) as i:
-            self.clear(tiles + i)

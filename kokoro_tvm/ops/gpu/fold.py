@@ -9,7 +9,11 @@ from tvm import tirx
 
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-__all__ = ["fold"]
+__all__ = ["fold", "sum_of"]
+
+_AT_ONCE = 4  # threads' values that a thread combines between two barriers
+
+Combine = Callable[[Any, Any], Sequence[Any]]
 
 
 def fold(
@@ -17,7 +21,7 @@ def fold(
     thread: Any,
     threads: int,
     values: Sequence[Any],
-    combine: Callable[[Any, Any], Sequence[Any]],
+    combine: Combine,
     remaining: int = 1,
 ) -> list[Any]:
     """Every thread's values (float32) combined with those of all threads whose number is the same modulo
@@ -27,17 +31,33 @@ def fold(
     those whose result nobody needs as well, so that nothing stands in a condition.
     """
     places = [k.shared(threads) for _ in values]
-    for place, value in zip(places, values, strict=True):
-        k.store(place, value, thread)
+    found = list(values)
     count = threads
     while count > remaining:
-        count //= 2
-        k.barrier()
-        other = k.let(tirx.truncmod(thread + count, threads))
-        mine, theirs = ([k.let(place[at]) for place in places] for at in (thread, other))
-        combined = [k.let(value) for value in combine(mine, theirs)]
-        k.barrier()
-        for place, value in zip(places, combined, strict=True):
+        if count < threads:
+            k.barrier()
+        for place, value in zip(places, found, strict=True):
             k.store(place, value, thread)
-    k.barrier()
-    return [k.let(place[tirx.truncmod(thread, remaining)]) for place in places]
+        k.barrier()
+        group = min(_AT_ONCE, count // remaining)
+        count //= group
+        first = k.let(tirx.truncmod(thread, count))
+        others = [[place[first + i * count] for place in places] for i in range(group)]
+
+        def combined(one: Any, other: Any) -> list[Any]:
+            return [k.let(value) for value in combine(one, other)]
+
+        found = [k.let(value) for value in _pairwise(others, combined)]
+    return found
+
+
+def sum_of(values: Sequence[Any]) -> Any:
+    """Their sum, pair by pair, which costs the fewest bits."""
+    return _pairwise(values, lambda one, other: one + other)
+
+
+def _pairwise(values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    half = len(values) // 2
+    if not half:
+        return values[0]
+    return combine(_pairwise(values[:half], combine), _pairwise(values[half:], combine))

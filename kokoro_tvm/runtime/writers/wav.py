@@ -1,4 +1,4 @@
-"""WAV of 32-bit floats, by this package alone: nothing is clipped, and equal audio gives equal bytes."""
+"""WAV by this package alone. Files have 32-bit floats: nothing is clipped; equal audio gives equal bytes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,31 @@ from kokoro_tvm.runtime.writers.base import Floats, Mark, Writer
 __all__ = ["WRITER", "header"]
 
 LARGEST = (1 << 32) - 1024  # bytes; sizes in a WAV file have 32 bits
+_UNKNOWN = (1 << 32) - 1  # the size of what is not known before it ends, as FFmpeg writes and reads it
+_FORMAT_PCM = 1
 _FORMAT_IEEE_FLOAT = 3
 
 
-def header(samples: int, sample_rate: int) -> bytes:
-    """What stands before the samples. Raises InputError for more than a WAV file can hold."""
-    size = 4 * samples
-    if size > LARGEST:
+def header(samples: int | None, sample_rate: int, dtype: str = "<f4") -> bytes:
+    """What stands before mono samples of `dtype`, "<f4" or "<i2"; samples: None where not counted yet.
+
+    Raises InputError for more than a WAV file can hold.
+    """
+    width = np.dtype(dtype).itemsize
+    size = _UNKNOWN if samples is None else width * samples
+    if samples is not None and size > LARGEST:
         raise InputError(
             f"{samples / sample_rate:.0f} s of audio do not fit into one WAV file. Write FLAC, or speak less."
         )
-    layout = struct.pack("<HHIIHHH", _FORMAT_IEEE_FLOAT, 1, sample_rate, sample_rate * 4, 4, 32, 0)
-    chunks = _chunk(b"fmt ", layout)
-    chunks += _chunk(b"fact", struct.pack("<I", samples)) + struct.pack("<4sI", b"data", size)
-    return struct.pack("<4sI4s", b"RIFF", 4 + len(chunks) + size, b"WAVE") + chunks
+    numbers = 1, sample_rate, sample_rate * width, width, 8 * width
+    if dtype == "<i2":
+        chunks = _chunk(b"fmt ", struct.pack("<HHIIHH", _FORMAT_PCM, *numbers))
+    else:
+        chunks = _chunk(b"fmt ", struct.pack("<HHIIHHH", _FORMAT_IEEE_FLOAT, *numbers, 0))
+        chunks += _chunk(b"fact", struct.pack("<I", samples or 0))
+    chunks += struct.pack("<4sI", b"data", size)
+    whole = min(4 + len(chunks) + size, _UNKNOWN)
+    return struct.pack("<4sI4s", b"RIFF", whole, b"WAVE") + chunks
 
 
 def _write(path: Path, blocks: Iterable[Floats], sample_rate: int, title: str, marks: Sequence[Mark]) -> None:

@@ -144,6 +144,15 @@ def test_what_is_normal_stays_so(form: WrittenForm) -> None:
     assert normal(once) == once
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [("ſec. 5", "section 5"), ("Fıg. 5", "Figure 5"), ("FİG. 5", "Figure 5"), ("ıncl. it", "including it")],
+)
+def test_letters_that_a_pattern_takes_for_others(text: str, read: str) -> None:
+    """Where upper and lower case are alike, they match s and i; the lists have these alone."""
+    assert normal(text) == read
+
+
 def test_other_languages_lose_their_markup_alone() -> None:
     text = "**Hola**, [mundo](https://x.y) &amp; 5 km #tag <b>3/4</b> a@b.com"
     assert normal(text, "e") == "Hola, mundo & 5 km #tag 3/4 a@b.com"

@@ -35,6 +35,8 @@ _OTHER = re.compile(
     r"|(?P<without>w/o\b)|(?P<with>w/(?=\s)))",
     re.IGNORECASE,
 )
+# What a pattern takes for the letters s and i where upper and lower case are alike.
+_ALIKE = str.maketrans({"ſ": "s", "ı": "i", "\u0307": None})
 _NAME = re.compile(rf"(?<=[\w,] )(?P<short>{any_of(_NAMED)})\.(?!\w)(?P<ends>$|(?= [A-Z]))?")
 
 
@@ -60,9 +62,13 @@ def _other(match: re.Match[str]) -> str:
     if match["with"] or match["without"]:
         return "with" if match["with"] else "without"
     if match["numbered"]:
-        return _cased(_NUMBERED[match["numbered"].lower()], match[0]) + " "
+        return _cased(_NUMBERED[_plain(match["numbered"])], match[0]) + " "
     ends = "." if match.end() == len(match.string) else ""
-    return _cased(_WORDS[match["word"].lower()], match[0]) + ends
+    return _cased(_WORDS[_plain(match["word"])], match[0]) + ends
+
+
+def _plain(written: str) -> str:
+    return written.lower().translate(_ALIKE)
 
 
 def _cased(word: str, written: str) -> str:

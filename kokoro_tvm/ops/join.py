@@ -1,0 +1,103 @@
+"""The channels of several tensors side by side, which leaves the moments of all of them behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from tvm import relax, tirx
+
+from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
+from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.moments import BLOCK, by_block, gather_all
+
+__all__ = ["join"]
+
+_TENSORS = ("a", "b", "c", "d")
+
+
+def _shape(*, a: Shape, b: Shape, c: Shape | None, d: Shape | None, **_: Any) -> Shape:
+    return (1, a[1], sum(int(each[2]) for each in (a, b, c, d) if each is not None))
+
+
+def _kernel(call: Call) -> Any:
+    """A block of steps is copied, and its moments taken while a cache holds it."""
+    k = Kernel("join", call.features.lanes)
+    with k:
+        given = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
+        length = call.optional(k, "length", "int64")
+        y = k.param("y", call.result)
+        moments = k.param("moments", call.moments) if call.moments is not None else None
+        n = k.let(length[0] if length is not None else k.index(y.shape[1]), "n")
+        blocks = k.let(ceildiv(n, BLOCK), "blocks")
+        with k.parallel(blocks) as block:
+            start = k.let(block * BLOCK)
+            steps = k.let(minimum(const(BLOCK, "int64"), n - start))
+            with k.loop(steps) as i:
+                first, t = 0, k.let(start + i)
+                for each in given:
+
+                    def copy(c: Any, width: int, each: Any = each, first: int = first, t: Any = t) -> None:
+                        k.store(y, k.load(each, 0, t, c, lanes=width), 0, t, first + c, lanes=width)
+
+                    k.each(int(each.shape[2]), copy)
+                    first += int(each.shape[2])
+            if moments is not None:
+                gather_all(k, y, start, steps, (moments, block), blocks)
+    return k.build()
+
+
+def _gpu_kernel(call: Call) -> Any:
+    k = GpuKernel("join", call.features)
+    with k:
+        given = [k.param(name, call.shapes[name]) for name in _TENSORS if call.has(name)]
+        length = call.optional(k, "length", "int32")
+        y = k.param("y", call.result)
+        moments = k.param("moments", call.moments) if call.moments is not None else None
+
+        def read(t: Any, channel: Any) -> Any:
+            value, first = k.registers(1), 0
+            for each in given:
+                width = int(each.shape[2])
+                with k.when(tirx.all(channel >= first, channel < first + width)):
+                    k.store(value, each[0, t, channel - first], 0)
+                first += width
+            return value[0]
+
+        needed = length[0] if length is not None else k.index(y.shape[1])
+        by_block(k, int(call.result[2]), k.index(y.shape[1]), needed, read, y, moments)
+    return k.build()
+
+
+def _decomposed(b: Any, a: Any, second: Any, c: Any | None, d: Any | None, length: Any | None) -> Any:
+    return relax.op.concat([each for each in (a, second, c, d) if each is not None], axis=2)
+
+
+def _gives_moments(call: Call) -> bool:
+    return True
+
+
+@semantic_op(
+    shape=_shape,
+    decomposition=_decomposed,
+    kernels={
+        "cpu": HandKernel(_kernel, gives_moments=_gives_moments),
+        "gpu": HandKernel(_gpu_kernel, gives_moments=_gives_moments),
+    },
+)
+def join(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None = None,
+    d: Tensor | None = None,
+    length: Tensor | None = None,
+) -> Tensor:
+    """(1, T, A + B + ...) of (1, T, A), (1, T, B), ..., zeros beyond the valid part; length (1,) int64."""
+    both = torch.cat([each for each in (a, b, c, d) if each is not None], dim=2)
+    y = torch.zeros_like(both)
+    kept = valid(both, length)
+    y[:, : kept.shape[1]] = kept
+    return y

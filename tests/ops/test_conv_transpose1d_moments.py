@@ -1,0 +1,77 @@
+"""Transposed convolutions that leave the moments of their results behind, which those on GPUs can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from kokoro_tvm import ops
+from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.targets import Machine
+
+from .on_gpu import GPUS, RACES
+from .samples import assert_moments, combined, conv_transpose1d
+from .support import results, run
+
+USES = {"first": conv_transpose1d(21, 64, 10, lead=False), "last": conv_transpose1d(7, 32, 6, lead=True)}
+gpus = pytest.mark.parametrize(
+    "machine",
+    [
+        *(pytest.param(machine, id=kind, marks=pytest.mark.nightly) for kind, machine in GPUS.items()),
+        pytest.param(RACES, id="races"),
+    ],
+)
+
+
+def taken(y: np.ndarray) -> np.ndarray:
+    return ops.moments(torch.from_numpy(y).double()).numpy()
+
+
+@gpus
+@pytest.mark.parametrize("name", USES)
+def test_some_lengths(name: str, machine: Machine) -> None:
+    """The result is the same to the last bit; its moments are those of the very numbers that were written."""
+    use = USES[name]
+    for steps in (1, 7, 63, 64, 65, 200):
+        arguments = use.tensors(steps), use.attributes
+        y, moments = results("conv_transpose1d", *arguments, machine=machine, moments=True)
+        assert y.tobytes() == run("conv_transpose1d", *arguments, machine=machine).tobytes()
+        assert_moments(moments, taken(y))
+
+
+@gpus
+@pytest.mark.parametrize("name", USES)
+def test_masked(name: str, machine: Machine) -> None:
+    """To the last bit those of the valid part alone; slots that it leaves are marked as empty."""
+    use, lead = USES[name], USES[name].attributes["lead"]
+    made = {tensor: t for tensor, t in use.tensors(200).items() if t is not None}
+    for length in (1, 64, 130):
+        steps = {"x": length, "residual": length * use.attributes["stride"] + lead}
+        cut = {n: t[:, : steps[n]].contiguous() if n in steps else t for n, t in made.items()}
+        want, want_moments = results("conv_transpose1d", cut, use.attributes, machine=machine, moments=True)
+        filled = {n: t.clone() for n, t in made.items()}
+        for name_of, until in steps.items():
+            filled[name_of][:, until:] = np.nan
+        filled["length"] = torch.tensor([length])
+        y, moments = results(
+            "conv_transpose1d", filled, use.attributes, dynamic=False, machine=machine, moments=True
+        )
+        assert y[:, : want.shape[1]].tobytes() == want.tobytes()
+        used = want_moments[:, 3, 0] > 0
+        assert moments[: len(used)][used].tobytes() == want_moments[used].tobytes()
+        assert (combined(moments)[0] == want.shape[1]).all()
+
+
+def test_who_can() -> None:
+    """Whole tiles of outputs; and every phase fills its last block only in part, for which slots must do."""
+
+    def gives(outputs: int, stride: int) -> bool:
+        shapes = {"x": (1, "n", 64), "weight": (64, outputs, 2 * stride)}
+        attributes = {"stride": stride, "lead": True}
+        call = Call(shapes, attributes, (1, "n", outputs), GPUS["cuda"].features)
+        return registry()["conv_transpose1d"].gives_moments(call)
+
+    assert gives(128, 6) and gives(256, 10) and gives(256, 14)
+    assert not gives(256, 16)
+    assert not gives(39, 6)
