@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from markdown_tables import replace
 
 from kokoro_tvm.cli._app import build_app
 from kokoro_tvm.recipe.fields import recipe_fields
+from kokoro_tvm.serve import requests
+from kokoro_tvm.serve.fields import fields
+from kokoro_tvm.serve.settings import settings
 from kokoro_tvm.truth.written_forms import table_of, written_forms
 
 DOCS = Path(__file__).parent
@@ -45,11 +49,51 @@ def field_table(record: str, sources: bool = False) -> str:
     return _table(("field", "value", "default", "meaning"), rows)
 
 
+def request_table(record: type[Any], besides: type[Any] | None = None) -> str:
+    """Fields of a request; besides: another one, whose fields are left out."""
+    others = {field.name for field in fields(besides)} if besides else set()
+    rows = [
+        (f"`{f.name}`", _value(f.kind.schema), "required" if f.required else _json(f.default), f.about)
+        for f in fields(record)
+        if f.name not in others
+    ]
+    return _table(("field", "value", "default", "meaning"), rows)
+
+
+def _setting_default(value: Any) -> str:
+    return "" if value in (None, ()) else f"`{json.dumps(value)}`"
+
+
+def _value(schema: Any) -> str:
+    """A JSON schema in words."""
+    if "oneOf" in schema:
+        return " or ".join(map(_value, schema["oneOf"]))
+    if "enum" in schema:
+        return ", ".join(f"`{word}`" for word in schema["enum"])
+    if "minimum" in schema:
+        high = "2**64 - 1" if schema["maximum"] == 2**64 - 1 else f"{schema['maximum']:g}"
+        return f"{schema['type']}, {schema['minimum']:g} to {high}"
+    if schema["type"] == "string":
+        return f"string of up to {schema['maxLength']} characters"
+    return str({"array": "list"}.get(schema["type"], schema["type"]))
+
+
+def _json(value: Any) -> str:
+    return "" if value is None else f"`{json.dumps(value)}`"
+
+
 def generated() -> dict[tuple[str, str], str]:
     """(page, marker) -> what stands between its markers."""
     found = {("recipes.md", record): field_table(record) for record in ("TargetFile", "ModelFile")}
     found["recipes.md", "sources"] = field_table("ModelFile", sources=True)
     found["text.md", "written forms"] = table_of(written_forms())
+    rows = [(f"`{s.name}`", _setting_default(s.default), s.about.replace("<", "&lt;")) for s in settings()]
+    found["serving.md", "settings"] = _table(("setting", "default", "meaning"), rows)
+    speech = requests.SpeechRequest
+    found["serving.md", "SpeechRequest"] = request_table(speech)
+    found["serving.md", "CaptionedRequest"] = request_table(requests.CaptionedRequest, speech)
+    for record in (requests.PhonemizeRequest, requests.PhonemesRequest, requests.CombineRequest):
+        found["serving.md", record.__name__] = request_table(record)
     for name, command in commands(typer.main.get_command(build_app())):
         if table := command_table(command):
             found["commands.md", name] = table

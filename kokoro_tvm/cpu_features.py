@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["ARM", "CPUINFO", "PORTABLE", "RISCV", "X86", "features_of_cpu"]
+__all__ = ["ARM", "CPUINFO", "PORTABLE", "RISCV", "WASM", "X86", "features_of_cpu"]
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -88,6 +88,9 @@ ARM: Mapping[str, str] = {
 
 # Single letters alone: Linux' other ways to ask need a kernel of 2023.
 RISCV: Mapping[str, str] = {name: name for name in "mafdcv"}
+
+# Whoever lacks it refuses to compile the module.
+WASM: Mapping[str, str] = {"simd128": "simd128"}
 
 _V2 = frozenset({"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}

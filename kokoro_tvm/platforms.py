@@ -8,18 +8,20 @@ from dataclasses import dataclass
 __all__ = ["Platform", "platform_of", "this_platform"]
 
 _ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other words for LLVM's
-_SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "darwin", "macos": "darwin"}
+_SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "darwin", "macos": "darwin", "ios": "ios"}
 
 
 @dataclass(frozen=True)
 class Platform:
-    """architecture: as LLVM calls it; system: linux, windows or darwin, empty for another one."""
+    """architecture: as LLVM calls it; system: linux, windows, darwin or ios, empty for another one."""
 
     architecture: str
     system: str
 
     def __str__(self) -> str:
-        name = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}.get(self.system, "another system")
+        name = {"linux": "Linux", "windows": "Windows", "darwin": "macOS", "ios": "iOS"}.get(
+            self.system, "another system"
+        )
         return f"{name} on {self.architecture}"
 
 

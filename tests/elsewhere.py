@@ -12,11 +12,20 @@ from kokoro_tvm.compiler.codegen import generate
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import Recipe, load_recipe
-from kokoro_tvm.runners.served import Served
+from kokoro_tvm.runners.served import Serving
 from kokoro_tvm.stages import runtime
 from kokoro_tvm.targets import CompiledLibrary, Machine, PinnedLibrary, find_runner, resolve, target_kind
 
-__all__ = ["RECIPES", "library_of", "machine_for", "obstacle", "recipe_of", "runner_of", "runtime_of"]
+__all__ = [
+    "RECIPES",
+    "generated_for",
+    "library_of",
+    "machine_for",
+    "obstacle",
+    "recipe_of",
+    "runner_of",
+    "runtime_of",
+]
 
 ROOT = Path(__file__).parents[1]
 RECIPES = ROOT / "recipes"
@@ -33,10 +42,17 @@ def machine_for(name: str) -> Machine:
     return resolve(recipe_of(name).target)
 
 
-def runner_of(name: str) -> Served:
+def runner_of(name: str) -> Serving:
     runner, reason = find_runner(recipe_of(name).target.model_dump(mode="json"))
-    assert isinstance(runner, Served), reason
+    assert isinstance(runner, Serving), reason
     return runner
+
+
+def generated_for(recipe: str, kernel: Any, machine: Machine | None = None, prefix: str = "") -> Any:
+    """A kernel's code for a recipe's machine; machine: another one of its platform; prefix: of a system
+    library."""
+    name = str(kernel.attrs["global_symbol"])
+    return generate(name, kernel, machine or machine_for(recipe), _OPTIONS, prefix)
 
 
 def obstacle(name: str) -> str | None:
@@ -79,6 +95,6 @@ def library_of(
     target = recipe_of(recipe).target
     toolchain = target_kind(target.kind).toolchain(target)
     made, out = folder / f"{stem or name}.o", folder / f"{stem or name}{toolchain.suffix}"
-    generate(name, kernel, machine or machine_for(recipe), _OPTIONS).write_to_file(str(made))
+    generated_for(recipe, kernel, machine, toolchain.prefix(out)).write_to_file(str(made))
     toolchain.link([made], out)
     return out

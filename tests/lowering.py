@@ -26,6 +26,7 @@ RECIPE: dict[str, Any] = yaml.safe_load(
 )
 CONFIG = toy_config(shipped_config())
 BUCKET = 64
+STORAGE_STEP = 1280
 MACHINE = machine_of("native", None, ())
 PASSES: tuple[str, ...] = tuple(RECIPE["passes"])
 
@@ -52,6 +53,7 @@ def lowered_program(
         pass_context=pass_context,
         manifest={"component": component, "bucket": BUCKET},
         schedule=schedule,
+        storage_step=STORAGE_STEP,
         dump=dump,
     )
 

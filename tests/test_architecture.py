@@ -14,7 +14,7 @@ import kokoro_tvm
 PACKAGE = Path(kokoro_tvm.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 # Modules that every room may use; then the rooms, each of which imports from those before it.
-FOUNDATION = "bundles constants errors cpu_features noise platforms words spec"
+FOUNDATION = "bundles constants errors cpu_features javascript noise platforms words spec"
 ROOMS = [
     *(
         "runtime",
@@ -30,7 +30,7 @@ ROOMS = [
         "model",
     ),
     *("engine", "compiler", "truth", "measure", "lab", "report", "stages", "project", "bench"),
-    *("diagnostics", "cli"),
+    *("diagnostics", "serve", "cli"),
 ]
 RANK = dict.fromkeys(FOUNDATION.split(), -1) | {room: rank for rank, room in enumerate(ROOMS)}
 

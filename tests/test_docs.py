@@ -160,7 +160,7 @@ def test_pasted_lines_need_nothing_before_them() -> None:
 
 def test_pictures_are_light() -> None:
     pictures = [*(ROOT / "docs").glob("*.png"), *(ROOT / "docs").glob("*.svg")]
-    assert len(pictures) == 5
+    assert len(pictures) == 7
     assert all(path.stat().st_size < 300_000 for path in pictures)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from toys import PHONEMES, TARGET, doit, write_recipes
@@ -14,8 +17,10 @@ from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runners import wgpu
 from kokoro_tvm.runners.base import open_synthesizer
-from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.runtime import SpeechWarning, read_bundle
 from kokoro_tvm.runtime.device_code import DeviceCode
+from kokoro_tvm.runtime.session import Session
+from kokoro_tvm.runtime.voices import Voices
 from kokoro_tvm.targets import find_runner
 from kokoro_tvm.toolchains import nvrtc
 
@@ -37,12 +42,20 @@ KINDS = [
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize(
+    "length",
+    [
+        "exact",
+        pytest.param("masked", marks=pytest.mark.nightly),
+        pytest.param("padded", marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_stage(kind: str, tmp_path: Path) -> None:
+def test_every_stage(kind: str, length: str, tmp_path: Path) -> None:
     root = tmp_path / "repository"
     write_recipes(root)
     target = {"kind": kind, "host": {"kind": "llvm", "mcpu": "native"}, "host_components": ["bert"]}
-    recipe = TARGET | {"target": target, "length": "exact", "buckets": {"tokens": [64], "frames": [130]}}
+    recipe = TARGET | {"target": target, "length": length, "buckets": {"tokens": [64], "frames": [130]}}
     (root / "recipes" / "gpu.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
     done = doit(root, "gpu")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -65,5 +78,56 @@ def test_every_stage(kind: str, tmp_path: Path) -> None:
     with pytest.warns(SpeechWarning, match="random"):
         speech = open_synthesizer(runner, bundle, 2).from_phonemes(PHONEMES, voice="af_heart")
     assert speech.audio.shape == (600 * speech.durations.sum(),)
+    check_what_is_copied(kind, bundle)
     with pytest.raises(BundleError, match=f"computes on a GPU.*{kind}"):
         Synthesizer(bundle)
+
+
+def check_what_is_copied(kind: str, path: Path) -> None:
+    """Weights are uploaded once, and an utterance like the one before takes no memory for its inputs.
+
+    Durations and features of tokens, which the host repeats, come from the GPU, and audio; pitch stays."""
+    bundle = read_bundle(path)
+    device = counting(kind)
+    session = Session(bundle, 2, device=device)
+    uploaded = len(device.filled)
+    assert uploaded == sum(len(c.parameters) for c in bundle.components.values() if c.name != "bert")
+    synthesizer = Synthesizer.from_parts(bundle, session, Voices.open(bundle))
+    for _ in range(2):
+        device.allocated.clear()
+        device.filled.clear()
+        device.read.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SpeechWarning)
+            synthesizer.from_phonemes(PHONEMES, voice="af_heart")
+    assert device.allocated == []
+    if bundle.length == "exact":
+        assert len(device.filled) == 8  # d_en, style; tokens; en, style; asr, style, seed
+        assert len(device.read) == 4  # duration, d; t_en; audio
+
+
+def counting(kind: str) -> Any:
+    """A stand-in for a GPU that counts."""
+    from kokoro_tvm.runners.source.device import SourceDevice
+    from kokoro_tvm.runners.wgpu_kernels import WgpuDevice
+
+    class Counting(WgpuDevice if kind == "webgpu" else SourceDevice):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.allocated: list[tuple[int, ...]] = []
+            self.filled: list[tuple[int, ...]] = []
+            self.read: list[tuple[int, ...]] = []
+            super().__init__(kind)
+
+        def allocate(self, shape: tuple[int, ...], dtype: Any) -> Any:
+            self.allocated.append(tuple(shape))
+            return super().allocate(shape, dtype)
+
+        def fill(self, tensor: Any, array: np.ndarray) -> None:
+            self.filled.append(array.shape)
+            super().fill(tensor, array)
+
+        def array(self, tensor: Any) -> np.ndarray:
+            self.read.append(tuple(map(int, tensor.shape)))
+            return super().array(tensor)
+
+    return Counting()

@@ -27,9 +27,13 @@ TOOLS = {
     "types-pyyaml",
     "distributed",
     "aiohttp",
+    "starlette",
     "nvidia-cuda-nvrtc",
     "nvidia-nvfatbin",
     "wgpu",
+    "lameenc",
+    "wsproto",
+    "ziglang",
 }
 # What misaki imports to speak Japanese and Chinese.
 OF_MISAKI = {

@@ -90,6 +90,7 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
         ]
         components[name] = {
             "axis": axis,
+            "storage_step": 64,
             "function": f"{name}_forward",
             "inputs": ports[0],
             "outputs": ports[1],
@@ -102,7 +103,7 @@ def write_bundle(folder: Path, length: str = "exact", buckets: dict[str, list[in
         if name == "decoder":
             components[name]["seeded"] = {"function": "decoder_seeded", "inputs": ports[2]}
     manifest = {
-        "schema": 4,
+        "schema": 5,
         "version": kokoro_tvm.__version__,
         "recipe": "toy",
         "model": "toy",

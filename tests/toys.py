@@ -24,12 +24,12 @@ RECIPES = {
 PHONEMES = "həlˈO wˈɜɹld."  # 15 tokens and, by these weights, about 50 frames: not the length of any bucket
 
 
-def toy_model() -> dict[str, Any]:
-    """The shipped model recipe, made small."""
+def toy_model(phonemes: str = PHONEMES) -> dict[str, Any]:
+    """The shipped model recipe, made small. phonemes: what its gates are run on."""
     model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
     model["checkpoint"]["sources"] = [{"kind": "synthetic", "seed": 0, "size": "toy"}]
     del model["front_end"], model["gates"]["phonemes"]
-    model["utterances"] = [{"name": "hello", "phonemes": PHONEMES, "voice": "am_adam"}]
+    model["utterances"] = [{"name": "hello", "phonemes": phonemes, "voice": "am_adam"}]
     # What random weights say is nearer to noise than speech is; all other gates are asked in full.
     for part in ("decoder", "speech"):
         model["gates"][part]["min_magnitude_correlation"] = 0.999

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-__all__ = ["peak_rss_bytes", "private_stdout", "serve"]
+__all__ = ["peak_rss_bytes", "private_stdout", "rss_bytes", "serve"]
 
 _PR_SET_PDEATHSIG = 1
 
@@ -38,9 +38,18 @@ def peak_rss_bytes(status: Path = Path("/proc/self/status")) -> int | None:
 
     `getrusage` would count what the parent had when it forked, too.
     """
+    return _field("VmHWM", status)
+
+
+def rss_bytes(status: Path) -> int | None:
+    """The memory that the process of a /proc/PID/status has resident; None if the system does not tell."""
+    return _field("VmRSS", status)
+
+
+def _field(name: str, status: Path) -> int | None:
     if not status.is_file():
         return None
     for line in status.read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
     return None

@@ -8,9 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kokoro_tvm.bench.engine import EngineSpec
+from kokoro_tvm.bench.engines.stock_gpu import missing_gpu
 from kokoro_tvm.bench.peer_models import PeerModels
-from kokoro_tvm.errors import InputError, KokoroTvmError
+from kokoro_tvm.errors import BundleError, InputError, KokoroTvmError
 from kokoro_tvm.runtime import Bundle
+from kokoro_tvm.runtime.device import Gpu
 
 __all__ = ["PEERS", "Absent", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
 
@@ -48,7 +50,8 @@ class Absent:
 
 @dataclass(frozen=True)
 class Peer:
-    """A system of others: the packages it takes, and how to come by its model."""
+    """A system of others: the packages it takes, and how to come by its model; missing_gpu: where it computes
+    on a GPU, why it cannot here, None where it can."""
 
     name: str
     title: str
@@ -56,10 +59,20 @@ class Peer:
     module: str
     packages: tuple[str, ...]
     model: Callable[[PeerModels], Path]
+    missing_gpu: Callable[[], str | None] | None = None
 
 
 PEERS = (
     Peer("pytorch", "PyTorch", "float32", f"{_ENGINES}.stock", ("torch", "kokoro"), PeerModels.stock),
+    Peer(
+        "pytorch-gpu",
+        "PyTorch, on the GPU",
+        "float32",
+        f"{_ENGINES}.stock_gpu",
+        ("torch", "kokoro"),
+        PeerModels.stock,
+        missing_gpu,
+    ),
     Peer(
         "onnxruntime",
         "ONNX Runtime",
@@ -88,37 +101,56 @@ PEERS = (
 )
 
 
-def choose_peers(names: Sequence[str] | None, peers: Sequence[Peer] = PEERS) -> tuple[Peer, ...]:
-    """The peers of these names, in their order here; all if None. Raises InputError for an unknown one."""
+def choose_peers(
+    names: Sequence[str] | None, peers: Sequence[Peer] = PEERS, gpu: bool = False
+) -> tuple[Peer, ...]:
+    """The peers of these names, in their order here. If None, all; those on a GPU only if a bundle is, too
+    (`gpu`). Raises InputError for an unknown one."""
     known = [peer.name for peer in peers]
     for name in names or ():
         if name not in known:
             raise InputError(f"There is no peer {name!r}. There are: {', '.join(known)}, or none.")
-    return tuple(peer for peer in peers if names is None or peer.name in names)
+    if names is None:
+        return tuple(peer for peer in peers if gpu or peer.missing_gpu is None)
+    return tuple(peer for peer in peers if peer.name in names)
 
 
-def bundle_systems(bundles: Sequence[Bundle], threads: int) -> list[System]:
-    """Our bundles by the names of their recipes, or by their paths where two are of one recipe."""
+def bundle_systems(bundles: Sequence[Bundle], threads: int) -> list[System | Absent]:
+    """Our bundles by the names of their recipes, or by their paths where two are of one recipe; Absent where
+    one is for a GPU that is not here."""
     recipes = [bundle.recipe for bundle in bundles]
     return [
-        System(
-            name=name,
-            title=f"kokoro-tvm {name}",
-            ours=True,
-            precision=bundle.precision,
-            engine=EngineSpec(f"{_ENGINES}.bundle", str(bundle.root), threads, bundle.precision),
-            versions=_versions(("apache-tvm",)),
-            disk_bytes=sum(ref.size for ref in bundle.files() if ref != bundle.voices),
+        _bundle_system(
+            bundle, bundle.recipe if recipes.count(bundle.recipe) == 1 else str(bundle.root), threads
         )
         for bundle in bundles
-        for name in [bundle.recipe if recipes.count(bundle.recipe) == 1 else str(bundle.root)]
     ]
+
+
+def _bundle_system(bundle: Bundle, name: str, threads: int) -> System | Absent:
+    title = f"kokoro-tvm {name}"
+    if bundle.gpu is not None:
+        try:
+            Gpu(bundle.gpu)
+        except BundleError as error:
+            return Absent(name, title, True, bundle.precision, str(error))
+    return System(
+        name=name,
+        title=title,
+        ours=True,
+        precision=bundle.precision,
+        engine=EngineSpec(f"{_ENGINES}.bundle", str(bundle.root), threads, bundle.precision),
+        versions=_versions(("apache-tvm",)),
+        disk_bytes=sum(ref.size for ref in bundle.files() if ref != bundle.voices),
+    )
 
 
 def peer_system(peer: Peer, models: PeerModels, threads: int) -> System | Absent:
     """The peer with its model at hand, which may have to be fetched or made; Absent where something lacks."""
     try:
         versions = _versions(peer.packages)
+        if peer.missing_gpu is not None and (reason := peer.missing_gpu()) is not None:
+            return _absent(peer, reason)
         model = peer.model(models)
     except PackageNotFoundError as error:
         return _absent(peer, f"the package {error.name} is not installed; run {_EXTRA}")

@@ -20,12 +20,14 @@ __all__ = ["build_app", "main"]
 # imports torch, TVM, pydantic and the like only inside its commands: --help answers in under 0.3 s.
 COMMANDS = (
     "say",
+    "serve",
     "phonemize",
     "voices",
     "inspect",
     "recipe",
     "build",
     "package",
+    "web",
     "status",
     "explain",
     "plan",

@@ -33,7 +33,7 @@ VoiceOption: TypeAlias = Annotated[
     str,
     typer.Option(
         "--voice",
-        help="A voice, or the mean of several, separated by commas. The first decides the language.",
+        help="A voice, or a mix: af_heart,am_adam or af_heart(2)+am_adam. The first decides the language.",
     ),
 ]
 LexiconOption: TypeAlias = Annotated[

@@ -86,9 +86,11 @@ def bench(
     artifacts = root / "artifacts"
     table, picture = json or artifacts / "bench.json", chart or artifacts / "bench.png"
     # Refuse wrong arguments before anything that takes time.
-    texts, peers = choose_texts(_words(text)), choose_peers(_words(against))
+    texts, wanted = choose_texts(_words(text)), _words(against)
+    choose_peers(wanted)
     count = choose_threads(threads)
     opened = _open(bundles or _default_bundles(artifacts))
+    peers = choose_peers(wanted, gpu=any(bundle.gpu is not None for bundle in opened))
     _check_outputs([table, picture])
     if not can_draw():
         install = "`pip install '.[bench]'` in the repository"

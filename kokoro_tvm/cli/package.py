@@ -26,19 +26,19 @@ def package(
         Path, typer.Option("--root", metavar="DIR", help="The folder with `artifacts/`.")
     ] = Path(),
 ) -> None:
-    """Write a bundle as a wheel and as an archive.
+    """Write a bundle as a wheel, or for iOS as an XCFramework, and as an archive.
 
     `pip install` of the wheel brings the bundle, the runtime and the command `kokoro-tvm`; it needs numpy,
     apache-tvm-ffi and typer, and neither a compiler nor PyTorch. The archive is the bundle's folder, for
-    machines where kokoro-tvm is installed. Every file is compared with the manifest first.
+    machines where kokoro-tvm is installed. Of a bundle for iOS, the XCFramework has the code that an app is
+    linked with, and the archive everything else. Every file is compared with the manifest first.
     """
     from rich.filesize import decimal
 
-    from kokoro_tvm.project.distribution import write_archive, write_wheel
+    from kokoro_tvm.project.distribution import write_package
 
     bundle = root / "artifacts" / recipe
     if not bundle.is_dir():
         bundle = Path(recipe)
-    for write in (write_wheel, write_archive):
-        path = write(bundle, output)
+    for path in write_package(bundle, output):
         typer.echo(f"{path}: {decimal(path.stat().st_size)}")

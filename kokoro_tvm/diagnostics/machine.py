@@ -25,6 +25,7 @@ from kokoro_tvm.diagnostics.sources import Reach, reach
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
+from kokoro_tvm.libtvm import Compiler
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runners import Runner
 from kokoro_tvm.runtime.frontend.packages import packages_of
@@ -32,7 +33,6 @@ from kokoro_tvm.runtime.voices import LANGUAGES
 from kokoro_tvm.targets import CompiledLibrary, target_kind
 from kokoro_tvm.toolchains import Toolchain
 from kokoro_tvm.toolchains.base import problem_of
-from kokoro_tvm.toolchains.cc import CCompiler
 
 __all__ = ["Facts", "Language", "Pin", "RecipeNeeds", "Tool", "gather"]
 
@@ -242,7 +242,7 @@ def _linkers(recipes: Sequence[Recipe]) -> tuple[str, str | None]:
 def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
     """Linkers that no recipe of the set `ci` needs, runners that are programs of their own, compilers."""
     usual = {_toolchain(recipe) for recipe in recipes if "ci" in recipe.sets}
-    users: dict[tuple[str, Toolchain | Runner | CCompiler], list[str]] = {}
+    users: dict[tuple[str, Toolchain | Runner | Compiler], list[str]] = {}
     runners: dict[str, Runner] = {}
     for recipe in recipes:
         linker, runner = _toolchain(recipe), target_kind(recipe.target.kind).runner(recipe.target)
@@ -270,13 +270,13 @@ def _assembler(recipe: Recipe) -> Tool | None:
     return Tool("GPU compiler", (recipe.name,), version, problem)
 
 
-def _compilers_of_runtime(recipe: Recipe) -> set[CCompiler]:
+def _compilers_of_runtime(recipe: Recipe) -> set[Compiler]:
     """What compiles the TVM runtime that the recipe's bundle brings; none where it is not compiled."""
     libraries = target_kind(recipe.target.kind).runtime_libraries(recipe.target).values()
     return {library.compiler for library in libraries if isinstance(library, CompiledLibrary)}
 
 
-def _tool(about: str, tool: Toolchain | Runner | CCompiler, recipes: Sequence[str]) -> Tool:
+def _tool(about: str, tool: Toolchain | Runner | Compiler, recipes: Sequence[str]) -> Tool:
     problem = tool.check()
     return Tool(about, tuple(recipes), "" if problem else tool.version(), problem)
 

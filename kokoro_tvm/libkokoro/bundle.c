@@ -8,7 +8,7 @@
 #include "os.h"
 #include "sha256.h"
 
-enum { SCHEMA = 4 };
+enum { SCHEMA = 5 };
 static const char *const NAMES[COMPONENTS] = {"bert", "duration", "text_encoder", "f0n", "decoder"};
 static const int AXES[COMPONENTS] = {TOKENS, TOKENS, TOKENS, FRAMES, FRAMES};
 
@@ -92,6 +92,7 @@ static component read_component(scope *s, const char *root, const json *node, co
   made.axis = (int)one_of(s, node, "axis", axes, 2);
   if (made.axis != axis)
     fail(s, KOKORO_BUNDLE, "%s: 'axis' should be '%s'. Build the bundle again.", place_of(s, node), axes[axis]);
+  made.storage_step = get_positive(s, node, "storage_step");
   made.function = keep(s, get_text(s, node, "function"));
   made.inputs = read_ports(s, node, "inputs");
   made.outputs = read_ports(s, node, "outputs");

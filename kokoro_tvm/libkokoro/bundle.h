@@ -50,6 +50,7 @@ typedef struct component {
   file weights;
   library *libraries; /* by growing bucket */
   int64_t count;
+  int64_t storage_step; /* memory is reserved for the next multiple of so many tokens or frames */
 } component;
 
 typedef struct symbol {

@@ -26,7 +26,7 @@ struct kokoro {
   const char *notice;
   void **functions[ENTRIES];     /* one for each bucket */
   void **parameters[COMPONENTS]; /* TVM's tensors, shared by all buckets */
-  int64_t last[COMPONENTS];      /* lengths of the last call */
+  int64_t reserved[COMPONENTS];  /* steps of length that the last call reserved memory for */
   tensors voices;                /* in alphabetical order */
 };
 

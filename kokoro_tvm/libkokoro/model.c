@@ -75,8 +75,9 @@ static void run(scope *s, kokoro *k, int which, int64_t length, const array *inp
   void **all = take(s, &s->scratch, (size_t)(given + parameters), sizeof *all);
   memcpy(all, objects, (size_t)given * sizeof *all);
   if (parameters) memcpy(all + given, k->parameters[owner], (size_t)parameters * sizeof *all);
-  if (k->last[owner] && k->last[owner] != size) release_memory(s);
-  k->last[owner] = size;
+  int64_t reserved = (size + part->storage_step - 1) / part->storage_step;
+  if (k->reserved[owner] && k->reserved[owner] != reserved) release_memory(s); /* blocks of other sizes would stay */
+  k->reserved[owner] = reserved;
   array found[MOST_RESULTS];
   const char *why = call(s, k->functions[which][bucket], all, given + (int)parameters, found, MOST_RESULTS, &got);
   if (!why && (got != results || part->outputs.count != results)) why = "it gave other results than its signature has";

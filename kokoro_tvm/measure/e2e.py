@@ -21,6 +21,7 @@ from kokoro_tvm.measure.artifact import LONGER, durations_off
 from kokoro_tvm.measure.gates import Verdict, judge, limits_of, number
 from kokoro_tvm.measure.measurement import measure_audio
 from kokoro_tvm.measure.metrics import finite_fraction
+from kokoro_tvm.runtime.device import Output
 from kokoro_tvm.runtime.routing import TooLongError
 from kokoro_tvm.runtime.session import Runner
 from kokoro_tvm.runtime.synthesizer import Synthesizer
@@ -287,7 +288,7 @@ class _Pitch:
         self._runner = runner
         self.f0: NDArray[np.float32] = np.zeros((1, 0), np.float32)
 
-    def run(self, component: str, length: int, *inputs: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    def run(self, component: str, length: int, *inputs: Output) -> tuple[Output, ...]:
         outputs = self._runner.run(component, length, *inputs)
         if component == "f0n":
             self.f0 = np.array(outputs[0])  # a copy: it lies in the runtime's memory

@@ -32,10 +32,19 @@ def _forward(
         y = ops.upsample_pool(x, self.pool.weight, self.pool.bias, norm, length, slope=slope)
         length = scaled(length, 2)
         y = _conv(self.conv1, y, None, length, 1.0, tolerant=tolerant)
-        shortcut = _twice(shortcut)
     norm = coefficients(self.norm2, y, style, length)
+    # Nearest neighbours: a step of the shortcut counts for two.
+    repeat = 1 if self.upsample_type == "none" else 2
     return _conv(
-        self.conv2, y, norm, length, slope, residual=shortcut, gain=math.sqrt(0.5), tolerant=tolerant
+        self.conv2,
+        y,
+        norm,
+        length,
+        slope,
+        residual=shortcut,
+        gain=math.sqrt(0.5),
+        repeat=repeat,
+        tolerant=tolerant,
     )
 
 
@@ -47,6 +56,7 @@ def _conv(
     slope: float,
     residual: Tensor | None = None,
     gain: float = 1.0,
+    repeat: int = 1,
     tolerant: bool = False,
 ) -> Tensor:
     return ops.conv1d(
@@ -56,18 +66,13 @@ def _conv(
         norm,
         None,
         residual,
-        length,
+        length=length,
         padding=conv.padding[0],
         slope=slope,
         gain=gain,
+        repeat=repeat,
         tolerant=tolerant,
     )
-
-
-def _twice(x: Tensor) -> Tensor:
-    """Nearest-neighbour upsampling by two, (1, T, C) -> (1, 2T, C)."""
-    steps, channels = x.shape[1], x.shape[2]
-    return x.unsqueeze(2).expand(1, steps, 2, channels).reshape(1, 2 * steps, channels)
 
 
 PATCH = method_patch("adain_resblock", 1, {"kokoro.istftnet.AdainResBlk1d.forward": _forward})

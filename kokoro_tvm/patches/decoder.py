@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from kokoro_tvm import ops
@@ -29,11 +28,11 @@ def _forward(
     pitch = _half_rate(self.F0_conv, f0, length)
     energy = _half_rate(self.N_conv, n, length)
     residual = ops.conv1d(asr, self.asr_res[0].weight, self.asr_res[0].bias, length=length, tolerant=True)
-    x = self.encode(torch.cat([asr, pitch, energy], dim=2), style, length, tolerant=True)
+    x = self.encode(ops.join(asr, pitch, energy, length=length), style, length, tolerant=True)
     mixing = True
     for block in self.decode:
         if mixing:
-            x = torch.cat([x, residual, pitch, energy], dim=2)
+            x = ops.join(x, residual, pitch, energy, length)
         x = block(x, style, length, tolerant=True)
         if block.upsample_type != "none":
             mixing = False

@@ -60,12 +60,11 @@ def _upsample(
 
 
 def _average(self: nn.Module, stage: int, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
-    """The mean of the residual blocks of one stage."""
+    """The mean of the residual blocks of one stage: each adds its share to those before."""
     count = self.num_kernels
-    first, *others = self.resblocks[stage * count : (stage + 1) * count]
-    total = first(x, style, length, gain=1 / count)
-    for block in others:
-        total = total + block(x, style, length, gain=1 / count)
+    total = None
+    for block in self.resblocks[stage * count : (stage + 1) * count]:
+        total = block(x, style, length, gain=1 / count, added=total)
     return total
 
 

@@ -12,11 +12,17 @@ __all__ = ["PATCH"]
 
 
 def _forward(
-    self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = None, gain: float = 1.0
+    self: nn.Module,
+    x: Tensor,
+    style: Tensor,
+    length: Tensor | None = None,
+    gain: float = 1.0,
+    added: Tensor | None = None,
 ) -> Tensor:
-    """gain * the stock block; x (1, T, C), style (1, S) -> (1, T, C). Needs the patch weight_norm.
+    """gain * the stock block + added; x and added (1, T, C), style (1, S) -> (1, T, C). Needs the patch
+    weight_norm.
 
-    `gain` is there for the generator, which averages its blocks.
+    `gain` and `added` are there for the generator, which averages its blocks.
     """
     stages = list(
         zip(self.convs1, self.convs2, self.adain1, self.adain2, self.alpha1, self.alpha2, strict=True)
@@ -24,9 +30,9 @@ def _forward(
     for index, (conv1, conv2, adain1, adain2, alpha1, alpha2) in enumerate(stages):
         y = _conv(conv1, x, coefficients(adain1, x, style, length), alpha1, length)
         norm = coefficients(adain2, y, style, length)
-        last = index == len(stages) - 1
-        x = _conv(conv2, y, norm, alpha2, length, residual=x, gain=gain if last else 1.0)
-    return x
+        if index < len(stages) - 1:
+            x = _conv(conv2, y, norm, alpha2, length, residual=x)
+    return _conv(conv2, y, norm, alpha2, length, residual=x, gain=gain, added=added)
 
 
 def _conv(
@@ -37,6 +43,7 @@ def _conv(
     length: Tensor | None,
     residual: Tensor | None = None,
     gain: float = 1.0,
+    added: Tensor | None = None,
 ) -> Tensor:
     return ops.conv1d(
         x,
@@ -45,6 +52,7 @@ def _conv(
         norm,
         alpha.reshape(-1),
         residual,
+        added,
         length,
         padding=conv.padding[0],
         dilation=conv.dilation[0],

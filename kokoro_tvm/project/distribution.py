@@ -1,4 +1,4 @@
-"""A bundle as one file: a wheel that brings the runtime along, or an archive of its folder.
+"""A bundle as one file: a wheel that brings the runtime along, an XCFramework, or an archive of its folder.
 
 The same bundle gives the same bytes: entries are sorted and have no times of their own.
 """
@@ -9,11 +9,14 @@ import base64
 import hashlib
 import importlib.metadata
 import io
+import os
+import plistlib
 import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kokoro_tvm import __version__
 from kokoro_tvm.bundles import PACKAGED
@@ -25,8 +28,16 @@ from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.provenance import verify_provenance
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.runtime.verification import verify_files
+from kokoro_tvm.toolchains.archive import ARCHIVE, prefix_of
 
-__all__ = ["write_archive", "write_wheel"]
+__all__ = [
+    "bundle_files",
+    "verified_bundle",
+    "write_archive",
+    "write_package",
+    "write_wheel",
+    "write_xcframework",
+]
 
 _PACKAGE = Path(__file__).parents[1]
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
@@ -40,15 +51,63 @@ _PLATFORMS = {
 }
 
 
+_IOS = "ios-arm64"  # the only platform of an XCFramework, as Xcode names it
+
+
+def write_package(path: Path, out: Path) -> list[Path]:
+    """Write the bundle at `path` into `out` for who installs it: as an XCFramework, if an app is linked with
+    it, else as a wheel; and as an archive. Raises as these do."""
+    is_linked = platform_of(str(read_bundle(path).target.get("mtriple", ""))).system == "ios"
+    return [(write_xcframework if is_linked else write_wheel)(path, out), write_archive(path, out)]
+
+
+def write_xcframework(path: Path, out: Path) -> Path:
+    """Write the code of a bundle for iOS as `out`/NAME-VERSION.xcframework.zip, which Xcode takes unpacked.
+
+    It holds one static archive of all libraries, and a header with the names by which TVM's runtime finds
+    each. Weights, kernels and voices are files of the bundle, which the app brings besides.
+
+    Raises BundleError as `write_archive` does; BuildError where the archive cannot be made.
+    """
+    bundle = verified_bundle(path)
+    folder, target = f"{bundle.recipe}.xcframework", out / f"{bundle.recipe}-{__version__}.xcframework.zip"
+    library, header = f"lib{bundle.recipe}.a", f"{bundle.recipe}.h"
+    libraries = [each.file.path for c in bundle.components.values() for each in c.libraries]
+    lines = [f'#define {prefix_of(p.stem).upper()[:-1]} "{prefix_of(p.stem)}"' for p in libraries]
+    about = "/* The system libraries of the archive, by their files in the bundle: ffi.SystemLib(name). */"
+    offered = {
+        "LibraryIdentifier": _IOS,
+        "LibraryPath": library,
+        "HeadersPath": "Headers",
+        "SupportedArchitectures": ["arm64"],
+        "SupportedPlatform": "ios",
+    }
+    info = {
+        "AvailableLibraries": [offered],
+        "CFBundlePackageType": "XFWK",
+        "XCFrameworkFormatVersion": "1.0",
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=out, prefix=".xcframework-") as work:
+        made = Path(work, library)
+        ARCHIVE.link(libraries, made)
+        with _Partial(target) as stream, zipfile.ZipFile(stream, "w") as archive:
+            _add(archive, f"{folder}/Info.plist", io.BytesIO(plistlib.dumps(info)))
+            text = "\n".join(["#pragma once", about, *lines, ""])
+            _add(archive, f"{folder}/{_IOS}/Headers/{header}", io.BytesIO(text.encode()))
+            _add(archive, f"{folder}/{_IOS}/{library}", made.open("rb"))
+    return target
+
+
 def write_archive(path: Path, out: Path) -> Path:
     """Write the bundle at `path` as `out`/NAME-VERSION.tar, which holds the one folder NAME.
 
     Returns the archive. Raises BundleError: a file is missing, damaged, or not of this bundle.
     """
-    bundle = _verified(path)
+    bundle = verified_bundle(path)
     target = out / f"{bundle.recipe}-{__version__}.tar"
     with _Partial(target) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
-        for file in _files(bundle):
+        for file in bundle_files(bundle):
             info = tarfile.TarInfo(f"{bundle.recipe}/{file.name}")
             info.size, info.mode = file.stat().st_size, 0o644
             with file.open("rb") as content:
@@ -65,7 +124,7 @@ def write_wheel(path: Path, out: Path) -> Path:
     Returns the wheel. Raises BundleError as `write_archive` does, and where the bundle has no TVM runtime;
     InputError for a target that has no platform of wheels.
     """
-    bundle = _verified(path)
+    bundle = verified_bundle(path)
     if bundle.runtime is None:
         raise BundleError(f"{path} has no TVM runtime, so a wheel of it could not speak. Build it again.")
     version = f"{__version__}+{re.sub(r'[^a-z0-9]+', '.', bundle.recipe.lower())}"
@@ -82,7 +141,7 @@ def write_wheel(path: Path, out: Path) -> Path:
         f"{info}/entry_points.txt": "[console_scripts]\nkokoro-tvm = kokoro_tvm.cli:main\n",
     }
     files = {f"kokoro_tvm/{p.relative_to(_PACKAGE).as_posix()}": p for p in _sources()}
-    files |= {f"kokoro_tvm/{PACKAGED}/{bundle.recipe}/{p.name}": p for p in _files(bundle)}
+    files |= {f"kokoro_tvm/{PACKAGED}/{bundle.recipe}/{p.name}": p for p in bundle_files(bundle)}
     record: list[str] = []
     with _Partial(target) as stream, zipfile.ZipFile(stream, "w") as wheel:
         for name in sorted(files):
@@ -94,8 +153,11 @@ def write_wheel(path: Path, out: Path) -> Path:
     return target
 
 
-def _verified(path: Path) -> Bundle:
-    """The bundle, once each of its files is found to be the manifest's and its provenance to be about it."""
+def verified_bundle(path: Path) -> Bundle:
+    """The bundle at `path`, once its files are found to be the manifest's and its provenance to be about it.
+
+    Raises BundleError: a file is missing, damaged, or not of this bundle.
+    """
     bundle = read_bundle(path)
     with OpenFiles(bundle.files()) as files:
         verify_files(files, usable_cores())
@@ -103,7 +165,7 @@ def _verified(path: Path) -> Bundle:
     return bundle
 
 
-def _files(bundle: Bundle) -> list[Path]:
+def bundle_files(bundle: Bundle) -> list[Path]:
     """Everything a bundle consists of, bundle.json last."""
     listed = sorted({file.path for file in bundle.files()})
     return [*listed, bundle.root / PROVENANCE, bundle.root / "bundle.json"]
@@ -111,10 +173,9 @@ def _files(bundle: Bundle) -> list[Path]:
 
 def _sources() -> Iterator[Path]:
     """Files of this package, without bundles it was installed with."""
-    for path in sorted(_PACKAGE.rglob("*")):
-        inside = path.relative_to(_PACKAGE).parts
-        if path.is_file() and path.suffix != ".pyc" and inside[0] != PACKAGED:
-            yield path
+    for folder, folders, names in os.walk(_PACKAGE, followlinks=True):  # in a checkout, `web` is a link
+        folders[:] = sorted(set(folders) - {PACKAGED, "__pycache__"})
+        yield from (Path(folder, name) for name in sorted(names))
 
 
 def _metadata(version: str) -> str:

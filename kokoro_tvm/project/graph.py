@@ -154,10 +154,7 @@ class RecipeGraph:
     @cached_property
     def runtime(self) -> Stage | None:
         """None where bundles of the target do not bring the TVM runtime."""
-        compiled = {n: each for n, each in self._libraries.items() if isinstance(each, CompiledLibrary)}
-        if compiled:
-            return libtvm.declare(self.place, compiled)
-        return runtime.declare(self.place, self._libraries) if self._libraries else None
+        return self._runtime(self._libraries) if self._libraries else None
 
     @cached_property
     def runner(self) -> Stage | None:
@@ -167,7 +164,14 @@ class RecipeGraph:
         libraries = target_kind(self.recipe.target.kind).runner_libraries(self.recipe.target)
         if libraries == self._libraries:
             return self.runtime
-        return runtime.declare(self.place, libraries, "runner")
+        return self._runtime(libraries, "runner")
+
+    def _runtime(self, libraries: Mapping[str, RuntimeLibrary], artifact: str = "") -> Stage:
+        """What compiles, fetches or copies libraries of the TVM runtime."""
+        compiled = {n: each for n, each in libraries.items() if isinstance(each, CompiledLibrary)}
+        if compiled:
+            return libtvm.declare(self.place, compiled)
+        return runtime.declare(self.place, libraries, artifact)
 
     @cached_property
     def _libraries(self) -> Mapping[str, RuntimeLibrary]:

@@ -113,9 +113,9 @@ def references_of(recipe: Recipe, reference: Stage) -> dict[str, tuple[Stage, st
 
 
 def runner_modules(recipe: Recipe) -> list[str]:
-    """The module of what runs a recipe's code here; none where nothing does."""
+    """The modules of what runs a recipe's code here; none where nothing does."""
     runner = _runner(recipe)
-    return [type(runner).__module__] if runner else []
+    return [*runner.modules] if runner else []
 
 
 def runner_libraries(inputs: Inputs) -> list[Path]:

@@ -120,4 +120,6 @@ def processes(resources: Resources, cores: int) -> int:
 def _generator(kind: str) -> dict[str, str]:
     """Digests of the code that decides about a kernel's object, for a kind of target."""
     modules = ["kokoro_tvm.compiler.codegen", type(target_kind(kind)).__module__]
+    if target_kind(kind).has_kernels:
+        modules.append("kokoro_tvm.compiler.device")
     return sources(modules, [OPS, *modules_of("runners", "toolchains")])

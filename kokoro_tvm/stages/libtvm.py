@@ -16,10 +16,11 @@ from kokoro_tvm.engine.resources import Needs
 from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
-from kokoro_tvm.libtvm import compile_libtvm, headers
+from kokoro_tvm.libtvm import compile_libtvm, own_files
 from kokoro_tvm.stages.base import Place, threads
 from kokoro_tvm.targets import CompiledLibrary
 from kokoro_tvm.toolchains.cc import CCompiler
+from kokoro_tvm.toolchains.zig import ZIG
 
 __all__ = ["declare", "run"]
 
@@ -38,7 +39,7 @@ def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
         sources=lambda: function_sources("kokoro_tvm.stages.libtvm:run"),
         facts=lambda: {
             "compiler": compiler.version(),
-            "headers": {path.name: learned().recall(path, _sha256, "sha256") for path in headers()},
+            "files": {path.name: learned().recall(path, _sha256, "sha256") for path in own_files()},
             "versions": versions(*TVM),  # whose sources are compiled
         },
         needs=Needs(_COMPILER_GB * (os.cpu_count() or 1), math.inf),  # all cores
@@ -46,8 +47,8 @@ def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
 
 
 def run(out: Path, inputs: Inputs, *, compiler: dict[str, str], processes: int) -> None:
-    """Raises BuildError where the compiler is not installed or fails."""
-    compile_libtvm(CCompiler(**compiler), out, processes)
+    """compiler: a `CCompiler`; empty: zig. Raises BuildError where the compiler is not installed or fails."""
+    compile_libtvm(CCompiler(**compiler) if compiler else ZIG, out, processes)
 
 
 def _sha256(path: Path) -> Any:

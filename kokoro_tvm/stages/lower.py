@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm import __version__
+from kokoro_tvm.constants import COMPONENT_AXES
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
@@ -111,6 +112,7 @@ def lowered(
     from kokoro_tvm.compiler.export import load_program
     from kokoro_tvm.compiler.lower import lower
     from kokoro_tvm.engine.digest import digest
+    from kokoro_tvm.runtime.storage import storage_step
     from kokoro_tvm.targets import Machine
 
     machine = Machine.from_json(read_json(inputs["machine"]))
@@ -134,5 +136,6 @@ def lowered(
         pass_context=pass_context,
         manifest=manifest,
         schedule=schedule,
+        storage_step=storage_step(COMPONENT_AXES[component], machine.features.eager_memory),
         dump=dump,
     )

@@ -16,6 +16,7 @@ from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.model.signatures import LENGTH, Signature, TensorSpec, samples_per_frame, signatures
 from kokoro_tvm.runtime.bundle import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port
+from kokoro_tvm.runtime.storage import storage_step
 from kokoro_tvm.stages.files import read_json
 
 __all__ = ["ComponentFiles", "component_files", "describe", "loose_bundle"]
@@ -64,7 +65,7 @@ def describe(
 ) -> dict[str, Any]:
     """The content of bundle.json. recipe: name, model, length, precision; not_run: why its gates were not."""
     config, machine = read_json(inputs["config"]), read_json(inputs["machine"])
-    table = signatures(config)
+    table, eager = signatures(config), _has_eager_memory(machine)
     return {
         "schema": SCHEMA,
         "version": __version__,
@@ -85,7 +86,7 @@ def describe(
         if _FRONT_END in inputs
         else None,
         "components": {
-            files.name: _component(files, table[files.name], recipe["length"])
+            files.name: _component(files, table[files.name], recipe["length"], eager)
             for files in component_files(inputs)
         },
         "toolchain": dict(toolchain),
@@ -99,8 +100,9 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
     """
     config, machine = read_json(inputs["config"]), read_json(inputs["machine"])
     components: dict[str, Component] = {}
+    eager = _has_eager_memory(machine)
     for files in component_files(inputs):
-        entry = _component(files, signatures(config)[files.name], recipe["length"])
+        entry = _component(files, signatures(config)[files.name], recipe["length"], eager)
         components[files.name] = Component(
             name=files.name,
             axis=entry["axis"],
@@ -110,6 +112,7 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
             parameters=_ports(entry["parameters"]),
             weights=files.weights,
             libraries=tuple(files.libraries.values()),
+            storage_step=entry["storage_step"],
             seeded=Entry(entry["seeded"]["function"], _ports(entry["seeded"]["inputs"]))
             if entry["seeded"]
             else None,
@@ -142,7 +145,12 @@ def _constants(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _component(files: ComponentFiles, signature: Signature, length: str) -> dict[str, Any]:
+def _has_eager_memory(machine: Mapping[str, Any]) -> bool:
+    """`Features.eager_memory` of a machine's file, which leaves out what is false."""
+    return bool(machine["features"].get("eager_memory", False))
+
+
+def _component(files: ComponentFiles, signature: Signature, length: str, eager: bool) -> dict[str, Any]:
     on_gpu = any(library.kernels is not None for library in files.libraries.values())
     return {
         "axis": signature.axis,
@@ -151,6 +159,7 @@ def _component(files: ComponentFiles, signature: Signature, length: str) -> dict
         "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in files.parameters],
         "weights": _entry(f"{files.name}.safetensors", files.weights),
         "libraries": [_library(files.name, library) for library in files.libraries.values()],
+        "storage_step": storage_step(signature.axis, eager) if length == "exact" else 1,
         "seeded": None if signature.seeded is None else _entry_of(signature.seeded, length, on_gpu),
     }
 

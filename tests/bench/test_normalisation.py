@@ -29,8 +29,10 @@ def test_coefficients(steps: int, channels: int, kernel: Kernel) -> None:
     slots = steps // 64 + 16
     tensors = {
         "moments": random(slots, 4, channels).abs(),
-        "style": random(1, 2 * channels, seed=2),
+        "style": random(1, 128, seed=2),
+        "style_weight": random(2 * channels, 128, seed=5),
+        "style_bias": random(2 * channels, seed=6),
         "weight": random(channels, seed=3),
         "bias": random(channels, seed=4),
     }
-    kernel("adain_coefficients", tensors, flops=12 * slots * channels)
+    kernel("adain_coefficients", tensors, flops=(12 * slots + 4 * 128) * channels)

@@ -43,3 +43,10 @@ def test_pool(channels: int, steps: int, kernel: Kernel) -> None:
         "norm": random(3, channels, seed=4),
     }
     kernel("upsample_pool", tensors, {"slope": 0.2}, flops=6 * steps * channels)
+
+
+def test_join(kernel: Kernel) -> None:
+    """What the decoder's blocks take: the block before, the text, the pitch and the energy."""
+    widths = {"a": 1024, "b": 64, "c": 1, "d": 1}
+    tensors = {name: random(1, FRAMES, width, seed=width) for name, width in widths.items()}
+    kernel("join", tensors, {}, flops=0)

@@ -61,6 +61,7 @@ def test_bundle_engine_sums_components_over_utterances(monkeypatch: pytest.Monke
         def __init__(self, path: str, threads: int) -> None:
             self.bundle = self
             self.components = ("bert", "decoder")
+            self.gpu = None
             self.precision = f"{path} {threads}"
 
         def run(self, tokens: tuple[int, ...], style: tuple[float, ...]) -> Speech:

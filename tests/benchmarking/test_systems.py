@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kokoro_tvm.bench.digest import absent_result
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.systems import PEERS, Absent, Peer, System, bundle_systems, choose_peers, peer_system
 from kokoro_tvm.errors import BuildError, InputError
-from kokoro_tvm.runtime.bundle import Bundle, FileRef
+from kokoro_tvm.runtime import device
+from kokoro_tvm.runtime.bundle import Bundle, Component, FileRef, Library
 
 
 def bundle(root: str, recipe: str) -> Bundle:
@@ -47,6 +50,32 @@ def models(tmp_path: Path) -> PeerModels:
     return PeerModels(tmp_path, tmp_path, "kokoro-82m")
 
 
+def gpu_bundle() -> Bundle:
+    """One for a kind of GPU that no TVM runtime is for."""
+    file = FileRef(Path("decoder"), 1, "0")
+    library = Library(5120, file, file)
+    component = Component("decoder", "frames", "decoder_forward", (), (), (), file, (library,), 1)
+    return replace(bundle("a", "cuda"), components={"decoder": component}, target={"kind": "vulkan"})
+
+
+def test_a_bundle_for_a_gpu_that_is_not_here_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(device.DEVICE_TYPES, "vulkan", 7)
+    (found,) = bundle_systems([gpu_bundle()], 1)
+    assert isinstance(found, Absent) and found.ours
+    assert found.reason.startswith("This bundle computes on a GPU, and the TVM runtime for vulkan is not")
+    assert str(absent_result(found).problem).startswith("not run: This bundle computes on a GPU")
+
+
+def test_a_peer_on_a_gpu_runs_where_there_is_one(models: PeerModels) -> None:
+    (gpu,) = (p for p in PEERS if p.missing_gpu is not None)
+    assert gpu not in choose_peers(None)
+    assert gpu in choose_peers(None, gpu=True)
+    assert choose_peers([gpu.name]) == (gpu,)
+    found = peer_system(replace(peer("numpy"), missing_gpu=lambda: "no GPU"), models, 1)
+    assert isinstance(found, Absent) and found.reason == "no GPU"
+    assert isinstance(peer_system(replace(peer("numpy"), missing_gpu=lambda: None), models, 1), System)
+
+
 def test_bundles_go_by_their_recipes() -> None:
     (system,) = bundle_systems([bundle("a/b", "cpu-bf16")], 3)
     assert (system.name, system.title, system.ours) == ("cpu-bf16", "kokoro-tvm cpu-bf16", True)
@@ -82,8 +111,8 @@ def test_a_missing_model_says_why(models: PeerModels) -> None:
 
 
 def test_choice() -> None:
-    assert choose_peers(None) == PEERS
+    assert choose_peers(None, gpu=True) == PEERS
     assert choose_peers([]) == ()
     assert [p.name for p in choose_peers(["openvino", "pytorch"])] == ["pytorch", "openvino"]
-    with pytest.raises(InputError, match=r"no peer 'torch'.*pytorch, onnxruntime.*or none"):
+    with pytest.raises(InputError, match=r"no peer 'torch'.*pytorch, pytorch-gpu, onnx.*or none"):
         choose_peers(["torch"])

@@ -103,7 +103,7 @@ def test_a_bundle_that_failed_is_reported_last_and_by_the_status(
 @pytest.mark.parametrize(
     "words, status, outcome",
     [
-        (["--against", "torch"], 2, "There is no peer 'torch'. There are: pytorch, onnxruntime"),
+        (["--against", "torch"], 2, "There is no peer 'torch'. There are: pytorch, pytorch-gpu, onnxruntime"),
         (["--text", "short,longer"], 2, "There is no text 'longer' to measure. There are: short, medium"),
         (["--rounds", "0"], 2, ""),
         (["artifacts/mine"], 5, "There is no bundle at artifacts/mine"),

@@ -130,8 +130,8 @@ def test_noise_of_another_size_is_refused(
 
 # (path of the manifest, value there, what is said)
 MANIFESTS = [
-    ("schema", 5, "bundle.json has schema 5; this libkokoro reads schema 4."),
-    ("schema", 3, "bundle.json has schema 3; this libkokoro reads schema 4. Build the bundle again."),
+    ("schema", 6, "bundle.json has schema 6; this libkokoro reads schema 5."),
+    ("schema", 4, "bundle.json has schema 4; this libkokoro reads schema 5. Build the bundle again."),
     (
         "components/bert/libraries/0/kernels",
         {"file": "bert-16.kernels", "size": 1, "sha256": "00"},

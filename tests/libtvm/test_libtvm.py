@@ -19,7 +19,7 @@ from elsewhere import RECIPES, ROOT, library_of, machine_for, obstacle, runner_o
 from small_kernels import scaled
 
 from kokoro_tvm.errors import BuildError, BundleError
-from kokoro_tvm.libtvm import FFI, RUNTIME, compile_libtvm, headers
+from kokoro_tvm.libtvm import FFI, RUNTIME, compile_libtvm, own_files
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime.cpu import refuse_missing
@@ -83,7 +83,7 @@ def test_its_stage_goes_by_compiler_headers_and_versions(tmp_path: Path) -> None
     assert (stage.kind, stage.outputs) == ("libtvm", (RUNTIME, FFI))
     facts = stage.facts()
     assert "riscv64-linux-gnu-g++" in facts["compiler"]
-    assert set(facts["headers"]) == {path.name for path in headers()}
+    assert set(facts["files"]) == {path.name for path in own_files()}
     assert {"apache-tvm", "apache-tvm-ffi"} <= set(facts["versions"])
     assert "kokoro_tvm.libtvm" in stage.sources()
 

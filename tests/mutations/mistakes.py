@@ -94,7 +94,7 @@ MISTAKES = (
         "halves of the style swapped",
         (
             Edit(
-                "runtime/synthesizer.py",
+                "runtime/model.py",
                 "return ref_s[np.newaxis, half:] if prosody else ref_s[np.newaxis, :half]",
                 "return ref_s[np.newaxis, :half] if prosody else ref_s[np.newaxis, half:]",
             ),
@@ -107,8 +107,8 @@ MISTAKES = (
         (
             Edit(
                 "ops/stft.py",
-                "mirrored = k.let(maximum(position, 0 - position))",
-                'mirrored = k.let(maximum(position, const(0, "int64")))',
+                "* hop + j - half)\n                mirrored = k.let(maximum(position, 0 - position))",
+                '* hop + j - half)\n                mirrored = k.let(maximum(position, const(0, "int64")))',
             ),
         ),
         "decoder",

@@ -20,7 +20,8 @@ class BundleEngine:
 
     def speak(self, utterances: Sequence[Utterance]) -> Spoken:
         spoken = [self._synthesizer.run(u.tokens, u.style) for u in utterances]
-        names = self._synthesizer.bundle.components
+        bundle = self._synthesizer.bundle
+        names = bundle.components if bundle.gpu is None else ()  # on a GPU they wait for one another
         components = {name: sum(speech.timings[name] for speech in spoken) for name in names}
         return Spoken([speech.audio for speech in spoken], components)
 

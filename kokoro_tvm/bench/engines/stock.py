@@ -11,9 +11,10 @@ __all__ = ["StockEngine", "open_engine"]
 
 
 class StockEngine:
-    """`KModel` from a folder with `config.json` and `kokoro-v1_0.pth`, as the hub has them."""
+    """`KModel` from a folder with `config.json` and `kokoro-v1_0.pth`, as the hub has them, on a device as
+    PyTorch calls it."""
 
-    def __init__(self, spec: EngineSpec) -> None:
+    def __init__(self, spec: EngineSpec, device: str = "cpu") -> None:
         import torch
         from kokoro import KModel
 
@@ -24,8 +25,10 @@ class StockEngine:
             config=str(folder / "config.json"),
             model=str(folder / "kokoro-v1_0.pth"),
             disable_complex=False,
-        ).eval()
-        self.details = "float32"
+        )
+        self._model = self._model.to(device).eval()
+        self._device = device
+        self.details = "float32" if device == "cpu" else f"float32 on {device}"
 
     def speak(self, utterances: Sequence[Utterance]) -> Spoken:
         import torch
@@ -33,8 +36,9 @@ class StockEngine:
         audio = []
         for utterance in utterances:
             with torch.inference_mode():
-                tokens, style = torch.tensor([utterance.tokens]), torch.tensor([utterance.style])
-                audio.append(self._model.forward_with_tokens(tokens, style, 1)[0].numpy())
+                given = (utterance.tokens, utterance.style)
+                tokens, style = (torch.tensor([each], device=self._device) for each in given)
+                audio.append(self._model.forward_with_tokens(tokens, style, 1)[0].cpu().numpy())
         return Spoken(audio)
 
 

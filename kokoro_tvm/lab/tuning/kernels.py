@@ -61,7 +61,7 @@ class CompiledTrial:
         """Of one call, as it is in speech: weights have left the caches since they were last read,
         activations have just been written."""
         _swept().sum()
-        for name in ("x", "residual"):
+        for name in ("x", "residual", "added"):
             if name in self._layer.call.shapes:
                 _tensors(_Frozen(self._layer.call), self._layer.steps)[name].numpy().sum()
         start = time.perf_counter()
@@ -107,7 +107,11 @@ def _tensors(frozen: _Frozen, steps: int) -> dict[str, torch.Tensor]:
     call, generator = frozen.call, torch.Generator().manual_seed(1)
     made: dict[str, torch.Tensor] = {}
     for name, shape in call.shapes.items():
-        length = _result_steps(call, steps) if name == "residual" else steps
+        length = steps
+        if name in ("residual", "added"):
+            length = _result_steps(call, steps) // (
+                int(call.attributes["repeat"]) if name == "residual" else 1
+            )
         value = torch.randn([length if isinstance(e, str) else e for e in shape], generator=generator)
         if name == "weight":
             value /= (value.numel() / value.shape[0]) ** 0.5

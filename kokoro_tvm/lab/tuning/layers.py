@@ -79,7 +79,7 @@ def _calls(module: Any, component: str, machine: Machine) -> list[tuple[str, Cal
 def _of_any_length(call: Call) -> Call:
     """The call as recipes of length `exact` have it."""
     shapes = {
-        name: (1, f"{name}_1", shape[2]) if name in ("x", "residual") else shape
+        name: (1, f"{name}_1", shape[2]) if name in ("x", "residual", "added") else shape
         for name, shape in call.shapes.items()
         if name != "length"
     }

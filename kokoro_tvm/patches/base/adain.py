@@ -12,5 +12,12 @@ __all__ = ["coefficients"]
 def coefficients(adain: nn.Module, x: Tensor, style: Tensor, length: Tensor | None) -> Tensor:
     """(mean, scale, shift), (3, C), of a stock `AdaIN1d` for x (1, T, C) and style (1, S)."""
     norm = adain.norm
-    h = ops.linear(style, adain.fc.weight, adain.fc.bias)
-    return ops.adain_coefficients(ops.moments(x, length), h, norm.weight, norm.bias, eps=norm.eps)
+    return ops.adain_coefficients(
+        ops.moments(x, length),
+        style,
+        adain.fc.weight,
+        adain.fc.bias,
+        norm.weight,
+        norm.bias,
+        eps=norm.eps,
+    )
