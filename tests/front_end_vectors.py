@@ -1,4 +1,4 @@
-"""Texts with what the front end and the planner make of them: the JavaScript in kokoro_tvm/web/ is held to the same.
+"""Texts with what the front end and the planner make of them: the JavaScript is held to the same.
 
 `python tests/front_end_vectors.py FRONT_END` writes the file of the tests, from the front_end.safetensors of
 a bundle.

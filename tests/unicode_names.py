@@ -1,4 +1,4 @@
-"""Writes kokoro_tvm/web/frontend/names.js: names that Python's standard library has and JavaScript's has not."""
+"""Writes frontend/names.js of the page: names that Python's standard library has and JavaScript's has not."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kokoro_tvm.ops.base.features import Features, Workgroup
-from kokoro_tvm.ops.gpu.columns import Columns, sum_of
+from kokoro_tvm.ops.gpu.columns import Columns
+from kokoro_tvm.ops.gpu.fold import sum_of
 from kokoro_tvm.ops.gpu.fourier import hann, sine_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.targets import Machine
@@ -56,7 +57,7 @@ def test_sums_over_rows(machine: Machine) -> None:
         values, y = k.param("x", (16, 21)), k.param("y", (21,))
         with k.launch(256, Columns.groups(21, 16)) as (thread, group):
             columns = Columns.of(k, 16, 16, thread, group, 21)
-            total = columns.total(values[columns.row, columns.channel])
+            (total,) = columns.totals(values[columns.row, columns.channel])
             with k.when(columns.first):
                 k.store(y, total, columns.channel)
     got = np.full(21, np.nan, np.float32)

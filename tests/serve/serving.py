@@ -159,7 +159,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 def ends_without_another_call(server: Server) -> None:
-    """Its one request, whose client has gone while a component computed, is cancelled and computes no more."""
+    """Its one request, whose client left while a component computed, is cancelled and computes no more."""
     (job,) = server.service.scheduler.jobs
     wait_for(lambda: job.cancelled)
     count = len(server.runner.calls)

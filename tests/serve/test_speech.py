@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from openai import BadRequestError, OpenAI
-from serving import LONG, Server, ends_without_another_call, wait_for
+from serving import LONG, Server, ends_without_another_call
 
 from kokoro_tvm.serve.encoding.base import as_int16
 

@@ -61,7 +61,7 @@ def test_an_xcframework_has_the_code_of_all_libraries(
     paths = [library_of(RECIPE, kernel, tmp_path, name) for name, kernel in names.items()]
     files = [SimpleNamespace(file=SimpleNamespace(path=path)) for path in paths]
     bundle: Any = SimpleNamespace(recipe="toy", components={"all": SimpleNamespace(libraries=files)})
-    monkeypatch.setattr(distribution, "_verified", lambda path: bundle)
+    monkeypatch.setattr(distribution, "verified_bundle", lambda path: bundle)
     made = write_xcframework(tmp_path, tmp_path / "dist")
     with zipfile.ZipFile(made) as framework:
         framework.extractall(tmp_path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.runners.base import Runner
 from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.source.runner import headers
+from kokoro_tvm.runners.source.runner import PURPOSE, headers
 from kokoro_tvm.toolchains.base import problem_of
 from kokoro_tvm.toolchains.cc import CCompiler, cxx_compiler
 
@@ -62,6 +62,4 @@ class EmulatedSource(Runner):
         return self.host.session(bundle, threads, libraries, compiled)
 
     def _compiler_version(self) -> str:
-        from kokoro_tvm.runners.source.program import PURPOSE
-
         return self.compiler.version(*PURPOSE)

@@ -13,14 +13,12 @@ from typing import Any
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.source.languages import LANGUAGES, Language
+from kokoro_tvm.runners.source.runner import PURPOSE
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers
 
-__all__ = ["PURPOSE", "Order", "compile_kernels", "load", "translated"]
-
-PURPOSE = ("execute GPU kernels with",)
-"""What a compiler is for, in messages: see `version_of`."""
+__all__ = ["Order", "compile_kernels", "load", "translated"]
 
 _FOLDER = Path(__file__).parent
 _AXES = [f"{of}.{axis}" for of in ("blockIdx", "threadIdx") for axis in "xyz"]

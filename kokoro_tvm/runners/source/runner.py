@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle import Bundle
     from kokoro_tvm.runtime.session import Session
 
-__all__ = ["SourceRunner", "headers"]
+__all__ = ["PURPOSE", "SourceRunner", "headers"]
+
+PURPOSE = ("execute GPU kernels with",)
+"""What a compiler of kernels is for, in messages: see `version_of`."""
 
 
 def headers() -> str:

@@ -17,7 +17,15 @@ from kokoro_tvm.ops.base.semantic import Call
 from kokoro_tvm.ops.conv1d import plan_of
 
 MACHINE = machine_of("native", None, ())
-ATTRIBUTES = {"stride": 1, "padding": 3, "dilation": 3, "slope": 1.0, "gain": 0.5, "tolerant": True}
+ATTRIBUTES = {
+    "stride": 1,
+    "padding": 3,
+    "dilation": 3,
+    "slope": 1.0,
+    "gain": 0.5,
+    "repeat": 1,
+    "tolerant": True,
+}
 CALL = Call(
     {
         "x": (1, "x_1", 64),
