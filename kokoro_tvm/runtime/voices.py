@@ -89,15 +89,20 @@ class Voices:
         their signs."""
         parts = self._parts(voice)
         tables = [self._tables[name] for name, _ in parts]
-        weights = np.array([weight for _, weight in parts], np.float32)
         if len(tables) == 1:
             return tables[0]
         if len({table.shape for table in tables}) > 1:
             raise InputError(f"The voices '{voice}' have tables of different lengths and cannot be mixed.")
-        if (weights == 1).all():
+        if all(weight == 1 for _, weight in parts):
             return np.mean(np.stack(tables), axis=0, dtype=np.float32)
-        weights /= np.abs(weights).sum(dtype=np.float32)
-        return np.tensordot(weights, np.stack(tables), axes=1).astype(np.float32)
+        whole = 0.0
+        for _, weight in parts:
+            whole += abs(weight)
+        # One table after the other: a matrix product rounds as the machine's BLAS does.
+        mixed = np.zeros_like(tables[0])
+        for table, (_, weight) in zip(tables, parts, strict=True):
+            mixed += np.float32(weight / whole) * table
+        return mixed
 
     def _parts(self, voice: str) -> tuple[tuple[str, float], ...]:
         """Names and weights of a mix; those after a minus are below 0. Raises InputError."""

@@ -84,6 +84,13 @@ def test_a_mix_by_weights(voices: Voices, voice: str, weights: tuple[float, floa
     assert voices.split(voice) == ("af_heart", "am_adam")
 
 
+def test_a_mix_has_the_same_bits_on_every_machine(voices: Voices) -> None:
+    """Products and sums in float32, one voice after the other, as C and JavaScript have them."""
+    heart, adam = voices.table("af_heart"), voices.table("am_adam")
+    expected = np.float32(2 / 3) * heart + np.float32(1 / 3) * adam
+    assert np.array_equal(voices.table("af_heart(2)+am_adam"), expected)
+
+
 @pytest.mark.parametrize("voice", ["af_heart(0)+am_adam", "af_heart(1001)"])
 def test_a_weight_that_makes_no_sense(voices: Voices, voice: str) -> None:
     with pytest.raises(InputError, match="weight of af_heart in a mix should be above 0 and at most 1000"):
