@@ -57,6 +57,7 @@ _WAVEFORM = (
     "last_frame_snr_db",
     "exact_snr_db",
     "exact_frame_snr_median_db",
+    "exact_frame_snr_p5_db",
     "magnitude_correlation",
 )
 """Fields of `Likeness` that `measure_audio` gives."""
@@ -77,6 +78,7 @@ class Likeness:
     exact_snr_db: float
     """Against pt.exact, the truth with exact phases."""
     exact_frame_snr_median_db: float
+    exact_frame_snr_p5_db: float
     magnitude_correlation: float
     lag_samples: float
     log_mel_correlation: float

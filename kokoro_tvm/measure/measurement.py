@@ -22,6 +22,9 @@ from kokoro_tvm.measure.metrics import (
 
 __all__ = ["measure", "measure_audio"]
 
+_EXACT = ("snr_db", "frame_snr_median_db", "frame_snr_p5_db")
+"""What is measured against the truth with exact phases, too."""
+
 Array = NDArray[Any]
 
 
@@ -64,16 +67,16 @@ def measure_audio(
 ) -> dict[str, float]:
     """`measure` of (600F,) samples with the model's F frames, and magnitude_correlation.
 
-    With `exact`, the truth with exact phases (`truth.exact`): exact_snr_db and exact_frame_snr_median_db, and
-    of PyTorch float32 pytorch_exact_snr_db. Raises ValueError as `measure` does, and for audio that is not
-    1-D or not whole frames.
+    With `exact`, the truth with exact phases (`truth.exact`): exact_snr_db, exact_frame_snr_median_db and
+    exact_frame_snr_p5_db, and of PyTorch float32 pytorch_exact_snr_db. Raises ValueError as `measure`
+    does, and for audio that is not 1-D or not whole frames.
     """
     frames = truth.size // SAMPLES_PER_FRAME
     metrics = measure(value, truth, pytorch, frames)
     metrics["magnitude_correlation"] = magnitude_correlation(value, truth)
     if exact is not None:
         column = measure(value, exact, pytorch, frames)
-        metrics |= {f"exact_{name}": column[name] for name in ("snr_db", "frame_snr_median_db")}
+        metrics |= {f"exact_{name}": column[name] for name in _EXACT}
         if pytorch is not None:
             metrics["pytorch_exact_snr_db"] = column["pytorch_snr_db"]
     return metrics

@@ -29,6 +29,7 @@ _FRAME_MEDIAN = "Least median of the frames' signal-to-noise ratios, dB." + _OFF
 _FRAME_P5 = "Least 5th percentile of the frames' signal-to-noise ratios, dB." + _OFF
 _LAST_FRAME = "Least signal-to-noise ratio of the last frame, dB." + _OFF
 _EXACT_MEDIAN = "The same median against the float64 run with exact phases." + _OFF
+_EXACT_P5 = "The same 5th percentile against the float64 run with exact phases." + _OFF
 _GAIN = "How many dB nearer to the float64 run of the stock model than PyTorch float32 is, at least." + _OFF
 _MEDIAN = "The same gain at the median of the utterances, at least." + _OFF
 _CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model." + _OFF
@@ -50,6 +51,7 @@ class AudioGate(SignalGate):
 
     min_last_frame_snr_db: _Decibels | None = Field(default=None, description=_LAST_FRAME)
     min_exact_frame_snr_median_db: _Decibels | None = Field(default=None, description=_EXACT_MEDIAN)
+    min_exact_frame_snr_p5_db: _Decibels | None = Field(default=None, description=_EXACT_P5)
     min_gain_db: _Decibels | None = Field(description=_GAIN)
     min_magnitude_correlation: _Correlation | None = Field(description=_CORRELATION)
 
@@ -89,6 +91,7 @@ class AudioGateOverride(SignalGateOverride):
 
     min_last_frame_snr_db: _Decibels | None = _not_given(_LAST_FRAME)
     min_exact_frame_snr_median_db: _Decibels | None = _not_given(_EXACT_MEDIAN)
+    min_exact_frame_snr_p5_db: _Decibels | None = _not_given(_EXACT_P5)
     min_gain_db: _Decibels | None = _not_given(_GAIN)
     min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
 
