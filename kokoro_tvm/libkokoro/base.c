@@ -92,3 +92,8 @@ int32_t next_symbol(const char **text) {
   *text += more + 1;
   return symbol;
 }
+
+int is_space(int32_t c) {
+  return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}

@@ -39,5 +39,7 @@ void release(arena *all);
 
 /* The code point at `*text`, which moves behind it; 0 at the end, -1 where it is no UTF-8. */
 int32_t next_symbol(const char **text);
+/* As str.isspace of Python has it. */
+int is_space(int32_t c);
 
 #endif

@@ -80,7 +80,7 @@ int64_t largest(const manifest *bundle, int axis);
 
 /* Fails where this CPU lacks what the code may use. */
 void check_cpu(scope *s, const manifest *bundle);
-/* Fails where a library's bytes do not say of themselves what the manifest says of it. */
+/* Fails where the metadata in a library's bytes is not what the manifest has of it. */
 void check_library(scope *s, const manifest *bundle, const component *component, const library *library,
                    const char *content);
 

@@ -6,7 +6,7 @@
 #include "cpu_features.h"
 
 #ifndef CPU_FEATURE_COUNT
-#error "libkokoro does not know how to ask this CPU what it has; add it to cpu_features.h"
+#error "cpu_features.h has no list for this architecture"
 #endif
 
 void check_cpu(scope *s, const manifest *bundle) {

@@ -1,5 +1,6 @@
-/* What this CPU has, by LLVM's names, as kokoro_tvm/cpu_features.py lists them. The CPU itself is asked: an emulator
- * shows /proc/cpuinfo of the machine it runs on. Of another CPU than these, CPU_FEATURE_COUNT is not defined. */
+/* What this CPU has, by LLVM's names, as kokoro_tvm/cpu_features.py lists them. It is read from the CPU
+ * itself (CPUID, the auxiliary vector): an emulator shows /proc/cpuinfo of the machine it runs on. For other
+ * architectures, CPU_FEATURE_COUNT is not defined. */
 #ifndef KOKORO_CPU_FEATURES_H
 #define KOKORO_CPU_FEATURES_H
 
@@ -42,7 +43,7 @@ static int cpu_has(const cpu_feature *each) {
   static const unsigned needed[] = {0, 6, 0xE6};
   unsigned registers[4] = {0}, most = __get_cpuid_max(each->leaf & 0x80000000, 0), first[4];
   if (most < each->leaf) return 0;
-  if (each->part) { /* leaf 7 says itself how many parts it has */
+  if (each->part) { /* part 0 of leaf 7 holds the number of the last */
     __cpuid_count(each->leaf, 0, first[A], first[B], first[C], first[D]);
     if (first[A] < each->part) return 0;
   }

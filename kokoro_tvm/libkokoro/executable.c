@@ -1,4 +1,4 @@
-/* What a compiled library says of itself, read from its bytes as data, as kokoro_tvm/runtime/executable.py does. */
+/* The metadata in a compiled library, read from its bytes as data, as kokoro_tvm/runtime/executable.py does. */
 #include "bundle.h"
 
 #include <string.h>
@@ -124,12 +124,12 @@ static const json *read_manifest(scope *s, const char *path, const char *content
 }
 
 static void check(scope *s, const char *path, const json *found, const char *key, const char *wanted) {
-  const char *says = "nothing";
+  const char *value = "nothing";
   for (const json *item = found->first; item; item = item->next)
-    if (strcmp(item->key, key) == 0 && item->kind == TEXT) says = item->text;
-  if (strcmp(says, wanted))
+    if (strcmp(item->key, key) == 0 && item->kind == TEXT) value = item->text;
+  if (strcmp(value, wanted))
     fail(s, KOKORO_BUNDLE, "%s was compiled with %s '%s', but bundle.json says '%s'. Build the bundle again.", path,
-         key, says, wanted);
+         key, value, wanted);
 }
 
 void check_library(scope *s, const manifest *bundle, const component *component, const library *library,

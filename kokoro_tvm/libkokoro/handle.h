@@ -52,7 +52,7 @@ typedef struct utterance {
 /* phonemes.c: the tokens and words of a string of phonemes, and how many symbols it has. Fail. */
 int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phonemes);
 void read_tokens(scope *s, const kokoro *k, utterance *u, const int64_t *tokens, size_t count);
-/* voices.c: the tables; the row of a voice or a mix for so many symbols. Fail. */
+/* voices.c: the tables; the row of a voice or a mix for so many symbols, into the zeros of `style`. Fail. */
 void open_voices(scope *s, kokoro *k);
 void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int64_t symbols);
 /* model.c: loads the components; runs them. Fail. */

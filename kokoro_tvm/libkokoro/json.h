@@ -18,7 +18,7 @@ typedef struct json {
   int64_t count;      /* of items */
 } json;
 
-/* Parses UTF-8, into the scratch memory of a call. NULL where it is no JSON: `why` says where and why (120
+/* Parses UTF-8, into the scratch memory of a call. NULL where it is no JSON: `why` gets the place and the reason (120
  * bytes). Depth and number of values are bounded, whole numbers have 64 bits, and no string holds a NUL. */
 json *parse(scope *s, const char *text, size_t size, const char *file, char why[120]);
 

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#ifndef KOKORO_API /* a compiler for Windows exports what it is told to, and imports without being told */
+#ifndef KOKORO_API /* for Windows it is given when the library is compiled; importing needs none */
 #ifdef _WIN32
 #define KOKORO_API
 #else
@@ -42,7 +42,7 @@ enum {
   KOKORO_TOO_LONG = 6  /* the utterance exceeds the largest bucket: divide it, or speak faster */
 };
 
-/* What happened, where, and what to do about it; empty after a success. May be NULL wherever it is asked for. */
+/* What happened, where, and what to do about it; empty after a success. Every function takes NULL in its place. */
 typedef struct kokoro_error {
   int code;
   char text[2044];
@@ -55,7 +55,7 @@ typedef struct kokoro_request {
   const char *phonemes;  /* in the model's alphabet; what it does not know is left out, with a notice */
   const int64_t *tokens; /* in place of phonemes: ids, with the 0 at both ends */
   size_t token_count;
-  const char *voice;  /* its name; names with commas between them are mixed */
+  const char *voice;  /* a name, or a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-bf_emma" */
   const float *style; /* in place of a voice: 2 * style_dim numbers, one row of a voice's table */
   double speed;       /* 1 as the model speaks, above it faster */
 } kokoro_request;
@@ -89,7 +89,7 @@ KOKORO_API int kokoro_open(const char *folder, const char *sha256, int threads, 
 /* Closes a bundle that no thread uses any more; NULL is allowed. Its speeches stay. */
 KOKORO_API void kokoro_close(kokoro *bundle);
 
-/* What there is to say about a bundle before it speaks, a line each; "" where there is nothing. */
+/* Warnings about the bundle, one a line; "" where there are none. */
 KOKORO_API const char *kokoro_notice(const kokoro *bundle);
 
 KOKORO_API int kokoro_sample_rate(const kokoro *bundle); /* Hz */

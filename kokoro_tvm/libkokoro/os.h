@@ -1,5 +1,6 @@
 /* What operating systems have differently: os_posix.c and os_windows.c. Paths and all other text are UTF-8. What is
- * returned as `char *` is the caller's to free. Where a function fails, errno says why, unless it says so itself. */
+ * returned as `char *` is the caller's to free. Where a function fails, errno has the reason, unless its comment names
+ * another place. */
 #ifndef KOKORO_OS_H
 #define KOKORO_OS_H
 
@@ -10,7 +11,7 @@
 /* The file names of the TVM runtime. */
 extern const char OS_FFI[], OS_RUNTIME[];
 
-/* What the file system says of a file. */
+/* What the file system has recorded of a file. */
 typedef struct os_status {
   int is_file;
   int64_t size;
@@ -51,7 +52,8 @@ int os_cores(int *cores, int most);
 /* Whether a thread that called TVM must not end; then this library stays loaded from the first call on. */
 int os_threads_stay(void);
 
-/* A library that the process has, or loads; NULL, and os_load_error says why. One thread at a time calls these. */
+/* A library that the process has, or loads; NULL where that fails: os_load_error has the reason. One thread at a time
+ * calls these. */
 void *os_loaded(const char *name);
 void *os_load(const char *path);
 void *os_symbol(void *library, const char *name);
@@ -64,7 +66,7 @@ typedef struct os_checked {
 } os_checked;
 
 /* path, content and size: of a library whose file is open (os_open), and stays so until it was loaded. 0: done, else a
- * code of kokoro.h, and os_load_error says why. */
+ * code of kokoro.h: os_load_error has the reason. */
 int os_check_out(const char *path, const char *content, size_t size, os_checked *made);
 void os_check_in(void *checked); /* once it was loaded */
 

@@ -33,7 +33,7 @@ static char *narrow(const wchar_t *text) {
   return made;
 }
 
-static int failed(void) { /* -1, with errno for what Windows says */
+static int failed(void) { /* -1, with errno for Windows' error */
   DWORD why = GetLastError();
   int missing = why == ERROR_FILE_NOT_FOUND || why == ERROR_PATH_NOT_FOUND;
   errno = missing ? ENOENT : why == ERROR_DISK_FULL ? ENOSPC : why == ERROR_NOT_ENOUGH_MEMORY ? ENOMEM : EACCES;

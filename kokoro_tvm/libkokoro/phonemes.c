@@ -5,11 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int is_space(int32_t c) { /* as str.isspace has it */
-  return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
 static int is_mark(int32_t c) { /* MARKS of kokoro_tvm/runtime/plan.py */
   const char *marks = ";:,.!?—…\"()“”«»¡¿";
   for (int32_t mark; (mark = next_symbol(&marks)) > 0;)

@@ -1,4 +1,4 @@
-/* speak: says a string of phonemes with a bundle. The example program of libkokoro. */
+/* speak: synthesizes a string of phonemes to a WAV file. The example program of libkokoro. */
 #include "kokoro.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static const char USAGE[] =
     "\n"
     "  --phonemes TEXT  in the model's alphabet\n"
     "  --tokens IDS     in place of phonemes: the model's, with the 0 at both ends, and commas between them\n"
-    "  --voice NAME     names with commas between them are mixed (af_heart)\n"
+    "  --voice NAME     or a mix: af_heart,am_adam, or by weights: 'af_heart(2)+am_adam-bf_emma' (af_heart)\n"
     "  --style FILE     in place of a voice: float32 numbers, a row of a voice's table\n"
     "  --speed NUMBER   above 1 is faster (1)\n"
     "  --seed NUMBER    of the noise in the voice (0)\n"
@@ -102,7 +102,7 @@ static int read_seed(const char *text, uint64_t *seed) {
   return good;
 }
 
-/* Says it, with an open bundle; the exit status. */
+/* One utterance with an open bundle; the exit status. */
 static int speak(kokoro *bundle, const options *o, kokoro_request *request, kokoro_error *error) {
   kokoro_speech *speech;
   size_t count = 0;

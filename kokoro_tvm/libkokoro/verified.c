@@ -29,8 +29,8 @@ const json *read_verified(scope *s, const char *path) {
   return known && known->kind == OBJECT ? known : NULL;
 }
 
-/* What the file system says of a file that changes when its content may have changed; NULL where it does not know, or
- * it was changed so lately that a coarse clock could give the next change the same time. */
+/* What the file system has recorded of a file that changes when its content may have changed; NULL where it has
+ * nothing, or it was changed so lately that a coarse clock could give the next change the same time. */
 static const char *identity(scope *s, const os_status *status) {
   if (!status->changed || status->changed / 1000000000 > time(NULL) - SETTLED) return NULL;
   return format(s, &s->scratch, "%llu %llu %lld %lld %lld", (unsigned long long)status->device,

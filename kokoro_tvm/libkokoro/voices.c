@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HEAVIEST = 1000, DIGITS = 9 }; /* of a weight; of its whole part, and of its fraction */
+
+/* A voice in a mix; its weight is below 0 after a minus. */
+typedef struct part {
+  const tensor *table;
+  double weight;
+} part;
+
 static int by_name(const void *a, const void *b) {
   return strcmp(((const tensor *)a)->name, ((const tensor *)b)->name);
 }
@@ -21,39 +29,118 @@ void open_voices(scope *s, kokoro *k) {
   qsort(k->voices.all, (size_t)k->voices.count, sizeof *k->voices.all, by_name);
 }
 
-static const tensor *find_voice(scope *s, const kokoro *k, const char *name, size_t size) {
+static const tensor *find_voice(const kokoro *k, const char *name, size_t size) { /* NULL: there is none */
   for (int64_t i = 0; i < k->voices.count; ++i)
     if (strlen(k->voices.all[i].name) == size && memcmp(k->voices.all[i].name, name, size) == 0)
       return &k->voices.all[i];
+  return NULL;
+}
+
+NORETURN static void refuse(scope *s, const kokoro *k, const char *name, size_t size) {
   const char *some = "";
   for (int64_t i = 0; i < k->voices.count && i < 3; ++i)
     some = format(s, &s->scratch, "%s%s%s", some, i ? ", " : "", k->voices.all[i].name);
-  if (!size) fail(s, KOKORO_INPUT, "The name of a voice is empty. There are %lld, such as %s.", (long long)k->voices.count, some);
-  fail(s, KOKORO_INPUT, "There is no voice '%.*s' in this bundle. It has %lld, such as %s.", size > 60 ? 60 : (int)size,
-       name, (long long)k->voices.count, some);
+  if (!size)
+    fail(s, KOKORO_INPUT, "The name of a voice is empty. There are %lld, such as %s.", (long long)k->voices.count,
+         some);
+  size_t shown = size > 60 ? 60 : size;
+  while (shown < size && shown && ((unsigned char)name[shown] & 0xC0) == 0x80) --shown; /* no half a character */
+  fail(s, KOKORO_INPUT, "There is no voice '%.*s' in this bundle. It has %lld, such as %s.", (int)shown, name,
+       (long long)k->voices.count, some);
 }
 
-/* The mean of the rows, summed in the order of the names in float32, as numpy does it. */
+/* Moves both ends of a text over the spaces there. */
+static void strip(const char **start, const char **end) {
+  const char *first = NULL, *last = *start;
+  for (const char *at = *start; at < *end;) {
+    const char *symbol = at;
+    if (is_space(next_symbol(&at))) continue;
+    if (!first) first = symbol;
+    last = at;
+  }
+  *start = first ? first : last;
+  *end = last;
+}
+
+static int is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Digits, at most 9, behind those of `number`; how many. */
+static int read_digits(const char **at, uint64_t *number) {
+  int count = 0;
+  for (; count < DIGITS && **at >= '0' && **at <= '9'; ++count) *number = 10 * *number + (uint64_t)(*(*at)++ - '0');
+  return count;
+}
+
+/* The weight in brackets at the end of a text, which is taken off it; 1 where there is none. Not by strtod, which reads
+ * numbers as the process's locale writes them. A weight above 1000 becomes infinite. */
+static double take_weight(const char *start, const char **end) {
+  const char *open = *end, *at;
+  uint64_t number = 0, one = 1;
+  while (open > start && *--open != '(') continue;
+  if (open == *end || *open != '(') return 1;
+  for (at = open + 1; is_blank(*at);) ++at;
+  int digits = read_digits(&at, &number), fraction = 0;
+  if (*at == '.') {
+    ++at;
+    digits += fraction = read_digits(&at, &number);
+  }
+  while (is_blank(*at)) ++at;
+  if (!digits || *at != ')' || at + 1 != *end) return 1;
+  while (open > start && is_blank(open[-1])) --open;
+  if (memchr(start, '\n', (size_t)(open - start))) return 1;
+  *end = open;
+  while (fraction--) one *= 10;
+  /* Both are whole numbers below 2^53: the quotient is the double next to what is written. */
+  return number > HEAVIEST * one ? HUGE_VAL : (double)number / (double)one;
+}
+
+/* The voices of a mix, `*count` of them. */
+static part *read_mix(scope *s, const kokoro *k, const char *voice, int64_t *count) {
+  part *parts = take(s, &s->scratch, strlen(voice) + 1, sizeof *parts);
+  for (const char *at = voice; *at;)
+    if (next_symbol(&at) < 0)
+      fail(s, KOKORO_INPUT, "The voice is no UTF-8: byte %td is no part of a character.", at - voice + 1);
+  *count = 1;
+  parts->weight = 1;
+  if ((parts->table = find_voice(k, voice, strlen(voice)))) return parts;
+  char sign = '+';
+  for (*count = 0;; ++*count) {
+    const char *start = voice, *end = voice += strcspn(voice, "-+,");
+    strip(&start, &end);
+    double weight = take_weight(start, &end);
+    size_t size = (size_t)(end - start);
+    part *each = &parts[*count];
+    if (!(each->table = find_voice(k, start, size))) refuse(s, k, start, size);
+    if (!(weight > 0 && weight <= HEAVIEST))
+      fail(s, KOKORO_INPUT, "The weight of %s in a mix should be above 0 and at most %d.", each->table->name, HEAVIEST);
+    each->weight = sign == '-' ? -weight : weight;
+    if (!(sign = *voice++)) break;
+  }
+  return ++*count, parts;
+}
+
+/* The row of one voice; the mean of several; with weights their sum by those, each divided by what they are together
+ * without their signs. Products and sums are rounded to float32 one by one, voice after voice, as numpy does it: gcc
+ * fuses none of them, because this is compiled as C99. */
 void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int64_t symbols) {
   size_t width = (size_t)(2 * k->bundle->style_dim);
-  int64_t rows = 0;
-  int count = 0;
-  float *one = take(s, &s->scratch, width, sizeof *one);
-  for (const char *name = voice;; name += strcspn(name, ",") + 1) {
-    size_t size = strcspn(name, ","), blank = strspn(name, " \t\r\n\v\f");
-    const char *start = name + (blank < size ? blank : size);
-    size_t length = size - (size_t)(start - name);
-    while (length && strchr(" \t\r\n\v\f", start[length - 1])) --length;
-    const tensor *table = find_voice(s, k, start, length);
-    int64_t found = table->elements / (int64_t)width;
-    if (count && found != rows)
-      fail(s, KOKORO_INPUT, "The voices '%.200s' have tables of different lengths and cannot be mixed.", voice);
-    rows = found;
-    int64_t row = symbols < 1 ? 0 : symbols > rows ? rows - 1 : symbols - 1;
-    memcpy(one, (const float *)table->data + (size_t)row * width, width * sizeof *one);
-    for (size_t i = 0; i < width; ++i) u->style[i] = count ? u->style[i] + one[i] : one[i];
-    ++count;
-    if (!name[size]) break;
+  int64_t count;
+  part *parts = read_mix(s, k, voice, &count);
+  int64_t rows = parts->table->elements / (int64_t)width;
+  int64_t row = symbols < 1 ? 0 : symbols > rows ? rows - 1 : symbols - 1;
+  int is_mean = 1;
+  double whole = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (parts[i].table->elements != parts->table->elements)
+      fail(s, KOKORO_INPUT, "The voices '%s' have tables of different lengths and cannot be mixed.", voice);
+    whole += fabs(parts[i].weight);
+    is_mean = is_mean && parts[i].weight == 1;
   }
-  for (size_t i = 0; count > 1 && i < width; ++i) u->style[i] /= (float)count;
+  float *one = count == 1 ? u->style : take(s, &s->scratch, width, sizeof *one);
+  for (int64_t i = 0; i < count; ++i) {
+    float weight = is_mean ? 1 : (float)(parts[i].weight / whole);
+    memcpy(one, (const float *)parts[i].table->data + (size_t)row * width, width * sizeof *one);
+    for (size_t j = 0; count > 1 && j < width; ++j) u->style[j] += weight * one[j];
+  }
+  for (size_t i = 0; is_mean && i < width; ++i) u->style[i] /= (float)count;
 }

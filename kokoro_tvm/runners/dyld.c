@@ -1,7 +1,7 @@
 /* Stands in for macOS' dynamic linker in a process of Linux on arm64: the server's dlopen, dlsym and dlclose.
  *
  * Libraries are Mach-O for arm64, with the bind and rebase opcodes of LC_DYLD_INFO (no chained fixups). Their
- * segments are mapped with the protection they ask for, what they take of others is found among the libraries
+ * segments are mapped with the protection they request, what they take of others is found among the libraries
  * of this process, their initialisers are called, and functions are looked up in the trie of exports. What would be
  * dyld's, Apple's libm and the kernel's (such as checking signatures) is not here. Format: <mach-o/loader.h>.
  * Kernels for a GPU that were compiled as C++ are libraries of Linux, and left to its own dynamic linker.

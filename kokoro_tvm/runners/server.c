@@ -115,7 +115,7 @@ static int refuse(const char *message, size_t size) {
   return fflush(replies);
 }
 
-/* Tells what TVM raised, and is 1 where it raised something. */
+/* 1 where TVM raised an error, which is sent as the reply. */
 static int failed(int status) {
   if (status == 0) return 0;
   TVMFFIObjectHandle raised = NULL;

@@ -23,6 +23,7 @@ UTTERANCES = [
     ("  b ab,\n\tc  —\x0b\r“a” ☃ ab", "am_adam", 1.0),
     ("…ab ca. b\u00a0b", "bf_emma,am_adam", 0.6),
     ("ɹəˈo, no!", " af_heart , bf_emma,am_adam", 1.7),
+    ("b a, ca!", "af_heart(2)+am_adam( .5 )-bf_emma", 0.9),
 ]
 SEED = (1 << 63) + 12_345
 BUNDLE = REPOSITORY / "artifacts" / "cpu"

@@ -126,11 +126,12 @@ static void try_manifest(const char *folder, uint64_t which) {
 }
 
 static void try_request(kokoro *bundle, uint64_t which) {
-  static const text samples[] = {{"ab, “c” ☃ d.", 18}, {"af_heart, am_adam", 17}, {"\n\t ", 3}, {"…—", 6}};
+  static const text samples[] = {{"ab, “c” ☃ d.", 18}, {"af_heart, am_adam", 17}, {"\n\t ", 3}, {"…—", 6},
+                                 {"af_heart( 2.5 )+am_adam-bf_emma(.25)", 36}};
   static const double speeds[] = {1, 0.5, 2, 0, -1, 1e-320, 1e308, 1e-3, 0.01};
   int64_t tokens[64];
   float style[64] = {0};
-  text phonemes = mutated(samples[number(4)]), voice = mutated(samples[number(3) ? 1 : 0]);
+  text phonemes = mutated(samples[number(4)]), voice = mutated(samples[number(3) ? 1 + 3 * number(2) : 0]);
   kokoro_request wanted = {number(4) ? phonemes.bytes : NULL, tokens, number(64), number(8) ? "af_heart" : voice.bytes,
                            NULL, number(3) ? speeds[number(9)] : 1};
   uint64_t bits = number(UINT64_MAX) << 16 ^ number(UINT64_MAX);

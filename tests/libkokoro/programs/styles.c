@@ -1,0 +1,60 @@
+/* Rows of voices and mixes, without the TVM runtime: styles BUNDLE SYMBOLS < VOICES
+ *
+ * VOICES end with a NUL each, and so does what is printed for each: "0 " and the row's float32 numbers as the
+ * hexadecimal digits of their bits, or the code of the failure and its text. */
+#include "handle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kokoro bundle;
+
+static void attempt(void (*body)(scope *, const char *, void *), const char *text, void *argument) {
+  kokoro_error error = {0, ""};
+  scope *s = calloc(1, sizeof *s);
+  s->error = &error;
+  s->kept = &bundle.kept;
+  if (setjmp(s->failed) == 0) body(s, text, argument);
+  if (s->code) printf("%d %s%c", s->code, error.text, 0);
+  release(&s->scratch);
+  free(s);
+}
+
+static void open_body(scope *s, const char *folder, void *unused) {
+  (void)unused;
+  bundle.bundle = read_bundle(s, folder, NULL);
+  open_files(s, bundle.bundle);
+  open_voices(s, &bundle);
+}
+
+static void print_style(scope *s, const char *voice, void *symbols) {
+  utterance u = {0};
+  size_t width = (size_t)(2 * bundle.bundle->style_dim);
+  u.style = take(s, &s->scratch, width, sizeof *u.style);
+  read_style(s, &bundle, &u, voice, *(int64_t *)symbols);
+  printf("0 ");
+  for (size_t i = 0; i < width; ++i) {
+    uint32_t bits;
+    memcpy(&bits, u.style + i, sizeof bits);
+    printf("%08x", (unsigned)bits);
+  }
+  putchar(0);
+}
+
+int main(int count, char **words) {
+  char voice[1000];
+  size_t size = 0;
+  if (count != 3) return 2;
+  int64_t symbols = strtoll(words[2], NULL, 10);
+  attempt(open_body, words[1], NULL);
+  for (int c; bundle.voices.count && (c = getchar()) != EOF;) {
+    voice[size++] = (char)c;
+    if (size == sizeof voice) return 3;
+    if (c) continue;
+    attempt(print_style, voice, &symbols);
+    size = 0;
+  }
+  release(&bundle.kept);
+  return bundle.voices.count ? 0 : 1;
+}
