@@ -12,6 +12,7 @@ from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.tensors import map_safetensors
+from kokoro_tvm.words import shorten
 
 __all__ = ["LANGUAGES", "VoiceInfo", "Voices", "describe", "style_of"]
 
@@ -27,7 +28,7 @@ LANGUAGES = {
     "z": "Mandarin Chinese",
 }
 _SIGN = re.compile("[-+,]")
-_WEIGHTED = re.compile(r"(.*?)\s*\(\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*\)", re.ASCII)
+_WEIGHTED = re.compile(r"([^(]*)\(\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*\)", re.ASCII)
 _HEAVIEST = 1000
 _GENDERS = {"f": "female", "m": "male"}
 
@@ -115,7 +116,7 @@ class Voices:
 
     def _part(self, part: str, sign: str) -> tuple[str, float]:
         found = _WEIGHTED.fullmatch(part.strip())
-        name, weight = (found[1], float(found[2])) if found else (part.strip(), 1.0)
+        name, weight = (found[1].strip(), float(found[2])) if found else (part.strip(), 1.0)
         if name not in self._tables:
             raise InputError(self._unknown(name))
         if not 0 < weight <= _HEAVIEST:
@@ -127,7 +128,7 @@ class Voices:
             return "The name of a voice is empty. " + self._advice(())
         import difflib  # for an error alone
 
-        return f"There is no voice {name!r} in this bundle. " + self._advice(
+        return f"There is no voice '{shorten(name)}' in this bundle. " + self._advice(
             difflib.get_close_matches(name.lower(), self.names, n=3, cutoff=0.6)
         )
 

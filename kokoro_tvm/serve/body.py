@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NoReturn, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.fields import read
+from kokoro_tvm.words import shorten
 
 __all__ = ["parse_json", "read_json", "read_request"]
 
@@ -42,7 +44,7 @@ async def read_json(request: Request) -> Any:
 def parse_json(data: bytes | bytearray, what: str) -> Any:
     """The value of some JSON. Raises ApiError for what is nested too deep or no JSON."""
     try:
-        node = json.loads(data.decode("utf-8"), parse_constant=_not_json)
+        node = json.loads(data.decode("utf-8"), parse_float=_finite, parse_constant=_not_json)
     except (ValueError, RecursionError) as error:
         reason = (
             error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8, or nested too deep"
@@ -53,8 +55,13 @@ def parse_json(data: bytes | bytearray, what: str) -> Any:
     return node
 
 
+def _finite(digits: str) -> float:
+    found = float(digits)
+    return found if math.isfinite(found) else _not_json(digits)
+
+
 def _not_json(word: str) -> NoReturn:
-    raise json.JSONDecodeError(f"{word} is no number", word, 0)
+    raise json.JSONDecodeError(f"{shorten(word)} is no number", word, 0)
 
 
 def _depth(node: Any) -> int:

@@ -90,11 +90,12 @@ def schema(record: type[Any]) -> dict[str, Any]:
     """The JSON schema of a request."""
     properties: dict[str, Any] = {}
     for field in fields(record):
-        shape = dict(field.kind.schema) | {"description": field.about}
+        shape = dict(field.kind.schema)
         if not field.required:
+            shape = {"anyOf": [shape, {"type": "null"}]}
             default = field.default
             shape |= {} if default is None or dataclasses.is_dataclass(default) else {"default": default}
-        properties[field.name] = shape
+        properties[field.name] = shape | {"description": field.about}
     return {
         "type": "object",
         "required": [field.name for field in fields(record) if field.required],

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 import kokoro_tvm
-from kokoro_tvm.serve.fields import schema
+from kokoro_tvm.serve.fields import Field, fields, schema
 from kokoro_tvm.serve.routes.described import ApiRoute
 
 __all__ = ["document", "page"]
@@ -62,20 +62,25 @@ def page(routes: Iterable[BaseRoute]) -> str:
         parts.append(
             f"<h2><code>{route.method} {escape(route.path)}</code></h2><p>{_marked(route.about)}</p>"
         )
+        parts += [
+            f"<p><code>?{escape(name)}=</code> {_marked(about)}</p>" for name, about in route.query.items()
+        ]
         if route.record is not None:
-            shape = schema(route.record)
             parts.append("<table><tr><th>field<th>value<th>default<th>meaning</tr>")
-            for name, field in shape["properties"].items():
-                default = "required" if name in shape["required"] else field.get("default", "")
-                cells = (
-                    f"<code>{name}</code>",
-                    _kind(field),
-                    escape(str(default)),
-                    _marked(field["description"]),
-                )
-                parts.append(f"<tr>{''.join(f'<td>{cell}' for cell in cells)}</tr>")
+            parts += map(_row, fields(route.record))
             parts.append("</table>")
     return "".join(parts) + "</html>"
+
+
+def _row(field: Field) -> str:
+    default = "required" if field.required else "" if field.default is None else field.default
+    cells = (
+        f"<code>{field.name}</code>",
+        _kind(field.kind.schema),
+        escape(str(default)),
+        _marked(field.about),
+    )
+    return f"<tr>{''.join(f'<td>{cell}' for cell in cells)}</tr>"
 
 
 def _described(routes: Iterable[BaseRoute]) -> Iterator[ApiRoute]:
@@ -87,7 +92,7 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
     made: dict[str, Any] = {
         "summary": route.about,
         "responses": {
-            "200": {"description": "The answer.", "content": {route.answer: {}}},
+            "200": {"description": "The answer.", "content": {answer: {} for answer in route.answers}},
             "default": {"description": "An error."} | error,
         },
     }
@@ -96,11 +101,12 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
             "required": True,
             "content": {"application/json": {"schema": schema(route.record)}},
         }
-    names = re.findall(r"{(\w+)}", route.path)
-    if names:
-        made["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
-        ]
+    parameters = [
+        {"name": name, "in": "path", "required": True} for name in re.findall(r"{(\w+)}", route.path)
+    ]
+    parameters += [{"name": name, "in": "query", "description": about} for name, about in route.query.items()]
+    if parameters:
+        made["parameters"] = [each | {"schema": {"type": "string"}} for each in parameters]
     return made
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -86,12 +87,13 @@ class Session:
             for task in done:
                 task.result()
             await self._socket.close()
-        except (_GoneError, RuntimeError):  # RuntimeError: closed already
+        except (_GoneError, WebSocketDisconnect, RuntimeError):  # RuntimeError: closed already
             return
         finally:
             for task in tasks:
                 task.cancel()
             self._cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)  # both may have ended as the client went
 
     async def _read(self) -> None:
         """Events until the client goes; what is wrong with one is an event, and the session goes on."""
@@ -217,6 +219,6 @@ class Session:
     async def _send(self, kind: str, **fields: Any) -> None:
         event: Mapping[str, Any] = {"type": kind, **fields}
         try:
-            await asyncio.wait_for(self._socket.send_json(event), self._service.settings.patience)
+            await asyncio.wait_for(self._socket.send_text(json.dumps(event)), self._service.settings.patience)
         except (WebSocketDisconnect, RuntimeError, asyncio.TimeoutError) as error:  # noqa: UP041
             raise _GoneError from error

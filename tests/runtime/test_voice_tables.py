@@ -35,6 +35,14 @@ def test_unknown_voice_names_the_nearest(voices: Voices, voice: str) -> None:
         voices.table(voice)
 
 
+@pytest.mark.parametrize("voice", ["x" + " " * 1_000_000 + "y", "x" * 1_000_000, "x" + "(" * 1_000_000])
+def test_a_name_without_end(voices: Voices, voice: str) -> None:
+    """Quadratic time would be an hour."""
+    with pytest.raises(InputError, match="There is no voice 'x") as caught:
+        voices.table(voice)
+    assert len(str(caught.value)) < 400
+
+
 @pytest.mark.parametrize("voice", ["", "af_heart,", "qqqqqqqq"])
 def test_voice_far_from_all(voices: Voices, voice: str) -> None:
     with pytest.raises(InputError, match=r"It has 5, such as af_heart"):

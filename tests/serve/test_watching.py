@@ -120,9 +120,7 @@ def test_the_document_names_every_route_and_field(server: Server) -> None:
     ]
     assert speech["required"] == ["input"]
     assert speech["properties"]["speed"] == {
-        "type": "number",
-        "minimum": 0.25,
-        "maximum": 4.0,
+        "anyOf": [{"type": "number", "minimum": 0.25, "maximum": 4.0}, {"type": "null"}],
         "default": 1.0,
         "description": "Speed of speech; above 1 is faster.",
     }

@@ -175,7 +175,7 @@ def test_ssml(server: Server) -> None:
         (Synthesize("he", voice=SynthesizeVoice(language="tlh")).event(), "no voice of the language 'tlh'"),
         (Synthesize("he", text_format="html").event(), "should be text or ssml"),
         (Synthesize("").event(), "othing to s"),
-        (Synthesize("he " * 40_000).event(), "longer than 100000 characters"),
+        (Synthesize("he " * 40_000).event(), "`text` has 120000 characters"),
         (Event("synthesize", {"text": ["he"]}), "`text` should be a string"),
         (Event("synthesize", {"text": "he", "voice": "af_heart"}), "`voice` should be an object"),
         (Event("synthesize-stop"), "without synthesize-start"),
@@ -286,12 +286,20 @@ def answer_to(server: Server, data: bytes) -> list[dict[str, Any]]:
         (b"[" * 100_000 + b"\n", "not JSON"),
         (b'{"type": "x", "data": ' + b'{"a":' * 40 + b"1" + b"}" * 41 + b"\n", "nested more than"),
         (b" " * (2 * events.MOST_BYTES), "is longer than"),
+        (b'{"type": "ping", "data": {"text": 1e999}}\n', "1e999 is no number"),
+        (b'{"type": "synthesize", "data": {"text": "he \\ud800"}}\n', "half of a surrogate pair"),
+        (b'{"type": "synthesize", "data": {"text": "he", "voice": {"name": "\\ud800"}}}\n', "surrogate"),
     ],
 )
 def test_what_is_no_event(server: Server, data: bytes, message: str) -> None:
     answers = answer_to(server, data)
     assert answers[-1]["type"] == "error"
     assert message in answers[-1]["data"]["text"]
+
+
+def test_a_ping_comes_back_whatever_it_says(server: Server) -> None:
+    (pong,) = answer_to(server, b'{"type": "ping", "data": {"text": "\\ud800"}}\n')
+    assert (pong["type"], pong["data"]) == ("pong", {"text": "\ud800"})
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

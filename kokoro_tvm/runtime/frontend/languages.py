@@ -76,7 +76,7 @@ def _create(code: str) -> _Converter:
         packages = packages_of(code)
         raise InputError(
             f"Turning {LANGUAGES[code]} text into phonemes needs {packages.name}, which cannot be imported "
-            f"({error}). To speak it, {packages.remedy}; or give phonemes instead (--phonemes)."
+            f"({error.name}). To speak it, {packages.remedy}; or give phonemes instead (--phonemes)."
         ) from error
     except RuntimeError as error:  # MeCab's, whose dictionary is a download of its own
         raise InputError(

@@ -67,7 +67,7 @@ def open_encoder(format: str, samples: int | None = None) -> Encoder:
     problem = found.problem()
     if problem is not None:
         raise InputError(
-            f"Audio as {format} needs the package {found.package}, which cannot be imported ({problem}). "
+            f"Audio as {format} needs the package {found.package}, which cannot be imported. "
             f"Run `pip install 'kokoro-tvm[{found.extra}]'` where the server runs, or request one of "
             f"{', '.join(available_formats())}."
         ) from problem

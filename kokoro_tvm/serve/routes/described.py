@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -12,7 +12,7 @@ __all__ = ["ApiRoute"]
 
 
 class ApiRoute(Route):
-    """A route with a line about it, the request it takes and the media type it answers with."""
+    """A route with a line about it, the request it takes and the media types it answers with."""
 
     def __init__(
         self,
@@ -21,10 +21,13 @@ class ApiRoute(Route):
         endpoint: Callable[[Request], Awaitable[Any]],
         about: str,
         record: type[Any] | None = None,
-        answer: str = "application/json",
+        *answers: str,
+        query: Mapping[str, str] | None = None,
     ) -> None:
+        """answers: JSON where none is given; query: lines about the parameters of its query."""
         super().__init__(path, endpoint, methods=[method])
         self.method = method
         self.about = about
         self.record = record
-        self.answer = answer
+        self.answers = answers or ("application/json",)
+        self.query = query or {}

@@ -38,7 +38,7 @@ def routes(service: Service) -> list[Route]:
     return [
         ApiRoute("GET", "/health", health, "Answers while the process lives."),
         ApiRoute("GET", "/ready", ready, "200 while requests are taken, 503 while as many wait as may."),
-        ApiRoute("GET", "/metrics", metrics, "Metrics for Prometheus.", answer="text/plain"),
+        ApiRoute("GET", "/metrics", metrics, "Metrics for Prometheus.", None, "text/plain"),
         Route("/openapi.json", openapi),
         Route("/docs", docs),
     ]

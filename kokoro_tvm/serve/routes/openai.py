@@ -53,10 +53,24 @@ def routes(service: Service) -> list[Route]:
         return JSONResponse({"models": [{"id": name} for name in _names(service)]})
 
     return [
-        ApiRoute("POST", "/v1/audio/speech", speech, "Speaks a text.", SpeechRequest, "audio/*"),
+        ApiRoute(
+            "POST",
+            "/v1/audio/speech",
+            speech,
+            "Speaks a text.",
+            SpeechRequest,
+            "audio/*",
+            "text/event-stream",
+        ),
         ApiRoute("GET", "/v1/models", models, "Lists the models."),
         ApiRoute("GET", "/v1/models/{name}", model, "Describes a model."),
-        ApiRoute("GET", "/v1/audio/voices", voices, "Lists the voices; `?legacy=true` for names alone."),
+        ApiRoute(
+            "GET",
+            "/v1/audio/voices",
+            voices,
+            "Lists the voices.",
+            query={"model": "The bundle whose voices they are.", "legacy": "`true` for names alone."},
+        ),
         ApiRoute("GET", "/v1/audio/models", audio_models, "Lists the models, as Open WebUI asks for them."),
     ]
 

@@ -9,6 +9,7 @@ from typing import Any
 from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.errors import ApiError, error_of
+from kokoro_tvm.serve.fields import text
 from kokoro_tvm.serve.requests import MOST_CHARACTERS, SpeechRequest
 from kokoro_tvm.serve.scheduler import Feed, Job
 from kokoro_tvm.serve.service import Service
@@ -23,6 +24,7 @@ IDLE = 300.0
 _FORMAT = {"rate": SAMPLE_RATE, "width": 2, "channels": 1}
 _BLOCK = 4096  # samples of one event, 170 ms
 _QUEUE = 32  # events that are read before the first of them is over
+_TEXT = text(MOST_CHARACTERS)
 _log = logging.getLogger("kokoro_tvm.serve")
 
 
@@ -194,9 +196,7 @@ class _Text:
 
 
 def _string(event: Event, name: str) -> str:
-    value = event.data.get(name)
-    if not isinstance(value, str):
-        raise ApiError(400, f"`{name}` should be a string.", name, "invalid_type")
+    value: str = _TEXT.read(event.data.get(name), name)
     return value
 
 

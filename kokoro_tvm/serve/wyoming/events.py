@@ -30,7 +30,7 @@ class Event:
 
 def encode(event: Event) -> bytes:
     """The bytes of an event."""
-    data = json.dumps(event.data, ensure_ascii=False).encode() if event.data else b""
+    data = json.dumps(event.data).encode() if event.data else b""
     head: dict[str, Any] = {"type": event.type, "version": _VERSION}
     if data:
         head["data_length"] = len(data)
