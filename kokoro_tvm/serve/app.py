@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.bundles import Bundles
-from kokoro_tvm.serve.connections import Limits
+from kokoro_tvm.serve.connections import Limits, possible_connections
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.guard import Guard
 from kokoro_tvm.serve.metrics import Metrics
@@ -57,7 +57,7 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         wyoming = app.state.wyoming = WyomingServer(service)
         if settings.wyoming is not None:
             await wyoming.start(settings.host, settings.wyoming)
-        yield {"limits": Limits(settings.idle, settings.most_connections)}
+        yield {"limits": Limits(settings.idle, possible_connections(settings.most_connections))}
         watcher.cancel()
         await wyoming.close()
         await scheduler.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +14,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kokoro_tvm.serve.errors import ApiError
 
-__all__ = ["BoundedProtocol", "Limits"]
+__all__ = ["BoundedProtocol", "Limits", "possible_connections"]
+
+_log = logging.getLogger("kokoro_tvm.serve")
+_OTHER_FILES = 512  # of the bundle, the page, Wyoming's clients
+_BURST = 4096  # connections that may be accepted before those that are too many are closed
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,33 @@ class Limits:
 
     idle: float
     connections: int
+
+
+def possible_connections(most: int) -> int:
+    """How many connections, `most` at most, there can be at a time: each is an open file.
+
+    The soft limit of this process is raised as far as its hard one lets it.
+    """
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limit
+        return most
+    unlimited = resource.RLIM_INFINITY
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + _OTHER_FILES + _BURST
+    if soft != unlimited and soft < wanted:
+        with suppress(ValueError, OSError):  # macOS has another limit beside the hard one
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (wanted if hard == unlimited else min(wanted, hard), hard)
+            )
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == unlimited or most <= (possible := max(soft - _OTHER_FILES, soft // 2)):
+        return most
+    _log.warning(
+        "fewer connections than most_connections: raise the limit of open files (ulimit -n)",
+        extra={"connections": possible, "open_files": soft},
+    )
+    return possible
 
 
 class BoundedProtocol(H11Protocol):

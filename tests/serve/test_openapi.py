@@ -30,7 +30,7 @@ def fuzz(server: Server, count: int, caplog: pytest.LogCaptureFixture) -> Counte
         @given(case=cases)
         @settings(max_examples=count)
         def request(case: Case) -> None:
-            answer = case.call_and_validate(session=session, excluded_checks=NOT_IN_THE_DOCUMENT)
+            answer = case.call_and_validate(session=session, timeout=300, excluded_checks=NOT_IN_THE_DOCUMENT)
             statuses[answer.status_code] += 1
             assert b"Traceback" not in answer.content or "Traceback" in repr(case.body)
 
