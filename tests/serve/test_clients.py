@@ -17,8 +17,10 @@ from openai import OpenAI
 from serving import LONG, Server
 
 from kokoro_tvm.serve.encoding.base import as_int16
+from kokoro_tvm.serve.voices import with_own_names
 
 AGENTS = Path(__file__).parent / "agents"
+RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 
 
 def spoken(server: Server, voice: str = "af_heart", speed: float = 1.0) -> bytes:
@@ -32,31 +34,22 @@ def decoded(data: bytes) -> int:
     return len(audio)
 
 
-def test_open_webui(server: Server) -> None:
-    """routers/audio.py at 01fb3e4: lists without a key, then one POST whose body it keeps as speech.mp3."""
-    assert "tts-1" in [model["id"] for model in server.get("/v1/audio/models").json["models"]]
-    voices = {voice["id"]: voice["name"] for voice in server.get("/v1/audio/voices").json["voices"]}
-    assert voices["af_heart"]
-    user = {"Name": "A", "Id": "1", "Email": "a@example.org", "Role": "user"}
-    headers = {"Content-Type": "application/json", "Authorization": "Bearer none"}
-    headers |= {f"X-OpenWebUI-User-{name}": value for name, value in user.items()}
-    payload = {"input": LONG, "voice": "af_heart", "model": "tts-1"}
-    answer = server.post("/v1/audio/speech", payload, headers)
-    assert (answer.status, answer.headers["content-type"]) == (200, "audio/mpeg")
-    assert decoded(answer.body) >= len(spoken(server)) // 2
-    refused = server.post("/v1/audio/speech", payload | {"voice": "nobody"}, headers)
-    assert refused.status == 400
-    assert "nobody" in refused.json["error"]["message"]
-
-
-def test_sillytavern(server: Server) -> None:
-    """src/endpoints/openai.js at 00a72b5, `custom`: an empty key where the user typed none."""
-    body = {"input": LONG, "response_format": "mp3", "voice": "marin", "speed": 1, "model": "tts-1"}
-    headers = {"Content-Type": "application/json", "Authorization": "Bearer "}
-    answer = server.post("/v1/audio/speech", body, headers)
-    assert (answer.status, answer.headers["content-type"]) == (200, "audio/mpeg")
-    assert decoded(answer.body) >= len(spoken(server)) // 2
-    assert server.post("/v1/audio/speech", body | {"input": ""}, headers).status == 400
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_recorded_requests(server: Server, path: Path) -> None:
+    """Those of a client's source at a commit; texts are put into them here."""
+    for sent in json.loads(path.read_text(encoding="utf-8"))["requests"]:
+        body = sent.get("body") and sent["body"] | {"input": LONG}
+        answer = server.request(sent["method"], sent["path"], body, sent["headers"])
+        assert answer.status == sent["status"], sent
+        if sent["status"] != 200:
+            assert body["voice"] in answer.json["error"]["message"]
+        elif body is None:
+            place, key, name = sent["holds"]
+            assert name in [each[key] for each in answer.json[place]]
+        else:
+            assert answer.headers["content-type"] == "audio/mpeg"
+            voice = with_own_names(body["voice"], server.synthesizer.voices)
+            assert decoded(answer.body) >= len(spoken(server, voice, body.get("speed", 1.0))) // 2
 
 
 def test_pipecat(server: Server) -> None:
