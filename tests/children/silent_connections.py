@@ -1,4 +1,4 @@
-"""Opens connections that say nothing: a port, and how many. Says when all are open, and when all are closed."""
+"""Opens connections that say nothing: a port, and how many. Says when all are open, and when all are shut."""
 
 import resource
 import socket

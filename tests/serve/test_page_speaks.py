@@ -11,6 +11,19 @@ import pytest
 from browsing import TEXT, Page, page_of, places_of, serving_slowly, spoken_by
 from serving import Server, wait_for
 
+# The colour of the darkest point of the spectrogram, and that of its text: red, green, blue.
+PIXELS = """() => {
+  const color = getComputedStyle(spectrogram).color;
+  const pen = new OffscreenCanvas(1, 1).getContext("2d");
+  pen.fillStyle = color;
+  pen.fillRect(0, 0, 1, 1);
+  const { data } = spectrogram.getContext("2d").getImageData(0, 0, spectrogram.width, spectrogram.height);
+  let darkest = 3;
+  for (let place = 3; place < data.length; place += 4) if (data[place] > data[darkest]) darkest = place;
+  const near = values => [...values].slice(0, 3).map(value => Math.round(value / 4));
+  return [near(data.slice(darkest - 3)), near(pen.getImageData(0, 0, 1, 1).data)];
+}"""
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -155,6 +168,30 @@ def test_a_voice_is_heard_by_its_sample(page: Page, server: Server) -> None:
     assert asked["voice"] == "bf_emma"
     assert len(places_of(spoken_by(server, asked["input"], voice="bf_emma"), page.heard())) == 1
     assert page.tab.is_visible("#text")
+
+
+def test_what_was_spoken_as_a_spectrogram(page: Page, server: Server) -> None:
+    """Of the speech that is there, in the colour of the theme; another speech has another."""
+    assert not page.tab.is_visible("#spectrogram-panel")
+    pictures = []
+    for text in ("He ran home.", "No man had land in hand."):
+        page.speak(text)
+        page.state("ended")
+        if not pictures:
+            page.tab.click("#spectrogram-panel summary")
+        seconds = round(len(spoken_by(server, text)) / 24000)
+        page.tab.wait_for_selector(
+            f'#spectrogram[aria-label="Spectrogram of {seconds} seconds of speech, 0 to 12 kHz"]'
+        )
+        assert page.tab.get_by_role("img", name="Spectrogram").is_visible()
+        pictures.append(page.tab.evaluate("spectrogram.toDataURL()"))
+        page.tab.click("#edit")
+    assert pictures[0] != pictures[1]
+    drawn, inked = page.tab.evaluate(PIXELS)
+    assert drawn == inked
+    page.tab.click("#theme")
+    page.tab.click("#theme")
+    assert page.tab.evaluate(PIXELS)[0] == page.tab.evaluate(PIXELS)[1] != drawn
 
 
 def test_files(page: Page, server: Server, tmp_path: Path) -> None:

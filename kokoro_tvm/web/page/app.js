@@ -7,6 +7,7 @@ import { clearProblem, showNotice, showProblem } from "./problem.js";
 import { Reading } from "./reading.js";
 import { save } from "./saving.js";
 import { Speaker } from "./speaker.js";
+import { Spectrogram } from "./spectrogram.js";
 import { browserStore, readSettings, writeSettings } from "./storage.js";
 import { startTheme } from "./theme.js";
 import { VoicePicker } from "./voice_picker.js";
@@ -39,9 +40,14 @@ const store = browserStore();
 const settings = readSettings(store);
 const keep = (/** @type {typeof settings} */ changed) => writeSettings(store, Object.assign(settings, changed));
 const wave = new Wave(/** @type {HTMLCanvasElement} */ (byId("wave")));
+const spectrogram = new Spectrogram(
+  /** @type {HTMLDetailsElement} */ (byId("spectrogram-panel")),
+  /** @type {HTMLCanvasElement} */ (byId("spectrogram")),
+);
 startTheme(settings.theme, (theme) => {
   keep({ theme });
   wave.refresh();
+  spectrogram.refresh();
 });
 
 const module = await import(new URL(document.documentElement.dataset.synthesizer ?? "", document.baseURI).href);
@@ -183,6 +189,7 @@ function offer() {
   const { record } = speaker;
   const there = Boolean(record?.done && record.length);
   for (const suffix of SUFFIXES) button(`save-${suffix}`).disabled = !there;
+  spectrogram.show(there ? record : null);
   seek.disabled = !record?.length;
   seek.max = String(record?.seconds ?? 0);
 }
