@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from serving import LONG, Server
 
 from kokoro_tvm.bench.engine import EngineSpec, Spoken, Utterance
+from kokoro_tvm.bench.load.__main__ import measure
 from kokoro_tvm.bench.load.drive import Answer, drive, speak_alone
 from kokoro_tvm.bench.load.peer import create_peer, utterances
 from kokoro_tvm.bench.load.results import Load, summary, table, write
@@ -58,6 +60,36 @@ def test_a_failure_and_a_cut_are_noticed(server: Server) -> None:
     assert [answer.problem for answer in refusing] == ["status 404"]
     with_nobody = asyncio.run(drive("http://127.0.0.1:1/", SMALL, alone, 1, 0.0))
     assert [answer.problem for answer in with_nobody] == ["cut off: ClientConnectorError"]
+
+
+def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their servers are there all the time, and each speaks every text alone once."""
+    up: list[str] = []
+
+    @contextmanager
+    def started(system: System, bundle: Path, folder: Path) -> Iterator[Process]:
+        up.append(system.name)
+        yield Process(server.url, os.getpid())
+        up.remove(system.name)
+
+    monkeypatch.setattr("kokoro_tvm.bench.load.__main__.started", started)
+    engine = EngineSpec("none", "none", 1, "float32")
+    systems = [System(name, name.title(), name == "a", "float32", engine, {}, 0) for name in ("a", "b")]
+    said: list[str] = []
+    turns = []
+    for load in measure(systems, Path(), [1, 3], 0.0, SMALL, said.append):
+        assert up == ["a", "b"]
+        assert load.requests == load.clients
+        assert load.problems == {}
+        turns.append((load.system, load.clients))
+    assert turns == [("A", 1), ("B", 1), ("B", 3), ("A", 3)]
+    assert said[:2] == ["A: every text alone", "B: every text alone"]
+    assert up == []
+
+
+def test_a_workload_without_pages() -> None:
+    drawn = Workload(SMALL.sentences, ()).requests(1)
+    assert {next(drawn) for _ in range(50)} == set(SMALL.sentences)
 
 
 def test_figures(tmp_path: Path) -> None:

@@ -56,4 +56,4 @@ def test_what_files_ask_for_is_there() -> None:
 
 
 def test_the_package_has_the_files() -> None:
-    assert WEB.resolve() == Path(__file__).parents[2] / "web"
+    assert WEB.resolve() == Path(__file__).parents[2] / "kokoro_tvm" / "web"

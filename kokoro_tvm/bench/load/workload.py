@@ -32,7 +32,8 @@ class Workload:
         """The texts that a client requests one after another, without end; the same in every run."""
         draw = random.Random(_SEED + client)
         while True:
-            yield draw.choice(self.pages if draw.random() < _PAGE_SHARE else self.sentences)
+            page = self.pages and draw.random() < _PAGE_SHARE
+            yield draw.choice(self.pages if page else self.sentences)
 
 
 def _harvard() -> Workload:
