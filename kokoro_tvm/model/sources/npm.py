@@ -66,7 +66,7 @@ def _pack(name: str, version: str, folder: Path, log: Log) -> Path:
     """Downloads one package with `npm pack` and returns its archive."""
     start = time.monotonic()
     log(f"downloading {name}@{version} with npm")
-    command = [*PACK, f"--pack-destination={folder}", f"{name}@{version}"]
+    command = [*PACK, f"--pack-destination={folder.resolve()}", f"{name}@{version}"]
     try:
         code, out, err = _run(
             command, folder, lambda: log(f"still downloading, {time.monotonic() - start:.0f} s")
