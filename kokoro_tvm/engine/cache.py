@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
@@ -24,6 +23,7 @@ from uuid import uuid4
 from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.engine.record import Output, Record
 from kokoro_tvm.errors import BuildError, InputError
+from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -32,7 +32,6 @@ __all__ = ["Cache", "Mode", "Pruned"]
 
 Mode = Literal["read-only", "read-write", "off"]
 
-_READ_ONLY = ("http", "https")  # protocols that cannot be written to
 _OPEN = ("http", "ftp")  # protocols that anyone on the way can change
 _SHORTEST = 16  # characters of a key: records tell whether a guess is right
 _PATIENCE = 20.0  # seconds until it has to answer
@@ -90,22 +89,22 @@ class Cache:
                 f"KOKORO_TVM_CACHE_KEY has {len(secret)} characters; it needs at least {_SHORTEST}. "
                 "`openssl rand -hex 32` makes one."
             )
-        if not secret and _has_protocol(url, _OPEN):
+        if not secret and has_protocol(url, _OPEN):
             raise InputError(
                 f"KOKORO_TVM_CACHE, {url}, is not encrypted: anyone on the way could hand over code that "
                 "this machine then runs. Use https, or set KOKORO_TVM_CACHE_KEY to the key that its records "
                 "were written with."
             )
-        web = _has_protocol(url, _READ_ONLY)
+        web = has_protocol(url, READ_ONLY)
         if web and wanted == "read-write":
             raise InputError(
                 f"KOKORO_TVM_CACHE, {url}, is a web server and cannot be written to; set "
                 "KOKORO_TVM_CACHE_MODE=read-only, or name a folder or bucket."
             )
         mode: Mode = "read-only" if web or wanted == "read-only" else "read-write"
-        cache = cls(url, mode, warn, secret.encode() or None)
-        cache._check()
-        return cache
+        if reason := unreachable(url):
+            raise InputError(f"KOKORO_TVM_CACHE, {url}, cannot be reached: {reason}.")
+        return cls(url, mode, warn, secret.encode() or None)
 
     @property
     def is_signed(self) -> bool:
@@ -177,9 +176,9 @@ class Cache:
             for output in record.outputs:
                 path = _object_path(root, output.sha256)
                 if not (system.exists(path) and system.info(path)["size"] == output.size):
-                    with _whole(system, path) as partial:
+                    with whole_file(system, path) as partial:
                         system.put_file(str(source(output)), partial)
-            with _whole(system, _record_path(root, record.key)) as partial:
+            with whole_file(system, _record_path(root, record.key)) as partial:
                 system.pipe_file(partial, record.to_bytes(self._secret))
             return True
 
@@ -222,23 +221,10 @@ class Cache:
             return None
         return found if found.key in keep else None
 
-    def _check(self) -> None:
-        """Raises InputError for a URL that no installed library can read."""
-        from fsspec import get_filesystem_class
-        from fsspec.utils import get_protocol
-
-        try:
-            get_filesystem_class(get_protocol(self.url))
-        except (ValueError, ImportError) as error:
-            raise InputError(f"KOKORO_TVM_CACHE, {self.url}, cannot be reached: {error}.") from error
-
     def _open(self) -> tuple[AbstractFileSystem, str]:
-        from fsspec.core import url_to_fs
-
         with self._lock:
             if self._opened is None:
-                # Listings that are kept would hide what others have written since.
-                self._opened = url_to_fs(self.url, use_listings_cache=False, skip_instance_cache=True)
+                self._opened = open_folder(self.url)
             return self._opened
 
     def _try(self, action: Callable[[], T], done: str, size: int = 0) -> T | None:
@@ -274,24 +260,9 @@ class Cache:
             self._warn(f"note: the cache {self.url} is not used for the rest of this run: {reason}.")
 
 
-def _has_protocol(url: str, protocols: tuple[str, ...]) -> bool:
-    """Whether any part of a URL (fsspec chains them with ::) has one of these protocols."""
-    return any(part.lower().startswith(tuple(f"{p}:" for p in protocols)) for part in url.split("::"))
-
-
 def _object_path(root: str, sha256: str) -> str:
     return f"{root}/objects/{sha256[:2]}/{sha256}"
 
 
 def _record_path(root: str, key: str) -> str:
     return f"{root}/records/{key[:2]}/{key}.json"
-
-
-@contextmanager
-def _whole(system: AbstractFileSystem, path: str) -> Iterator[str]:
-    """The name under which to write a file: it gets its own name afterwards, so nobody sees half of it."""
-    folder, _, name = path.rpartition("/")
-    partial = f"{folder}/.{name}.{uuid4().hex}"
-    system.makedirs(folder, exist_ok=True)
-    yield partial
-    system.mv(partial, path)

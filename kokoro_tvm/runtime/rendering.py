@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_tvm import __version__
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.alignment import frame_durations
+from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.joins import fade_in, fade_out, mute, muted
 from kokoro_tvm.runtime.model import Floats, Model
 from kokoro_tvm.runtime.noise import seed_words
 from kokoro_tvm.runtime.phonemes import encode
 from kokoro_tvm.runtime.plan import Piece, Plan
 
-__all__ = ["complete", "predict", "render", "spoken_durations", "with_predicted"]
+__all__ = ["Renderer", "complete", "digest_of", "predict", "render", "spoken_durations", "with_predicted"]
+
+Renderer: TypeAlias = Callable[[Model, Floats, Plan, Piece, "Floats | None"], Floats]
+"""What gives the audio of a piece: `render`, or what asks something else first."""
 
 
 def spoken_durations(duration: Floats, speed: float | NDArray[np.float64]) -> NDArray[np.int64]:
@@ -94,6 +103,22 @@ def render(model: Model, table: Floats, plan: Plan, piece: Piece, features: Floa
     if after:
         fade_out(audio, plan.sample_rate)
     return np.concatenate([audio, np.zeros(piece.pause, np.float32)]) if piece.pause else audio
+
+
+def digest_of(bundle: Bundle, table: Floats, plan: Plan, piece: Piece) -> str:
+    """SHA-256 of all that decides about the audio that `render` gives, in hexadecimal.
+
+    What decides about nothing is left out by name: whatever else a plan has, or will have, counts. Raises
+    InputError for a style that the voice does not have.
+    """
+    words = tuple(
+        replace(word, text="", start=0, end=0, rate=1.0, joined=False) for word in piece.words
+    )  # a rate has decided about durations already, as the speed has
+    style = np.ascontiguousarray(table[_row(table, piece)], "<f4").tobytes()
+    piece = replace(piece, words=words, style=0, voice=None)
+    plan = replace(plan, pieces=(piece,), voice="", speed=1.0)
+    node = [__version__, bundle.sha256, style.hex(), asdict(plan)]
+    return hashlib.sha256(json.dumps(node).encode()).hexdigest()
 
 
 def token_ids(model: Model, piece: Piece) -> NDArray[np.int64]:

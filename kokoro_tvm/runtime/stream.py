@@ -12,7 +12,7 @@ import numpy as np
 from kokoro_tvm.runtime.model import Floats, Model
 from kokoro_tvm.runtime.plan import Piece, Plan
 from kokoro_tvm.runtime.planning import Planned
-from kokoro_tvm.runtime.rendering import render
+from kokoro_tvm.runtime.rendering import Renderer, render
 from kokoro_tvm.runtime.speech import Chunk
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.runtime.words import words_of_piece
@@ -26,7 +26,7 @@ class Stream:
     """An iterator of chunks, and a context manager that closes it; the first `skip` have no audio.
 
     `plan` has no pieces; it says voice, speed, seed and rates of all chunks. `timings` is the wall time in
-    seconds per component so far.
+    seconds per component so far. `renderer` gives the audio of the pieces that follow.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Stream:
     ) -> None:
         """table: the style table of a piece's voice."""
         self.plan = plan
+        self.renderer: Renderer = render
         self._model = model
         self._pieces = iter(pieces)
         self._ahead: deque[Planned] = deque()
@@ -96,7 +97,7 @@ class Stream:
             piece, plan = planned.piece, self.plan
             rendered = skip is not None and number >= skip
             if rendered:
-                audio = render(self._model, table(piece.voice), plan, piece, planned.features)
+                audio = self.renderer(self._model, table(piece.voice), plan, piece, planned.features)
             else:
                 audio = np.zeros(0, np.float32)
             words = tuple(words_of_piece(plan, piece, number, start))

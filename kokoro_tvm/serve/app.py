@@ -23,6 +23,7 @@ from kokoro_tvm.serve.connections import Limits, possible_connections
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.guard import Guard
 from kokoro_tvm.serve.metrics import Metrics
+from kokoro_tvm.serve.pieces import open_cache
 from kokoro_tvm.serve.routes import health, kokoro, openai, page, websocket
 from kokoro_tvm.serve.scheduler import BusyError, Scheduler
 from kokoro_tvm.serve.service import Service
@@ -37,7 +38,7 @@ _EXPOSED = ("X-Unknown-Fields", "X-Ignored-Fields", "X-Request-Id", "X-Voice-Sha
 
 
 def create_app(settings: Settings, bundles: Bundles) -> Starlette:
-    """An application that speaks with bundles."""
+    """An application that speaks with bundles. Raises InputError for a cache that cannot be one."""
     metrics = Metrics()
     scheduler = Scheduler(
         settings.most_requests,
@@ -46,7 +47,8 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         settings.longest_pause,
         ended=metrics.count_speech,
     )
-    service = Service(settings, bundles, scheduler, metrics)
+    pieces = open_cache(settings, metrics)
+    service = Service(settings, bundles, scheduler, metrics, pieces)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -61,6 +63,8 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         watcher.cancel()
         await wyoming.close()
         await scheduler.close()
+        if pieces is not None:
+            await asyncio.to_thread(pieces.close)
 
     guard = Middleware(Guard, settings=settings, metrics=metrics)
     cors = Middleware(

@@ -11,6 +11,10 @@ from kokoro_tvm.serve.scheduler import Job, Scheduler
 __all__ = ["Histogram", "Metrics"]
 
 _SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
+_CACHE = {
+    "read": ("Pieces looked for in the cache.", ("hit", "miss", "damaged", "failed", "skipped")),
+    "write": ("Pieces for the cache.", ("written", "failed", "skipped")),
+}
 _FACTORS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
 
 
@@ -48,7 +52,8 @@ class Metrics:
         self._first_sound = Histogram(_SECONDS)
         self._factor = Histogram(_FACTORS)
         self._audio = self._computing = 0.0
-        self._pieces = self._notices = 0
+        self._pieces = self._notices = self._cache_bytes = 0
+        self._cache: Counter[tuple[str, str]] = Counter()
 
     def count_request(self, path: str, status: int) -> None:
         """Count an answered request; path: of its route; status: 0 where nothing was answered."""
@@ -72,6 +77,12 @@ class Metrics:
         with self._lock:
             self._notices += 1
 
+    def count_cache(self, action: str, result: str, size: int | None = None) -> None:
+        """Count what became of a piece in the cache; action: read or write; size: bytes of the cache now."""
+        with self._lock:
+            self._cache[action, result] += 1
+            self._cache_bytes = self._cache_bytes if size is None else size
+
     def text(self, scheduler: Scheduler, changed: int) -> str:
         """All of them in Prometheus' text format; changed: bundles whose files are others by now."""
         with self._lock:
@@ -92,12 +103,18 @@ class Metrics:
             ("bundles_changed", "gauge", "Bundles whose files are others than those served.", changed),
             ("pieces_total", "counter", "Pieces of speech.", self._pieces),
             ("notices_total", "counter", "Notices about texts.", self._notices),
+            ("cache_bytes", "gauge", "Bytes of the cache when a piece was last written.", self._cache_bytes),
             ("audio_seconds_total", "counter", "Seconds of audio.", round(self._audio, 6)),
             ("computing_seconds_total", "counter", "Seconds of turns.", round(self._computing, 6)),
         )
         for short, kind, about, value in plain:
             yield from _head(f"kokoro_tvm_{short}", kind, about)
             yield f"kokoro_tvm_{short} {value}"
+        for action, (about, results) in _CACHE.items():
+            name = f"kokoro_tvm_cache_{action}s_total"
+            yield from _head(name, "counter", about)
+            for result in results:
+                yield f'{name}{{result="{result}"}} {self._cache[action, result]}'
         name = "kokoro_tvm_first_sound_seconds"
         yield from _head(name, "histogram", "Seconds from a request to its first audio.")
         yield from self._first_sound.lines(name)

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError, KokoroTvmError
 from kokoro_tvm.runtime.session import Runner
@@ -23,13 +23,21 @@ from kokoro_tvm.runtime.speech import Chunk
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.runtime.stream import Stream
 
-__all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding"]
+__all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "without_turn"]
+
+T = TypeVar("T")
 
 HEAD_START = 30.0
 """Seconds by which a first piece goes before pieces of requests that are heard already. Who has been silent
 for longer than that has waited enough."""
 
 _current = threading.local()
+
+
+def without_turn(wait: Callable[[], T]) -> T:
+    """The result of something that computes nothing, while other requests than this thread's compute."""
+    job: Job | None = getattr(_current, "job", None)
+    return wait() if job is None else job.without_turn(wait)
 
 
 class BusyError(KokoroTvmError):
@@ -251,6 +259,13 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
             self._scheduler.give(self)
             self.wake.wait_for(lambda: until() or self.cancelled)
             self._scheduler.take(self)
+
+    def without_turn(self, wait: Callable[[], T]) -> T:
+        """The result of `wait`, on the job's thread, while others compute; raises Stopped as `pause` does."""
+        self._scheduler.give(self)
+        result = wait()
+        self._scheduler.take(self)
+        return result
 
     def check(self) -> None:
         """Between two components: whether to go on now, later or not at all."""

@@ -15,6 +15,7 @@ from kokoro_tvm.serve.app import create_app
 from kokoro_tvm.serve.bundles import Bundles, named_folders
 from kokoro_tvm.serve.connections import BoundedProtocol
 from kokoro_tvm.serve.logs import log_notices, start_logs
+from kokoro_tvm.serve.pieces import check_cache
 from kokoro_tvm.serve.settings import Settings
 
 __all__ = ["app_of_worker", "serve", "uvicorn_config"]
@@ -23,10 +24,15 @@ _HANDED = "_KOKORO_TVM_SERVE"  # where a worker finds its settings
 
 
 def serve(settings: Settings) -> None:
-    """Serve until a signal ends the process. Raises BundleError where a bundle cannot be opened."""
+    """Serve until a signal ends the process.
+
+    Raises BundleError where a bundle cannot be opened, InputError for a cache that cannot be one.
+    """
     if settings.workers > 1:
         os.environ[_HANDED] = json.dumps(dataclasses.asdict(settings))
         named_folders(settings.bundle)
+        if settings.cache:
+            check_cache(settings.cache)
         start_logs()
         uvicorn.run(
             "kokoro_tvm.serve.server:app_of_worker",

@@ -15,6 +15,7 @@ from kokoro_tvm.runtime.stream import Stream
 from kokoro_tvm.runtime.synthesizer import Synthesizer
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.metrics import Metrics
+from kokoro_tvm.serve.pieces import PieceCache
 from kokoro_tvm.serve.requests import NormalizationOptions, PhonemesRequest, SpeechRequest
 from kokoro_tvm.serve.scheduler import Job, Scheduler
 from kokoro_tvm.serve.settings import Settings
@@ -35,6 +36,7 @@ class Service:
     bundles: Bundles
     scheduler: Scheduler
     metrics: Metrics
+    pieces: PieceCache | None = None
     _aside: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -72,8 +74,7 @@ class Service:
                 language=wanted.lang_code,
             )
 
-        measured = text is None and wanted.response_format in _MEASURED
-        return self.scheduler.submit(stream, _priority(client), measured)
+        return self._submit(stream, client, text is None and wanted.response_format in _MEASURED)
 
     def speak_phonemes(self, wanted: PhonemesRequest, client: HTTPConnection) -> Job:
         """The job of a request for the speech of phonemes. Raises BusyError."""
@@ -84,8 +85,16 @@ class Service:
             voice = with_own_names(wanted.voice, tts.voices)
             return tts.stream_phonemes(lines, voice, wanted.speed, wanted.seed)
 
-        measured = wanted.response_format in _MEASURED
-        return self.scheduler.submit(stream, _priority(client), measured)
+        return self._submit(stream, client, wanted.response_format in _MEASURED)
+
+    def _submit(self, stream: Callable[[], Stream], client: HTTPConnection | None, measured: bool) -> Job:
+        def kept() -> Stream:
+            made = stream()
+            if self.pieces is not None:
+                made.renderer = self.pieces.around(made.renderer)
+            return made
+
+        return self.scheduler.submit(kept, _priority(client), measured)
 
     async def reload(self) -> None:
         """Open all bundles again; where one cannot be opened, those that are open stay."""

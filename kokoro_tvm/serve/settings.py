@@ -135,6 +135,13 @@ class Settings:
     grace: float = _setting(
         float, 30.0, "Seconds that requests may go on for when the server is to end.", "SECONDS", 0
     )
+    cache: str | None = _setting(
+        str,
+        None,
+        "Folder, or URL that fsspec reaches, of pieces that were spoken before and are not computed again.",
+        "FOLDER",
+    )
+    cache_size: int = _setting(int, 1024, "MiB that the cache may have.", "MIB", 1)
     log_texts: bool = _setting(bool, False, "Log the texts of requests, and notices about their words.")
 
 

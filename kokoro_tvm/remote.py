@@ -1,0 +1,58 @@
+"""Folders that fsspec reaches: on a disk, on a web server, in a bucket."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+__all__ = ["READ_ONLY", "has_protocol", "open_folder", "unreachable", "whole_file"]
+
+READ_ONLY = ("http", "https")
+"""Protocols that cannot be written to."""
+
+
+def has_protocol(url: str, protocols: tuple[str, ...]) -> bool:
+    """Whether any part of a URL (fsspec chains them with ::) has one of these protocols."""
+    return any(part.lower().startswith(tuple(f"{p}:" for p in protocols)) for part in url.split("::"))
+
+
+def unreachable(url: str) -> str | None:
+    """Why no installed library can read a URL; None where one can."""
+    from fsspec import get_filesystem_class
+    from fsspec.utils import get_protocol
+
+    try:
+        get_filesystem_class(get_protocol(url))
+    except (ValueError, ImportError) as error:
+        return str(error)
+    return None
+
+
+def open_folder(url: str) -> tuple[AbstractFileSystem, str]:
+    """The file system of a folder, and the folder's path in it."""
+    from fsspec.core import url_to_fs
+
+    # Listings that are kept would hide what others have written since.
+    system, root = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
+    return system, str(root)
+
+
+@contextmanager
+def whole_file(system: AbstractFileSystem, path: str) -> Iterator[str]:
+    """The name under which to write a file: it gets its own name afterwards, so nobody sees half of it."""
+    folder, _, name = path.rpartition("/")
+    partial = f"{folder}/.{name}.{uuid4().hex}"
+    system.makedirs(folder, exist_ok=True)
+    try:
+        yield partial
+        system.mv(partial, path)
+    except BaseException:
+        with contextlib.suppress(Exception):  # the error that is there already says more
+            system.rm_file(partial)
+        raise
