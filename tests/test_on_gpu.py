@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from toys import PHONEMES, TARGET, doit, write_recipes
+from toys import PHONEMES, ROUNDED, TARGET, doit, write_recipes
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BundleError
@@ -43,19 +43,23 @@ KINDS = [
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "length",
+    ("length", "precision"),
     [
-        "exact",
-        pytest.param("masked", marks=pytest.mark.nightly),
-        pytest.param("padded", marks=pytest.mark.nightly),
+        ("exact", "float32"),
+        ("exact", "float16"),
+        pytest.param("masked", "float32", marks=pytest.mark.nightly),
+        pytest.param("masked", "float16", marks=pytest.mark.nightly),
+        pytest.param("padded", "float32", marks=pytest.mark.nightly),
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_stage(kind: str, length: str, tmp_path: Path) -> None:
+def test_every_stage(kind: str, length: str, precision: str, tmp_path: Path) -> None:
     root = tmp_path / "repository"
     write_recipes(root)
     target = {"kind": kind, "host": {"kind": "llvm", "mcpu": "native"}, "host_components": ["bert"]}
-    recipe = TARGET | {"target": target, "length": length, "buckets": {"tokens": [64], "frames": [130]}}
+    recipe = TARGET | {"target": target, "length": length, "precision": precision}
+    recipe |= {"buckets": {"tokens": [64], "frames": [130]}}
+    recipe |= {"gates": ROUNDED} if precision == "float16" else {}
     (root / "recipes" / "gpu.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
     done = doit(root, "gpu")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -69,7 +73,11 @@ def test_every_stage(kind: str, length: str, tmp_path: Path) -> None:
         assert (library["machine_code"] is None) == (name == "bert" or kind != "cuda")
         if library["kernels"] is not None:
             content = (bundle / library["kernels"]["file"]).read_bytes()
-            assert DeviceCode.from_bytes(kind, content).functions
+            code = DeviceCode.from_bytes(kind, content)
+            assert code.functions
+            text = b"".join(code.code.values())
+            rounds = name == "decoder" and precision == "float16"
+            assert any(word in text for word in (b"half*", b"half *", b"f16>")) == rounds
     report = json.loads((bundle.parent / ".build" / "gpu" / "speech" / "speech.json").read_text())
     assert report["passed"]
     runner, reason = find_runner(target)

@@ -18,7 +18,7 @@ import pytest
 import soundfile
 import yaml
 from test_vectors import EVEX
-from toys import PHONEMES, REPOSITORY, copy_repository, doit, speak, toy_model
+from toys import PHONEMES, REPOSITORY, ROUNDED, copy_repository, doit, speak, toy_model
 from toys import RECIPES as TOYS
 
 from kokoro_tvm import Synthesizer
@@ -36,13 +36,6 @@ NATIVE = ("cpu", "cpu-listened", "cpu-masked", "cpu-padded")  # test_tiny.py bui
 SHIPPED = [name for name in list_recipes(RECIPES) if name not in NATIVE]
 LENGTHS = TOYS["toy"]  # so the exported programs are the same
 SHORT = "həl."  # for kernels of GPUs under an emulator, which take minutes for a word
-# Rounded operands cost random weights more than they cost Kokoro's: 35 dB where the recipe asks for 36.
-ROUNDED = {
-    part: {"min_snr_db": 30, "min_gain_db": None}
-    | {"min_frame_snr_median_db": 20, "min_frame_snr_p5_db": 10, "min_last_frame_snr_db": 10}
-    | {"min_exact_frame_snr_median_db": 20}
-    for part in ("decoder", "speech")
-}
 
 
 def obstacle(recipe: Recipe) -> str:
@@ -65,7 +58,7 @@ def root(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipes: dict[str, Any] = {}
     for name in SHIPPED:
         result = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
-        rounded = {"gates": ROUNDED} if result["precision"] == "bfloat16" else {}
+        rounded = {"gates": ROUNDED} if result["precision"] != "float32" else {}
         result.pop("utterances", None)  # the toy has one
         recipes[name] = result | LENGTHS | {"model": "toy-model"} | rounded
         if "emulate" in result["target"].get("host", {}):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-_TOLERANCE = {"float32": 1e-4, "bfloat16": 1e-1}
+_TOLERANCE = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}
 """More than ten times the largest error of any value, measured on Kokoro's weights (docs/accuracy.md)."""
 
 
@@ -82,7 +82,7 @@ def probe(
             "--tolerance",
             min=0,
             help="Largest relative error, ‖value − float64‖ / ‖float64‖.",
-            show_default="0.0001; bfloat16: 0.1",
+            show_default="0.0001; float16: 0.01; bfloat16: 0.1",
         ),
     ] = None,
     keep: Annotated[

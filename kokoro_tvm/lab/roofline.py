@@ -95,7 +95,8 @@ def launches(recipe: Recipe, lengths: Sequence[Mapping[str, int]]) -> list[list[
     """
     found: list[list[Launch]] = [[] for _ in lengths]
     for name, component in recipe.components.items():
-        machine = resolve(recipe.target_of(name), recipe.precision)
+        target = recipe.target_of(name)
+        machine = resolve(target, recipe.precision_of(target))
         if machine.features.kernels != "gpu":
             continue
         phases = phases_of(recipe, name, machine)

@@ -124,13 +124,17 @@ def _gpu_gives_moments(call: Call) -> bool:
 
 
 def _gpu_packings(call: Call) -> Mapping[str, Packing]:
-    tile, stride = _gpu_tile(call), int(call.attributes["stride"])
+    tile, stride, dtype = _gpu_tile(call), int(call.attributes["stride"]), gpu_conv.weight_dtype(call)
 
     def layout(weight: Any) -> Any:
         weight = weight.reshape(*weight.shape[:2], -1)
-        return gpu_conv.pack(folded(weight, stride) if stride > 1 else weight, tile)
+        return gpu_conv.pack(folded(weight, stride) if stride > 1 else weight, tile, dtype)
 
-    return {"weight": Packing(f"gpu_convolution({tile.layout}, stride={stride})", layout)}
+    return {"weight": Packing(f"gpu_convolution({tile.layout}, stride={stride}, {dtype})", layout)}
+
+
+def _gpu_halves(call: Call) -> frozenset[str]:
+    return frozenset({"x", "residual", "added", "y"} if call.attributes["tolerant"] else ())
 
 
 def _gpu_kernel(call: Call) -> Any:
@@ -142,16 +146,17 @@ def _gpu_kernel(call: Call) -> Any:
         raise NotImplementedError("conv1d: stride and dilation together have no kernel")
     width, outputs = int(call.shapes["x"][2]), int(call.result[2])
     tile, kept = _gpu_tile(call), ceildiv(taps, stride)
-    packed = np.zeros((outputs, width * stride, kept), np.float32)
+    dtype = gpu_conv.weight_dtype(call)
+    packed = gpu_conv.pack(np.zeros((outputs, width * stride, kept), np.float32), tile, dtype)
     k = GpuKernel("conv1d", call.features)
     with k:
-        x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", gpu_conv.pack(packed, tile).shape)
+        x = k.param("x", call.shapes["x"], call.dtype("x"))
+        weight = k.param("weight", packed.shape, dtype)
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         added = call.optional(k, "added")
         length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
+        y = k.param("y", call.result, call.dtype("y"))
         moments = k.param("moments", call.moments) if call.moments is not None else None
         given = length[0] if length is not None else k.index(x.shape[1])
 
@@ -161,15 +166,15 @@ def _gpu_kernel(call: Call) -> Any:
             value = k.registers(1)
             k.store(value, const(0.0, "float32"), 0)
             with k.when(logical_and(t >= 0, t < given)):
-                k.store(value, activated(k, k.let(x[0, t, c]), c, norm, alpha, slope), 0)
+                k.store(value, activated(k, k.let(k.wide(x[0, t, c])), c, norm, alpha, slope), 0)
             return value[0]
 
         def write(step: Any, output: Any, total: Any) -> Any:
             value = total if bias is None else total + bias[output]
-            value = value if residual is None else value + residual[0, step // repeat, output]
+            value = value if residual is None else value + k.wide(residual[0, step // repeat, output])
             gain = float(call.attributes["gain"])
             value = value if gain == 1.0 else value * k.real(gain)
-            value = k.let(value if added is None else value + added[0, step, output])
+            value = k.let(value if added is None else value + k.wide(added[0, step, output]))
             k.store(y, value, 0, step, output)
             return value
 
@@ -247,7 +252,7 @@ def _decomposed(
     decomposition=_decomposed,
     kernels={
         "cpu": HandKernel(_kernel, _packings, _gives_moments, _layer),
-        "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments),
+        "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
     },
     flops=_flops,
 )

@@ -94,13 +94,17 @@ def _gpu_gives_moments(call: Call) -> bool:
 
 
 def _gpu_packings(call: Call) -> Mapping[str, Packing]:
-    tile, stride = _gpu_tile(call), int(call.attributes["stride"])
+    tile, stride, dtype = _gpu_tile(call), int(call.attributes["stride"]), gpu_conv.weight_dtype(call)
     return {
         "weight": Packing(
-            f"gpu_transposed_convolution({tile.layout}, stride={stride})",
-            lambda w: gpu_conv.pack(phases(w, stride, tile.outputs), tile),
+            f"gpu_transposed_convolution({tile.layout}, stride={stride}, {dtype})",
+            lambda w: gpu_conv.pack(phases(w, stride, tile.outputs), tile, dtype),
         )
     }
+
+
+def _gpu_halves(call: Call) -> frozenset[str]:
+    return frozenset({"x", "residual", "y"} if call.attributes["tolerant"] else ())
 
 
 def _gpu_kernel(call: Call) -> Any:
@@ -108,13 +112,14 @@ def _gpu_kernel(call: Call) -> Any:
     tile, stride, lead = _gpu_tile(call), int(call.attributes["stride"]), int(call.attributes["lead"])
     channels, outputs = int(call.shapes["x"][2]), int(call.result[2])
     width = ceildiv(outputs, tile.outputs) * tile.outputs
+    packed = (2, ceildiv(channels, tile.depth) * tile.depth, stride * width)
     k = GpuKernel("conv_transpose1d", call.features)
     with k:
-        x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", (2, ceildiv(channels, tile.depth) * tile.depth, stride * width))
+        x = k.param("x", call.shapes["x"], call.dtype("x"))
+        weight = k.param("weight", packed, gpu_conv.weight_dtype(call))
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
         length = call.optional(k, "length", "int32")
-        y = k.param("y", call.result)
+        y = k.param("y", call.result, call.dtype("y"))
         moments = k.param("moments", call.moments) if call.moments is not None else None
         given = length[0] if length is not None else k.index(x.shape[1])
 
@@ -124,12 +129,12 @@ def _gpu_kernel(call: Call) -> Any:
             k.store(value, const(0.0, "float32"), 0)
             with k.when(logical_and(t >= 0, t < given)):
                 slope = float(call.attributes["slope"])
-                k.store(value, activated(k, k.let(x[0, t, channel]), channel, None, None, slope), 0)
+                k.store(value, activated(k, k.let(k.wide(x[0, t, channel])), channel, None, None, slope), 0)
             return value[0]
 
         def put(at: Any, c: Any, total: Any) -> Any:
             value = total if bias is None else total + bias[c]
-            value = k.let(value if residual is None else value + residual[0, at, c])
+            value = k.let(value if residual is None else value + k.wide(residual[0, at, c]))
             k.store(y, value, 0, at, c)
             return value
 
@@ -227,7 +232,7 @@ def _decomposed(
     decomposition=_decomposed,
     kernels={
         "cpu": HandKernel(_kernel, _packings),
-        "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments),
+        "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
     },
     flops=_flops,
 )

@@ -107,7 +107,9 @@ def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, Packe
 
 def _key(operation: str, call: Call) -> str:
     return json.dumps(
-        [operation, call.shapes, call.attributes, call.result, call.moments], sort_keys=True, default=str
+        [operation, call.shapes, call.attributes, call.result, call.moments, call.halves],
+        sort_keys=True,
+        default=str,
     )
 
 

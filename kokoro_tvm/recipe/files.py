@@ -27,6 +27,7 @@ from kokoro_tvm.recipe.parts import (
     Utterance,
 )
 from kokoro_tvm.spec import Name, Spec, distinct
+from kokoro_tvm.targets import target_kind
 
 __all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "json_schema", "kind_of"]
 
@@ -87,7 +88,8 @@ class TargetFile(Spec):
         default="float32",
         description="Arithmetic of the compiled code. `bfloat16`: convolutions of the decoder multiply "
         "operands rounded to bfloat16 and sum in float32; phase, statistics and recurrences stay "
-        "float32. The CPU must have `avx512bf16`.",
+        "float32. The CPU must have `avx512bf16`. `float16`, on GPUs: memory holds weights of these "
+        "convolutions, and what they hand to one another, as float16; kernels compute in float32.",
     )
     length: Length = Field(
         default="exact",
@@ -124,6 +126,18 @@ class TargetFile(Spec):
     sets: RecipeSets = Field(
         default=("nightly",), description="Sets that build the recipe: `doit ci`, `doit nightly`."
     )
+
+    @model_validator(mode="after")
+    def _kind_has_precision(self) -> TargetFile:
+        kind = self.target.kind
+        known = target_kind(kind).precisions
+        if self.precision not in known:
+            raise PydanticCustomError(
+                "precision_of_kind",
+                "a target of kind {kind} computes in {known}",
+                {"path": ("precision",), "kind": kind, "known": " or ".join(known)},
+            )
+        return self
 
     @model_validator(mode="after")
     def _padded_gates_only_report(self) -> TargetFile:

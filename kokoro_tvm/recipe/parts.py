@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 Length = Literal["exact", "masked", "padded"]
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "bfloat16", "float16"]
 RecipeSet = Literal["ci", "nightly"]
 
 MAX_TOKENS = 512

@@ -73,6 +73,10 @@ class Recipe(Spec):
         """What a component is compiled for."""
         return target_kind(self.target.kind).of_component(self.target, component)
 
+    def precision_of(self, target: TargetSpec) -> Precision:
+        """What is computed in by the recipe's target, or by its host, which stays with float32."""
+        return self.precision if target == self.target else "float32"
+
     def artifacts(self) -> tuple[ArtifactSpec, ...]:
         """Every (component, bucket), in the order they are built."""
         return tuple(

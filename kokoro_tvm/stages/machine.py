@@ -26,7 +26,7 @@ def declare(place: Place, recipe: Recipe, spec: TargetSpec, artifact: str = "") 
         artifact,
         doc=f"resolve the target {kind.describe(spec)}",
         outputs=("machine.json",),
-        parameters={"target": spec.model_dump(mode="json"), "precision": recipe.precision},
+        parameters={"target": spec.model_dump(mode="json"), "precision": recipe.precision_of(spec)},
         sources=lambda: function_sources(
             "kokoro_tvm.stages.machine:run",
             [type(kind).__module__],

@@ -117,6 +117,9 @@ class TargetKind(ABC):
     spec: ClassVar[type[TargetSpec]]
     """The keys of a recipe's `target`; its `kind` is the literal name of the module."""
 
+    precisions: ClassVar[tuple[str, ...]] = ("float32",)
+    """What a recipe's `precision` may be."""
+
     object_suffix: ClassVar[str] = ".o"
     """Of the files code is generated into, with the dot; `.c` where the code generator writes C source."""
 

@@ -42,6 +42,7 @@ class GpuKind(TargetKind):
     """A kind of GPU."""
 
     spec: ClassVar[type[TargetSpec]] = GpuTarget
+    precisions = ("float32", "float16")
     has_kernels = True
     name: ClassVar[str]
     """TVM's, and the recipe's."""

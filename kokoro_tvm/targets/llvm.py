@@ -125,6 +125,7 @@ class Llvm(TargetKind):
     """CPUs."""
 
     spec = LlvmTarget
+    precisions = ("float32", "bfloat16")
 
     def describe(self, spec: LlvmTarget) -> str:
         return f"{spec.kind} {spec.mcpu}"

@@ -112,9 +112,12 @@ def results(
     machine: Machine = NATIVE,
     moments: bool = False,
     guard: Place = "end",
+    halves: tuple[str, ...] = (),
 ) -> list[np.ndarray]:
     """The result, and its moments where the kernel is to leave them behind: float32, NaN where it wrote
     nothing.
+
+    halves: the tensors, "y" for the result, that are float16 in memory.
 
     dynamic: the extents along AXES are known only at run time; kernels are kept by everything else in the
     shapes.
@@ -123,7 +126,7 @@ def results(
     element only.
     """
     function, arrays, written = prepared(
-        operation, tensors, attributes, dynamic=dynamic, machine=machine, moments=moments
+        operation, tensors, attributes, dynamic=dynamic, machine=machine, moments=moments, halves=halves
     )
     if isinstance(function, EmulatedKernel):
         return function(arrays, written, guard)
@@ -146,6 +149,7 @@ def prepared(
     dynamic: bool = True,
     machine: Machine = NATIVE,
     moments: bool = False,
+    halves: tuple[str, ...] = (),
 ) -> tuple[Any, list[np.ndarray], list[np.ndarray]]:
     """The compiled kernel, the arrays it takes (weights packed) and those it writes, full of NaN."""
     given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
@@ -156,9 +160,12 @@ def prepared(
     if moments:
         extents.append((slots(extents[0][1]), 4, extents[0][2]))
         left = ("moments_0" if dynamic else extents[1][0], *extents[1][1:])
-    function, packings = _kernel(operation, shapes, items, result, machine, left)
+    function, packings = _kernel(operation, shapes, items, result, machine, left, halves)
     arrays = [packings[n].pack(t.numpy()) if n in packings else t.numpy() for n, t in given.items()]
-    return function, arrays, [np.full(shape, np.nan, np.float32) for shape in extents]
+    arrays = [a.astype(np.float16) if n in halves else a for n, a in zip(given, arrays, strict=True)]
+    written = [np.full(shape, np.nan, np.float32) for shape in extents]
+    written[0] = written[0].astype(np.float16 if "y" in halves else np.float32)
+    return function, arrays, written
 
 
 def reference(operation: str, tensors: Tensors, attributes: Attributes | None = None) -> np.ndarray:
@@ -278,17 +285,24 @@ def prim_func(
     extents: tuple[int | str, ...],
     machine: Machine = NATIVE,
     moments: tuple[int | str, ...] | None = None,
+    halves: tuple[str, ...] = (),
 ) -> Any:
     """An operation's kernel as TIR."""
-    call = Call(dict(shapes), dict(attributes), extents, machine.features, moments)
+    call = Call(dict(shapes), dict(attributes), extents, machine.features, moments, halves=halves)
     return registry()[operation].kernel(call)
 
 
 @cache
 def _kernel(
-    operation: str, shapes: Any, attributes: Any, extents: Any, machine: Machine, moments: Any
+    operation: str,
+    shapes: Any,
+    attributes: Any,
+    extents: Any,
+    machine: Machine,
+    moments: Any,
+    halves: tuple[str, ...],
 ) -> tuple[Any, Any]:
-    function = prim_func(operation, shapes, attributes, extents, machine, moments)
+    function = prim_func(operation, shapes, attributes, extents, machine, moments, halves)
     call = Call(dict(shapes), dict(attributes), extents, machine.features)
     if (kernel := emulated(machine, function)) is not None:
         return kernel, registry()[operation].packings(call)

@@ -77,6 +77,7 @@ SPOILED = {
     "pass-option": ("full", "a.number: 2", "a.number: [2]"),
     "cpu-feature": ("full", "+avx512f", "avx512f"),
     "padded-enforced": ("full", "length: masked", "length: padded"),
+    "precision-of-another-kind": ("full", "precision: float32", "precision: float16"),
     "timeout-is-fractional": ("full", "timeout_s: 60", "timeout_s: 60.5"),
     "source-kind": ("toy", "kind: npm", "kind: nmp"),
     "source-without-kind": ("toy", "kind: npm", "knd: npm"),

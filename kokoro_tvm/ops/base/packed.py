@@ -37,12 +37,10 @@ class PackedWeight:
         return packed.shape, str(packed.dtype)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "operation": self.operation,
-            "argument": self.argument,
-            "name": self.name,
-            "call": asdict(self.call) | {"features": self.call.features.to_json()},
-        }
+        call = asdict(self.call) | {"features": self.call.features.to_json()}
+        if not self.call.halves:  # so that a new ability changes no other's keys
+            del call["halves"]
+        return {"operation": self.operation, "argument": self.argument, "name": self.name, "call": call}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PackedWeight:
@@ -57,5 +55,6 @@ class PackedWeight:
             Features.from_json(call["features"]),
             moments,
             choice,
+            tuple(call.get("halves", ())),
         )
         return cls(data["operation"], data["argument"], described, data["name"])

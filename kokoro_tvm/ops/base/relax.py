@@ -50,7 +50,9 @@ def described(
     shapes = {t: names_for(t, a.ty.shape) for t, a in zip(tensors, arguments, strict=True)}
     results = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
     result, *others = (names_for(n, r.shape) for n, r in zip(("y", "moments"), results, strict=False))
-    semantic = Call(shapes, attributes, result, features, others[0] if others else None)
+    kinds = {**{t: a.ty for t, a in zip(tensors, arguments, strict=True)}, "y": results[0]}
+    halves = tuple(name for name, kind in kinds.items() if str(kind.dtype) == "float16")
+    semantic = Call(shapes, attributes, result, features, others[0] if others else None, halves=halves)
     layer = registry()[operation].layer(semantic)
     choice = schedule.get(layer) if layer is not None else None
     return operation, replace(semantic, choice=choice), tensors, arguments

@@ -33,7 +33,8 @@ class Call:
     shapes: tensor argument -> its extents, with a name in place of each extent known only at run time;
     absent optional arguments are left out. result: the extents of the result, likewise; moments: those of
     the result's moments (see `ops.moments`) where the kernel is to write them too, as a second result.
-    choice: what the recipe's schedule has for this layer, if anything.
+    choice: what the recipe's schedule has for this layer, if anything; halves: names of the tensors, "y" for
+    the result, that memory holds as float16.
     """
 
     shapes: Mapping[str, tuple[int | str, ...]]
@@ -42,13 +43,18 @@ class Call:
     features: Features
     moments: tuple[int | str, ...] | None = None
     choice: Choice | None = None
+    halves: tuple[str, ...] = ()
 
     def has(self, name: str) -> bool:
         return name in self.shapes
 
-    def optional(self, kernel: Any, name: str, dtype: str = "float32") -> Any | None:
+    def dtype(self, name: str) -> str:
+        """Of a float tensor in memory."""
+        return "float16" if name in self.halves else "float32"
+
+    def optional(self, kernel: Any, name: str, dtype: str | None = None) -> Any | None:
         """The parameter of `kernel` (a `Kernel`) for an argument that may be absent."""
-        return kernel.param(name, self.shapes[name], dtype) if self.has(name) else None
+        return kernel.param(name, self.shapes[name], dtype or self.dtype(name)) if self.has(name) else None
 
 
 @dataclass(frozen=True)
@@ -67,12 +73,13 @@ class HandKernel:
     build: Call -> PrimFunc taking the present tensor arguments in order and the result last;
     packings: Call -> {weight argument: Packing}; gives_moments: whether the kernel for a Call can write the
     moments of its result besides; layer: Call -> what a schedule calls it, None where there is nothing to
-    choose."""
+    choose; halves: Call -> the tensors, "y" for the result, that the kernel can have as float16 in memory."""
 
     build: Callable[[Call], Any]
     packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {}
     gives_moments: Callable[[Call], bool] = lambda call: False
     layer: Callable[[Call], str | None] = lambda call: None
+    halves: Callable[[Call], frozenset[str]] = lambda call: frozenset()
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,11 @@ class SemanticOp:
         """Whether there is a kernel for the call that can write the moments of its result."""
         found = self.kernel_for(call.features)
         return found is not None and found.gives_moments(call)
+
+    def halves(self, call: Call) -> frozenset[str]:
+        """Tensors that the kernel for the call can have as float16 in memory, "y" for the result."""
+        found = self.kernel_for(call.features)
+        return found.halves(call) if found is not None else frozenset()
 
     def layer(self, call: Call) -> str | None:
         """What a schedule calls it; None where there is nothing to choose."""

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
+from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and
+from kokoro_tvm.ops.base.semantic import Call
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
-__all__ = ["Tile", "convolve", "pack"]
+__all__ = ["Tile", "convolve", "pack", "weight_dtype"]
 
 _SHARED = 16384  # bytes, what every kind of GPU has
 
@@ -76,11 +78,21 @@ class Tile:
 _TILES = (Tile(32, 64, 4, 8, 16), Tile(64, 32, 4, 8, 16), Tile(128, 8, 2, 8, 16))
 
 
-def pack(weight: np.ndarray, tile: Tile) -> np.ndarray:
-    """Weight (O, I, K) as (K, I', O'), zeros beyond what there is: I' and O' are whole tiles."""
+def weight_dtype(call: Call) -> str:
+    """What memory holds a convolution's packed weight as."""
+    return "float16" if call.features.precision == "float16" and call.attributes["tolerant"] else "float32"
+
+
+def pack(weight: np.ndarray, tile: Tile, dtype: str) -> np.ndarray:
+    """Weight (O, I, K) as (K, I', O'), zeros beyond what there is: I' and O' are whole tiles.
+
+    Raises BuildError for a weight that the dtype does not hold.
+    """
     outputs, inputs, taps = weight.shape
     rows, columns = ceildiv(inputs, tile.depth) * tile.depth, ceildiv(outputs, tile.outputs) * tile.outputs
-    packed = np.zeros((taps, rows, columns), np.float32)
+    if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(dtype).max:
+        raise BuildError(f"{dtype} does not hold a weight of {largest}: use a recipe of precision float32")
+    packed = np.zeros((taps, rows, columns), dtype)
     packed[:, :inputs, :outputs] = weight.transpose(2, 1, 0)
     return packed
 
@@ -177,7 +189,7 @@ def convolve(
                             k.let(tirx.truncdiv(number, tile.outputs)),
                             k.let(tirx.truncmod(number, tile.outputs)),
                         )
-                        k.store(factors, weight[tap, part * depth + c, first_output + o], number)
+                        k.store(factors, k.wide(weight[tap, part * depth + c, first_output + o]), number)
                     k.barrier()
                     with k.loop(depth) as c:
                         x = [

@@ -14,7 +14,7 @@ import numpy as np
 import tvm
 from tvm.script.ir_builder import tirx as T
 
-from kokoro_tvm.ops.base.expressions import Expr, const
+from kokoro_tvm.ops.base.expressions import Cast, Expr, const
 from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.ops.base.kernel import BaseKernel
 
@@ -57,6 +57,16 @@ class GpuKernel(BaseKernel):
         kept = self.registers(1)
         self.store(kept, value, 0)
         return kept[0]
+
+    def wide(self, value: Expr) -> Expr:
+        """A float as what is computed with, whatever memory holds it as."""
+        return value if str(value.ty.dtype) == "float32" else Cast("float32", value)
+
+    def store(self, buffer: Any, value: Expr, *index: Expr, lanes: int = 1) -> None:
+        """As the buffer holds it: a float32 is rounded to a float16."""
+        if str(buffer.dtype) == "float16":
+            value = Cast("float16", value)
+        super().store(buffer, value, *index, lanes=lanes)
 
     @property
     def most_threads(self) -> int:

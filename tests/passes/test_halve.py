@@ -1,0 +1,105 @@
+"""What convolutions that tolerate rounding hand to one another is float16 in memory, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from lowering import lowered_program, program, small_program
+
+from kokoro_tvm import ops
+from kokoro_tvm.ops.base.relax import as_semantic_call, described
+
+from .on_gpu import GPU
+from .support import calls
+
+HALF = replace(GPU, features=replace(GPU.features, precision="float16"))
+WEIGHTS = {
+    "a": (64, 4, 3),
+    "b": (64, 64, 3),
+    "c": (64, 64, 3),
+    "affine": (64,),
+    "style": (1, 9),
+    "layer": (128, 9),
+    "shift": (128,),
+}
+Weights = dict[str, torch.Tensor]
+
+
+def halves(exported: Any, component: str, machine: Any = HALF) -> list[tuple[str, set[str]]]:
+    """(operation, its tensors of float16, "y" for the result) of every semantic call behind the pass."""
+    phases: dict[str, Any] = {}
+    lowered_program(exported, component, dump=phases.__setitem__, machine=machine)
+    found = [c for c in calls(phases["halve"], component) if as_semantic_call(c) is not None]
+    seen = [described(call, machine.features, {}) for call in found]
+    return [(operation, set(call.halves)) for operation, call, _, _ in seen]
+
+
+def of(forward: Callable[[Weights, torch.Tensor], Any], machine: Any = HALF) -> list[tuple[str, set[str]]]:
+    return halves(small_program(forward, WEIGHTS), "small", machine)
+
+
+def test_what_only_tolerant_layers_read() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
+        y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
+        z = ops.conv1d(y, w["b"], padding=1, tolerant=True)
+        return ops.conv1d(z, w["b"], padding=1, residual=y, tolerant=True)
+
+    assert of(forward) == [("conv1d", {"y"}), ("conv1d", {"x", "y"}), ("conv1d", {"x", "residual"})]
+    assert of(forward, GPU) == [("conv1d", set())] * 3
+
+
+def test_a_result_keeps_its_moments() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
+        y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
+        norm = ops.adain_coefficients(
+            ops.moments(y), w["style"], w["layer"], w["shift"], w["affine"], w["affine"]
+        )
+        return ops.conv1d(y, w["b"], norm=norm, padding=1, tolerant=True)
+
+    assert of(forward) == [("conv1d", {"y"}), ("adain_coefficients", set()), ("conv1d", {"x"})]
+
+
+def test_what_anything_else_reads_stays() -> None:
+    """A layer that tolerates nothing, an operation without such a kernel, a plain one, and the caller."""
+
+    def exact(w: Weights, x: torch.Tensor) -> torch.Tensor:
+        y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
+        return ops.conv1d(y, w["b"], padding=1) + ops.conv1d(y, w["c"], padding=1, tolerant=True)
+
+    def read(w: Weights, x: torch.Tensor) -> torch.Tensor:
+        y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
+        return ops.conv1d(ops.gelu(y), w["b"], padding=1, residual=y, tolerant=True)
+
+    def added(w: Weights, x: torch.Tensor) -> torch.Tensor:
+        y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
+        return ops.conv1d(y, w["b"], padding=1, tolerant=True) + y
+
+    def returned(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = ops.conv1d(x, w["a"], padding=1, tolerant=True)
+        return y, ops.conv1d(y, w["b"], padding=1, tolerant=True)
+
+    for forward in (exact, read, added, returned):
+        assert not [names for _, names in of(forward) if names]
+
+
+def test_the_generator_s_activations_and_weights() -> None:
+    """Most of the decoder's convolutions; what becomes of its inputs and of its result stays float32."""
+    found = halves(program("decoder"), "decoder")
+    convolutions = [names for operation, names in found if operation.startswith("conv")]
+    assert sum("y" in names for names in convolutions) > len(convolutions) / 2
+    assert {operation for operation, names in found if names} == {"conv1d", "conv_transpose1d"}
+    lowered = lowered_program(program("decoder"), "decoder", machine=HALF)
+    dtypes = {p.name: p.dtype for p in lowered.parameters}
+    assert dtypes["decoder.generator.resblocks.0.convs1.0.weight"] == "float16"
+    assert dtypes["decoder.generator.resblocks.0.convs1.0.bias"] == "float32"
+    result = lowered.module["decoder_forward"].ret_ty
+    assert str(getattr(result, "dtype", "float32")) == "float32"
+
+
+def test_pitch_is_not_rounded() -> None:
+    lowered = lowered_program(program("f0n"), "f0n", machine=HALF)
+    assert {p.dtype for p in lowered.parameters} == {"float32"}
+    assert not [names for _, names in halves(program("f0n"), "f0n") if names]
