@@ -89,8 +89,8 @@ ARM: Mapping[str, str] = {
 # Single letters alone: Linux' other ways to ask need a kernel of 2023.
 RISCV: Mapping[str, str] = {name: name for name in "mafdcv"}
 
-# Whoever lacks it refuses to compile the module.
-WASM: Mapping[str, str] = {"simd128": "simd128"}
+# Whoever lacks one refuses to compile the module.
+WASM: Mapping[str, str] = {name: name for name in ("simd128", "atomics")}
 
 _V2 = frozenset({"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}

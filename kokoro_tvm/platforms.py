@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-__all__ = ["Platform", "platform_of", "this_platform"]
+__all__ = ["WEB", "Platform", "platform_of", "this_platform"]
 
 _ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}  # other words for LLVM's
 _SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "darwin", "macos": "darwin", "ios": "ios"}
@@ -19,10 +19,16 @@ class Platform:
     system: str
 
     def __str__(self) -> str:
+        if self == WEB:
+            return "WebAssembly"
         name = {"linux": "Linux", "windows": "Windows", "darwin": "macOS", "ios": "iOS"}.get(
             self.system, "another system"
         )
         return f"{name} on {self.architecture}"
+
+
+WEB = Platform("wasm32", "")
+"""Browsers, and whatever else runs WebAssembly."""
 
 
 def platform_of(triple: str) -> Platform:

@@ -1,7 +1,8 @@
 """The TVM runtime as one WebAssembly module, which `kokoro_tvm/web/runtime` runs.
 
-Sources as for other platforms, without threads and files. Exceptions are WebAssembly's own, so an error of
-TVM unwinds to whoever called and becomes an error there.
+Sources as for other platforms, without files, and without threads of their own: JavaScript has them, and
+instances of this module on the same memory. Exceptions are WebAssembly's own, so an error of TVM unwinds to
+whoever called and becomes an error there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from kokoro_tvm.libtvm.sources import FLAGS, ffi_sources, include_flags, runtime_sources
 from kokoro_tvm.toolchains.lld import IMPORTED
-from kokoro_tvm.toolchains.zig import Zig
+from kokoro_tvm.toolchains.zig import MOST_MEMORY, Zig
 
 __all__ = ["WASM", "compile_wasm", "sources"]
 
@@ -50,7 +51,12 @@ _EXPORTS = (
     *(name for names in IMPORTED.values() for name in names),
 )
 _STACK = 1 << 20
-_MOST_MEMORY = (1 << 32) - (1 << 16)
+# What kernels call while they run side by side has a name of ours, and a lock around it: see wasm.cc.
+_LOCKED = {
+    "TVMBackendAllocWorkspace": "kokoro_alloc_workspace",
+    "TVMBackendFreeWorkspace": "kokoro_free_workspace",
+}
+_HANDS_OVER = "module.cc"  # to kernels, functions of these names: those of wasm.cc
 
 
 def sources() -> list[Path]:
@@ -66,17 +72,22 @@ def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
     flags = [*_TARGET, *FLAGS, *include_flags(), "-g0", "-include", str(_HERE / "single.h")]
     flags += ["-DTVM_FFI_CMAKE_LITTLE_ENDIAN=1", "-Wno-everything"]
     ffi = [path for path in ffi_sources() if path.stem in _FFI]
-    runtime = [path for path in runtime_sources() if path.name not in _WITHOUT]
+    runtime = {path.name: path for path in runtime_sources() if path.name not in _WITHOUT}
+    hands_over = runtime.pop(_HANDS_OVER)
+    renamed = [f"-D{name}={ours}" for name, ours in _LOCKED.items()]
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
-        units = [
-            _HERE / "wasm.cc",
-            _unit(ffi, Path(folder, "ffi.cc")),
-            _unit(runtime, Path(folder, "tvm.cc")),
-        ]
+        units: dict[Path, list[str]] = {
+            _HERE / "wasm.cc": [],
+            _unit(ffi, Path(folder, "ffi.cc")): [],
+            hands_over: [],
+            _unit([*runtime.values()], Path(folder, "tvm.cc")): renamed,
+        }
         commands = _exceptions(
             zig
         )  # first: the linker takes nothing of the C++ library that is there already
-        commands += [([*flags, "-fwasm-exceptions", "-c", str(unit)], unit.name) for unit in units]
+        commands += [
+            ([*flags, *more, "-fwasm-exceptions", "-c", str(unit)], unit.name) for unit, more in units.items()
+        ]
         made = [str(Path(folder, f"{number}.o")) for number in range(len(commands))]
 
         def compile_one(number: int) -> None:
@@ -109,5 +120,6 @@ def _exceptions(zig: Zig) -> list[tuple[list[str], str]]:
 
 def _link_options() -> Sequence[str]:
     options = [*(f"--export={name}" for name in _EXPORTS), "--export-table", "--growable-table"]
-    options += ["--initial-memory=67108864", f"--max-memory={_MOST_MEMORY}", "-z", f"stack-size={_STACK}"]
+    options += ["--import-memory", "--initial-memory=67108864", f"--max-memory={MOST_MEMORY}"]
+    options += ["-z", f"stack-size={_STACK}"]
     return ["-mexec-model=reactor", "-O2", "-s", *(f"-Wl,{option}" for option in options)]

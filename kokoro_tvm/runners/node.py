@@ -40,11 +40,11 @@ class Node(Serving):
         return {"node": self.version(), "server": hashlib.sha256(b"".join(contents)).hexdigest()}
 
     def serve(self, libraries: Sequence[Path], threads: int) -> Server:
-        """libraries: libtvm.wasm; threads: one computes, whatever their number."""
+        """libraries: libtvm.wasm."""
         from kokoro_tvm.runners.process import Server
 
         (runtime,) = libraries
-        server = Server(["node", str(_SERVER), str(WEB), str(runtime)], self.version())
+        server = Server(["node", str(_SERVER), str(WEB), str(runtime), str(threads)], self.version())
         server.features()  # once it answers, it has read the file
         return server
 

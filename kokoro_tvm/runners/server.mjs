@@ -1,5 +1,6 @@
 /* Runs compiled code for another process, as server.c does and with the same requests and replies, in Node:
- * node server.mjs WEB RUNTIME, where WEB is the folder of the JavaScript runtime and RUNTIME is libtvm.wasm.
+ * node server.mjs WEB RUNTIME THREADS, where WEB is the folder of the JavaScript runtime and RUNTIME is
+ * libtvm.wasm.
  *
  * PLACE of an array: no memory can be forbidden here, so whatever is not `aligned` lies unaligned between words
  * that are NaN, others for each array. What a kernel reads there is NaN, and what it writes there is found.
@@ -8,7 +9,7 @@ import { readFileSync, readSync, writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 
-const [WEB, RUNTIME] = process.argv.slice(2);
+const [WEB, RUNTIME, THREADS] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(join(WEB, 'runtime', name)));
 const { Tvm } = await load('tvm.js');
 const { features } = await load('features.js');
@@ -79,7 +80,7 @@ function writeArray(tensor) {
   write(new Uint8Array(values.buffer));
 }
 
-const tvm = await Tvm.start(await WebAssembly.compile(readFileSync(RUNTIME)));
+const tvm = await Tvm.start(readFileSync(RUNTIME), { threads: Number(THREADS) });
 const libraries = new Map();
 const kept = new Map();
 let marks = 0;
@@ -88,7 +89,7 @@ async function open([id, kind]) {
   const path = readLine();
   readLine(); // kernels for a GPU: no such bundle is given here
   readLine(); // the prefix of a system library
-  const module = await WebAssembly.compile(readFileSync(path));
+  const module = await tvm.compile(readFileSync(path));
   libraries.set(id, kind === 'vm' ? tvm.machine(module) : tvm.library(module));
   write('ok 0\n');
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kokoro_tvm.cpu_features import CPUINFO, PORTABLE, features_of_cpu
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.platforms import platform_of, this_platform
+from kokoro_tvm.platforms import WEB, platform_of, this_platform
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.notices import warn
 
@@ -47,6 +47,12 @@ def check_platform(bundle: Bundle) -> None:
             f"{bundle.root} (recipe {bundle.recipe}) was built for {wanted}, as archives that an app is "
             f"linked with: nothing can load them, and this is {here}. `kokoro-tvm package` writes them as an "
             "XCFramework. To speak here, use the recipe `cpu`, built on this machine."
+        )
+    if wanted == WEB:
+        raise BundleError(
+            f"{bundle.root} (recipe {bundle.recipe}) was built for {wanted}: a browser runs it, or Node, and "
+            f"no Python. `kokoro-tvm web {bundle.root}` writes a page that speaks with it. To speak here, "
+            "use the recipe `cpu`, built on this machine."
         )
     if triple and wanted != here:
         raise BundleError(

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from kokoro_tvm import libtvm
 from kokoro_tvm.cpu_features import ARM, PORTABLE, RISCV, WASM, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.platforms import Platform, platform_of, this_platform
+from kokoro_tvm.platforms import WEB, Platform, platform_of, this_platform
 from kokoro_tvm.runners.ios import Ios
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.macho import MachO
@@ -70,7 +70,6 @@ _WHEELS = Path(__file__).with_name("wheels.json")
 _LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO, "ios": ARCHIVE}
 # Apple's platforms, whose code is run with Linux' TVM runtime -> by what.
 _APPLE = {Platform("aarch64", "darwin"): MachO, Platform("aarch64", "ios"): Ios}
-_WEB = Platform("wasm32", "")
 
 
 class LlvmTarget(TargetSpec):
@@ -161,7 +160,7 @@ class Llvm(TargetKind):
         options: dict[str, Any] = {"mtriple": triple, "mcpu": cpu, "mattr": list(attributes)}
         options |= _OPTIONS.get(platform_of(triple).architecture, {})
         features = Features(
-            lanes, registers, precision, by_lane="neon" in required, eager_memory=spec.platform == _WEB
+            lanes, registers, precision, by_lane="neon" in required, eager_memory=spec.platform == WEB
         )
         return Machine("llvm", options, features, required)
 
@@ -170,7 +169,7 @@ class Llvm(TargetKind):
 
     def toolchain(self, spec: LlvmTarget) -> Toolchain:
         """The C++ compiler of the machine that builds, for its own kind; for others LLVM's linker."""
-        if spec.platform == _WEB:
+        if spec.platform == WEB:
             return ZIG
         return GNU if spec.is_native else _LINKERS.get(spec.platform.system, GNU)
 
@@ -185,7 +184,7 @@ class Llvm(TargetKind):
             return Qemu(spec.platform.architecture, spec.emulate)
         if spec.is_native:
             return LOCAL
-        if spec.platform == _WEB:
+        if spec.platform == WEB:
             return NODE
         is_windows = spec.platform == Platform(this_platform().architecture, "windows")
         return WINE if is_windows else None
@@ -232,7 +231,7 @@ class Llvm(TargetKind):
         """What a level, an added feature or the precision needs is known; what a CPU's name means, LLVM
         knows. Code that is emulated, or not run, needs nothing."""
         there = features_of_cpu()
-        if there is None or not spec.run or spec.emulate is not None or spec.platform == _WEB:
+        if there is None or not spec.run or spec.emulate is not None or spec.platform == WEB:
             return ()
         needed = set(PORTABLE.get(spec.mcpu, ()))
         needed |= {_BFLOAT16} if precision == "bfloat16" else set()
@@ -273,7 +272,7 @@ def _pinned(where: Platform) -> dict[str, PinnedLibrary]:
 
 def _compiled(where: Platform) -> dict[str, CompiledLibrary]:
     """Libraries for the platform that has no wheels and can compile them; empty for others."""
-    if where == _WEB:
+    if where == WEB:
         return {"runtime": CompiledLibrary(libtvm.WASM, ZIG)}
     if where != Platform("riscv64", "linux"):
         return {}

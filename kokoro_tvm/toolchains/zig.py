@@ -14,7 +14,10 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of
 from kokoro_tvm.toolchains.cc import run_compiler
 
-__all__ = ["ZIG", "Zig"]
+__all__ = ["MOST_MEMORY", "ZIG", "Zig"]
+
+MOST_MEMORY = (1 << 32) - (1 << 16)
+"""Bytes that code of 32-bit addresses may have; what takes shared memory from outside has to name a limit."""
 
 _MISSING = "no ziglang to compile and link WebAssembly with: pip install 'kokoro-tvm[wasm]'"
 
@@ -45,7 +48,7 @@ class Zig(Toolchain):
         """A library that is loaded beside others, at a place in memory that is chosen then: what it takes
         from outside is looked up by `kokoro_tvm/web/runtime/library.js`."""
         options = ["-shared", "--experimental-pic", "--unresolved-symbols=import-dynamic", "--export-dynamic"]
-        options += ["-Bsymbolic", "--gc-sections", "--strip-all"]
+        options += ["-Bsymbolic", "--gc-sections", "--strip-all", f"--max-memory={MOST_MEMORY}"]
         link_with(
             self.version(), [str(self.folder / self.command), "wasm-ld", *options, *map(str, objects)], out
         )

@@ -88,3 +88,17 @@ def test_a_bundle_that_an_app_is_linked_with_is_refused_everywhere(
             f"nothing can load them, and this is {this_platform()}. `kokoro-tvm package` writes them as an "
             "XCFramework. To speak here, use the recipe `cpu`, built on this machine."
         )
+
+
+def test_a_bundle_for_webassembly_is_refused_with_what_speaks_with_it(
+    compiled: Callable[[str], Path], tmp_path: Path
+) -> None:
+    bundle = Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
+    edit_manifest(bundle, lambda manifest: manifest["target"].update(mtriple="wasm32-unknown-unknown"))
+    with pytest.raises(BundleError) as caught:
+        Synthesizer(bundle)
+    assert str(caught.value) == (
+        f"{bundle} (recipe toy) was built for WebAssembly: a browser runs it, or Node, and no Python. "
+        f"`kokoro-tvm web {bundle}` writes a page that speaks with it. To speak here, use the recipe `cpu`, "
+        "built on this machine."
+    )

@@ -30,12 +30,41 @@ struct TVMParallelGroupEnv {
   void* sync_handle;
   int32_t num_task;
 };
+using Task = int (*)(int, TVMParallelGroupEnv*, void*);
 
-EXPORT int TVMBackendParallelLaunch(int (*run)(int, TVMParallelGroupEnv*, void*), void* data, int) {
-  TVMParallelGroupEnv alone{nullptr, 1};
-  return run(0, &alone, data);
+/* Calls `run` for every task; it knows their number, and writes it into `group`. */
+HOST(launch) int launch(Task run, TVMParallelGroupEnv* group, void* data);
+
+EXPORT int TVMBackendParallelLaunch(Task run, void* data, int) {
+  TVMParallelGroupEnv group{nullptr, 0};
+  return launch(run, &group, data);
 }
-EXPORT int TVMBackendParallelBarrier(int, TVMParallelGroupEnv*) { return 0; }
+EXPORT int TVMBackendParallelBarrier(int, TVMParallelGroupEnv*) {
+  TVMFFIErrorSetRaisedFromCStr("NotImplementedError", "tasks of a parallel call cannot wait for each other");
+  return -1;
+}
+
+/* Of what TVM has, threads call these two alone, and as if there was one thread: see `wasm.py` for their names. */
+extern "C" void* kokoro_alloc_workspace(int device_type, int device, uint64_t size, int code, int bits);
+extern "C" int kokoro_free_workspace(int device_type, int device, void* data);
+
+struct Alone {
+  static inline int taken = 0;
+  __attribute__((target("atomics"))) Alone() {
+    while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) {
+    }
+  }
+  __attribute__((target("atomics"))) ~Alone() { __atomic_store_n(&taken, 0, __ATOMIC_RELEASE); }
+};
+
+EXPORT void* TVMBackendAllocWorkspace(int device_type, int device, uint64_t size, int code, int bits) {
+  Alone alone;
+  return kokoro_alloc_workspace(device_type, device, size, code, bits);
+}
+EXPORT int TVMBackendFreeWorkspace(int device_type, int device, void* data) {
+  Alone alone;
+  return kokoro_free_workspace(device_type, device, data);
+}
 
 /* Nobody can look up where a function was called from. */
 EXPORT const TVMFFIByteArray* TVMFFIBacktrace(const char*, int, const char*, int) {
@@ -43,7 +72,7 @@ EXPORT const TVMFFIByteArray* TVMFFIBacktrace(const char*, int, const char*, int
   return &none;
 }
 
-/* The program has one thread, whose locals are destroyed when it ends: never. */
+/* TVM knows one thread, whose locals are destroyed when the program ends: never. */
 extern "C" int __cxa_thread_atexit(void (*)(void*), void*, void*) { return 0; }
 
 namespace tvm {

@@ -39,16 +39,21 @@ export class Bundle {
    * Loads all components. Throws BundleError for a file that is not the one that the manifest names, another
    * layout, and where this engine's WebAssembly lacks what the code uses.
    * @param {Read} read
-   * @param {{log?: (line: string) => void}} [options] log: lines that the TVM runtime prints
+   * @param {{log?: (line: string) => void, threads?: number}} [options] log: lines that the TVM runtime prints;
+   *   threads: see `Tvm.start`
    */
   static async open(read, options = {}) {
     const manifest = JSON.parse(new TextDecoder().decode(await read('bundle.json')));
     refuse(manifest);
     const bundle = new Bundle(read, manifest);
-    const runtime = await bundle.file(manifest.runtime);
-    bundle.#tvm = await Tvm.start(await WebAssembly.compile(runtime), options);
-    for (const [name, component] of Object.entries(manifest.components)) {
-      await bundle.#load(name, component);
+    bundle.#tvm = await Tvm.start(await bundle.file(manifest.runtime), options);
+    try {
+      for (const [name, component] of Object.entries(manifest.components)) {
+        await bundle.#load(name, component);
+      }
+    } catch (error) {
+      bundle.close();
+      throw error;
     }
     return bundle;
   }
@@ -80,6 +85,16 @@ export class Bundle {
   /** Bytes of the runtime's memory, with weights and code's data. */
   get memory() {
     return this.#tvm.memory.buffer.byteLength;
+  }
+
+  /** How many threads compute. */
+  get threads() {
+    return this.#tvm.threads;
+  }
+
+  /** Ends all threads but the caller's; no component can be called any more. */
+  close() {
+    this.#tvm.close();
   }
 
   /** The longest utterance on an axis, `tokens` or `frames`, that every component takes. */
@@ -123,7 +138,7 @@ export class Bundle {
     const libraries = [...component.libraries].sort((a, b) => a.bucket - b.bucket);
     const machines = [];
     for (const library of libraries) {
-      const module = await WebAssembly.compile(await this.file(library));
+      const module = await this.#tvm.compile(await this.file(library));
       machines.push({ bucket: library.bucket, functions: this.#tvm.machine(module) });
     }
     this.#loaded.set(name, { component, machines, parameters });

@@ -3,12 +3,15 @@
  * Addresses are numbers up to 2^32. Views of memory are made when they are used: memory grows.
  */
 
+import { memoryOf, sharing } from './binary.js';
 import { Library } from './library.js';
+import { Threads } from './threads.js';
 import { wasi } from './wasi.js';
 
 const ANY = 16; // bytes of a TVMFFIAny: int32 type, 4 of padding, 8 of the value
 const HEADER = 24; // of every object
 const TENSOR = 48; // of a DLManagedTensor: 40 of its DLTensor, a context and a deleter
+const TASKS = 4; // where a TVMParallelGroupEnv has their number
 const ALIGNMENT = 64;
 const CPU = 1;
 const POOLED = 2; // how the virtual machine allocates
@@ -70,7 +73,7 @@ export class Tensor {
     const { data, shape, dtype } = this.#view;
     const count = shape.reduce((product, extent) => product * extent, 1);
     const [, bits, Kind] = DTYPES[dtype];
-    return new Kind(this.tvm.memory.buffer.slice(data, data + (count * bits) / 8));
+    return new Kind(this.tvm.bytes.slice(data, data + (count * bits) / 8).buffer);
   }
 
   free() {
@@ -103,21 +106,26 @@ class Function {
 /** The runtime. */
 export class Tvm {
   /**
-   * @param {WebAssembly.Module} module libtvm.wasm
-   * @param {{log?: (line: string) => void}} [options]
+   * @param {Uint8Array} bytes libtvm.wasm
+   * @param {{log?: (line: string) => void, threads?: number, patience?: number}} [options] threads: more than
+   *   one need shared memory, and a caller that may wait; patience: see `Threads.start`
    * @returns {Promise<Tvm>}
    */
-  static async start(module, options = {}) {
+  static async start(bytes, { log = (line) => console.warn(line), threads = 1, patience } = {}) {
     const tvm = new Tvm();
-    const log = options.log ?? ((line) => console.warn(line));
+    const { initial, maximum } = memoryOf(bytes);
+    const shared = threads > 1;
+    tvm.memory = new WebAssembly.Memory({ initial, maximum, shared });
+    const module = await tvm.compile(bytes);
     const host = {
       open_library: (name) => tvm.#names.get(tvm.text(name)) ?? 0,
       find_symbol: (library, name) => tvm.#libraries[library - 1].symbol(tvm.text(name)),
+      launch: (...call) => tvm.#launch(...call),
     };
-    const imports = { host, wasi_snapshot_preview1: wasi(() => tvm.memory, log) };
+    const imports = { env: { memory: tvm.memory }, host, wasi_snapshot_preview1: wasi(() => tvm.memory, log) };
     const { exports } = await WebAssembly.instantiate(module, imports);
-    tvm.api = exports;
-    tvm.memory = exports.memory;
+    tvm.api = { ...exports, memory: tvm.memory };
+    if (shared) tvm.#threads = await Threads.start(threads, module, tvm.memory, { patience });
     exports._initialize();
     return tvm;
   }
@@ -125,6 +133,17 @@ export class Tvm {
   #names = new Map();
   #libraries = [];
   #functions = new Map();
+  #threads = null;
+
+  /** How many threads compute. */
+  get threads() {
+    return this.#threads?.count ?? 1;
+  }
+
+  /** Ends all threads but the caller's. */
+  close() {
+    this.#threads?.close();
+  }
 
   get view() {
     return new DataView(this.memory.buffer);
@@ -134,9 +153,15 @@ export class Tvm {
     return new Uint8Array(this.memory.buffer);
   }
 
+  /** A module that takes this runtime's memory. @param {Uint8Array} bytes */
+  compile(bytes) {
+    return WebAssembly.compile(this.memory.buffer instanceof ArrayBuffer ? bytes : sharing(bytes));
+  }
+
   /** The functions of a compiled library by their names; throws TvmError where there is none of a name. */
   library(module) {
-    const loaded = new Library(module, this.api, (size, alignment) => this.allocate(size, alignment));
+    const allocate = (size, alignment) => this.allocate(size, alignment);
+    const loaded = new Library(module, this.api, allocate, (place) => this.#threads?.load(place));
     const name = `library-${this.#libraries.push(loaded)}`;
     this.#names.set(name, this.#libraries.length);
     return this.#functionsOf(this.global('ffi.Module.load_from_file.so').call(name, 'wasm'));
@@ -296,6 +321,13 @@ export class Tvm {
     } finally {
       this.api.free(address);
     }
+  }
+
+  /** A parallel call of compiled code; group: a TVMParallelGroupEnv, without its number of tasks. */
+  #launch(run, group, data) {
+    this.view.setInt32(group + TASKS, this.threads, true);
+    const table = this.api.__indirect_function_table;
+    return this.#threads ? this.#threads.launch(table, run, group, data) : table.get(run)(0, group, data);
   }
 
   #functionsOf(module) {

@@ -3,13 +3,17 @@
 import { Bundle, fetched } from './bundle.js';
 import { Model } from './model.js';
 
+const MOST_THREADS = 8; // more share too little work, and a machine has other things to do
+
+/** As many as the browser names cores, where pages may share memory: where they are cross-origin isolated. */
+const threads = self.crossOriginIsolated ? Math.min(navigator.hardwareConcurrency, MOST_THREADS) : 1;
 let model;
 
 const methods = {
   async open(base) {
-    model = new Model(await Bundle.open(fetched(base)));
-    const { vocabulary, sampleRate, samplesPerFrame, most } = model;
-    return { manifest: model.bundle.manifest, vocabulary, sampleRate, samplesPerFrame, most };
+    model = new Model(await Bundle.open(fetched(base), { threads }));
+    const { vocabulary, sampleRate, samplesPerFrame, most, bundle } = model;
+    return { manifest: bundle.manifest, threads, vocabulary, sampleRate, samplesPerFrame, most };
   },
   file: (entry) => model.bundle.file(entry),
   predict: (...values) => model.predict(...values),
