@@ -1,5 +1,5 @@
 /* Speaks an utterance in Node with the modules of a page: node speak.mjs WEB BUNDLE REQUEST.json OUT, where OUT gets
- * the samples and standard output the durations and the size of the memory. */
+ * the samples and standard output the durations, the size of the memory and the number of threads. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,17 +9,17 @@ const load = (name) => import(pathToFileURL(join(web, 'runtime', name)));
 const { Bundle } = await load('bundle.js');
 const { Model } = await load('model.js');
 
-const { tokens, style, seed } = JSON.parse(await readFile(request, 'utf-8'));
+const { tokens, style, seed, threads } = JSON.parse(await readFile(request, 'utf-8'));
 const read = async (name) => new Uint8Array(await readFile(join(folder, name)));
 try {
-  const bundle = await Bundle.open(read);
+  const bundle = await Bundle.open(read, { threads });
   const model = new Model(bundle);
   const row = Float32Array.from(style);
   const { durations, features } = await model.predict(tokens, row);
   const frames = [...durations].map((duration) => Math.max(1, Math.round(duration)));
   const audio = await model.decode(tokens, row, frames, features, Uint32Array.from([seed, 0, 0]));
   await writeFile(out, new Uint8Array(audio.buffer));
-  console.log(JSON.stringify({ frames, memory: bundle.memory }));
+  console.log(JSON.stringify({ frames, memory: bundle.memory, threads: bundle.threads }));
 } catch (error) {
   console.log(JSON.stringify({ error: error.name, message: error.message }));
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -63,7 +63,7 @@ def test_every_gate_was_run_in_node(bundle: Path) -> None:
 
 def test_the_bundle_brings_one_runtime_and_a_library_for_each_component(bundle: Path) -> None:
     manifest = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
-    assert manifest["cpu_features"] == ["simd128"]
+    assert manifest["cpu_features"] == ["simd128", "atomics"]
     assert manifest["runtime"]["file"] == "libtvm.wasm"
     files = [c["libraries"][0]["file"] for c in manifest["components"].values()]
     assert all(name.endswith(".wasm") for name in files)
@@ -72,10 +72,13 @@ def test_the_bundle_brings_one_runtime_and_a_library_for_each_component(bundle: 
 
 @pytest.fixture(scope="module")
 def speak(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[dict[str, Any], np.ndarray]]:
-    def run(bundle: Path, style: np.ndarray, seed: int = 0) -> tuple[dict[str, Any], np.ndarray]:
+    def run(
+        bundle: Path, style: np.ndarray, seed: int = 0, threads: int = 1
+    ) -> tuple[dict[str, Any], np.ndarray]:
         folder = tmp_path_factory.mktemp("speak")
         request = folder / "request.json"
-        request.write_text(json.dumps({"tokens": TOKENS, "style": style.tolist(), "seed": seed}))
+        values = {"tokens": TOKENS, "style": style.tolist(), "seed": seed, "threads": threads}
+        request.write_text(json.dumps(values))
         program = Path(__file__).with_name("speak.mjs")
         command = ["node", str(program), str(WEB), str(bundle), str(request), str(folder / "audio")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -88,29 +91,51 @@ def speak(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[dict[
 STYLE = np.random.default_rng(0).normal(size=256).astype(np.float32) / 4
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
 def test_a_page_s_modules_say_the_same_bits_as_the_runner(
-    bundle: Path, speak: Callable[..., Any], runner_runtime: Callable[[str], list[Path]]
+    threads: int, bundle: Path, speak: Callable[..., Any], runner_runtime: Callable[[str], list[Path]]
 ) -> None:
-    found, audio = speak(bundle, STYLE, seed=7)
+    """Whatever the number of threads here and there."""
+    found, audio = speak(bundle, STYLE, seed=7, threads=threads)
     with pytest.warns(SpeechWarning, match="random"):
-        tts = open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
+        tts = open_synthesizer(NODE, bundle, 3 - threads % 2, runner_runtime("wasm"))
         speech = tts.run(TOKENS, STYLE, seed=7)
+    assert found["threads"] == threads
     assert found["frames"] == speech.durations.tolist()
     assert np.array_equal(audio, speech.audio)
 
 
-def test_a_worker_in_chromium_says_the_same_bits(bundle: Path, speak: Callable[..., Any]) -> None:
-    """Without threads, so no header is needed; what waits for a worker that is closed is rejected."""
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_worker_in_chromium_says_the_same_bits(
+    isolated: bool, bundle: Path, speak: Callable[..., Any]
+) -> None:
+    """With as many threads as there are cores where headers allow it; what waits for a worker that is closed
+    is rejected."""
     found, audio = speak(bundle, STYLE, seed=7)
-    with served(bundle) as address, chromium() as browser:
+    with served(bundle, ISOLATION if isolated else {}) as address, chromium() as browser:
         tab = browser.new_page()
         tab.goto(f"{address}/speak.html")
         tab.wait_for_function("window.ready")
+        assert tab.evaluate("window.crossOriginIsolated") == isolated
         there = tab.evaluate("words => window.speak(...words)", [TOKENS, STYLE.tolist(), 7])
+        cores = tab.evaluate("navigator.hardwareConcurrency")
     assert there.get("message") is None
+    assert there["threads"] == (min(cores, 8) if isolated else 1)
     assert there["frames"] == found["frames"]
     assert np.array_equal(np.array(there["audio"], np.float32), audio)
     assert there["ended"] == "AbortError"
+
+
+def test_a_thread_that_cannot_be_started_is_an_error(bundle: Path) -> None:
+    with served(bundle, ISOLATION) as address, chromium() as browser:
+        tab = browser.new_page()
+        if tab.evaluate("navigator.hardwareConcurrency") == 1:
+            pytest.skip("one core, so one thread")
+        tab.context.route("**/thread.js", lambda route: route.fulfill(status=404))
+        tab.goto(f"{address}/speak.html")
+        tab.wait_for_function("window.ready")
+        there = tab.evaluate("words => window.speak(...words)", [TOKENS, STYLE.tolist(), 7])
+    assert there["message"].startswith("a thread cannot be started: ")
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -120,15 +145,23 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
+
+
 @contextmanager
-def served(bundle: Path) -> Iterator[str]:
-    """The address of a server with the JavaScript, the bundle and the page."""
+def served(bundle: Path, headers: Mapping[str, str]) -> Iterator[str]:
+    """The address of a server with the JavaScript, the bundle and the page, which sends more headers."""
     places = {"web": WEB, "bundle": bundle, "speak.html": Path(__file__).with_name("speak.html")}
 
     class Handler(Quiet):
         def translate_path(self, path: str) -> str:
             first, _, rest = path.lstrip("/").partition("/")
             return str(places[first] / rest) if rest else str(places.get(first, WEB / "none"))
+
+        def end_headers(self) -> None:
+            for name, value in headers.items():
+                self.send_header(name, value)
+            super().end_headers()
 
     with listening(Handler) as address:
         yield address

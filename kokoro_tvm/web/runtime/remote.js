@@ -1,6 +1,7 @@
 /** A `Model` in a worker of its own. */
 
-/** The same calls as `Model`, one after the other. */
+/** The same calls as `Model`, one after the other, and what it knows besides: `manifest`, and `threads`, how many
+ * compute. That is one where the page is not cross-origin isolated. */
 export class RemoteModel {
   /**
    * Loads a bundle in a new worker.

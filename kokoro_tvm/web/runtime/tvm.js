@@ -3,6 +3,7 @@
  * Addresses are numbers up to 2^32. Views of memory are made when they are used: memory grows.
  */
 
+import { BundleError } from '../errors.js';
 import { memoryOf, sharing } from './binary.js';
 import { Library } from './library.js';
 import { Threads } from './threads.js';
@@ -113,7 +114,9 @@ export class Tvm {
    */
   static async start(bytes, { log = (line) => console.warn(line), threads = 1, patience } = {}) {
     const tvm = new Tvm();
-    const { initial, maximum } = memoryOf(bytes);
+    const memory = memoryOf(bytes);
+    if (!memory) throw new BundleError('libtvm.wasm is of another version. Build the bundle again.');
+    const { initial, maximum } = memory;
     const shared = threads > 1;
     tvm.memory = new WebAssembly.Memory({ initial, maximum, shared });
     const module = await tvm.compile(bytes);
