@@ -77,7 +77,8 @@ export class Threads {
 async function newWorker(url) {
   if (globalThis.Worker) return new Worker(url, { type: 'module' });
   const { Worker: NodeWorker } = await import('node:worker_threads');
-  return new NodeWorker(url);
+  // Else Node opens the program's own output, which then refuses what a reader is too slow for.
+  return new NodeWorker(url, { stdout: true, stderr: true });
 }
 
 function listen(worker, onMessage, onError) {
