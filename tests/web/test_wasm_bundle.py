@@ -127,11 +127,10 @@ def test_a_worker_in_chromium_says_the_same_bits(
 
 
 def test_a_thread_that_cannot_be_started_is_an_error(bundle: Path) -> None:
-    with served(bundle, ISOLATION) as address, chromium() as browser:
+    with served(bundle, ISOLATION, without="web/runtime/thread.js") as address, chromium() as browser:
         tab = browser.new_page()
         if tab.evaluate("navigator.hardwareConcurrency") == 1:
             pytest.skip("one core, so one thread")
-        tab.context.route("**/thread.js", lambda route: route.fulfill(status=404))
         tab.goto(f"{address}/speak.html")
         tab.wait_for_function("window.ready")
         there = tab.evaluate("words => window.speak(...words)", [TOKENS, STYLE.tolist(), 7])
@@ -149,13 +148,15 @@ ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder
 
 
 @contextmanager
-def served(bundle: Path, headers: Mapping[str, str]) -> Iterator[str]:
-    """The address of a server with the JavaScript, the bundle and the page, which sends more headers."""
+def served(bundle: Path, headers: Mapping[str, str], without: str = "") -> Iterator[str]:
+    """The address of a server with the JavaScript, the bundle and the page, which sends more headers.
+    without: a file that it does not have."""
     places = {"web": WEB, "bundle": bundle, "speak.html": Path(__file__).with_name("speak.html")}
 
     class Handler(Quiet):
         def translate_path(self, path: str) -> str:
-            first, _, rest = path.lstrip("/").partition("/")
+            name = path.lstrip("/")
+            first, _, rest = ("none" if name == without else name).partition("/")
             return str(places[first] / rest) if rest else str(places.get(first, WEB / "none"))
 
         def end_headers(self) -> None:
