@@ -1,9 +1,8 @@
-"""Keeps in memory as float16 what layers that tolerate rounding hand to one another, where a recipe asks for
-it.
+"""Keeps in memory as float16 what tolerant layers hand to one another, where a recipe asks for it.
 
 A result is float16 where the kernel that makes it can round it and all that read it can widen it: kernels
-compute in float32 (`HandKernel.halves`). Comes after fuse_moments, for moments are taken of results before they
-are rounded, and before select_kernels.
+compute in float32 (`HandKernel.halves`). Comes after fuse_moments, which takes moments of results before
+they are rounded, and before select_kernels.
 """
 
 from __future__ import annotations
