@@ -129,9 +129,15 @@ class Captions:
 
 
 def words_of(words: Sequence[TimedWord]) -> list[dict[str, Any]]:
-    """Words with their times in seconds from the start of the speech."""
+    """Words with their times in seconds from the start of the speech, and their places in its text: the first
+    character and the one after the last, in code points."""
     return [
-        {"word": word.text, "start_time": round(word.start, 6), "end_time": round(word.end, 6)}
+        {
+            "word": word.text,
+            "start_time": round(word.start, 6),
+            "end_time": round(word.end, 6),
+            "source": list(word.source),
+        }
         for word in words
     ]
 

@@ -7,11 +7,12 @@ const SENTENCE_END = /[.!?…]["'”’»)\]]*\s+|[。！？]["'”’»)\]]*\s*
 /** Finds words one after the other; each is looked for behind the one before it. */
 export class Alignment {
   #last = ""; // the word before
+  #from;
 
-  /** @param {string} text @param {number} [from] where the words begin */
+  /** @param {string} text @param {number} [from] where what is spoken begins, of which words know their places */
   constructor(text, from = 0) {
     this.text = text;
-    this.reached = from;
+    this.reached = this.#from = from;
   }
 
   /**
@@ -20,7 +21,7 @@ export class Alignment {
    *     rest of the word before it, which was divided
    */
   place(word) {
-    const [start, end] = word.source ?? this.#find(word.word);
+    const [start, end] = word.source?.map((place) => this.#from + place) ?? this.#find(word.word);
     this.#last = word.word;
     if (start < this.reached || end <= start) return null;
     this.reached = end;

@@ -6,6 +6,7 @@ import { fromBase64, PcmReader } from "./wav.js";
 
 /** @typedef {import("./synthesizer.js").Chunk} Chunk */
 /** @typedef {import("./synthesizer.js").Options} Options */
+/** @typedef {{word: string, start_time: number, end_time: number, source: [number, number]}} Heard */
 
 const SAMPLE_RATE = 24000; // of the format `pcm`
 const NOTHING = new Float32Array(0);
@@ -62,11 +63,12 @@ class HttpSynthesizer {
       signal,
     });
     const pcm = new PcmReader();
+    const places = unitsOf(text);
     const body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
     for await (const data of interruptible(events(body), signal)) {
       const event = JSON.parse(data);
       if (event.type === "speech.audio.delta") yield { audio: pcm.push(fromBase64(event.audio)), words: [] };
-      else if (event.type === "speech.audio.words") yield { audio: NOTHING, words: event.words.map(toWord) };
+      else if (event.type === "speech.audio.words") yield { audio: NOTHING, words: event.words.map((/** @type {Heard} */ word) => toWord(word, places)) };
       else if (event.type === "speech.audio.done") return;
       else if (event.type === "error") throw new SpeechError("failed", event.error?.message ?? data);
     }
@@ -90,9 +92,21 @@ class HttpSynthesizer {
   }
 }
 
-/** @param {{word: string, start_time: number, end_time: number}} word */
-function toWord({ word, start_time, end_time }) {
-  return { word, start: start_time, end: end_time };
+/**
+ * @param {Heard} word
+ * @param {number[]} places of the text's characters
+ * @returns {import("./synthesizer.js").Word}
+ */
+function toWord({ word, start_time, end_time, source }, places) {
+  return { word, start: start_time, end: end_time, source: [places[source[0]], places[source[1]]] };
+}
+
+/** Where each character of a text begins in UTF-16 units, and where the last one ends; the server counts characters.
+ * @param {string} text */
+function unitsOf(text) {
+  const places = [0];
+  for (const character of text) places.push(places[places.length - 1] + character.length);
+  return places;
 }
 
 /**

@@ -8,7 +8,7 @@
  * @property {string} word as it stands in the text
  * @property {number} start seconds from the start of the speech
  * @property {number} end seconds from the start of the speech
- * @property {[number, number]} [source] the slice of the text (UTF-16 units) that it is, where that is known
+ * @property {[number, number]} [source] the slice of the spoken text (UTF-16 units) that it is, where that is known
  *
  * @typedef {object} Chunk what has been computed since the chunk before; either part may be empty
  * @property {Float32Array} audio mono samples, `sampleRate` a second, that follow those of the chunk before

@@ -29,10 +29,10 @@ const collect = async (stream) => {
 const speak = async (options) => collect((await open(BASE)).stream("Ha.", { voice: "af_heart", ...options }));
 
 test("chunks are what events say, until the last", async () => {
-  const words = { type: "speech.audio.words", words: [{ word: "Ha", start_time: 0.25, end_time: 0.5 }] };
+  const words = { type: "speech.audio.words", words: [{ word: "Ha", start_time: 0.25, end_time: 0.5, source: [0, 2] }] };
   answering(() => events(words, delta(0, 16384), { type: "something.new" }, delta(-32768), { type: "speech.audio.done" }));
   const chunks = await speak({ speed: 1.5, lang: "b" });
-  assert.deepEqual(chunks.flatMap((chunk) => chunk.words), [{ word: "Ha", start: 0.25, end: 0.5 }]);
+  assert.deepEqual(chunks.flatMap((chunk) => chunk.words), [{ word: "Ha", start: 0.25, end: 0.5, source: [0, 2] }]);
   assert.deepEqual(chunks.flatMap((chunk) => [...chunk.audio]), [0, 0.5, -1]);
   assert.equal(sent[0].url, `${BASE}v1/audio/speech`);
   assert.deepEqual(JSON.parse(sent[0].body), {
@@ -44,6 +44,14 @@ test("chunks are what events say, until the last", async () => {
     stream_format: "sse",
     lang_code: "b",
   });
+});
+
+test("places of words are counted in UTF-16 units", async () => {
+  const text = "😀 Ha 😀😀 no";
+  const word = (text, ...source) => ({ word: text, start_time: 0, end_time: 1, source });
+  answering(() => events({ type: "speech.audio.words", words: [word("Ha", 2, 4), word("no", 8, 10)] }, { type: "speech.audio.done" }));
+  const [chunk] = await collect((await open(BASE)).stream(text, { voice: "af_heart" }));
+  assert.deepEqual(chunk.words.map(({ source }) => text.slice(...source)), ["Ha", "no"]);
 });
 
 test("voices are names, as objects or as they are", async () => {

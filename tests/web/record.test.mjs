@@ -51,6 +51,16 @@ test("places that the synthesizer knows are taken", () => {
   assert.deepEqual(five.source, [0, 2]);
 });
 
+test("places that the synthesizer knows are those of the text that it was given after a cut", () => {
+  const record = new Record("A cat. A dog.", RATE);
+  const at = (text, start, ...source) => ({ ...word(text, start), source });
+  record.append({ audio: new Float32Array(2000), words: [at("A", 0, 0, 1), at("cat", 1, 2, 5)] });
+  record.cut(2, 7);
+  const placed = record.append({ audio: NOTHING, words: [at("A", 0, 0, 1), at("dog", 1, 2, 5)] });
+  assert.deepEqual(placed.map(({ source }) => record.text.slice(...source)), ["A", "dog"]);
+  assert.deepEqual(placed[1].source, [9, 12]);
+});
+
 test("the word at a time is the last that has begun", () => {
   const record = new Record("", RATE);
   record.append({ audio: NOTHING, words: [word("a", 0.5), word("b", 1), word("c", 2)] });
