@@ -92,7 +92,12 @@ def generated() -> dict[tuple[str, str], str]:
     speech = requests.SpeechRequest
     found["serving.md", "SpeechRequest"] = request_table(speech)
     found["serving.md", "CaptionedRequest"] = request_table(requests.CaptionedRequest, speech)
-    for record in (requests.PhonemizeRequest, requests.PhonemesRequest, requests.CombineRequest):
+    for record in (
+        requests.NormalizationOptions,
+        requests.PhonemizeRequest,
+        requests.PhonemesRequest,
+        requests.CombineRequest,
+    ):
         found["serving.md", record.__name__] = request_table(record)
     for name, command in commands(typer.main.get_command(build_app())):
         if table := command_table(command):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -183,20 +183,24 @@ class Synthesizer:
         ssml: bool | None = None,
         skip: int | None = 0,
         language: str | None = None,
+        unread: Collection[str] = (),
     ) -> Stream:
         """Speak piece by piece: the first chunk comes after the first clause.
 
         `text` may come in portions (a language model's output); sentences are spoken when they are complete,
         and the chunks are those of the same text in one string. Memory does not grow with the text. The first
         `skip` pieces are planned but not rendered (None: all of them), to go on where a speech was
-        interrupted. Dropping or closing the stream stops the work after the component that runs.
+        interrupted. Dropping or closing the stream stops the work after the component that runs. Written
+        forms of the kinds `unread` are not read by their rules, as `FrontEnd.leaving` says.
 
         Raises:
-            InputError: the voice, speed or seed is invalid; while chunks are computed, the text.
+            InputError: the voice, speed, seed or a kind of written forms is invalid; while chunks are
+                computed, the text.
         """
         from kokoro_tvm.runtime.sentences import sentences_of_text  # opening a bundle does not wait for it
 
-        sentences = sentences_of_text(text, self._known(voice, language), self.front_end, ssml)
+        front_end = self.front_end.leaving(unread) if unread else self.front_end
+        sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
 

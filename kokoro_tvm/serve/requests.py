@@ -91,15 +91,36 @@ def _voices() -> Kind:
 
 @dataclass(frozen=True)
 class NormalizationOptions:
-    """What Kokoro-FastAPI lets a client switch. Here all of it is always done, by the front end."""
+    """Which written forms are read by rules. One whose switch is off goes to the lexicon as it stands."""
 
-    normalize: bool = field_of(flag(), "Read written forms as words.", True)
-    unit_normalization: bool = field_of(flag(), "Read units as words.", True)
-    url_normalization: bool = field_of(flag(), "Read URLs as words.", True)
-    email_normalization: bool = field_of(flag(), "Read addresses as words.", True)
-    phone_normalization: bool = field_of(flag(), "Read telephone numbers digit by digit.", True)
-    optional_pluralization_normalization: bool = field_of(flag(), "Read `(s)` as a plural.", True)
-    replace_remaining_symbols: bool = field_of(flag(), "Read symbols as words.", True)
+    normalize: bool = field_of(
+        flag(),
+        "Read written forms as words. Without it, all that follows is off, and dates, times, money.",
+        True,
+    )
+    unit_normalization: bool = field_of(flag(), "Read units of measure as words: `10 km/h`.", True)
+    url_normalization: bool = field_of(flag(), "Read addresses of the web as words.", True)
+    email_normalization: bool = field_of(flag(), "Read addresses of mail as words.", True)
+    phone_normalization: bool = field_of(flag(), "Read telephone numbers figure by figure.", True)
+    optional_pluralization_normalization: bool = field_of(
+        flag(), "Accepted; `(s)` is never read as a plural.", False
+    )
+    replace_remaining_symbols: bool = field_of(
+        flag(), "Read signs as words: `=`, `#`, `@`, arrows, powers.", True
+    )
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Kinds of written forms that are left as they stand, as `Synthesizer.stream` takes them."""
+        switches = {
+            "all": self.normalize,
+            "units": self.unit_normalization,
+            "web": self.url_normalization,
+            "mail": self.email_normalization,
+            "phones": self.phone_normalization,
+            "signs": self.replace_remaining_symbols,
+        }
+        return tuple(form for form, on in switches.items() if not on)
 
 
 @dataclass(frozen=True)
@@ -131,7 +152,7 @@ class SpeechRequest:
     seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise. The same gives the same audio.", 0)
     ssml: bool | None = field_of(flag(), "Whether the text is SSML; else it is where it begins so.", None)
     normalization_options: NormalizationOptions | None = field_of(
-        nested(NormalizationOptions), "Accepted; none of it can be switched off.", None
+        nested(NormalizationOptions), "Which written forms are read by rules, as below.", None
     )
 
 

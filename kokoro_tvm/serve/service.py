@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from starlette.requests import HTTPConnection
@@ -16,7 +16,7 @@ from kokoro_tvm.runtime.synthesizer import Synthesizer
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.metrics import Metrics
 from kokoro_tvm.serve.pieces import PieceCache
-from kokoro_tvm.serve.requests import NormalizationOptions, PhonemesRequest, SpeechRequest
+from kokoro_tvm.serve.requests import PhonemesRequest, SpeechRequest
 from kokoro_tvm.serve.scheduler import Job, Scheduler
 from kokoro_tvm.serve.settings import Settings
 from kokoro_tvm.serve.voices import with_own_names
@@ -72,6 +72,7 @@ class Service:
                 wanted.seed,
                 ssml=wanted.ssml,
                 language=wanted.lang_code,
+                unread=() if wanted.normalization_options is None else wanted.normalization_options.unread,
             )
 
         return self._submit(stream, client, text is None and wanted.response_format in _MEASURED)
@@ -118,10 +119,7 @@ def _priority(client: HTTPConnection | None) -> int:
 def ignored(wanted: SpeechRequest) -> list[str]:
     """Names of fields that ask for what cannot be done."""
     names = ["instructions"] if wanted.instructions else []
-    default = NormalizationOptions()
-    options = wanted.normalization_options or default
-    return names + [
-        f"normalization_options.{each.name}"
-        for each in fields(options)
-        if getattr(options, each.name) != getattr(default, each.name)
-    ]
+    options = wanted.normalization_options
+    if options is not None and options.optional_pluralization_normalization:
+        names.append("normalization_options.optional_pluralization_normalization")
+    return names

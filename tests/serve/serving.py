@@ -31,12 +31,14 @@ LONG = "He ran home, and then he ran back on a hand. A big bad dog did it. No.\n
 
 
 class GatedRunner(FakeRunner):
-    """A FakeRunner whose decoder waits while its gate is closed, and can be told to fail."""
+    """A FakeRunner that waits while the gate of what decodes, or of what plans, is closed, and can fail."""
 
     def __init__(self) -> None:
         super().__init__()
         self.gate = threading.Event()
         self.gate.set()
+        self.planning = threading.Event()  # a gate too, of what plans
+        self.planning.set()
         self.waiting = threading.Semaphore(0)
         self._decoded = 0
         self._closing: int | None = None
@@ -49,6 +51,12 @@ class GatedRunner(FakeRunner):
     def fail_after(self, pieces: int) -> None:
         """Fail from then on."""
         self._failing = self._decoded + pieces
+
+    def bert(self, tokens: np.ndarray) -> tuple[np.ndarray]:
+        if not self.planning.is_set():
+            self.waiting.release()
+            assert self.planning.wait(30)
+        return super().bert(tokens)
 
     def decoder_seeded(self, *inputs: np.ndarray) -> Any:
         if self._failing is not None and self._decoded >= self._failing:
@@ -146,6 +154,7 @@ def serving(folder: Path, **settings: Any) -> Iterator[Server]:
         yield Server(port, app.state.service, synthesizer, runner, loops[0], app.state.wyoming)
     finally:
         runner.gate.set()
+        runner.planning.set()
         server.should_exit = True
         thread.join(30)
 

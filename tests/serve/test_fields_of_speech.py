@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from letters import read_letters
 from openai import OpenAI
 from serving import LONG, Answer, Server
 
+from kokoro_tvm.runtime.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.frontend.normalization import normalize
+from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.serve.encoding.base import as_int16
 
 
 def pcm(server: Server, text: str, *arguments: Any, **options: Any) -> bytes:
-    return as_int16(server.synthesizer(text, *arguments, **options).audio)
+    chunks = server.synthesizer.stream(text, *arguments, **options)
+    return as_int16(np.concatenate([chunk.audio for chunk in chunks]))
 
 
 def events(answer: Answer) -> list[Any]:
@@ -51,11 +59,38 @@ def test_seed_language_volume_and_markup(server: Server) -> None:
 
 
 def test_what_cannot_be_done_is_named(server: Server) -> None:
-    answer = server.speak(
-        "Ha.", instructions="Whisper.", normalization_options={"normalize": True, "url_normalization": False}
-    )
-    assert answer.headers["x-ignored-fields"] == "instructions, normalization_options.url_normalization"
+    options = {"url_normalization": False, "optional_pluralization_normalization": True}
+    answer = server.speak("Ha.", instructions="Whisper.", normalization_options=options)
+    plural = "normalization_options.optional_pluralization_normalization"
+    assert answer.headers["x-ignored-fields"] == f"instructions, {plural}"
     assert answer.body == pcm(server, "Ha.")
+
+
+@pytest.mark.parametrize(
+    ("switch", "unread"),
+    [
+        ("normalize", "all"),
+        ("unit_normalization", "units"),
+        ("url_normalization", "web"),
+        ("email_normalization", "mail"),
+        ("phone_normalization", "phones"),
+        ("replace_remaining_symbols", "signs"),
+    ],
+)
+def test_written_forms_that_are_not_to_be_read(
+    server: Server, monkeypatch: pytest.MonkeyPatch, switch: str, unread: str
+) -> None:
+    def read(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
+        return read_letters(normalize(source, code, front_end.unread), code, front_end)
+
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read)
+    text = "A bid of 5 km, a@b.com, www.b.com, 555-0123, #a = 3."
+    plain = server.speak(text).body
+    assert server.speak(text, normalization_options={}).body == plain
+    assert server.speak(text, normalization_options={switch: True}).body == plain
+    answer = server.speak(text, normalization_options={switch: False})
+    assert answer.body == pcm(server, text, unread=(unread,)) != plain
+    assert "x-ignored-fields" not in answer.headers
 
 
 def test_null_stands_for_the_default(server: Server) -> None:
@@ -78,11 +113,31 @@ def test_events_have_audio_words_and_usage(server: Server) -> None:
     assert audio == as_int16(speech.audio)
     words = [word for e in found if e["type"] == "speech.audio.words" for word in e["words"]]
     assert words == [
-        {"word": w.text, "start_time": round(w.start, 6), "end_time": round(w.end, 6)} for w in speech.words
+        {
+            "word": w.text,
+            "start_time": round(w.start, 6),
+            "end_time": round(w.end, 6),
+            "source": list(w.source),
+        }
+        for w in speech.words
     ]
     usage = found[-1]["usage"]
     assert usage["output_tokens"] == int(speech.durations.sum())
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+
+
+@pytest.mark.parametrize("route", ["/v1/audio/speech", "/dev/captioned_speech"])
+def test_words_have_their_places_in_the_text(server: Server, route: str) -> None:
+    """In code points, past what is above 16 bits and past markup."""
+    text = "A 😀 [pause:1s] bad [dog](/cab/)\n\n[voice:am_adam] ran."
+    body = {"input": text, "response_format": "pcm", "stream_format": "sse"}
+    answer = server.post(route, body)
+    if route == "/v1/audio/speech":
+        words = [word for event in events(answer) for word in event.get("words", ())]
+    else:
+        words = [word for line in answer.body.splitlines() for word in json.loads(line)["timestamps"]]
+    assert [text[slice(*word["source"])] for word in words] == [word["word"] for word in words]
+    assert [word["word"] for word in words] == ["A", "bad", "dog", "ran"]
 
 
 def test_the_openai_client_reads_events(server: Server) -> None:
@@ -118,11 +173,19 @@ def test_phonemes_there_and_back(server: Server) -> None:
 
 
 @pytest.mark.parametrize("voices", ["af_heart(3)+am_adam", ["af_heart(3)", "am_adam"]])
-def test_a_mix_as_a_file(server: Server, voices: Any) -> None:
+def test_a_mix_as_a_file(server: Server, voices: Any, tmp_path: Path) -> None:
     answer = server.post("/v1/audio/voices/combine", {"voices": voices})
     table = server.synthesizer.voices.table("af_heart(3)+am_adam")
-    assert answer.body == table.tobytes()
-    assert answer.headers["x-voice-shape"] == f"510, 1, {table.shape[1]}"
+    assert answer.headers["content-disposition"] == "attachment; filename=voice.pt"
+    (tmp_path / "voice.pt").write_bytes(answer.body)
+    for options in ({"weights_only": True}, {"mmap": True}):
+        loaded = torch.load(tmp_path / "voice.pt", **options)
+        assert loaded.shape == (510, 1, table.shape[1])
+        assert loaded.dtype == torch.float32
+        assert not loaded.requires_grad
+        assert np.array_equal(loaded[:, 0].numpy(), table)
+        assert np.array_equal(loaded[3].numpy(), table[3:4])
+    assert server.post("/v1/audio/voices/combine", {"voices": voices}).body == answer.body
 
 
 def test_lists_for_open_webui(server: Server) -> None:

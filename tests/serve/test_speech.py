@@ -5,14 +5,19 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import threading
 import wave
 from collections.abc import Callable
+from contextlib import closing
+from typing import Any
 
 import numpy as np
 import pytest
+from letters import read_letters
 from openai import BadRequestError, OpenAI
 from serving import LONG, Server, ends_without_another_call
 
+from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.serve.encoding.base import as_int16
 
 
@@ -102,6 +107,30 @@ def test_fields_that_are_unknown_are_accepted_and_named(server: Server) -> None:
 def test_models_and_voices(server: Server, client: OpenAI) -> None:
     assert next(iter(client.models.list())).id == "toy"
     assert "af_heart" in server.get("/v1/audio/voices?legacy=1").json["voices"]
+
+
+def test_health_answers_while_a_long_text_is_planned(start: Callable[..., Server], monkeypatch: Any) -> None:
+    """By the front end, and then by the model: neither is called on the thread of the event loop."""
+    server = start()
+    text = (LONG + "\n\n") * 600
+    reading, threads = threading.Event(), set()
+
+    def read(*arguments: Any) -> list[Utterance]:
+        threads.add(threading.current_thread().name)
+        server.runner.waiting.release()
+        assert reading.wait(30)
+        return read_letters(*arguments)
+
+    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read)
+    server.runner.planning.clear()
+    with closing(server.connect()) as connection:
+        connection.request("POST", "/v1/audio/speech", json.dumps({"input": text, "response_format": "wav"}))
+        for gate in (reading, server.runner.planning):
+            server.runner.waiting.acquire()
+            for path in ("/health", "/ready", "/metrics", "/v1/models"):
+                assert server.get(path).status == 200
+            gate.set()
+    assert threads == {"kokoro-tvm-request"}
 
 
 @pytest.mark.parametrize("path", ["/health", "/ready"])

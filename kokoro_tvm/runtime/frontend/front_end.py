@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
@@ -43,6 +44,8 @@ class FrontEnd:
         """file: tagger and lexicon of the bundle; without it English goes by misaki with spaCy or by
         espeak-ng, whichever is installed. lexicon: a user's words, in all languages."""
         self.lexicon = lexicon or UserLexicon({})
+        self.unread: frozenset[str] = frozenset()
+        """Kinds of written forms that are left as they stand."""
         self._file = file
         self._english: dict[str, English] = {}
         self._lock = threading.Lock()
@@ -58,6 +61,21 @@ class FrontEnd:
         """
         return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None, lexicon)
 
+    def leaving(self, forms: Collection[str]) -> FrontEnd:
+        """This front end, but for written forms of some kinds, which it leaves as they stand.
+
+        forms: of "all", "units", "web", "mail", "phones" and "signs" (docs/text.md). Raises InputError for
+        another.
+        """
+        from kokoro_tvm.runtime.frontend.normalization import FORMS
+
+        for form in forms:
+            if form not in FORMS:
+                raise InputError(f"There is no kind {form!r} of written forms. There are {', '.join(FORMS)}.")
+        other = copy.copy(self)  # which shares what is read of the bundle
+        other.unread = frozenset(forms)
+        return other
+
     def read(self, source: SourceText, code: str) -> Reading:
         """A text with its links, in the language of `code` (a letter of LANGUAGES).
 
@@ -68,7 +86,7 @@ class FrontEnd:
         from kokoro_tvm.runtime.frontend.normalization import normalize  # compiles a hundred patterns
 
         linked = (self.lexicon.linked(part, code not in _UNSPACED) for part in paragraphs(source))
-        sources = [normalize(part, code) for part in linked]
+        sources = [normalize(part, code, self.unread) for part in linked]
         if self._file is None or code not in tuple(_ENGLISH):
             from kokoro_tvm.runtime.frontend.converted import converted  # the other languages
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -16,6 +15,7 @@ from kokoro_tvm.serve.requests import CaptionedRequest, CombineRequest, Phonemes
 from kokoro_tvm.serve.routes.described import ApiRoute
 from kokoro_tvm.serve.service import Service, ignored
 from kokoro_tvm.serve.spoken import SpokenResponse
+from kokoro_tvm.serve.voice_file import voice_file
 from kokoro_tvm.serve.voices import with_own_names
 
 __all__ = ["routes"]
@@ -62,13 +62,8 @@ def routes(service: Service) -> list[Route]:
         wanted, headers = await read_request(request, CombineRequest)
         voices = service.synthesizer().voices
         table = voices.table(with_own_names(wanted.voices, voices))
-        rows, width = table.shape
-        headers |= {
-            "X-Voice-Shape": f"{rows}, 1, {width}",
-            "Content-Disposition": "attachment; filename=voice.bin",
-        }
-        data = np.ascontiguousarray(table, "<f4").tobytes()
-        return Response(data, media_type="application/octet-stream", headers=headers)
+        headers |= {"Content-Disposition": "attachment; filename=voice.pt"}
+        return Response(voice_file(table), media_type="application/octet-stream", headers=headers)
 
     return [
         ApiRoute(
@@ -91,7 +86,7 @@ def routes(service: Service) -> list[Route]:
             "POST",
             "/v1/audio/voices/combine",
             combine,
-            "Gives a mix of voices as a file.",
+            "Gives a mix of voices as a file of PyTorch's.",
             CombineRequest,
             "application/octet-stream",
         ),

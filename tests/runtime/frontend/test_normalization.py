@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from linked_text import linked
 
+from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
@@ -39,8 +40,11 @@ MARKED = re.compile(
 )
 
 
-def normal(text: str, code: str = "a") -> str:
-    return normalize(linked(text), code).text
+EVERYTHING = "**5 km** at www.x.com, a.b@c.de, 555-0123, #Tag: x² = $3."
+
+
+def normal(text: str, code: str = "a", unread: tuple[str, ...] = ()) -> str:
+    return normalize(linked(text), code, unread).text
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +155,44 @@ def test_what_is_normal_stays_so(form: WrittenForm) -> None:
 def test_letters_that_a_pattern_takes_for_others(text: str, read: str) -> None:
     """Where upper and lower case are alike, they match s and i; the lists have these alone."""
     assert normal(text) == read
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        ("units", {"5 km": "5 kilometers"}),
+        ("web", {"www.x.com": "www dot X dot com"}),
+        ("mail", {"a.b@c.de": "A dot B at C dot D E"}),
+        ("phones", {"555-0123": "five five five, oh one two three"}),
+        ("signs", {"#Tag": "hashtag Tag", "x² =": "x squared equals"}),
+    ],
+)
+def test_a_kind_of_forms_is_left_as_it_stands(kind: str, written: dict[str, str]) -> None:
+    read = normal(EVERYTHING)
+    for form, words in written.items():
+        assert words in read, read
+        read = read.replace(words, form)
+    assert normal(EVERYTHING, unread=(kind,)) == read
+    assert normal(EVERYTHING, "b", (kind,)) == read
+
+
+def test_all_forms_can_be_left_but_not_markup() -> None:
+    assert normal(EVERYTHING, unread=("all",)) == EVERYTHING.replace("*", "")
+    assert normal("&pound;3 on 3/4/2024 at 5pm", unread=("all",)) == "£3 on 3/4/2024 at 5pm"
+
+
+def test_a_front_end_leaves_forms_and_itself_does_not_change(file: FrontEndFile) -> None:
+    front_end = FrontEnd(file)
+
+    def phonemes(front_end: FrontEnd) -> str:
+        return front_end.read(linked("It is 5 km."), "a").utterances[0].phonemes
+
+    before = phonemes(front_end)
+    assert "kəlˈɑmᵊTəɹz" in before
+    assert "kəlˈɑmᵊTəɹz" not in phonemes(front_end.leaving(["units"]))
+    assert phonemes(front_end) == before
+    with pytest.raises(InputError, match="There is no kind 'unit' of written forms"):
+        front_end.leaving(["unit"])
 
 
 def test_other_languages_lose_their_markup_alone() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from kokoro_tvm.runtime.frontend.normalization import (
     abbreviations,
@@ -22,7 +22,7 @@ from kokoro_tvm.runtime.frontend.normalization import (
 )
 from kokoro_tvm.runtime.frontend.source import Edit, SourceText, free
 
-__all__ = ["normalize"]
+__all__ = ["FORMS", "normalize"]
 
 _Pass = Callable[[str], Iterable[Edit]]
 
@@ -59,13 +59,26 @@ def _english(dates_of: _Pass) -> tuple[_Pass, ...]:
 
 _PASSES = {"a": _english(dates.american), "b": _english(dates.british)}
 
+FORMS: dict[str, Collection[_Pass]] = {
+    "all": frozenset(edits for passes in _PASSES.values() for edits in passes) - frozenset(_MARKUP),
+    "units": {measures.prices, measures.units, measures.feet},
+    "web": {addresses.web},
+    "mail": {addresses.mail},
+    "phones": {phones.numbers},
+    "signs": {addresses.tags, maths.powers, maths.signs},
+}
+"""Kinds of written forms that can be left unread, with their passes; markup is none of them."""
 
-def normalize(source: SourceText, code: str) -> SourceText:
+
+def normalize(source: SourceText, code: str, unread: Collection[str] = ()) -> SourceText:
     """The text as it is to be read in the language of `code` (a letter of LANGUAGES); links stay as they are.
 
-    Languages other than English lose their markup alone. What is read right as it stands is not changed.
+    Languages other than English lose their markup alone. What is read right as it stands is not changed, nor
+    are forms of the kinds `unread`, of FORMS.
     """
+    left = {edits for kind in unread for edits in FORMS[kind]}
     source = source.edited(free(markdown.pictures(source), source.links))
     for edits in _PASSES.get(code, _MARKUP):
-        source = source.edited(free(edits(source.text), source.links))
+        if edits not in left:
+            source = source.edited(free(edits(source.text), source.links))
     return source
