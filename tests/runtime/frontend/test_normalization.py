@@ -161,8 +161,8 @@ def test_letters_that_a_pattern_takes_for_others(text: str, read: str) -> None:
     ("kind", "written"),
     [
         ("units", {"5 km": "5 kilometers"}),
-        ("web", {"www.x.com": "www dot X dot com"}),
-        ("mail", {"a.b@c.de": "A dot B at C dot D E"}),
+        ("web", {"www.x.com": "W W W dot X dot com"}),
+        ("mail", {"a.b@c.de": "A dot B at C dot de"}),
         ("phones", {"555-0123": "five five five, oh one two three"}),
         ("signs", {"#Tag": "hashtag Tag", "x² =": "x squared equals"}),
     ],
