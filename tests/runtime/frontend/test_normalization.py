@@ -163,7 +163,7 @@ def test_letters_that_a_pattern_takes_for_others(text: str, read: str) -> None:
         ("units", {"5 km": "5 kilometers"}),
         ("web", {"www.x.com": "W W W dot X dot com"}),
         ("mail", {"a.b@c.de": "A dot B at C dot de"}),
-        ("phones", {"555-0123": "five five five, oh one two three"}),
+        ("phones", {"555 to 0123": "five five five, oh one two three"}),
         ("signs", {"#Tag": "hashtag Tag", "x² =": "x squared equals"}),
     ],
 )
@@ -188,8 +188,8 @@ def test_a_front_end_leaves_forms_and_itself_does_not_change(file: FrontEndFile)
         return front_end.read(linked("It is 5 km."), "a").utterances[0].phonemes
 
     before = phonemes(front_end)
-    assert "kəlˈɑmᵊTəɹz" in before
-    assert "kəlˈɑmᵊTəɹz" not in phonemes(front_end.leaving(["units"]))
+    assert "kəlˈɑməTəɹz" in before
+    assert "kəlˈɑməTəɹz" not in phonemes(front_end.leaving(["units"]))
     assert phonemes(front_end) == before
     with pytest.raises(InputError, match="There is no kind 'unit' of written forms"):
         front_end.leaving(["unit"])
