@@ -34,16 +34,20 @@ def device_code(module: Any) -> DeviceCode | None:
 
 
 def merged(parts: Sequence[DeviceCode]) -> DeviceCode:
-    """The kernels of several modules as one: what stands before CUDA's kernels stands there once."""
+    """The kernels of several modules as one: what stands before CUDA's kernels stands there once.
+
+    Raises BuildError where no module has all of that: it has more where kernels use float16.
+    """
     first = parts[0]
     functions = {name: function for part in parts for name, function in part.functions.items()}
     if first.kind != "cuda":
         code = {name: text for part in parts for name, text in part.code.items()}
         return DeviceCode(first.kind, first.form, functions, code)
     heads, bodies = zip(*(_split(part.code[""]) for part in parts), strict=True)
-    if len(set(heads)) != 1:
+    head = max(heads, key=len)
+    if any(set(other.splitlines()) - set(head.splitlines()) for other in heads):
         raise BuildError("kernels for CUDA have different preambles, so they cannot be compiled as one")
-    return DeviceCode(first.kind, first.form, functions, {"": b"".join([heads[0], *bodies])})
+    return DeviceCode(first.kind, first.form, functions, {"": b"".join([head, *bodies])})
 
 
 def _split(text: bytes) -> tuple[bytes, bytes]:

@@ -18,7 +18,8 @@ from kokoro_tvm.errors import BuildError
 __all__ = ["ALIGNMENT", "pack_weights", "packed_weights"]
 
 ALIGNMENT = 64  # bytes
-_DTYPES = {"float32": "F32", "int32": "I32", "uint16": "U16"}  # what packings may give, and safetensors' word
+# What packings may give, and safetensors' word for it.
+_DTYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "uint16": "U16"}
 
 
 def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray], out_path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,22 @@ from kokoro_tvm.engine.store import Store
 from kokoro_tvm.runtime.device_code import DeviceCode
 from kokoro_tvm.targets import KERNELS
 from kokoro_tvm.toolchains.gnu import GNU
+
+
+def test_kernels_with_float16_and_without_are_one_text(tmp_path: Path) -> None:
+    """What TVM puts before those of float16 stands there once, for all."""
+
+    def forward(w: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        x = ops.conv1d(x, w["a"], padding=1)
+        return ops.conv1d(x, w["b"], padding=1, tolerant=True)
+
+    machine = replace(GPU, features=replace(GPU.features, precision="float16"))
+    program = small_program(forward, {"a": (8, 4, 3), "b": (8, 8, 3)})
+    lowered = lowered_program(program, "decoder", machine=machine)
+    out = compile_module(lowered.module, machine, GNU, tmp_path / "decoder.so", RECIPE["pass_context"])
+    code = DeviceCode.from_bytes("cuda", out.with_suffix(KERNELS).read_bytes())
+    assert sorted(code.functions) == ["decoder_conv1d_0_kernel", "decoder_conv1d_1_kernel"]
+    assert code.source.count("__pack_half2(") == 1
 
 
 def module(dilation: int = 1) -> Any:

@@ -67,7 +67,7 @@ class GpuKernel:
         )
         built = tvm.tirx.build(tvm.IRModule({self.name: function}), target)
         self.code = device_code(built)
-        if machine == GPUS["cuda"] and nvrtc.check() is None:
+        if kind == "cuda" and not machine.options and nvrtc.check() is None:
             taken = nvrtc.compile_cuda(self.code.source, "sm_90").resources
             assert not any(resources.spilled_bytes for resources in taken.values()), taken
         with TemporaryDirectory() as folder:
