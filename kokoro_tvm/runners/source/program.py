@@ -104,7 +104,8 @@ def compile_kernels(code: DeviceCode, out: Path, compiler: CCompiler, *options: 
             run("-c", str(source), "-o", str(made))
             return str(made)
 
-        run("-shared", *pool.map(compiled, range(workers)), "-o", str(out))
+        # What TVM puts before kernels of float16 has functions that are not inline; every part has the same.
+        run("-shared", "-Wl,--allow-multiple-definition", *pool.map(compiled, range(workers)), "-o", str(out))
 
 
 def translated(code: DeviceCode, names: Sequence[str]) -> str:
