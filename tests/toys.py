@@ -25,7 +25,7 @@ RECIPES = {
 ROUNDED = {
     part: {"min_snr_db": 30, "min_gain_db": None}
     | {"min_frame_snr_median_db": 20, "min_frame_snr_p5_db": 10, "min_last_frame_snr_db": 10}
-    | {"min_exact_frame_snr_median_db": 20}
+    | {"min_exact_frame_snr_median_db": 20, "min_exact_frame_snr_p5_db": 10}
     for part in ("decoder", "speech")
 }
 PHONEMES = "həlˈO wˈɜɹld."  # 15 tokens and, by these weights, about 50 frames: not the length of any bucket
