@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -94,16 +95,18 @@ def test_a_workload_without_pages() -> None:
 
 def test_figures(tmp_path: Path) -> None:
     good = [Answer("a", value / 100, 2.0, 48_000, "") for value in range(1, 101)]
-    found = summary("ours", 8, 50.0, [*good, Answer("b", 9.0, 9.0, 3, "status 429")], (1_000_000, 1_100_000))
+    found = summary(
+        "ours", 8, 50.0, [*good, Answer("b", 9.0, 9.0, 3, "status 429")], (1_000_000, 1_100_000), 25.0
+    )
     assert (found.requests, found.requests_a_minute, found.rate) == (101, 120.0, 2.0)
     assert found.first_sound == pytest.approx((0.505, 0.9505, 0.9901))
     assert found.problems == {"status 429": 1}
-    assert "| ours | 8 | 120.0 | 2.00 | 0.51, 0.95, 0.99 | 1 status 429 | 1 → 1 |" in table([found])
+    assert "| ours | 8 | 120.0 | 2.00 | 0.25 | 0.51, 0.95, 0.99 | 1 status 429 | 1 → 1 |" in table([found])
     write(tmp_path / "load.json", [found])
     assert '"requests": 101' in (tmp_path / "load.json").read_text()
     nothing = summary("ours", 1, 1.0, [], (None, None))
-    assert nothing == Load("ours", 1, 1.0, 0, 0.0, 0.0, None, {}, (None, None))
-    assert "| none | none | unknown → unknown |" in table([nothing])
+    assert nothing == Load("ours", 1, 1.0, 0, 0.0, 0.0, None, {}, (None, None), None)
+    assert "| unknown | none | none | unknown → unknown |" in table([nothing])
 
 
 def test_the_workload_is_sentences_and_pages_and_the_same_each_time() -> None:
@@ -166,3 +169,16 @@ def test_memory() -> None:
     size = Process("", os.getpid()).memory
     assert size is None or size > 1_000_000
     assert Process("", 1 << 30).memory is None
+
+
+def test_computing_time() -> None:
+    before = Process("", os.getpid()).cpu
+    if before is None:
+        pytest.skip("this system does not tell how long a process has computed")
+    limit = time.process_time() + 0.05
+    while time.process_time() < limit:
+        pass
+    after = Process("", os.getpid()).cpu
+    assert after is not None
+    assert after > before
+    assert Process("", 1 << 30).cpu is None

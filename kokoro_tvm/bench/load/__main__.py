@@ -48,13 +48,16 @@ def measure(
             for system in rotated(systems, place):
                 log(f"{system.title}: {number} clients")
                 server, alone = servers[system.name]
-                before = server.memory
+                before, computed = server.memory, server.cpu
                 begun = time.monotonic()
                 # PyTorch and the ONNX export draw their noise anew in every run; ours gives equal bytes.
                 driven = drive(server.speech, workload, alone, number, seconds, exact=system.ours)
                 answers = asyncio.run(driven)
                 lasted = time.monotonic() - begun
-                yield summary(system.title, number, lasted, answers, (before, server.memory))
+                memory, cpu = (before, server.memory), None
+                if computed is not None and server.cpu is not None:
+                    cpu = server.cpu - computed
+                yield summary(system.title, number, lasted, answers, memory, cpu)
 
 
 def main(

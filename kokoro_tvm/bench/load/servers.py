@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -41,6 +42,15 @@ class Server:
     def memory(self) -> int | None:
         """Bytes that its process has resident; None where the system does not tell."""
         return rss_bytes(Path(f"/proc/{self.pid}/status"))
+
+    @property
+    def cpu(self) -> float | None:
+        """Seconds that its process has computed, on all cores; None where the system does not tell."""
+        stat = Path(f"/proc/{self.pid}/stat")
+        if not stat.is_file():
+            return None
+        fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def command(system: System, bundle: Path, port: int, folder: Path) -> list[str]:
