@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 from front_end_data import fetch_shipped
 from hypothesis import HealthCheck, settings
+from sharing import once
 from toys import copy_repository, doit, write_recipes
 
 from kokoro_tvm.engine.resources import usable_memory_gb
@@ -80,15 +79,6 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> P
     """A folder that all workers of this run see."""
     folder = tmp_path_factory.getbasetemp()
     return folder if worker_id == "master" else folder.parent
-
-
-@contextmanager
-def once(mark: Path) -> Iterator[bool]:
-    """Whether this is the first worker to come here; the others wait until it has left without an error."""
-    with FileLock(f"{mark}.lock"):
-        first = not mark.exists()
-        yield first
-        mark.touch()
 
 
 @pytest.fixture(scope="session")

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.javascript import WEB, page_files
+from kokoro_tvm.javascript import OFFLINE, WEB, page_files
 from kokoro_tvm.platforms import Platform, platform_of
-from kokoro_tvm.project.distribution import bundle_files, verified_bundle
+from kokoro_tvm.project.distribution import verified_bundle
+from kokoro_tvm.project.pieces import FOLDER, INDEX, write_pieces
+from kokoro_tvm.runtime.bundle import Bundle
+from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
 
 __all__ = ["write_site"]
 
 BUNDLE = "bundle"
 """The bundle's folder in a site, where bundle_synthesizer.js looks for it."""
 
+_MANIFEST = "bundle.json"
+_WORKER = "service_worker.js"
 _SERVER, _BUNDLE = (f'data-synthesizer="./{name}_synthesizer.js"' for name in ("http", "bundle"))
+_HEAD = """\
+<link rel="manifest" href="./manifest.webmanifest">
+<link rel="apple-touch-icon" href="./icon-192.png">
+<script type="module" src="./register.js"></script>
+</head>"""
 
 
 def write_site(path: Path, out: Path) -> list[Path]:
@@ -32,22 +44,45 @@ def write_site(path: Path, out: Path) -> list[Path]:
         )
     if bundle.front_end is None:
         raise BundleError(f"{path} has no front end, so a page could not read text with it.")
-    if out.exists() and not (out / BUNDLE / "bundle.json").is_file() and any(out.iterdir()):
+    if out.exists() and not (out / BUNDLE / _MANIFEST).is_file() and any(out.iterdir()):
         raise InputError(f"{out} holds other files. Give a new or an empty folder.")
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as work:
         made = Path(work, "site")
         for file in page_files():
             _copy(file, made / file.relative_to(WEB))
+        for file in OFFLINE.iterdir():
+            _copy(file, made / file.name)
         index = made / "index.html"
-        text = index.read_text(encoding="utf-8")
-        index.write_text(text.replace(_SERVER, _BUNDLE), encoding="utf-8")
-        for file in bundle_files(bundle):
-            _copy(file, made / BUNDLE / file.name)
+        text = index.read_text(encoding="utf-8").replace(_SERVER, _BUNDLE)
+        index.write_text(text.replace("</head>", _HEAD), encoding="utf-8")
+        for name in (_MANIFEST, PROVENANCE):
+            _copy(bundle.root / name, made / BUNDLE / name)
+        write_pieces(_in_order_of_need(bundle), made, made / BUNDLE / INDEX)
+        _write_worker(made)
         if out.exists():
             out.rename(Path(work, "replaced"))
         made.rename(out)
     return sorted(file for file in out.rglob("*") if file.is_file())
+
+
+def _in_order_of_need(bundle: Bundle) -> list[Path]:
+    """Files as a page takes them: code, weights, then the front end and the voices."""
+    files = (*bundle.code_files(), *bundle.component_files(), *reversed(bundle.files()))
+    return list(dict.fromkeys(file.path for file in files))
+
+
+def _write_worker(site: Path) -> None:
+    """Put what the version of a site consists of before the text of its service worker."""
+    worker = site / _WORKER
+    files = {
+        file.relative_to(site).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(site.rglob("*"))
+        if file.is_file() and file != worker and file.parent.name != FOLDER
+    }
+    version = hashlib.sha256(json.dumps(files).encode()).hexdigest()
+    listed = json.dumps({"version": version, "files": files}, indent=1)
+    worker.write_text(f"const SITE = {listed};\n\n{worker.read_text('utf-8')}", encoding="utf-8")
 
 
 def _copy(file: Path, target: Path) -> None:

@@ -15,31 +15,39 @@ const SAMPLE_RATE = 24000; // of every Kokoro model
 
 /** @typedef {import("./synthesizer.js").Chunk} Chunk */
 /** @typedef {import("./synthesizer.js").Options} Options */
+/** @typedef {import("./runtime/pieces.js").Progress} Progress */
+
+/** Names of errors while it is loaded -> kinds of what the page is told. */
+const KINDS = { ConnectionError: "unreachable", UnsupportedError: "unsupported", MemoryError: "memory" };
 
 /**
  * A bundle in the folder `bundle/` beside the page; loading it begins at once.
  *
  * @param {string} base the page's address
+ * @param {{onprogress?: (progress: Progress) => void}} [options] onprogress: called as it is loaded
  * @returns {Promise<BundleSynthesizer>}
  */
-export async function open(base) {
-  return new BundleSynthesizer(new URL(BUNDLE, base));
+export async function open(base, options) {
+  return new BundleSynthesizer(new URL(BUNDLE, base), options);
 }
 
 /** Text to speech with the bundle in a folder. */
 export class BundleSynthesizer {
   #folder;
+  #options;
   /** @type {ReturnType<typeof load> | null} */
   #loaded = null;
 
-  /** @param {URL} folder */
-  constructor(folder) {
+  /** @param {URL} folder @param {{onprogress?: (progress: Progress) => void}} [options] */
+  constructor(folder, options = {}) {
     this.sampleRate = SAMPLE_RATE;
     this.#folder = folder;
+    this.#options = options;
     this.#ready().catch(() => {}); // whoever asks for something is told
   }
 
-  /** @returns {Promise<string[]>} rejected with `unloadable`; asking again loads again */
+  /** @returns {Promise<string[]>} rejected with `unloadable`, `unreachable`, `unsupported` or
+   * `memory`; asking again loads what is not there yet */
   async voices() {
     const { voices } = await this.#ready();
     return voices.names;
@@ -76,19 +84,20 @@ export class BundleSynthesizer {
   }
 
   async #ready() {
-    this.#loaded ??= load(this.#folder);
+    this.#loaded ??= load(this.#folder, this.#options);
     try {
       return await this.#loaded;
     } catch (error) {
       this.#loaded = null; // so that it can be asked for again
-      throw new SpeechError("unloadable", error.message, { cause: error });
+      throw new SpeechError(KINDS[error.name] ?? "unloadable", error.message, { cause: error });
     }
   }
 }
 
-/** Model, voices and planner of a bundle. @param {URL} folder */
-async function load(folder) {
-  const remote = await RemoteModel.open(folder);
+/** Model, voices and planner of a bundle.
+ * @param {URL} folder @param {{onprogress?: (progress: Progress) => void}} options */
+async function load(folder, options) {
+  const remote = await RemoteModel.open(folder, options);
   const { manifest, sampleRate, samplesPerFrame, most } = remote;
   const [tables, read] = await Promise.all([manifest.voices, manifest.front_end].map((entry) => remote.file(entry)));
   const model = {
@@ -96,6 +105,7 @@ async function load(folder) {
     predict: remote.predict.bind(remote),
     decode: remote.decode.bind(remote),
   };
+  navigator.storage?.persist?.(); // or the browser may give up what it keeps, and load it again
   const voices = Voices.open(tables, 2 * manifest.style_dim);
   return { model, voices, planner: new Planner(model, voices, new FrontEnd(await FrontEndFile.open(read))) };
 }

@@ -9,3 +9,18 @@ export class InputError extends Error {
 export class BundleError extends Error {
   name = "BundleError";
 }
+
+/** The server or the connection to it failed; what there is stays, so that trying again goes on from there. */
+export class ConnectionError extends Error {
+  name = "ConnectionError";
+}
+
+/** This browser, or the way the page is served, lacks what computing speech needs; the message says what. */
+export class UnsupportedError extends Error {
+  name = "UnsupportedError";
+}
+
+/** The browser or the machine has no memory left for what is loaded. */
+export class MemoryError extends Error {
+  name = "MemoryError";
+}

@@ -33,7 +33,8 @@
  * `kind`: `unreachable` (nothing answers), `unauthorized` (a key is wanted), `busy` (come again after
  * `retryAfter` seconds), `too_long` (of the text), `refused` (of the request; the message says why),
  * `failed` (while a server computed it), `broken` (while this browser did), `unloadable` (what speaks cannot be
- * loaded), `interrupted` (the speech ended before its end), `no_audio` (this browser plays none).
+ * loaded), `unsupported` (this browser lacks what it takes), `memory` (there is too little of it), `interrupted` (the
+ * speech ended before its end), `no_audio` (this browser plays none).
  */
 export class SpeechError extends Error {
   /**

@@ -7,20 +7,15 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
-import yaml
 from chromium import chromium
-from elsewhere import RECIPES, obstacle
-from toys import RECIPES as TOYS
-from toys import copy_repository, doit
+from elsewhere import obstacle
+from hosting import QuietHandler, listening
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.javascript import WEB
@@ -32,23 +27,6 @@ from kokoro_tvm.runtime.bundle import SCHEMA
 
 pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
 TOKENS = [0, 50, 83, 54, 156, 57, 16, 65, 0]
-
-
-@pytest.fixture(scope="module")
-def bundle(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shipped recipe, of the toy."""
-    root = copy_repository(toy_root, tmp_path_factory.mktemp("wasm") / "repository")
-    recipe = yaml.safe_load((RECIPES / "wasm.yaml").read_text(encoding="utf-8"))
-    del recipe["utterances"]  # the toy has one
-    text = yaml.safe_dump(recipe | TOYS["toy"] | {"model": "toy-model"})
-    (root / "recipes" / "wasm.yaml").write_text(text, encoding="utf-8")
-    model = root / "recipes" / "toy-model.yaml"  # with the front end of the real one
-    read = yaml.safe_load((RECIPES / "kokoro-82m.yaml").read_text(encoding="utf-8"))["front_end"]
-    content = yaml.safe_load(model.read_text(encoding="utf-8")) | {"front_end": read}
-    model.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
-    done = doit(root, "-n", "2", "wasm")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return root / "artifacts" / "wasm"
 
 
 def test_every_gate_was_run_in_node(bundle: Path) -> None:
@@ -137,13 +115,6 @@ def test_a_thread_that_cannot_be_started_is_an_error(bundle: Path) -> None:
     assert there["message"].startswith("a thread cannot be started: ")
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript"}
-
-    def log_message(self, format: str, *values: Any) -> None:
-        pass
-
-
 ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
 
 
@@ -153,7 +124,7 @@ def served(bundle: Path, headers: Mapping[str, str], without: str = "") -> Itera
     without: a file that it does not have."""
     places = {"web": WEB, "bundle": bundle, "speak.html": Path(__file__).with_name("speak.html")}
 
-    class Handler(Quiet):
+    class Handler(QuietHandler):
         def translate_path(self, path: str) -> str:
             name = path.lstrip("/")
             first, _, rest = ("none" if name == without else name).partition("/")
@@ -166,18 +137,6 @@ def served(bundle: Path, headers: Mapping[str, str], without: str = "") -> Itera
 
     with listening(Handler) as address:
         yield address
-
-
-@contextmanager
-def listening(handler: Callable[..., Any]) -> Iterator[str]:
-    """The address of a server of this handler."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_a_file_that_the_manifest_does_not_name_is_refused(
@@ -195,33 +154,28 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "error", "message"),
     [
-        ({"schema": SCHEMA + 1}, f"bundle.json has schema {SCHEMA + 1}; this version reads {SCHEMA}."),
-        ({"length": "masked"}, "the bundle has masked lengths"),
-        ({"cpu_features": ["simd128", "relaxed-simd2"]}, "This browser's WebAssembly lacks relaxed-simd2."),
+        (
+            {"schema": SCHEMA + 1},
+            "BundleError",
+            f"bundle.json has schema {SCHEMA + 1}; this version reads {SCHEMA}.",
+        ),
+        ({"length": "masked"}, "BundleError", "the bundle has masked lengths"),
+        ({"cpu_features": ["simd128", "none"]}, "UnsupportedError", "Its WebAssembly lacks none."),
     ],
 )
 def test_a_bundle_that_cannot_be_run_is_refused(
-    change: dict[str, Any], message: str, bundle: Path, speak: Callable[..., Any], tmp_path: Path
+    change: dict[str, Any], error: str, message: str, bundle: Path, speak: Callable[..., Any], tmp_path: Path
 ) -> None:
     manifest = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     (tmp_path / "bundle.json").write_text(json.dumps(manifest | change), encoding="utf-8")
     found, _ = speak(tmp_path, STYLE)
-    assert found["error"] == "BundleError"
+    assert found["error"] == error
     assert message in found["message"]
 
 
 TEXT = "He ran home. Dr. Smith had 3 dogs!"
-
-
-@pytest.fixture(scope="module")
-def site(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a folder that `kokoro-tvm web` wrote."""
-    folder = tmp_path_factory.mktemp("site") / "site"
-    write_site(bundle, folder)
-    with listening(partial(Quiet, directory=str(folder))) as address:
-        yield address
 
 
 SPEAK = """async ([text, options]) => {
@@ -271,20 +225,6 @@ def test_the_page_of_a_site_speaks(site: str) -> None:
         tab.wait_for_function("document.getElementById('play').dataset.state === 'ended'", timeout=120_000)
         assert "seconds of speech" in tab.text_content("#status")
         assert errors == []
-
-
-def test_what_cannot_be_loaded_is_said_and_can_be_tried_again(site: str) -> None:
-    with chromium() as browser:
-        tab = browser.new_page()
-        tab.route("**/bundle/libtvm.wasm", lambda route: route.fulfill(body="cut short"))
-        tab.goto(site)
-        box = tab.wait_for_selector("#problem:not([hidden])")
-        said = "What speaks could not be loaded. libtvm.wasm has 9 bytes with sha256 "
-        assert box.inner_text().startswith(said)
-        assert tab.is_disabled("#play")
-        tab.unroute("**/bundle/libtvm.wasm")
-        tab.click("#problem button")
-        tab.wait_for_selector("#play:enabled")
 
 
 def test_a_site_takes_the_place_of_a_site_alone(bundle: Path, tmp_path: Path) -> None:

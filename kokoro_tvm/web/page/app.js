@@ -2,6 +2,7 @@
 
 import { byId, setIcon } from "./dom.js";
 import { fromFragment, toFragment } from "./link.js";
+import { showLoading } from "./loading.js";
 import { Past } from "./past.js";
 import { clearProblem, showNotice, showProblem } from "./problem.js";
 import { Reading } from "./reading.js";
@@ -51,7 +52,7 @@ startTheme(settings.theme, (theme) => {
 });
 
 const module = await import(new URL(document.documentElement.dataset.synthesizer ?? "", document.baseURI).href);
-const synthesizer = /** @type {import("../synthesizer.js").Synthesizer} */ (await module.open(document.baseURI));
+const synthesizer = /** @type {import("../synthesizer.js").Synthesizer} */ (await module.open(document.baseURI, { onprogress: showLoading }));
 const authorize = synthesizer.authorize?.bind(synthesizer) ?? null;
 
 const reading = new Reading(byId("reading"), (place) => speaker.record && speaker.seek(speaker.record.words[place].start));

@@ -7,7 +7,9 @@ const ADVICE = {
   unauthorized: ["The server wants a key.", "Enter the key it was started with."],
   too_long: ["The text is too long for one request.", "Speak it in parts."],
   refused: ["This cannot be spoken.", "Change the text or the voice, then try again."],
-  unloadable: ["What speaks could not be loaded.", "Check that you are connected, then try again."],
+  unloadable: ["What speaks could not be loaded.", "Try again, or reload the page."],
+  unsupported: ["This browser cannot compute speech.", "Use a current browser: Chrome, Edge, Firefox or Safari."],
+  memory: ["There is too little memory to speak.", "Close other tabs and programs, then try again."],
   broken: ["The speech could not be computed.", "Reload the page."],
   failed: ["The server failed while it was speaking.", "Try again; its log says why."],
   interrupted: ["The connection was lost before the end.", "What has arrived can be heard. Try again for all of it."],
@@ -21,6 +23,6 @@ export function explain({ kind, message, retryAfter }) {
     return { what: "The server has as much to do as it accepts.", advice: `Try again ${when}.` };
   }
   const [what, advice] = ADVICE[/** @type {keyof typeof ADVICE} */ (kind)] ?? ADVICE.failed;
-  const detailed = ["refused", "failed", "unloadable", "broken", "too_long", "no_audio"].includes(kind) && message;
+  const detailed = ["refused", "failed", "unloadable", "unsupported", "memory", "broken", "too_long", "no_audio"].includes(kind) && message;
   return { what: detailed ? `${what} ${message}` : what, advice };
 }

@@ -1,6 +1,6 @@
 /** A bundle's components in WebAssembly: files that are compared with the manifest, weights, calls. */
 
-import { BundleError } from '../errors.js';
+import { BundleError, MemoryError, UnsupportedError } from '../errors.js';
 import { features } from './features.js';
 import { Tvm } from './tvm.js';
 
@@ -36,16 +36,17 @@ export function fetched(base) {
 /** A bundle whose components can be called. */
 export class Bundle {
   /**
-   * Loads all components. Throws BundleError for a file that is not the one that the manifest names, another
-   * layout, and where this engine's WebAssembly lacks what the code uses.
+   * Loads all components. Throws BundleError for a file that is not the one that the manifest names and another
+   * layout, UnsupportedError where this engine's WebAssembly lacks what the code uses, MemoryError.
    * @param {Read} read
-   * @param {{log?: (line: string) => void, threads?: number}} [options] log: lines that the TVM runtime prints;
-   *   threads: see `Tvm.start`
+   * @param {{log?: (line: string) => void, threads?: number, pieces?: import('./pieces.js').Pieces | null}} [options]
+   *   log: lines that the TVM runtime prints; threads: see `Tvm.start`; pieces: where all files but the manifest are,
+   *   if they are in pieces
    */
   static async open(read, options = {}) {
     const manifest = JSON.parse(new TextDecoder().decode(await read('bundle.json')));
     refuse(manifest);
-    const bundle = new Bundle(read, manifest);
+    const bundle = new Bundle(read, manifest, options.pieces ?? null);
     bundle.#tvm = await Tvm.start(await bundle.file(manifest.runtime), options);
     try {
       for (const [name, component] of Object.entries(manifest.components)) {
@@ -59,18 +60,22 @@ export class Bundle {
   }
 
   #read;
+  #pieces;
   #tvm;
   #loaded = new Map();
 
-  constructor(read, manifest) {
+  constructor(read, manifest, pieces) {
     this.#read = read;
+    this.#pieces = pieces;
     this.manifest = manifest;
   }
 
   /** A file's bytes, if they are those that the manifest names; else throws BundleError.
    * @param {{file: string, size: number, sha256: string}} entry
    */
-  async file({ file, size, sha256 }) {
+  async file(entry) {
+    if (this.#pieces) return this.#pieces.read(entry);
+    const { file, size, sha256 } = entry;
     const bytes = await this.#read(file);
     const digest = hex(await crypto.subtle.digest('SHA-256', bytes));
     if (bytes.length !== size || digest !== sha256) {
@@ -167,7 +172,7 @@ function grown(memory, size, file) {
   try {
     return memory.grow(Math.ceil(size / PAGE)) * PAGE;
   } catch (error) {
-    throw new BundleError(`There is no memory for ${file}, ${size} bytes. Close other tabs.`, { cause: error });
+    throw new MemoryError(`The browser gives no ${size} bytes for ${file}.`, { cause: error });
   }
 }
 
@@ -179,7 +184,7 @@ function refuse({ schema, length, cpu_features: needed }) {
   const there = features();
   const lacking = needed.filter((name) => !there.includes(name));
   if (lacking.length) {
-    throw new BundleError(`This browser's WebAssembly lacks ${lacking.join(', ')}. Use a newer browser.`);
+    throw new UnsupportedError(`Its WebAssembly lacks ${lacking.join(', ')}.`);
   }
 }
 

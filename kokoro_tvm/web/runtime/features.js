@@ -10,6 +10,7 @@ const HEAD = [0, 97, 115, 109, 1, 0, 0, 0];
 
 /** @returns {string[]} */
 export function features() {
+  if (!globalThis.WebAssembly) return []; // switched off, as where a browser is locked down
   return Object.keys(MODULES).filter((name) =>
     WebAssembly.validate(new Uint8Array([...HEAD, ...MODULES[name]])),
   );

@@ -1,15 +1,20 @@
 /** A `Model` in a worker of its own. */
 
+import { UnsupportedError } from '../errors.js';
+
 /** The same calls as `Model`, one after the other, and what it knows besides: `manifest`, and `threads`, how many
  * compute. That is one where the page is not cross-origin isolated. */
 export class RemoteModel {
   /**
    * Loads a bundle in a new worker.
    * @param {string | URL} base the bundle's folder, an address that ends in a slash
-   * @returns {Promise<RemoteModel>} rejected with what `Bundle.open` throws
+   * @param {{onprogress?: (progress: import('./pieces.js').Progress) => void}} [options] onprogress: called as it is
+   *   loaded
+   * @returns {Promise<RemoteModel>} rejected with what `Pieces.open` and `Bundle.open` throw
    */
-  static async open(base) {
-    const model = new RemoteModel();
+  static async open(base, { onprogress = () => {} } = {}) {
+    if (!globalThis.Worker) throw new UnsupportedError('It has no module workers.');
+    const model = new RemoteModel(onprogress);
     try {
       return Object.assign(model, await model.#call('open', String(new URL(base, location.href))));
     } catch (error) {
@@ -22,8 +27,10 @@ export class RemoteModel {
   #waiting = new Map();
   #next = 0;
 
-  constructor() {
-    this.#worker.onmessage = ({ data: { id, result, error } }) => {
+  /** @param {(progress: import('./pieces.js').Progress) => void} onprogress */
+  constructor(onprogress) {
+    this.#worker.onmessage = ({ data: { id, result, error, progress } }) => {
+      if (progress) return onprogress(progress);
       const { resolve, reject } = this.#waiting.get(id);
       this.#waiting.delete(id);
       if (error) reject(Object.assign(new Error(error.message), { name: error.name }));

@@ -1,7 +1,9 @@
 /** A module worker that computes, so that the page answers meanwhile: see `remote.js`. */
 
+import { MemoryError } from '../errors.js';
 import { Bundle, fetched } from './bundle.js';
 import { Model } from './model.js';
+import { Pieces } from './pieces.js';
 
 const MOST_THREADS = 8; // more share too little work, and a machine has other things to do
 
@@ -11,7 +13,14 @@ let model;
 
 const methods = {
   async open(base) {
-    model = new Model(await Bundle.open(fetched(base), { threads }));
+    const pieces = await Pieces.open(new URL(base), (progress) => self.postMessage({ progress }));
+    try {
+      model = new Model(await Bundle.open(fetched(base), { pieces, threads }));
+    } catch (error) {
+      if (error instanceof RangeError) throw new MemoryError(`${error.message}.`); // of an array, or a module
+      throw error;
+    }
+    await pieces?.removeOthers();
     const { vocabulary, sampleRate, samplesPerFrame, most, bundle } = model;
     return { manifest: bundle.manifest, threads, vocabulary, sampleRate, samplesPerFrame, most };
   },

@@ -1,0 +1,11 @@
+/** Has the site kept by the browser, and begins with a version that came during an earlier visit. */
+
+const { serviceWorker } = navigator;
+
+if (serviceWorker) {
+  const registration = await serviceWorker.register("./service_worker.js", { updateViaCache: "none" });
+  if (registration.waiting) {
+    serviceWorker.addEventListener("controllerchange", () => location.reload(), { once: true });
+    registration.waiting.postMessage("take over");
+  }
+}

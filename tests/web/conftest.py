@@ -1,0 +1,52 @@
+"""The toy for WebAssembly, built once for all tests, and a site of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+from elsewhere import RECIPES
+from hosting import QuietHandler, listening
+from sharing import once
+from toys import RECIPES as TOYS
+from toys import copy_repository, doit
+
+from kokoro_tvm.project.site import write_site
+
+
+@pytest.fixture(scope="session")
+def bundle(toy_root: Path, shared_folder: Path) -> Path:
+    """The shipped recipe `wasm`, of the toy with the front end of the real one."""
+    root = shared_folder / "wasm"
+    with once(shared_folder / "wasm-built") as first:
+        if first:
+            copy_repository(toy_root, root)
+            recipe = yaml.safe_load((RECIPES / "wasm.yaml").read_text(encoding="utf-8"))
+            del recipe["utterances"]  # the toy has one
+            text = yaml.safe_dump(recipe | TOYS["toy"] | {"model": "toy-model"})
+            (root / "recipes" / "wasm.yaml").write_text(text, encoding="utf-8")
+            model = root / "recipes" / "toy-model.yaml"
+            read = yaml.safe_load((RECIPES / "kokoro-82m.yaml").read_text(encoding="utf-8"))["front_end"]
+            content = yaml.safe_load(model.read_text(encoding="utf-8")) | {"front_end": read}
+            model.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
+            done = doit(root, "-n", "2", "wasm")
+            assert done.returncode == 0, done.stdout + done.stderr
+    return root / "artifacts" / "wasm"
+
+
+@pytest.fixture(scope="session")
+def site_folder(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `kokoro-tvm web` writes of it."""
+    folder = tmp_path_factory.mktemp("site") / "site"
+    write_site(bundle, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site(site_folder: Path) -> Iterator[str]:
+    """The address of the site."""
+    with listening(partial(QuietHandler, directory=str(site_folder))) as address:
+        yield address

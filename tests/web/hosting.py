@@ -1,0 +1,68 @@
+"""A static host: a web server of files, without any header of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript"}
+
+    def log_message(self, format: str, *values: Any) -> None:
+        pass
+
+
+@contextmanager
+def listening(handler: Callable[..., Any]) -> Iterator[str]:
+    """The address of a server of this handler."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Host:
+    """A folder on a host, whose answers a test may change, and what it was asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.requests: list[str] = []
+        self.answer: Callable[[str], bytes | None] = lambda path: None
+        self.address = ""
+
+    @contextmanager
+    def running(self) -> Iterator[Host]:
+        with listening(partial(_HostHandler, host=self)) as address:
+            self.address = address
+            yield self
+
+    def pieces(self) -> list[str]:
+        """Digests of the pieces that were asked for."""
+        return [path.removeprefix("/pieces/") for path in self.requests if path.startswith("/pieces/")]
+
+
+class _HostHandler(QuietHandler):
+    def __init__(self, *values: Any, host: Host) -> None:
+        self.host = host
+        super().__init__(*values, directory=str(host.folder))
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        self.host.requests.append(path)
+        other = self.host.answer(path)
+        if other is None:
+            return super().do_GET()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(other)))
+        self.end_headers()
+        self.wfile.write(other)
+        return None

@@ -1,0 +1,221 @@
+/** Files in pieces: fetched once, compared, kept, and gone on with after the connection was lost. */
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, mock, test } from "node:test";
+import { Pieces } from "../../kokoro_tvm/web/runtime/pieces.js";
+
+const BASE = new URL("https://site.example/app/bundle/");
+const LIST = `${BASE}pieces.json`;
+const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+const pieceUrl = (bytes) => `https://site.example/app/pieces/${sha256(bytes)}`;
+const filled = (value, size = 1000) => new Uint8Array(size).fill(value);
+const entry = (file, ...pieces) => ({
+  file,
+  size: pieces.reduce((sum, { length }) => sum + length, 0),
+  sha256: sha256(Buffer.concat(pieces)),
+});
+
+/** What the server has: address -> bytes, a function that gives a response, or nothing. */
+let server;
+/** What the browser keeps: address -> bytes. */
+let kept;
+let requests;
+let full;
+
+beforeEach(() => {
+  [server, kept, requests, full] = [new Map(), new Map(), [], false];
+  mock.timers.enable({ apis: ["setTimeout"] });
+  globalThis.caches = {
+    open: async () => ({
+      match: async (url) => kept.has(url) && new Response(kept.get(url)),
+      put: async (url, response) => {
+        if (full) throw new DOMException("full", "QuotaExceededError");
+        kept.set(url, new Uint8Array(await response.arrayBuffer()));
+      },
+      keys: async () => [...kept.keys()].map((url) => ({ url })),
+      delete: async (request) => kept.delete(request.url ?? request),
+    }),
+  };
+  mock.method(globalThis, "fetch", async (url) => {
+    requests.push(String(url));
+    const found = server.get(String(url));
+    if (typeof found === "function") return found();
+    return found ? new Response(found) : new Response("", { status: 404 });
+  });
+});
+
+afterEach(() => {
+  mock.restoreAll();
+  mock.timers.reset();
+  delete globalThis.caches;
+});
+
+/** Puts files on the server: name -> pieces. */
+function put(files) {
+  const listed = {};
+  for (const [name, pieces] of Object.entries(files)) {
+    listed[name] = { sha256: sha256(Buffer.concat(pieces)), pieces: pieces.map((each) => [sha256(each), each.length]) };
+    for (const each of pieces) server.set(pieceUrl(each), each);
+  }
+  server.set(LIST, JSON.stringify({ schema: 1, files: listed }));
+}
+
+/** Lets time pass until a promise is settled. */
+async function passed(promise) {
+  let settled = false;
+  const done = () => (settled = true);
+  promise.then(done, done);
+  while (!settled) {
+    mock.timers.tick(1000);
+    await new Promise(setImmediate);
+  }
+  return promise;
+}
+
+const lost = () => Promise.reject(new TypeError("network error"));
+/** A response whose connection is lost in the middle. */
+function broken(bytes) {
+  let sent = false;
+  const pull = (controller) => {
+    if (sent) controller.error(new TypeError("network error"));
+    else controller.enqueue(bytes.subarray(0, bytes.length / 2));
+    sent = true;
+  };
+  return () => new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
+}
+
+const [a, b, c] = [filled(1), filled(2), filled(3, 10)];
+
+test("a file is its pieces in order, and a second visit fetches none of them", async () => {
+  put({ weights: [a, b, c], voices: [b] });
+  const pieces = await Pieces.open(BASE);
+  assert.deepEqual(await pieces.read(entry("weights", a, b, c)), new Uint8Array(Buffer.concat([a, b, c])));
+  assert.deepEqual(await pieces.read(entry("voices", b)), b);
+  assert.deepEqual(requests.slice(1).sort(), [a, b, c].map(pieceUrl).sort());
+  requests = [];
+  const progress = [];
+  const again = await Pieces.open(BASE, (each) => progress.push(each));
+  assert.deepEqual(await again.read(entry("voices", b)), b);
+  assert.deepEqual(requests, [LIST]);
+  assert.deepEqual(progress.at(-1), { loaded: 2010, total: 2010, kept: 2010, offline: false, full: false });
+});
+
+test("pieces that two bundles have in common are fetched once", async () => {
+  put({ weights: [a, b] });
+  await (await Pieces.open(BASE)).read(entry("weights", a, b));
+  put({ weights: [a, c] });
+  requests = [];
+  const pieces = await Pieces.open(BASE);
+  await pieces.read(entry("weights", a, c));
+  assert.deepEqual(requests, [LIST, pieceUrl(c)]);
+  kept.set("https://site.example/other/pieces/1", a);
+  await pieces.removeOthers();
+  assert.deepEqual([...kept.keys()].sort(), [pieceUrl(a), pieceUrl(c), "https://site.example/other/pieces/1"].sort());
+});
+
+test("a lost connection costs the piece that was on its way, and nothing is counted twice", async () => {
+  put({ weights: [a, b] });
+  const [good, answers] = [server.get(pieceUrl(b)), [lost, broken(b), () => new Response("", { status: 503 })]];
+  server.set(pieceUrl(b), () => (answers.shift() ?? (() => new Response(good)))());
+  const progress = [];
+  const pieces = await Pieces.open(BASE, (each) => progress.push(each));
+  assert.deepEqual((await passed(pieces.read(entry("weights", a, b)))).length, 2000);
+  assert.equal(requests.filter((url) => url === pieceUrl(b)).length, 4);
+  assert.equal(requests.filter((url) => url === pieceUrl(a)).length, 1);
+  assert.equal(progress.at(-1).loaded, 2000);
+  assert.equal(Math.max(...progress.map(({ loaded }) => loaded)), 2000);
+});
+
+test("attempts end, and trying again goes on from what is there", async () => {
+  put({ weights: [a, b] });
+  server.set(pieceUrl(b), lost);
+  const first = await Pieces.open(BASE);
+  await assert.rejects(passed(first.read(entry("weights", a, b))), { name: "ConnectionError" });
+  assert.equal(requests.filter((url) => url === pieceUrl(b)).length, 5);
+  while (!kept.has(pieceUrl(a))) await new Promise(setImmediate);
+  server.set(pieceUrl(b), b);
+  requests = [];
+  await (await Pieces.open(BASE)).read(entry("weights", a, b));
+  assert.deepEqual(requests, [LIST, pieceUrl(b)]);
+});
+
+test("a server that says nothing for half a minute is asked again", async () => {
+  put({ weights: [a] });
+  let count = 0;
+  mock.method(globalThis, "fetch", async (url, { signal } = {}) => {
+    if (String(url) === LIST) return new Response(server.get(LIST));
+    if (count++) return new Response(a);
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  });
+  assert.deepEqual(await passed((await Pieces.open(BASE)).read(entry("weights", a))), a);
+  assert.equal(count, 2);
+});
+
+test("without a connection it waits, and says so", async () => {
+  put({ weights: [a] });
+  server.set(pieceUrl(a), lost);
+  const had = Object.getOwnPropertyDescriptor(globalThis, "navigator");
+  Object.defineProperty(globalThis, "navigator", { value: { onLine: false }, configurable: true });
+  try {
+    const progress = [];
+    const pieces = await Pieces.open(BASE, (each) => progress.push(each));
+    const read = pieces.read(entry("weights", a));
+    while (!progress.some(({ offline }) => offline)) await new Promise(setImmediate);
+    server.set(pieceUrl(a), a);
+    navigator.onLine = true;
+    assert.deepEqual(await passed(read), a);
+    assert.equal(progress.at(-1).offline, false);
+  } finally {
+    if (had) Object.defineProperty(globalThis, "navigator", had);
+    else delete globalThis.navigator;
+  }
+});
+
+test("a piece that is another is fetched again, and refused in the end", async () => {
+  put({ weights: [a, b] });
+  const answers = [a.subarray(0, 10), b];
+  server.set(pieceUrl(a), () => new Response(answers.shift() ?? b));
+  await assert.rejects(passed((await Pieces.open(BASE)).read(entry("weights", a, b))), {
+    name: "BundleError",
+    message: new RegExp(`^A piece of weights has 1000 bytes with sha256 ${sha256(b)}; the list names 1000 and ${sha256(a)}`),
+  });
+  assert.ok(!kept.has(pieceUrl(a)));
+});
+
+test("what the browser keeps is compared too, and fetched again where it was changed or given up", async () => {
+  put({ weights: [a, b] });
+  kept.set(pieceUrl(a), b);
+  const pieces = await Pieces.open(BASE);
+  assert.deepEqual((await pieces.read(entry("weights", a, b))).subarray(0, 1000), a);
+  kept.delete(pieceUrl(b));
+  assert.deepEqual((await pieces.read(entry("weights", a, b))).subarray(1000), b);
+});
+
+test("a browser that keeps nothing, or has no room, loads all the same", async () => {
+  put({ weights: [a, b] });
+  full = true;
+  const progress = [];
+  const pieces = await Pieces.open(BASE, (each) => progress.push(each));
+  assert.equal((await pieces.read(entry("weights", a, b))).length, 2000);
+  assert.equal(progress.at(-1).full, true);
+  assert.equal(kept.size, 0);
+  globalThis.caches.open = () => Promise.reject(new DOMException("insecure", "SecurityError"));
+  const none = await Pieces.open(BASE);
+  assert.equal((await none.read(entry("weights", a, b))).length, 2000);
+});
+
+test("a site that was changed meanwhile says so at once", async () => {
+  put({ weights: [a] });
+  server.delete(pieceUrl(a));
+  const pieces = await Pieces.open(BASE);
+  await assert.rejects(pieces.read(entry("weights", a)), { name: "BundleError", message: /the site has changed/ });
+  assert.equal(requests.length, 2);
+  await assert.rejects(pieces.read(entry("weights", b)), { name: "BundleError", message: /the site has changed/ });
+});
+
+test("a folder without a list has no pieces, and a list of another layout is refused", async () => {
+  assert.equal(await Pieces.open(BASE), null);
+  server.set(LIST, JSON.stringify({ schema: 2, files: {} }));
+  await assert.rejects(Pieces.open(BASE), { name: "BundleError", message: /schema 2; this version reads 1/ });
+});

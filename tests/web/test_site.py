@@ -1,0 +1,235 @@
+"""A site in Chromium: how its bundle is loaded and kept, and what a person reads where that fails."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from chromium import chromium
+from elsewhere import obstacle
+from hosting import Host
+
+from kokoro_tvm.project.pieces import PIECE
+
+pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+READY = "#play:enabled"
+PROBLEM = "#problem:not([hidden])"
+TEXT = "He ran home. Dr. Smith had 3 dogs!"
+LOADING_S = 120_000  # milliseconds; machines are busy at times
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium("--autoplay-policy=no-user-gesture-required") as opened:
+        yield opened
+
+
+@pytest.fixture
+def host(site_folder: Path) -> Iterator[Host]:
+    """The site on a host of this test's own: what a browser keeps of one host is not there for another."""
+    with Host(site_folder).running() as host:
+        yield host
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Any]:
+    """In a profile of its own, without a service worker: what is loaded is loaded by the page."""
+    context = browser.new_context(service_workers="block")
+    context.set_default_timeout(LOADING_S)
+    yield context.new_page()
+    context.close()
+
+
+def listed(site_folder: Path) -> dict[str, Any]:
+    return json.loads((site_folder / "bundle" / "pieces.json").read_text(encoding="utf-8"))["files"]
+
+
+def speak(tab: Any, text: str) -> None:
+    tab.fill("#text", text)
+    tab.click("#play")
+
+
+def test_pieces_are_named_by_their_content_and_make_up_the_bundle(bundle: Path, site_folder: Path) -> None:
+    there = {path.name: path.read_bytes() for path in (site_folder / "pieces").iterdir()}
+    assert all(hashlib.sha256(content).hexdigest() == name for name, content in there.items())
+    assert max(map(len, there.values())) == PIECE
+    files = listed(site_folder)
+    for name, entry in files.items():
+        assert b"".join(there[digest] for digest, _ in entry["pieces"]) == (bundle / name).read_bytes()
+        assert [len(there[digest]) for digest, _ in entry["pieces"]] == [size for _, size in entry["pieces"]]
+    assert set(there) == {digest for entry in files.values() for digest, _ in entry["pieces"]}
+    separate = {path.name for path in (site_folder / "bundle").iterdir()}
+    assert separate == {"bundle.json", "provenance.json", "pieces.json"}
+    assert set(files) | separate - {"pieces.json"} == {path.name for path in bundle.iterdir()} - {"hello.wav"}
+
+
+def test_the_second_visit_fetches_no_piece(host: Host, tab: Any) -> None:
+    tab.goto(host.address)
+    tab.wait_for_selector(READY)
+    every = {digest for entry in listed(host.folder).values() for digest, _ in entry["pieces"]}
+    assert sorted(host.pieces()) == sorted(every)
+    assert tab.is_hidden("#loading")
+    host.requests.clear()
+    tab.reload()
+    tab.wait_for_selector(READY)
+    assert host.pieces() == []
+
+
+def test_loading_goes_on_where_the_connection_was_lost(host: Host, tab: Any) -> None:
+    pieces = listed(host.folder)["voices.safetensors"]["pieces"]
+    reached, lost = Event(), Event()
+
+    def answer(path: str) -> bytes | None:
+        if path == f"/pieces/{pieces[-1][0]}" and not lost.is_set():
+            reached.set()
+            lost.wait()
+        return None
+
+    host.answer = answer
+    tab.goto(host.address)
+    assert reached.wait(LOADING_S / 1000)
+    tab.wait_for_function(
+        "document.getElementById('loading')?.innerText.match(/^\\d+ of \\d+ MB are left to load/)"
+    )
+    tab.context.set_offline(True)
+    tab.wait_for_function(
+        "document.getElementById('loading').innerText.startsWith('There is no connection.')"
+    )
+    assert tab.is_disabled("#play")
+    lost.set()
+    before = list(host.pieces())
+    tab.context.set_offline(False)
+    tab.wait_for_selector(READY)
+    assert tab.is_hidden("#loading")
+    again = host.pieces()[len(before) :]
+    assert pieces[-1][0] in again
+    assert len(before) + len(again) < 2 * len(set(before)), "what was there was fetched again"
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-1], lambda content: content[::-1]])
+def test_a_piece_that_is_damaged_is_refused_and_alone_fetched_again(
+    damage: Any, host: Host, tab: Any
+) -> None:
+    ((piece, size),) = listed(host.folder)["libtvm.wasm"]["pieces"]
+    content = damage((host.folder / "pieces" / piece).read_bytes())
+    host.answer = lambda path: content if path == f"/pieces/{piece}" else None
+    tab.goto(host.address)
+    text = tab.wait_for_selector(PROBLEM).inner_text()
+    digest = hashlib.sha256(content).hexdigest()
+    assert text.startswith(
+        f"What speaks could not be loaded. A piece of libtvm.wasm has {len(content)} bytes with sha256 "
+        f"{digest}; the list names {size} and {piece}."
+    )
+    assert tab.is_disabled("#play")
+    kept = set(host.pieces()) - {piece}
+    host.answer = lambda path: None
+    host.requests.clear()
+    tab.click("#problem button")
+    tab.wait_for_selector(READY)
+    assert piece in host.pieces()
+    assert len(kept & set(host.pieces())) < len(kept)
+
+
+def test_a_site_that_is_not_there_any_more_says_so(host: Host, tab: Any) -> None:
+    tab.goto(host.address)
+    tab.wait_for_selector(READY)
+    tab.context.set_offline(True)
+    tab.evaluate("caches.delete('kokoro-tvm-pieces')")
+    loaded = tab.evaluate(
+        """async () => {
+          const { open } = await import("./bundle_synthesizer.js");
+          return (await open(document.baseURI)).voices().catch(({ kind }) => kind);
+        }"""
+    )
+    assert loaded == "unreachable"
+
+
+def test_a_full_disk_quota_is_said_and_the_page_speaks_nevertheless(host: Host, tab: Any) -> None:
+    tab.context.new_cdp_session(tab).send(
+        "Storage.overrideQuotaForOrigin", {"origin": host.address, "quotaSize": 1 << 20}
+    )
+    tab.goto(host.address)
+    tab.wait_for_selector(READY)
+    text = tab.inner_text("#loading")
+    assert text == "This browser has no room to keep what was loaded: the next visit loads it again."
+    speak(tab, TEXT)
+    tab.wait_for_function("document.getElementById('play').dataset.state === 'ended'")
+
+
+@pytest.mark.parametrize(
+    ("injected", "text"),
+    [
+        (
+            "WebAssembly.validate = () => false;",
+            "This browser cannot compute speech. Its WebAssembly lacks simd128.",
+        ),
+        (
+            "globalThis.WebAssembly = undefined;",
+            "This browser cannot compute speech. Its WebAssembly lacks simd128.",
+        ),
+        (
+            "WebAssembly.Memory.prototype.grow = () => { throw new RangeError('refused'); };",
+            "There is too little memory to speak. The browser gives no ",
+        ),
+        (
+            "WebAssembly.compile = () => Promise.reject(new RangeError('Out of memory'));",
+            "There is too little memory to speak. Out of memory.",
+        ),
+    ],
+)
+def test_a_browser_that_lacks_something_says_what(injected: str, text: str, host: Host, tab: Any) -> None:
+    worker = (host.folder / "runtime" / "worker.js").read_bytes()
+    host.answer = lambda path: injected.encode() + worker if path == "/runtime/worker.js" else None
+    tab.goto(host.address)
+    assert tab.wait_for_selector(PROBLEM).inner_text().startswith(text)
+    assert tab.is_disabled("#play")
+
+
+def test_a_browser_without_workers_says_so(host: Host, tab: Any) -> None:
+    tab.add_init_script("delete globalThis.Worker")
+    tab.goto(host.address)
+    text = tab.wait_for_selector(PROBLEM).inner_text()
+    assert text.startswith("This browser cannot compute speech. It has no module workers.")
+
+
+def test_an_address_that_is_not_secure_says_so(host: Host, tab: Any) -> None:
+    """Digests are there on https and on this machine alone."""
+    worker = (host.folder / "runtime" / "worker.js").read_bytes()
+    without = b"Object.defineProperty(crypto, 'subtle', { value: undefined });"
+    host.answer = lambda path: without + worker if path == "/runtime/worker.js" else None
+    tab.goto(host.address)
+    text = tab.wait_for_selector(PROBLEM).inner_text()
+    assert text.startswith("This browser cannot compute speech. The address is not secure")
+
+
+def test_a_hundred_pages_begin_as_one_does(host: Host, tab: Any) -> None:
+    tab.goto(host.address)
+    tab.wait_for_selector(READY)
+    speak(tab, f"{TEXT} " * 6000)  # 210,000 characters
+    tab.wait_for_function("document.getElementById('play').dataset.state === 'speaking'")
+    assert tab.is_hidden("#problem")
+    tab.click("#stop")
+    tab.wait_for_function("document.getElementById('play').dataset.state === 'ended'")
+
+
+def test_a_page_that_is_closed_while_it_speaks_leaves_nothing_behind(host: Host, tab: Any) -> None:
+    tab.goto(host.address)
+    tab.wait_for_selector(READY)
+    speak(tab, f"{TEXT} " * 100)
+    tab.wait_for_function("document.getElementById('play').dataset.state === 'speaking'")
+    workers = list(tab.workers)
+    assert len(workers) == 1
+    context = tab.context
+    tab.close()
+    assert context.pages == []
+    host.requests.clear()
+    next_tab = context.new_page()
+    next_tab.goto(host.address)
+    next_tab.wait_for_selector(READY)
+    assert len(next_tab.workers) == 1
+    assert host.pieces() == []
