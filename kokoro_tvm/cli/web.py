@@ -29,8 +29,9 @@ def web(
 ) -> None:
     """Write a page that speaks in the browser, as a folder for any web server.
 
-    The bundle has to be one for WebAssembly. Every file of it is compared with the manifest first, and again
-    by the page. No server computes, and no header is needed.
+    The bundle has to be one for WebAssembly. Every file of it is compared with the manifest first, and
+    written in pieces that the page compares, keeps, and does not load twice. No server computes, and no
+    header is needed.
     """
     from rich.filesize import decimal
 

@@ -9,23 +9,48 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["ALIGNMENT", "pack_weights", "packed_weights"]
+__all__ = ["ALIGNMENT", "Storage", "pack_weights", "packed_weights"]
 
 ALIGNMENT = 64  # bytes
 # What packings may give, and safetensors' word for it.
 _DTYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "uint16": "U16"}
 
+Storage = Literal["float32", "float16"]
 
-def pack_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray], out_path: Path) -> Path:
-    """Writes the weights of one component; arguments and errors as those of `packed_weights`."""
-    _write(packed_weights(parameters, state), out_path)
+
+def pack_weights(
+    parameters: Sequence[Parameter],
+    state: Mapping[str, np.ndarray],
+    out_path: Path,
+    storage: Storage = "float32",
+) -> Path:
+    """Writes the weights of one component; arguments and errors as those of `packed_weights`.
+
+    storage: what float32 is rounded to in the file; whoever loads it makes float32 of it again. Raises
+    BuildError for a weight that float16 does not reach, besides.
+    """
+    packed = packed_weights(parameters, state)
+    if storage == "float16":
+        packed = {name: _half(name, array) for name, array in packed.items()}
+    _write(packed, out_path)
     return out_path
+
+
+def _half(name: str, array: np.ndarray) -> np.ndarray:
+    if array.dtype != np.float32:
+        return array
+    if (largest := float(np.abs(array).max(initial=0))) > np.finfo(np.float16).max:
+        raise BuildError(
+            f"{name} has {largest:g}, more than float16 reaches: leave it out of float16_weights"
+        )
+    return array.astype(np.float16)
 
 
 def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

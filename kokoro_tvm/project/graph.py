@@ -234,7 +234,11 @@ class RecipeGraph:
             "pack",
             component,
             lambda: pack.declare(
-                self.place, component, [self.lower(spec) for spec in self.specs(component)], self.checkpoint
+                self.place,
+                self.recipe,
+                component,
+                [self.lower(spec) for spec in self.specs(component)],
+                self.checkpoint,
             ),
         )
 

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
+from kokoro_tvm.constants import ComponentName
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.recipe.gates import Gates, GatesOverride
@@ -122,6 +123,11 @@ class TargetFile(Spec):
         description="Largest time for the compile of one artifact, s.",
     )
     runtime: Runtime = Field(default=Runtime(), description="What a bundle is spoken with, besides Python.")
+    float16_weights: Annotated[tuple[ComponentName, ...], AfterValidator(distinct)] = Field(
+        default=(),
+        description="Components whose weights a bundle stores as float16, half as large. They are made "
+        "float32 when they are loaded, so the code is the same; the gates judge what is rounded.",
+    )
     resources: Resources = Field(default=Resources(), description="Memory and cores that one compile takes.")
     sets: RecipeSets = Field(
         default=("nightly",), description="Sets that build the recipe: `doit ci`, `doit nightly`."
@@ -136,6 +142,16 @@ class TargetFile(Spec):
                 "precision_of_kind",
                 "a target of kind {kind} computes in {known}",
                 {"path": ("precision",), "kind": kind, "known": " or ".join(known)},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _c_maps_weights_as_they_are(self) -> TargetFile:
+        if self.runtime.c and self.float16_weights:
+            raise PydanticCustomError(
+                "c_with_float16_weights",
+                "libkokoro maps weights as they are stored, so with `runtime.c` they are float32",
+                {"path": ("float16_weights",)},
             )
         return self
 

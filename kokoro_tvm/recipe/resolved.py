@@ -65,6 +65,7 @@ class Recipe(Spec):
     front_end: FrontEnd | None = None
     timeout_s: int
     runtime: Runtime
+    float16_weights: tuple[Name, ...]
     resources: Resources
     sets: tuple[RecipeSet, ...]
     schedule: dict[str, dict[str, LayerChoice]] = Field(default_factory=dict)
@@ -115,6 +116,7 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleF
         front_end=model.front_end,
         timeout_s=target.timeout_s,
         runtime=target.runtime,
+        float16_weights=target.float16_weights,
         resources=target.resources,
         sets=target.sets,
         schedule={str(c): layers for c, layers in schedule.components.items()} if schedule else {},

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import COMPILER, OPS, Place
 from kokoro_tvm.stages.files import read_json
+
+if TYPE_CHECKING:
+    from kokoro_tvm.compiler.pack import Storage
 
 __all__ = ["declare", "run"]
 
 
-def declare(place: Place, component: str, lowered: Sequence[Stage], checkpoint: Stage) -> Stage:
+def declare(
+    place: Place, recipe: Recipe, component: str, lowered: Sequence[Stage], checkpoint: Stage
+) -> Stage:
     """lowered: the stages `lower` of all buckets of the component, which share its weights."""
 
     def operations() -> list[str]:
@@ -34,14 +40,17 @@ def declare(place: Place, component: str, lowered: Sequence[Stage], checkpoint: 
             **{f"parameters/{stage.name}": (stage, "parameters.json") for stage in lowered},
             "weights": (checkpoint, "weights.safetensors"),
         },
-        parameters={"component": component},
+        parameters={
+            "component": component,
+            "storage": "float16" if component in recipe.float16_weights else "float32",
+        },
         sources=lambda: function_sources("kokoro_tvm.stages.pack:run", operations(), apart=unused),
         facts=lambda: {"versions": versions("numpy", "torch")},
         preload=COMPILER,
     )
 
 
-def run(out: Path, inputs: Inputs, *, component: str) -> None:
+def run(out: Path, inputs: Inputs, *, component: str, storage: Storage) -> None:
     import torch
     from safetensors.torch import load_file
 
@@ -59,7 +68,8 @@ def run(out: Path, inputs: Inputs, *, component: str) -> None:
         state = {
             name: tensor.numpy() for name, tensor in fold_weight_norm(load_file(inputs["weights"])).items()
         }
-    pack_weights([Parameter.from_json(p) for p in lists[0]], state, out / f"{component}.safetensors")
+    parameters = [Parameter.from_json(p) for p in lists[0]]
+    pack_weights(parameters, state, out / f"{component}.safetensors", storage)
 
 
 def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:

@@ -85,6 +85,24 @@ def test_a_weight_of_another_dtype(
     assert not list(tmp_path.iterdir())
 
 
+def test_half_of_the_bytes_is_every_weight_rounded(tmp_path: Path) -> None:
+    state = STATE | {"a.bias": np.array([1 / 3, -70.01, 1e-9, 65504, 0], np.float32)}
+    whole = load_file(pack_weights(PARAMETERS, state, tmp_path / "whole.safetensors"))
+    half = load_file(pack_weights(PARAMETERS, state, tmp_path / "half.safetensors", "float16"))
+    for name, array in half.items():
+        assert array.dtype == np.float16
+        assert array.nbytes % ALIGNMENT == 0
+        count = int(np.prod(next(p.shape for p in PARAMETERS if p.name == name)))
+        assert np.array_equal(array[:count], whole[name][:count].astype(np.float16))
+
+
+def test_a_weight_that_float16_does_not_reach(tmp_path: Path) -> None:
+    state = STATE | {"a.bias": np.full(5, 65536, np.float32)}
+    with pytest.raises(BuildError, match=r"a\.bias has 65536, more than float16 reaches"):
+        pack_weights(PARAMETERS, state, tmp_path / "w.safetensors", "float16")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_same_weights_give_the_same_bytes(tmp_path: Path) -> None:
     first, second = (pack_weights(PARAMETERS, STATE, tmp_path / name).read_bytes() for name in ("a", "b"))
     assert first == second

@@ -115,6 +115,10 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
         stages("machine runtime bundle speak") | JUDGED,
     ),
     "target[llvm].run": (st.booleans(), stages("machine bundle") | JUDGED),  # nothing speaks then
+    "float16_weights": (
+        st.lists(st.sampled_from(ALL), min_size=1, unique=True),
+        lambda name, value: stages("pack", value) | stages("bundle"),
+    ),
     "runtime.c": (st.booleans(), stages("runtime libkokoro bundle speech")),
     "precision": (
         st.sampled_from(["float32", "bfloat16"]),

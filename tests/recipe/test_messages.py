@@ -78,6 +78,12 @@ SPOILED = {
     "cpu-feature": ("full", "+avx512f", "avx512f"),
     "padded-enforced": ("full", "length: masked", "length: padded"),
     "precision-of-another-kind": ("full", "precision: float32", "precision: float16"),
+    "c-with-float16-weights": (
+        "full",
+        "timeout_s: 60",
+        "runtime: {c: true}\nfloat16_weights: [decoder]\ntimeout_s: 60",
+    ),
+    "float16-weights-of-no-component": ("full", "timeout_s: 60", "float16_weights: [decodr]\ntimeout_s: 60"),
     "timeout-is-fractional": ("full", "timeout_s: 60", "timeout_s: 60.5"),
     "source-kind": ("toy", "kind: npm", "kind: nmp"),
     "source-without-kind": ("toy", "kind: npm", "knd: npm"),

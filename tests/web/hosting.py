@@ -62,6 +62,7 @@ class _HostHandler(QuietHandler):
         if other is None:
             return super().do_GET()
         self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(path))
         self.send_header("Content-Length", str(len(other)))
         self.end_headers()
         self.wfile.write(other)

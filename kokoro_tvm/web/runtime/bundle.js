@@ -2,10 +2,12 @@
 
 import { BundleError, MemoryError, UnsupportedError } from '../errors.js';
 import { features } from './features.js';
+import { widen } from './half.js';
 import { Tvm } from './tvm.js';
 
 const SCHEMA = 5; // of bundle.json that this version reads
 const PAGE = 65536; // of memory
+const HALF = 'F16'; // safetensors' word for what a file may have in the place of float32
 /** Arrays of a port's dtype, and safetensors' word for it. */
 const ARRAYS = {
   float32: [Float32Array, 'F32'],
@@ -154,15 +156,24 @@ export class Bundle {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const start = 8 + Number(view.getBigUint64(0, true));
     const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
-    const { memory } = this.#tvm;
-    const base = grown(memory, bytes.length, weights.file);
-    new Uint8Array(memory.buffer, base, bytes.length - start).set(bytes.subarray(start));
-    return parameters.map(({ name, dtype, shape }) => {
+    const stored = parameters.map(({ name, dtype }) => {
       const entry = header[name];
-      if (entry?.dtype !== ARRAYS[dtype][1]) {
+      const isHalf = dtype === 'float32' && entry?.dtype === HALF;
+      if (entry?.dtype !== ARRAYS[dtype][1] && !isHalf) {
         throw new BundleError(`${weights.file} has no ${name} of ${dtype}. Build the bundle again.`);
       }
-      return this.#tvm.tensor(null, shape, dtype, base + entry.data_offsets[0]);
+      const [begin, end] = entry.data_offsets.map((offset) => offset + start);
+      return { begin, end, isHalf, size: (end - begin) * (isHalf ? 2 : 1) };
+    });
+    const { memory } = this.#tvm;
+    let place = grown(memory, stored.reduce((sum, { size }) => sum + size, 0), weights.file);
+    return stored.map(({ begin, end, isHalf, size }, index) => {
+      const at = place;
+      place += size;
+      const content = bytes.subarray(begin, end);
+      if (isHalf) widen(content, new Float32Array(memory.buffer, at, size / 4));
+      else new Uint8Array(memory.buffer, at, size).set(content);
+      return this.#tvm.tensor(null, parameters[index].shape, parameters[index].dtype, at);
     });
   }
 }

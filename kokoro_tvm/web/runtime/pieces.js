@@ -1,4 +1,7 @@
-/** The files of a bundle in pieces named by their sha256: fetched side by side, compared, and kept by the browser. */
+/** The files of a bundle in pieces named by their sha256: fetched side by side, unpacked, compared, and kept.
+ *
+ * kokoro_tvm/project/pieces.py writes them. What is kept is the content, so that a later visit unpacks nothing.
+ */
 
 import { BundleError, ConnectionError, UnsupportedError } from '../errors.js';
 
@@ -11,12 +14,15 @@ const SILENCE = 30_000; // milliseconds without a byte after which an attempt ha
 const STEP = 1 << 20; // bytes after which progress is reported again
 
 /**
- * How far loading has come. `loaded` of `total` bytes are there; of these, `kept` were there from an earlier visit.
+ * How far loading has come. `loaded` of `total` bytes are there, as they are sent; of these, `kept` were there from an earlier visit.
  * `offline`: it waits for a connection. `full`: the browser has no room to keep what is loaded.
  * @typedef {{loaded: number, total: number, kept: number, offline: boolean, full: boolean}} Progress
  */
 
-/** Bytes of a file, by sha256 and size. @typedef {{file: string, sha256: string, size: number}} Piece */
+/**
+ * Bytes of a file: their sha256 and number; `packed`: how many are sent, with the bytes of every `width` apart.
+ * @typedef {{file: string, sha256: string, size: number, width: number, packed: number}} Piece
+ */
 
 /** A bundle's files; all of their pieces are fetched as soon as it is open. */
 export class Pieces {
@@ -57,12 +63,12 @@ export class Pieces {
     this.#onprogress = onprogress;
     const all = new Map();
     for (const [file, { sha256, pieces: listed }] of Object.entries(files)) {
-      const pieces = listed.map(([digest, size]) => ({ file, sha256: digest, size }));
+      const pieces = listed.map(([digest, size, width, packed]) => ({ file, sha256: digest, size, width, packed }));
       this.#files.set(file, { sha256, pieces });
       pieces.forEach((piece) => all.set(piece.sha256, piece));
     }
     this.#named = new Set(all.keys());
-    this.#progress.total = [...all.values()].reduce((sum, { size }) => sum + size, 0);
+    this.#progress.total = [...all.values()].reduce((sum, { packed }) => sum + packed, 0);
     this.#fetchAll([...all.values()]);
   }
 
@@ -111,9 +117,9 @@ export class Pieces {
 
   /** Sees to it that the store has a piece; its bytes where it cannot. @param {Piece} piece */
   async #download(piece) {
-    const { size } = piece;
+    const { packed } = piece;
     if (await this.#store?.match(this.#url(piece))) {
-      this.#report({ loaded: this.#progress.loaded + size, kept: this.#progress.kept + size });
+      this.#report({ loaded: this.#progress.loaded + packed, kept: this.#progress.kept + packed });
       return null;
     }
     const bytes = await this.#fetch(piece);
@@ -175,12 +181,11 @@ export class Pieces {
         there += part.length;
         this.#report({ loaded: this.#progress.loaded + part.length });
       }
-      const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
-      const found = await digest(bytes);
-      if (found !== sha256) {
+      const bytes = await unpacked(parts, piece).catch(() => null); // cut short, or of other bytes
+      if (bytes?.length !== size || (await digest(bytes)) !== sha256) {
         throw new BundleError(
-          `A piece of ${file} has ${bytes.length} bytes with sha256 ${found}; the list names ${size} and ${sha256}. ` +
-            'The file of the site is damaged: write the site again.',
+          `A piece of ${file} has not the ${size} bytes with sha256 ${sha256} that the list names. ` +
+            'If it stays so, the site is damaged: write it again.',
         );
       }
       return bytes;
@@ -212,6 +217,19 @@ export class Pieces {
   #url({ sha256 }) {
     return new URL(sha256, this.#folder).href;
   }
+}
+
+/** @param {Uint8Array[]} parts @param {Piece} piece @returns {Promise<Uint8Array>} */
+async function unpacked(parts, { width }) {
+  const stream = new Blob(parts).stream().pipeThrough(new DecompressionStream('deflate'));
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+  if (width === 1) return planes;
+  const bytes = new Uint8Array(planes.length);
+  const count = planes.length / width;
+  for (let plane = 0, from = 0; plane < width; ++plane) {
+    for (let to = plane; from < (plane + 1) * count; to += width) bytes[to] = planes[from++];
+  }
+  return bytes;
 }
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));

@@ -1,6 +1,6 @@
 /** A `Model` in a worker of its own. */
 
-import { UnsupportedError } from '../errors.js';
+import { ConnectionError, UnsupportedError } from '../errors.js';
 
 /** The same calls as `Model`, one after the other, and what it knows besides: `manifest`, and `threads`, how many
  * compute. That is one where the page is not cross-origin isolated. */
@@ -36,7 +36,11 @@ export class RemoteModel {
       if (error) reject(Object.assign(new Error(error.message), { name: error.name }));
       else resolve(result);
     };
-    this.#worker.onerror = (event) => this.#fail(new Error(`the worker cannot be run: ${event.message}`));
+    this.#worker.onerror = ({ message }) => {
+      // A file that cannot be loaded gives no message.
+      if (message) this.#fail(new Error(`The worker cannot be run: ${message}.`));
+      else this.#fail(new ConnectionError('A file of the page cannot be loaded.'));
+    };
   }
 
   /** A file of the bundle; see `Bundle.file`. */
