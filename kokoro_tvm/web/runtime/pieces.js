@@ -5,7 +5,9 @@
 
 import { BundleError, ConnectionError, UnsupportedError } from '../errors.js';
 
-const SCHEMA = 1; // of pieces.json that this version reads
+const LIST = 'pieces.json'; // in the bundle's folder
+const FOLDER = '../pieces/'; // from there
+const SCHEMA = 1; // of the list that this version reads
 const CACHE = 'kokoro-tvm-pieces'; // of the browser; one for all bundles of an origin
 const SIDE_BY_SIDE = 6;
 const ATTEMPTS = 5; // at each piece while there is a connection
@@ -37,13 +39,13 @@ export class Pieces {
     if (!globalThis.crypto?.subtle) {
       throw new UnsupportedError('The address is not secure, so the browser compares no digests. Use https.');
     }
-    const response = await answer(new URL('pieces.json', base), {});
+    const response = await answer(new URL(LIST, base), {});
     if (response.status === 404) return null;
-    const list = await (await refuse(response, 'pieces.json')).json();
+    const list = await (await refuse(response, LIST)).json();
     if (list.schema !== SCHEMA) {
       throw new BundleError(`pieces.json has schema ${list.schema}; this version reads ${SCHEMA}. Reload the page.`);
     }
-    return new Pieces(new URL('../pieces/', base), list.files, await store(), onprogress);
+    return new Pieces(new URL(FOLDER, base), list.files, await store(), onprogress);
   }
 
   #folder;
