@@ -219,7 +219,7 @@ def test_the_page_of_a_site_speaks(site: str) -> None:
         errors: list[str] = []
         tab.on("pageerror", lambda error: errors.append(str(error)))
         tab.goto(site)
-        tab.wait_for_selector("#play:enabled")
+        tab.wait_for_selector("#play:enabled", timeout=120_000)
         tab.fill("#text", TEXT)
         tab.click("#play")
         tab.wait_for_function("document.getElementById('play').dataset.state === 'ended'", timeout=120_000)
