@@ -12,18 +12,19 @@ const SAMPLE_RATE = 24000; // of the format `pcm`
 const NOTHING = new Float32Array(0);
 
 /**
- * @param {string} base address that the server's `v1/` is relative to
- * @returns {Promise<import("./synthesizer.js").Synthesizer>}
+ * @param {string} base the page's address
+ * @returns {Promise<HttpSynthesizer>}
  */
 export async function open(base) {
   return new HttpSynthesizer(base);
 }
 
-class HttpSynthesizer {
+/** Text to speech by a server. */
+export class HttpSynthesizer {
   #base;
   #key = "";
 
-  /** @param {string} base */
+  /** @param {string | URL} base address that the server's `v1/` is relative to */
   constructor(base) {
     this.#base = base;
     this.sampleRate = SAMPLE_RATE;

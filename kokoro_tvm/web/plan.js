@@ -32,7 +32,15 @@ export class Word {
   constructor({ text, start, end, phonemes, space = "", durations = null, pitch = 1, rate = 1, joined = false }) {
     checkFactor(pitch, `pitch of the word '${text}'`);
     checkFactor(rate, `rate of the word '${text}'`);
-    Object.assign(this, { text, start, end, phonemes, space, durations, pitch, rate, joined });
+    this.text = text;
+    this.start = start;
+    this.end = end;
+    this.phonemes = phonemes;
+    this.space = space;
+    this.durations = durations;
+    this.pitch = pitch;
+    this.rate = rate;
+    this.joined = joined;
     if (durations === null) return;
     for (const frames of durations) checkWhole(frames, `duration in '${text}'`, 1);
     const count = length(this.symbols);
@@ -96,7 +104,15 @@ export class Piece {
   constructor({
     words, style = 0, noise = 0, lead = 1, tail = 1, keep = [null, null], pause = 0, pitch = [1], voice = null,
   }) {
-    Object.assign(this, { style, noise, lead, tail, keep, pause, pitch, voice, words });
+    this.style = style;
+    this.noise = noise;
+    this.lead = lead;
+    this.tail = tail;
+    this.keep = keep;
+    this.pause = pause;
+    this.pitch = pitch;
+    this.voice = voice;
+    this.words = words;
     for (const [name, least] of [["style", 0], ["noise", 0], ["lead", 1], ["tail", 1]]) {
       checkWhole(this[name], `${name} of a piece`, least);
     }
@@ -172,7 +188,13 @@ export class Plan {
   /** @param {{pieces: Piece[], voice: string, speed?: number, seed?: bigint, sampleRate?: number,
    *   samplesPerFrame?: number, mute?: boolean}} values */
   constructor({ pieces, voice, speed = 1, seed = 0n, sampleRate = 24_000, samplesPerFrame = 600, mute = true }) {
-    Object.assign(this, { voice, speed, seed: BigInt(seed), sampleRate, samplesPerFrame, mute, pieces });
+    this.voice = voice;
+    this.speed = speed;
+    this.seed = BigInt(seed);
+    this.sampleRate = sampleRate;
+    this.samplesPerFrame = samplesPerFrame;
+    this.mute = mute;
+    this.pieces = pieces;
     if (!(Number.isFinite(speed) && speed > 0)) {
       throw new InputError(`The speed of a plan should be a finite number above 0, but is ${speed}.`);
     }
@@ -201,6 +223,14 @@ export class Plan {
   /** `samples` in seconds. @returns {number} */
   get seconds() {
     return this.samples / this.sampleRate;
+  }
+
+  /** The plan that `toNode` gave; throws an InputError where it is of another layout. @param {any} node
+   * @returns {Plan} */
+  static fromNode({ schema, sample_rate: sampleRate, samples_per_frame: samplesPerFrame, pieces, ...values }) {
+    if (schema !== SCHEMA) throw new InputError(`The plan has schema ${schema}; this version reads ${SCHEMA}.`);
+    const read = pieces.map((piece) => new Piece({ ...piece, words: piece.words.map((word) => new Word(word)) }));
+    return new Plan({ ...values, sampleRate, samplesPerFrame, pieces: read });
   }
 
   /** The plan as what JSON.stringify writes. A seed above 2**53 - 1 loses its last digits in JSON. */

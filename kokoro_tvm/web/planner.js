@@ -2,7 +2,7 @@
 
 import { DIVISION } from "./division.js";
 import { InputError } from "./errors.js";
-import { length, quote } from "./frontend/python.js";
+import { head, length, quote } from "./frontend/python.js";
 import { PAUSES } from "./joins.js";
 import { readMarked } from "./markup/reading.js";
 import { Plan } from "./plan.js";
@@ -17,9 +17,10 @@ import { LANGUAGES, describe } from "./voices.js";
 
 /**
  * How to speak. voice: a name or a mix; speed: above 1 is faster; seed: 0n to 2n ** 64n - 1n; ssml: whether the text is
- * SSML, which null leaves to its beginning; warn: takes notices.
+ * SSML, which null leaves to its beginning; lang: the letter of the language that all of it is read in (`a`, `b`), where
+ * else each voice has its own; warn: takes notices.
  *
- * @typedef {{voice?: string, speed?: number, seed?: bigint, pauses?: import("./joins.js").Pauses,
+ * @typedef {{voice?: string, speed?: number, seed?: bigint, lang?: string, pauses?: import("./joins.js").Pauses,
  *   division?: import("./division.js").Division, ssml?: boolean | null, warn?: import("./notices.js").Warn}} Options
  */
 
@@ -92,13 +93,17 @@ export class Planner {
     return planPieces(this._model, sentences, { table, speed, pauses, division }, warn);
   }
 
-  /** @returns {import("./markup/items.js").Known} */
-  _known({ voice = "af_heart", warn = () => {} }) {
+  /** @param {Options} options @returns {import("./markup/items.js").Known} */
+  _known({ voice = "af_heart", lang, warn = () => {} }) {
+    if (lang !== undefined && !(lang in LANGUAGES)) {
+      const letters = Object.entries(LANGUAGES).map(([letter, name]) => `${letter} (${name})`);
+      throw new InputError(`There is no language ${quote(head(lang, 40))}. Choose one of ${letters.join(", ")}.`);
+    }
     /** @type {Map<string, string>} */
     const languages = new Map(); // so that the notices of a voice come once
     const language = (other) => {
       const name = other ?? voice;
-      const code = languages.get(name) ?? this._language(name, warn);
+      const code = languages.get(name) ?? this._language(name, lang, warn);
       languages.set(name, code);
       return code;
     };
@@ -107,8 +112,9 @@ export class Planner {
   }
 
   /** The letter of the language to speak; a notice says where the voice leaves it open. */
-  _language(voice, warn) {
+  _language(voice, lang, warn) {
     const infos = this._voices.split(voice).map(describe);
+    if (lang !== undefined) return lang;
     const [{ name, code }] = infos;
     if (!(code in LANGUAGES)) {
       warn(`The name of the voice ${name} names no language; American English is used.`);

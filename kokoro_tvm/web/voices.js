@@ -95,6 +95,7 @@ export class Voices {
     return voice.split(SIGN).map((part, place) => this._part(strip(part), signs[place]));
   }
 
+  /** @returns {[string, number]} */
   _part(part, sign) {
     const found = WEIGHTED.exec(part);
     const [name, weight] = found ? [found[1], Number(found[2])] : [part, 1];

@@ -69,6 +69,13 @@ export function* wordsOfPiece(plan, piece, number, start) {
   }
 }
 
+/** Words as a synthesizer gives them, without marks. @param {TimedWord[]} timeline
+ * @returns {import("./synthesizer.js").Word[]} */
+export const shown = (timeline) =>
+  timeline
+    .filter(({ spoken }) => spoken)
+    .map(({ text, start, end, source }) => ({ word: text, start, end, source }));
+
 /** Whether nothing is heard between a word and the next: what the last phoneme lasts longer than it sounds is silence.
  * Otherwise the space between them sounds like the beginning of the next (docs/word_times.py).
  *
@@ -80,6 +87,7 @@ function pauses(plan, word, following) {
   return last * Math.min(1, plan.speed * word.rate) >= PAUSING_SOUND;
 }
 
+/** @returns {TimedWord} */
 function timed(plan, word, piece, samples, pause) {
   const slice = (startSample, endSample) => ({
     startSample, endSample, start: startSample / plan.sampleRate, end: endSample / plan.sampleRate,

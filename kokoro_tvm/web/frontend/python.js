@@ -196,6 +196,8 @@ export class Pattern {
     this.source = source;
     this._flags = flags;
     this._of = {};
+    /** @type {Pattern | null} */
+    this._whole = null;
   }
 
   /** The first match from a place on. @param {string} text @param {number} [start] */

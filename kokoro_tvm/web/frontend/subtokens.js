@@ -24,6 +24,7 @@ const PARTS = new RegExp(
   ].join("|"),
   "g",
 );
+/** @type {[RegExp, string][]} */
 const CLASSES = [[/\p{Lu}/u, "U"], [/\p{Ll}/u, "l"], [/\p{L}/u, "o"], [/\p{Nd}/u, "9"]];
 const THEMSELVES = { "-": "-", _: "_", ".": ".", ",": ",", "'": "'", "‘": "'", "’": "'" };
 

@@ -23,6 +23,7 @@ const DECISION = 1 << 10; // characters of the text that decide whether it is SS
  * @param {string | Iterable<string>} text @param {Known} known @param {boolean | null} [ssml]
  * @returns {Iterable<Item>} */
 export function* parse(text, known, ssml = null) {
+  /** @type {any} */
   let portions = wholeCharacters(strings(text), PORTION)[Symbol.iterator]();
   if (ssml === null) {
     const begin = beginning(portions);

@@ -46,7 +46,8 @@ class Inline {
     this._known = known;
     this._buffer = "";
     this._start = 0; // place of the buffer in the text
-    [this._line, this._column] = [1, 1];
+    this._line = 1;
+    this._column = 1;
     this._manner = PLAIN;
   }
 

@@ -38,7 +38,8 @@ export class Xml {
     this._listener = listener;
     this._buffer = ""; // what has come and is not handed out
     this._place = 0; // of the buffer in the text
-    [this._line, this._column] = [1, 1];
+    this._line = 1;
+    this._column = 1;
     this._begun = this._ended = false;
     /** @type {string[]} */
     this._open = [];

@@ -2,33 +2,45 @@
 
 import { ConnectionError, UnsupportedError } from '../errors.js';
 
+function ofPage() {
+  if (!globalThis.Worker) throw new UnsupportedError('It has no module workers.');
+  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+}
+
 /** The same calls as `Model`, one after the other, and what it knows besides: `manifest`, and `threads`, how many
  * compute. That is one where the page is not cross-origin isolated. */
 export class RemoteModel {
   /**
    * Loads a bundle in a new worker.
    * @param {string | URL} base the bundle's folder, an address that ends in a slash
-   * @param {{onprogress?: (progress: import('./pieces.js').Progress) => void}} [options] onprogress: called as it is
-   *   loaded
+   * @param {{onprogress?: (progress: import('./pieces.js').Progress) => void, worker?: () => Worker}} [options]
+   *   onprogress: called as it is loaded; worker: what starts the worker, where it is not a page's
    * @returns {Promise<RemoteModel>} rejected with what `Pieces.open` and `Bundle.open` throw
    */
-  static async open(base, { onprogress = () => {} } = {}) {
-    if (!globalThis.Worker) throw new UnsupportedError('It has no module workers.');
-    const model = new RemoteModel(onprogress);
+  static async open(base, { onprogress = () => {}, worker = ofPage } = {}) {
+    const model = new RemoteModel(worker(), onprogress);
     try {
-      return Object.assign(model, await model.#call('open', String(new URL(base, location.href))));
+      return Object.assign(model, await model.#call('open', String(new URL(base, globalThis.location?.href))));
     } catch (error) {
       model.close();
       throw error;
     }
   }
 
-  #worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  /** What the worker gives once it has loaded: the manifest, and the same as `Model` has. @type {any} */
+  manifest;
+  /** @type {Record<string, number>} */
+  vocabulary = {};
+  sampleRate = 0;
+  samplesPerFrame = 0;
+  most = { tokens: 0, frames: 0 };
+  #worker;
   #waiting = new Map();
   #next = 0;
 
-  /** @param {(progress: import('./pieces.js').Progress) => void} onprogress */
-  constructor(onprogress) {
+  /** @param {Worker} worker @param {(progress: import('./pieces.js').Progress) => void} onprogress */
+  constructor(worker, onprogress) {
+    this.#worker = worker;
     this.#worker.onmessage = ({ data: { id, result, error, progress } }) => {
       if (progress) return onprogress(progress);
       const { resolve, reject } = this.#waiting.get(id);

@@ -45,7 +45,8 @@ export const mail = (text) => rewrite(MAIL, text, (match) => spoken(match[0]));
 
 /** #NewYork: hashtag New York; @john_doe: at john doe; C#: C sharp. @param {string} text */
 export function tags(text) {
-  const tag = ({ groups: { mark, name } }) => {
+  const tag = (/** @type {RegExpExecArray} */ { groups }) => {
+    const { mark, name } = /** @type {{mark: string, name: string}} */ (groups);
     const words = WORDS.findall(name).join(" ");
     return words ? `${mark === "#" ? "hashtag" : "at"} ${words}` : null;
   };

@@ -19,6 +19,7 @@ const VALUES = {
 /** ½ is one half, 1½ is 1 and a half, 3/4 is three quarters; 9/10 is 9 out of 10. @param {string} text */
 export const fractions = (text) => rewrite(FRACTION, text, ({ groups }) => spoken(groups));
 
+/** @param {any} groups of a match */
 function spoken({ marks, char, whole, before, above, below }) {
   if (marks) return `${marks} out of 10`;
   const [over, under] = char ? VALUES[char] : [toInt(above), toInt(below)];

@@ -67,6 +67,7 @@ function amount(match) {
   return minus + (own ? words.replace(" to ", ` ${own} to `) : words);
 }
 
+/** @param {any} groups of a match */
 const scaleOf = ({ named, short }) => named || (SCALES[short ?? ""] ?? "");
 
 function spoken(number, until, scale, sign) {

@@ -1,0 +1,81 @@
+/** A plan, as it is or as it was edited, with durations where it lacks them: `complete` and `render` of Python. */
+
+import { InputError } from "./errors.js";
+import { length } from "./frontend/python.js";
+import { encode, sorted } from "./phonemes.js";
+import { spokenDurations } from "./planning.js";
+import { styleOf } from "./voices.js";
+
+/** @typedef {import("./plan.js").Piece} Piece */
+/** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {import("./planning.js").Planned} Planned */
+/** @typedef {import("./planning.js").Model & {samplesPerFrame: number}} Model */
+
+/** The pieces with all durations, each with the features that the decoder takes.
+ *
+ * Throws an InputError, before the first, where the plan is not for these rates, voices or phonemes, or where a piece
+ * exceeds the largest bucket.
+ * @param {Model} model @param {import("./voices.js").Voices} voices @param {Plan} plan
+ * @returns {AsyncGenerator<Planned>} */
+export async function* completed(model, voices, plan) {
+  checkRates(model, plan);
+  if (!plan.pieces.length) throw new InputError("There is nothing to speak: the plan has no pieces.");
+  const table = (/** @type {Piece} */ piece) => voices.table(piece.voice ?? plan.voice);
+  /** @type {Planned[]} */
+  const planned = [];
+  for (const [number, piece] of plan.pieces.entries()) {
+    checkPiece(model, table(piece), piece, number);
+    planned.push(piece.complete ? { piece, features: null } : await predicted(model, table(piece), piece, plan.speed));
+    checkFrames(model, planned[number].piece, number);
+  }
+  for (const { piece, features } of planned) {
+    if (features || !piece.words.length) yield { piece, features };
+    else yield { piece, features: (await predict(model, table(piece), piece)).features };
+  }
+}
+
+/** The piece with the durations it lacked; those that it has stay. @returns {Promise<Planned>} */
+async function predicted(model, table, piece, speed) {
+  const { durations, features } = await predict(model, table, piece);
+  const rates = piece.words.flatMap((word) => Array(length(word.symbols)).fill(word.rate));
+  const frames = spokenDurations(durations, [1, ...rates, 1].map((rate) => speed * rate));
+  let place = 1;
+  const words = piece.words.map((word) => {
+    const first = place;
+    place += length(word.symbols);
+    return word.durations === null ? word.with({ durations: frames.slice(first, place) }) : word;
+  });
+  return { piece: piece.with({ words }), features };
+}
+
+const predict = (model, table, piece) =>
+  model.predict(encode(piece.symbols, model.vocabulary), styleOf(table, piece.style));
+
+function checkRates({ sampleRate, samplesPerFrame }, plan) {
+  if (plan.sampleRate === sampleRate && plan.samplesPerFrame === samplesPerFrame) return;
+  throw new InputError(
+    `The plan is for ${plan.sampleRate} Hz and ${plan.samplesPerFrame} samples per frame, the bundle for ` +
+      `${sampleRate} and ${samplesPerFrame}. Plan the text with this bundle.`,
+  );
+}
+
+function checkPiece({ vocabulary, most }, table, piece, number) {
+  const unknown = sorted(new Set([...piece.symbols].filter((symbol) => !vocabulary.has(symbol))));
+  if (unknown.length) {
+    throw new InputError(
+      `The plan has phonemes that the model does not know: ${unknown.join(" ")}. Remove them, with their durations.`,
+    );
+  }
+  if (piece.style >= table.rows) {
+    throw new InputError(`A piece of the plan has style ${piece.style}, but the voice has ${table.rows} rows.`);
+  }
+  const tokens = length(piece.symbols) + 2;
+  if (tokens > most.tokens) throw new InputError(tooLong(number, tokens, "tokens", most.tokens));
+}
+
+function checkFrames({ most }, piece, number) {
+  if (piece.frames > most.frames) throw new InputError(tooLong(number, piece.frames, "frames", most.frames));
+}
+
+const tooLong = (number, count, axis, most) =>
+  `Piece ${number} of the plan has ${count} ${axis}; the largest bucket of this bundle has ${most}. Divide it.`;

@@ -1,0 +1,8 @@
+/** The package: what speaks by itself, what asks a server, and what both give. */
+
+export { BundleSynthesizer as Synthesizer } from "./bundle_synthesizer.js";
+export { BundleError, InputError } from "./errors.js";
+export { HttpSynthesizer } from "./http_synthesizer.js";
+export { Piece, Plan, Word } from "./plan.js";
+export { Speech } from "./speech.js";
+export { SpeechError } from "./synthesizer.js";
