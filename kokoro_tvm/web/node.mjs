@@ -31,7 +31,7 @@ const isAddress = (/** @type {string | URL} */ folder) => folder instanceof URL 
 
 /** A thread of Node with what a page's `Worker` has of use here. */
 class Thread {
-  #thread = new Worker(new URL("./runtime/thread.mjs", import.meta.url));
+  #thread = new Worker(new URL("./runtime/node_worker.mjs", import.meta.url));
 
   /** @param {(event: {data: any}) => void} take */
   set onmessage(take) {

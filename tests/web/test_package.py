@@ -18,6 +18,7 @@ from chromium import chromium
 from elsewhere import obstacle
 from hosting import QuietHandler, listening
 
+from kokoro_tvm import Synthesizer
 from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.node import NODE
@@ -26,6 +27,7 @@ from kokoro_tvm.runtime.captions import write_captions
 from kokoro_tvm.runtime.speech import Speech
 
 NPM = shutil.which("npm")
+ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.skipif(NPM is None, reason="no npm here: it packs what is tested"),
     pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
@@ -45,8 +47,9 @@ def npm(*words: str, cwd: Path) -> str:
 
 def source(folder: Path) -> Path:
     """A copy of the package's folder, in which things may be installed and made."""
-    copied = folder / "source"
-    shutil.copytree(WEB, copied, ignore=shutil.ignore_patterns("node_modules", "types"))
+    copied = folder / "kokoro_tvm" / "web"
+    shutil.copytree(WEB, copied, ignore=shutil.ignore_patterns("node_modules", "types", "LICENSE"))
+    shutil.copy(ROOT / "LICENSE", folder)
     return copied
 
 
@@ -60,11 +63,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def project(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the package is installed."""
+def project(package: Path, bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the package is installed, with the bundle in `voice`."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "package.json").write_text('{"private": true, "type": "module"}', encoding="utf-8")
     npm("install", "--offline", "--no-audit", "--no-fund", str(package), cwd=folder)
+    (folder / "voice").symlink_to(bundle)
     return folder
 
 
@@ -83,10 +87,15 @@ def run(project: Path) -> Callable[[str], Any]:
 
 
 @pytest.fixture(scope="module")
-def expected(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Speech:
-    """What Python says with the components in Node."""
+def tts(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Synthesizer:
+    """The same bundle with its components in Node, and Python for everything else."""
+    return open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
+
+
+@pytest.fixture(scope="module")
+def expected(tts: Synthesizer) -> Speech:
     with pytest.warns(SpeechWarning):
-        return open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))(TEXT, voice="af_heart")
+        return tts(TEXT, voice="af_heart")
 
 
 def test_what_it_holds_is_what_its_modules_import(package: Path) -> None:
@@ -152,10 +161,9 @@ def test_node_reads_a_bundle_from_a_web_server(
         assert_says(run(speak(f"{address}/{bundle.name}")), expected)
 
 
-def test_a_page_imports_it_as_it_is(bundle: Path, project: Path, expected: Speech) -> None:
+def test_a_page_imports_it_as_it_is(project: Path, expected: Speech) -> None:
     """No bundler; the worker is found beside the module."""
     (project / "page.html").write_text("<!doctype html><title>Mine</title>", encoding="utf-8")
-    (project / "voice").symlink_to(bundle)
     with listening(partial(QuietHandler, directory=str(project))) as address, chromium() as browser:
         tab = browser.new_page()
         tab.goto(f"{address}/page.html")
@@ -255,6 +263,62 @@ def test_what_is_cancelled_ends_and_the_next_one_speaks(bundle: Path, run: Calla
     }
 
 
+def documented(language: str) -> list[str]:
+    """The examples of docs/web.md in a language."""
+    page = (ROOT / "docs" / "web.md").read_text(encoding="utf-8")
+    section = page.partition("## In your own page\n")[2].partition("\n## ")[0]
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+
+
+HEARD = """
+  window.heard = [];
+  const { copyToChannel } = AudioBuffer.prototype;
+  AudioBuffer.prototype.copyToChannel = function (samples, ...rest) {
+    heard.push(...samples);
+    return copyToChannel.call(this, samples, ...rest);
+  };
+"""
+DOCUMENTED = "He ran home. She sat down."
+
+
+def test_the_documented_page_speaks(project: Path, tts: Synthesizer) -> None:
+    (html,) = documented("html")
+    (project / "index.html").write_text(html, encoding="utf-8")
+    with pytest.warns(SpeechWarning):
+        expected = tts(DOCUMENTED, voice="af_heart").audio
+    with listening(partial(QuietHandler, directory=str(project))) as address, chromium() as browser:
+        tab = browser.new_page()
+        tab.add_init_script(HEARD)
+        tab.set_default_timeout(120_000)
+        tab.goto(address)
+        tab.click("button:enabled")
+        tab.wait_for_function("count => heard.length >= count", arg=expected.size)
+        heard = np.array(tab.evaluate("heard"), np.float32)
+    assert np.array_equal(heard, expected)
+
+
+def test_the_documented_programs_run(project: Path, tts: Synthesizer) -> None:
+    printed = []
+    for place, program in enumerate(documented("js")):
+        file = project / f"documented-{place}.js"
+        file.write_text(program, encoding="utf-8")
+        done = subprocess.run(["node", file], cwd=project, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout.splitlines())
+    with pytest.warns(SpeechWarning):
+        expected = tts(DOCUMENTED, voice="af_heart", speed=1.1)
+    words, plans = printed
+    assert [line.split()[-1] for line in words] == [word.text for word in expected.words]
+    assert len((project / "speech.wav").read_bytes()) == 44 + 2 * expected.audio.size
+    seconds = expected.audio.size / 24000
+    written = (project / "speech.vtt").read_text(encoding="utf-8")
+    assert written == write_captions("speech.vtt", expected.timeline, seconds)
+    with pytest.warns(SpeechWarning):
+        plan = tts.plan(DOCUMENTED, voice="af_heart")
+    seconds = [plan.seconds, plan.seconds + len(plan.pieces) / 2]
+    assert [float(number) for number in plans[0].split()] == pytest.approx(seconds)
+
+
 @pytest.mark.nightly
 def test_types(tmp_path: Path) -> None:
     """The sources have the types that their comments say, and a program in TypeScript is checked by them."""
@@ -267,6 +331,7 @@ def test_types(tmp_path: Path) -> None:
     (user / "package.json").write_text('{"private": true, "type": "module"}', encoding="utf-8")
     (packed,) = tmp_path.glob("*.tgz")
     npm("install", "--no-audit", "--no-fund", str(packed), "typescript@5.9.3", cwd=user)
+    assert (user / "node_modules" / "kokoro-tvm" / "LICENSE").is_file()
     program = """
         import { Synthesizer, type Speech } from "kokoro-tvm";
         const tts = await Synthesizer.open("voice");

@@ -77,7 +77,7 @@ export class Pieces {
   /**
    * The whole file of a manifest's entry.
    * @param {{file: string, size: number, sha256: string}} entry
-   * @returns {Promise<Uint8Array>} rejected with a ConnectionError; with a BundleError for pieces that are not those
+   * @returns {Promise<Uint8Array<ArrayBuffer>>} rejected with a ConnectionError; with a BundleError for pieces that are not those
    *   of the list, and for a list that is not of this manifest
    */
   async read({ file, size, sha256 }) {
@@ -103,6 +103,7 @@ export class Pieces {
   /** In the order of the list. @param {Piece[]} pieces */
   #fetchAll(pieces) {
     const waiting = pieces.map((piece) => {
+      /** @type {any} */
       let settle;
       const download = new Promise((resolve, reject) => (settle = { resolve, reject }));
       download.catch(() => {}); // who reads the piece is told
@@ -136,7 +137,7 @@ export class Pieces {
     }
   }
 
-  /** @param {Piece} piece @returns {Promise<Uint8Array>} */
+  /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
   async #bytes(piece) {
     const { sha256 } = piece;
     const bytes = await this.#downloads.get(sha256);
@@ -151,7 +152,7 @@ export class Pieces {
     return this.#fetch(piece);
   }
 
-  /** @param {Piece} piece @returns {Promise<Uint8Array>} */
+  /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
   async #fetch(piece) {
     for (let attempt = 1; ; ++attempt) {
       try {
@@ -166,14 +167,14 @@ export class Pieces {
     }
   }
 
-  /** @param {Piece} piece @returns {Promise<Uint8Array>} what the list names, else it is rejected */
+  /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} what the list names, else it is rejected */
   async #attempt(piece) {
     const { file, sha256, size } = piece;
     let there = 0;
     const silence = new AbortController();
     let timer = setTimeout(() => silence.abort(), SILENCE);
     try {
-      const options = { cache: 'no-store', signal: silence.signal }; // one copy is enough
+      const options = { cache: /** @type {const} */ ('no-store'), signal: silence.signal }; // one copy is enough
       const response = await refuse(await answer(this.#url(piece), options), `A piece of ${file}`);
       const parts = [];
       for await (const part of chunks(response.body, file)) {
@@ -221,7 +222,7 @@ export class Pieces {
   }
 }
 
-/** @param {Uint8Array[]} parts @param {Piece} piece @returns {Promise<Uint8Array>} */
+/** @param {Uint8Array<ArrayBuffer>[]} parts @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
 async function unpacked(parts, { width }) {
   const stream = new Blob(parts).stream().pipeThrough(new DecompressionStream('deflate'));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer());

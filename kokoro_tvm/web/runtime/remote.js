@@ -37,6 +37,8 @@ export class RemoteModel {
   #worker;
   #waiting = new Map();
   #next = 0;
+  /** @type {Error | null} */
+  #end = null; // why nothing is answered any more
 
   /** @param {Worker} worker @param {(progress: import('./pieces.js').Progress) => void} onprogress */
   constructor(worker, onprogress) {
@@ -77,6 +79,7 @@ export class RemoteModel {
   }
 
   #call(method, ...values) {
+    if (this.#end) return Promise.reject(this.#end);
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
@@ -85,6 +88,7 @@ export class RemoteModel {
   }
 
   #fail(error) {
+    this.#end = error;
     this.#waiting.forEach(({ reject }) => reject(error));
     this.#waiting.clear();
   }
