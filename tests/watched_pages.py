@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 __all__ = ["CAPTURE", "TEXT", "Page", "places_of", "tasks_of"]
 
+PATIENCE = 180  # seconds for what takes two where nothing else is computed
 TEXT = 'He ran home. "Big bad dog," he told me, and had a good deal of fun. No man had land in hand.'
 
 # Everything that a worklet plays goes through another, which keeps it. It is there before the first sound.
@@ -83,7 +84,7 @@ class Page:
         self._passed = 0  # states that were waited for, and those before them
         tab.on("request", lambda request: self.requests.append(request))
         tab.on("pageerror", lambda error: self.errors.append(str(error)))
-        tab.set_default_timeout(60_000)
+        tab.set_default_timeout(1000 * PATIENCE)
         tab.add_init_script(WATCH)
 
     def open(self, fragment: str = "") -> Page:
@@ -93,7 +94,7 @@ class Page:
 
     def state(self, state: str) -> None:
         """Waits until the player has come into this state since the last that was waited for."""
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + PATIENCE
         while state not in (found := self.tab.evaluate("states"))[self._passed :]:
             assert time.monotonic() < limit, f"not {state}: {found}"
             self.tab.wait_for_timeout(20)
