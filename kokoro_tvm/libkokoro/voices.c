@@ -86,9 +86,9 @@ static double take_weight(const char *start, const char **end) {
   }
   while (is_blank(*at)) ++at;
   if (!digits || *at != ')' || at + 1 != *end) return 1;
-  while (open > start && is_blank(open[-1])) --open;
-  if (memchr(start, '\n', (size_t)(open - start))) return 1;
+  if (memchr(start, '(', (size_t)(open - start))) return 1;
   *end = open;
+  strip(&start, end);
   while (fraction--) one *= 10;
   /* Both are whole numbers below 2^53: the quotient is the double next to what is written. */
   return number > HEAVIEST * one ? HUGE_VAL : (double)number / (double)one;
