@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
 from itertools import takewhile
 
 __all__ = ["either", "hint", "nearest", "shorten"]
@@ -26,6 +25,8 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
 
     A word one slip of the finger away comes first, then difflib's ratio decides.
     """
+    from difflib import SequenceMatcher  # for an error alone
+
     wanted = word.lower()[:100]
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)

@@ -50,8 +50,9 @@ TEXTS = st.one_of(
 
 def of_schema(schema: Any) -> st.SearchStrategy[Any]:
     """Values that a JSON schema allows."""
-    if "oneOf" in schema:
-        return st.one_of(*map(of_schema, schema["oneOf"]))
+    for choices in ("oneOf", "anyOf"):
+        if choices in schema:
+            return st.one_of(*map(of_schema, schema[choices]))
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     kind = schema["type"]
@@ -61,6 +62,8 @@ def of_schema(schema: Any) -> st.SearchStrategy[Any]:
         return st.lists(of_schema(schema["items"]), max_size=4)
     if kind == "string":
         return TEXTS | st.sampled_from(["af_heart", "am_adam(2)+af_heart", "../x", "tts-1", "a\r\nb: c"])
+    if kind == "null":
+        return st.none()
     if kind == "boolean":
         return st.booleans()
     numbers = st.integers if kind == "integer" else st.floats

@@ -6,6 +6,7 @@
 import { BundleError } from '../errors.js';
 import { memoryOf, sharing } from './binary.js';
 import { Library } from './library.js';
+import { newMemory } from './memory.js';
 import { Threads } from './threads.js';
 import { wasi } from './wasi.js';
 
@@ -116,9 +117,8 @@ export class Tvm {
     const tvm = new Tvm();
     const memory = memoryOf(bytes);
     if (!memory) throw new BundleError('libtvm.wasm is of another version. Build the bundle again.');
-    const { initial, maximum } = memory;
     const shared = threads > 1;
-    tvm.memory = new WebAssembly.Memory({ initial, maximum, shared });
+    tvm.memory = newMemory(memory, shared);
     const module = await tvm.compile(bytes);
     const host = {
       open_library: (name) => tvm.#names.get(tvm.text(name)) ?? 0,
