@@ -50,7 +50,7 @@ def test_the_same_objects_give_the_same_bytes(recipe: str, tmp_path: Path) -> No
 def test_what_is_no_object_is_refused(recipe: str, tmp_path: Path) -> None:
     (tmp_path / "text.o").write_text("no object", encoding="utf-8")
     out = tmp_path / f"small{LINKED[recipe].suffix}"
-    message = rf"LLD \d+\.\S+ could not link {out.name}: exit status 1: .*text.o"
+    message = rf"(?s)LLD \d+\.\S+ could not link {out.name}: exit status 1: .*text.o"
     with pytest.raises(BuildError, match=message):
         LINKED[recipe].link([tmp_path / "text.o"], out)
     assert not out.exists()
