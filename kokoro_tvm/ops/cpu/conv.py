@@ -120,7 +120,10 @@ def emit(
     even = ceildiv(needed, _TASKS) * _TASKS
     blocks = needed if plan.taps == 1 or plan.wide else k.opaque(select(tiles >= _TASKS, even, tiles))
     # Where time alone gives too few tasks, tasks share out the column blocks besides.
-    parts = minimum(_TASKS // maximum(blocks, const(1, "int64")) + 1, const(plan.column_blocks, "int64"))
+    parts = minimum(
+        ceildiv(const(_TASKS, "int64"), maximum(blocks, const(1, "int64"))),
+        const(plan.column_blocks, "int64"),
+    )
     split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))
     with plan.operand.instructions(), k.parallel(blocks * split) as task:
         block = k.opaque(task // split)
@@ -129,6 +132,7 @@ def emit(
         own_tiles = k.opaque((block + 1) * tiles // blocks - first_tile)
         start = k.opaque(first_tile * plan.tile_steps)
         rows = k.opaque(own_tiles * plan.rows)
+        left = k.opaque(steps - start)
         signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.operand.dtype)
         products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns, plan.total_type)
         _fill(k, plan, source, signal, pitch, start * source.stride + origin, rows + (plan.halo + spare))
@@ -140,8 +144,21 @@ def emit(
             with k.loop(plan.filtering.points) as point, k.loop(own_tiles) as tile:
                 first_row = k.let(point * pitch + tile * plan.rows + base)
                 target = k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns)
-                _multiply(k, plan, (weight, column_block, point), (signal, first_row), (products, target))
-            left = k.opaque(steps - start)
+                # Of the next weights, the first tile fetches one vector of every channel, others the second.
+                ahead = k.let(minimum(tile, const(plan.vectors - 1, "int64")) * plan.features.lanes)
+                multiply = partial(
+                    _multiply,
+                    k,
+                    plan,
+                    factors=(weight, column_block, point, ahead),
+                    signals=(signal, first_row),
+                    sums=(products, target),
+                )
+                if plan.few_rows:
+                    few = left - tile * plan.rows <= plan.few_rows
+                    k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.rows))
+                else:
+                    multiply(plan.rows)
             _interpolate(k, plan, products, column_block, rows, start, left, write)
             if moments is not None:
                 results, gathered = moments
@@ -191,18 +208,20 @@ def _interpolate(
 def _multiply(
     k: Kernel,
     plan: Plan,
-    factors: tuple[Any, Expr, Expr],
+    rows: int,
+    factors: tuple[Any, Expr, Expr, Expr],
     signals: tuple[Any, Expr],
     sums: tuple[Any, Expr],
 ) -> None:
-    """One register tile: sums over groups and channels of rows of the signal times columns of weights.
+    """One register tile: sums over groups and channels of `rows` rows of the signal times columns of weights.
 
-    factors: weights, column block, point; signals: the scratch and the tile's first row in it; sums: where
-    the tile goes, and from which element on.
+    factors: weights, column block, point, and the column from which the cache fetches a line of each of the
+    weights that follow; signals: the scratch and the tile's first row in it; sums: where the tile goes, and
+    from which element on.
     """
-    (weight, column_block, point), (signal, first_row), (products, target) = factors, signals, sums
+    (weight, column_block, point, ahead), (signal, first_row), (products, target) = factors, signals, sums
     lanes = plan.features.lanes
-    places = [(row, v) for row in range(plan.rows) for v in range(plan.vectors)]
+    places = [(row, v) for row in range(rows) for v in range(plan.vectors)]
     acc = {place: k.registers(lanes) for place in places}
     pieces = ceildiv(plan.terms, plan.part)
 
@@ -225,14 +244,15 @@ def _multiply(
                 c = k.let(first + offset)
                 values: list[Expr] = []
                 for term in range(together):
+                    k.prefetch(weight, column_block, point + 1, g, c + term, ahead, level=2)
                     vectors = [
                         k.let(k.load(weight, column_block, point, g, c + term, v * lanes, lanes=lanes))
                         for v in range(plan.vectors)
                     ]
                     if term == 0:
                         origin = k.let((first_row + g * plan.dilation) * plan.row_floats + c)
-                        rows = [origin + row * plan.row_floats for row in range(plan.rows)]
-                        values = [k.load(signal, at, lanes=together) for at in rows]
+                        starts = [origin + row * plan.row_floats for row in range(rows)]
+                        values = [k.load(signal, at, lanes=together) for at in starts]
                         values = values if together == 1 else [k.let(value) for value in values]
                     for row, value in enumerate(values):
                         factor = k.let(k.spread(value, term, lanes))

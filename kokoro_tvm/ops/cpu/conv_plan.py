@@ -95,6 +95,11 @@ class Plan:
         return most if self.filtering == DIRECT else max(most // self.dilation, 1) * self.dilation
 
     @property
+    def few_rows(self) -> int:
+        """Rows of the tile that takes the last ones where so few are left; 0 where there is no such tile."""
+        return self.rows // 2 if self.filtering == DIRECT else 0
+
+    @property
     def vectors(self) -> int:
         return 2
 

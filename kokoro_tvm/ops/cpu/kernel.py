@@ -76,9 +76,10 @@ class Kernel(BaseKernel):
         self.store(kept, value, 0)
         return self.let(kept[0])
 
-    def prefetch(self, buffer: Any, *index: Expr) -> None:
-        """Has the cache fetch the line that holds an element, to be read; waits for nothing."""
-        read, keep, data = (const(n, "int32") for n in (0, 3, 1))
+    def prefetch(self, buffer: Any, *index: Expr, level: int = 1) -> None:
+        """Has the cache of a level fetch the line that holds an element, to be read; waits for nothing, and
+        may lie outside the buffer."""
+        read, keep, data = (const(n, "int32") for n in (0, 4 - level, 1))
         address = tvm.tirx.address_of(buffer[tuple(index)])
         T.evaluate(tvm.tirx.call_intrin("void", "tirx.prefetch", address, read, keep, data))
 
