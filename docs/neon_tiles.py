@@ -33,7 +33,15 @@ CORES = {
 TILES = ((12, 2, False), (12, 2, True), (11, 2, True), (10, 2, True), (8, 2, True), (5, 4, True))
 ANALYSER = "llvm-mca-19"
 OPTIONS = {"opt_level": 3, "disabled_passes": [], "config": {}}
-CONVOLUTION = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "tolerant": True}
+CONVOLUTION = {
+    "stride": 1,
+    "padding": 1,
+    "dilation": 1,
+    "slope": 1.0,
+    "gain": 1.0,
+    "tolerant": True,
+    "repeat": 1,
+}
 
 
 def machine_for(core: str) -> Machine:

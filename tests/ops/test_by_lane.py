@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from neon_tiles import inner_loop, machine_for
 
 from kokoro_tvm.targets import Machine
 
@@ -49,3 +50,10 @@ def test_the_order_of_sums_is_the_same(name: str, steps: int) -> None:
     assert np.isfinite(got).all()
     assert np.array_equal(got, result(one_by_one))
     assert np.abs(got).max() > 0.1
+
+
+def test_the_inner_loop_of_a_tile_on_arm() -> None:
+    """Ten rows of four products with each of two vectors, which docs/targets.md counts."""
+    loop = inner_loop(machine_for("cortex-a72"), rows=10, vectors=2, by_lane=True)
+    assert sum("fmla" in line for line in loop) == 80
+    assert not [line for line in loop if "[sp" in line]

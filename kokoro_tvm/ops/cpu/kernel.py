@@ -81,7 +81,7 @@ class Kernel(BaseKernel):
         may lie outside the buffer."""
         read, keep, data = (const(n, "int32") for n in (0, 4 - level, 1))
         address = tvm.tirx.address_of(buffer[tuple(index)])
-        T.evaluate(tvm.tirx.call_intrin("void", "tirx.prefetch", address, read, keep, data))
+        T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", address, read, keep, data))
 
     def splat(self, value: Expr, lanes: int) -> Expr:
         """One value in every lane."""
