@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, logical_and, maximum, minimum, select
+from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan
@@ -134,7 +134,7 @@ def emit(
         rows = k.opaque(own_tiles * plan.rows)
         left = k.opaque(steps - start)
         signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.operand.dtype)
-        products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns, plan.total_type)
+        products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns)
         _fill(k, plan, source, signal, pitch, start * source.stride + origin, rows + (plan.halo + spare))
         first_column = k.opaque(part * plan.column_blocks // split)
         last_column = k.opaque((part + 1) * plan.column_blocks // split)
@@ -195,7 +195,7 @@ def _interpolate(
                 for p in range(plan.filtering.points):
                     place = (p * plan.tiles * plan.rows + row) * plan.columns + v * lanes
                     value = k.load(products, place, lanes=lanes)
-                    points.append(k.let(Cast(dtype(lanes), value) if plan.total_type != "float32" else value))
+                    points.append(k.let(value))
                 for pair in matrices.opposites:
                     for p, value in zip(pair, _both(k, [points[p] for p in pair]), strict=True):
                         points[p] = value
@@ -227,10 +227,6 @@ def _multiply(
 
     def total(place: tuple[int, int]) -> Expr:
         return target + (place[0] * plan.columns + place[1] * lanes)
-
-    def widened(register: Any) -> Expr:
-        loaded = k.load(register, 0, lanes=lanes)
-        return Cast(dtype(lanes, "float64"), loaded) if plan.total_type == "float64" else loaded
 
     with k.loop(pieces) as piece:
         first = k.let(piece * plan.part)
@@ -271,11 +267,11 @@ def _multiply(
 
         def begin() -> None:
             for place, register in acc.items():
-                k.store(products, widened(register), total(place), lanes=lanes)
+                k.store(products, k.load(register, 0, lanes=lanes), total(place), lanes=lanes)
 
         def add() -> None:
             for place, register in acc.items():
-                summed = k.load(products, total(place), lanes=lanes) + widened(register)
+                summed = k.load(products, total(place), lanes=lanes) + k.load(register, 0, lanes=lanes)
                 k.store(products, summed, total(place), lanes=lanes)
 
         if pieces == 1:

@@ -144,7 +144,7 @@ class Plan:
         """
         if self.tolerant:
             return self.terms
-        terms = 64 if self.taps == 1 else 48 if self.taps <= 5 else 128
+        terms = 48 if self.taps <= 5 else 128
         return max(terms // self.taps, 1)
 
     @property
@@ -157,11 +157,6 @@ class Plan:
         """What tells layouts of weights apart."""
         filtering = f"F({self.filtering.outputs}, {self.filtering.taps})"
         return f"{self.operand.name}, {filtering}, columns={self.columns}"
-
-    @property
-    def total_type(self) -> str:
-        """What the parts are added up in: the many layers of BERT are of one tap, and each adds its error."""
-        return "float64" if self.taps == 1 and not self.tolerant else "float32"
 
 
 def pack(weight: np.ndarray, plan: Plan) -> np.ndarray:
