@@ -17,7 +17,7 @@ from kokoro_tvm.cli._app import build_app
 from kokoro_tvm.recipe.fields import recipe_fields
 from kokoro_tvm.serve import requests
 from kokoro_tvm.serve.fields import fields
-from kokoro_tvm.serve.settings import settings
+from kokoro_tvm.serve.settings import Settings, settings
 from kokoro_tvm.truth.written_forms import table_of, written_forms
 
 DOCS = Path(__file__).parent
@@ -51,10 +51,10 @@ def field_table(record: str, sources: bool = False) -> str:
 
 def request_table(record: type[Any], besides: type[Any] | None = None) -> str:
     """Fields of a request; besides: another one, whose fields are left out."""
-    others = {field.name for field in fields(besides)} if besides else set()
+    others = {field.name for field in fields(besides, Settings())} if besides else set()
     rows = [
         (f"`{f.name}`", _value(f.kind.schema), "required" if f.required else _json(f.default), f.about)
-        for f in fields(record)
+        for f in fields(record, Settings())
         if f.name not in others
     ]
     return _table(("field", "value", "default", "meaning"), rows)

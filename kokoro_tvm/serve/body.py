@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.fields import read
+from kokoro_tvm.serve.settings import Settings
 from kokoro_tvm.words import shorten
 
 __all__ = ["parse_json", "read_json", "read_request"]
@@ -18,12 +19,12 @@ T = TypeVar("T")
 _DEEPEST = 16
 
 
-async def read_request(request: Request, record: type[T]) -> tuple[T, dict[str, str]]:
+async def read_request(request: Request, record: type[T], settings: Settings) -> tuple[T, dict[str, str]]:
     """(the request of a body, headers of the answer that name its unknown fields).
 
     Raises ApiError, which names what is wrong.
     """
-    wanted, unknown = read(record, await read_json(request))
+    wanted, unknown = read(record, await read_json(request), settings)
     if not unknown:
         return wanted, {}
     names = ", ".join(name if name.isidentifier() and name.isascii() else "?" for name in unknown[:16])

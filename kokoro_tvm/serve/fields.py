@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kokoro_tvm.serve.errors import ApiError
+from kokoro_tvm.serve.settings import Settings
 
 __all__ = [
     "Field",
@@ -51,23 +52,28 @@ class Field:
     default: Any
 
 
-def field_of(kind: Kind, about: str, default: Any = _MISSING) -> Any:
-    """A dataclass's field; without a default it is required. `null` stands for the default."""
+def field_of(kind: Kind | Callable[[Settings], Kind], about: str, default: Any = _MISSING) -> Any:
+    """A dataclass's field; without a default it is required. `null` stands for the default.
+
+    kind: a function where a server's settings decide what a value may be.
+    """
     metadata = {"kind": kind, "about": about}
     if default is _MISSING:
         return dataclasses.field(metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def fields(record: type[Any]) -> Iterator[Field]:
-    """The fields of a request in order."""
+def fields(record: type[Any], settings: Settings) -> Iterator[Field]:
+    """The fields of a request in order, as a server of these settings takes them."""
     for found in dataclasses.fields(record):
         required = found.default is dataclasses.MISSING
         default = None if required else found.default
-        yield Field(found.name, found.metadata["kind"], found.metadata["about"], required, default)
+        kind = found.metadata["kind"]
+        kind = kind if isinstance(kind, Kind) else kind(settings)
+        yield Field(found.name, kind, found.metadata["about"], required, default)
 
 
-def read(record: type[T], node: Any, place: str = "") -> tuple[T, tuple[str, ...]]:
+def read(record: type[T], node: Any, settings: Settings, place: str = "") -> tuple[T, tuple[str, ...]]:
     """(the request that a JSON value is, names of its fields that are unknown and were passed over).
 
     Raises ApiError, status 400, that names the field.
@@ -75,7 +81,7 @@ def read(record: type[T], node: Any, place: str = "") -> tuple[T, tuple[str, ...
     if not isinstance(node, dict):
         raise wrong(place or None, f"{_called(place)} should be a JSON object, but is {shown(node)}.")
     values: dict[str, Any] = {}
-    known = {field.name: field for field in fields(record)}
+    known = {field.name: field for field in fields(record, settings)}
     for name, field in known.items():
         value = node.get(name)
         path = f"{place}.{name}" if place else name
@@ -86,21 +92,20 @@ def read(record: type[T], node: Any, place: str = "") -> tuple[T, tuple[str, ...
     return record(**values), tuple(name for name in node if name not in known)
 
 
-def schema(record: type[Any]) -> dict[str, Any]:
-    """The JSON schema of a request."""
+def schema(record: type[Any], settings: Settings) -> dict[str, Any]:
+    """The JSON schema of a request to a server of these settings."""
     properties: dict[str, Any] = {}
-    for field in fields(record):
+    required = []
+    for field in fields(record, settings):
         shape = dict(field.kind.schema)
-        if not field.required:
+        if field.required:
+            required.append(field.name)
+        else:
             shape = {"anyOf": [shape, {"type": "null"}]}
             default = field.default
             shape |= {} if default is None or dataclasses.is_dataclass(default) else {"default": default}
         properties[field.name] = shape | {"description": field.about}
-    return {
-        "type": "object",
-        "required": [field.name for field in fields(record) if field.required],
-        "properties": properties,
-    }
+    return {"type": "object", "required": required, "properties": properties}
 
 
 def text(most: int, least: int = 0) -> Kind:
@@ -112,8 +117,11 @@ def text(most: int, least: int = 0) -> Kind:
         if not least <= len(node) <= most:
             code = "string_above_max_length" if node else "empty_string"
             raise wrong(path, f"{_called(path)} has {len(node)} characters; {least} to {most} may be.", code)
-        if any("\ud800" <= char <= "\udfff" for char in node):
-            raise wrong(path, f"{_called(path)} has half of a surrogate pair, which is no character.")
+        try:
+            node.encode("utf-8")
+        except UnicodeEncodeError:
+            words = f"{_called(path)} has half of a surrogate pair, which is no character."
+            raise wrong(path, words) from None
         return node
 
     return Kind({"type": "string", "minLength": least, "maxLength": most}, reads)
@@ -185,9 +193,11 @@ def items(kind: Kind, least: int, most: int) -> Kind:
     return Kind(shape, reads)
 
 
-def nested(record: type[Any]) -> Kind:
+def nested(record: type[Any]) -> Callable[[Settings], Kind]:
     """An object with fields of its own; those that are unknown are passed over."""
-    return Kind(schema(record), lambda node, path: read(record, node, path)[0])
+    return lambda settings: Kind(
+        schema(record, settings), lambda node, path: read(record, node, settings, path)[0]
+    )
 
 
 def wrong(param: str | None, message: str, code: str = "invalid_type") -> ApiError:

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 import kokoro_tvm
 from kokoro_tvm.serve.fields import Field, fields, schema
 from kokoro_tvm.serve.routes.described import ApiRoute
+from kokoro_tvm.serve.settings import Settings
 
 __all__ = ["document", "page"]
 
@@ -35,11 +36,11 @@ _STYLE = "body{font:1rem/1.5 system-ui;margin:2rem auto;max-width:60rem;padding:
 vertical-align:top;padding:.2rem .8rem .2rem 0}code{font-size:.9em}"
 
 
-def document(routes: Iterable[BaseRoute]) -> dict[str, Any]:
-    """The document, of version 3.1."""
+def document(routes: Iterable[BaseRoute], settings: Settings) -> dict[str, Any]:
+    """The document, of version 3.1, of a server with these settings."""
     paths: dict[str, Any] = {}
     for route in _described(routes):
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, settings)
     return {
         "openapi": "3.1.0",
         "info": {"title": "kokoro-tvm", "version": kokoro_tvm.__version__},
@@ -52,7 +53,7 @@ def document(routes: Iterable[BaseRoute]) -> dict[str, Any]:
     }
 
 
-def page(routes: Iterable[BaseRoute]) -> str:
+def page(routes: Iterable[BaseRoute], settings: Settings) -> str:
     """HTML that lists every route with its fields."""
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>kokoro-tvm</title><style>{_STYLE}</style>"
@@ -67,7 +68,7 @@ def page(routes: Iterable[BaseRoute]) -> str:
         ]
         if route.record is not None:
             parts.append("<table><tr><th>field<th>value<th>default<th>meaning</tr>")
-            parts += map(_row, fields(route.record))
+            parts += map(_row, fields(route.record, settings))
             parts.append("</table>")
     return "".join(parts) + "</html>"
 
@@ -87,7 +88,7 @@ def _described(routes: Iterable[BaseRoute]) -> Iterator[ApiRoute]:
     return (route for route in routes if isinstance(route, ApiRoute))
 
 
-def _operation(route: ApiRoute) -> dict[str, Any]:
+def _operation(route: ApiRoute, settings: Settings) -> dict[str, Any]:
     error = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
     made: dict[str, Any] = {
         "summary": route.about,
@@ -99,7 +100,7 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
     if route.record is not None:
         made["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": schema(route.record)}},
+            "content": {"application/json": {"schema": schema(route.record, settings)}},
         }
     parameters = [
         {"name": name, "in": "path", "required": True} for name in re.findall(r"{(\w+)}", route.path)
@@ -116,6 +117,7 @@ def _kind(field: Any) -> str:
     if "enum" in field:
         return escape(", ".join(field["enum"]))
     bounds = f", {field['minimum']:g} to {field['maximum']:g}" if "minimum" in field else ""
+    bounds = f" of up to {field['maxLength']} characters" if "maxLength" in field else bounds
     return escape(field["type"] + bounds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from kokoro_tvm.serve.fields import (
     whole,
     wrong,
 )
+from kokoro_tvm.serve.settings import Settings
 
 __all__ = [
     "CaptionedRequest",
@@ -32,10 +34,6 @@ __all__ = [
     "SpeechRequest",
 ]
 
-MOST_CHARACTERS = 100_000
-"""Of one request: two hours of speech."""
-
-_MOST_PHONEMIZED = 10_000
 _VOICE = text(1024, 1)
 _FORMAT = "mp3" if "mp3" in FORMATS else "wav"
 _LANGUAGE_TAGS = {
@@ -51,10 +49,14 @@ class VoiceObject:
     id: str = field_of(_VOICE, "The voice, as it stands in a string.")
 
 
-def _voice() -> Kind:
+def _text(least: int = 0) -> Callable[[Settings], Kind]:
+    return lambda settings: text(settings.most_characters, least)
+
+
+def _voice(settings: Settings) -> Kind:
     def reads(node: Any, path: str) -> str:
         if isinstance(node, dict):
-            return read(VoiceObject, node, path)[0].id
+            return read(VoiceObject, node, settings, path)[0].id
         if not isinstance(node, str):
             raise wrong(path, f"`{path}` should be a string or an object with `id`, but is {shown(node)}.")
         return str(_VOICE.read(node, path))
@@ -128,20 +130,20 @@ class SpeechRequest:
     """`POST /v1/audio/speech`."""
 
     input: str = field_of(
-        text(MOST_CHARACTERS, 1),
+        _text(1),
         "The text to speak, with or without markup: `[pause:1.5s]`, `[voice:af_sky]`, `[rate:1.2]`, "
         "`[word](/phonemes/)`, or SSML.",
     )
     model: str = field_of(text(256), "The name of a bundle. Any other name stands for the first.", "kokoro")
     voice: str = field_of(
-        _voice(), "A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`.", "af_heart"
+        _voice, "A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`.", "af_heart"
     )
     response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", _FORMAT)
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
     stream_format: str = field_of(
         choice("audio", "sse"), "`audio`, or server-sent events with the audio in base64.", "audio"
     )
-    instructions: str = field_of(text(MOST_CHARACTERS), "Accepted and not followed: the model has none.", "")
+    instructions: str = field_of(_text(), "Accepted and not followed: the model has none.", "")
     stream: bool = field_of(
         flag(), "Whether audio is sent as it is computed; else when all of it is there.", True
     )
@@ -168,7 +170,7 @@ class SessionRequest:
     """`session.update` of `/v1/audio/speech/stream`: how the speeches that follow are spoken."""
 
     model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
-    voice: str = field_of(_voice(), "As in `/v1/audio/speech`.", "af_heart")
+    voice: str = field_of(_voice, "As in `/v1/audio/speech`.", "af_heart")
     response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "pcm")
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
     lang_code: str | None = field_of(_language(), "As in `/v1/audio/speech`.", None)
@@ -188,7 +190,7 @@ class SessionRequest:
 class PhonemizeRequest:
     """`POST /dev/phonemize`."""
 
-    text: str = field_of(text(_MOST_PHONEMIZED, 1), "The text.")
+    text: str = field_of(lambda settings: text(settings.most_phonemized, 1), "The text.")
     language: str = field_of(_language(), "The language to read in.", "a")
 
 
@@ -196,9 +198,9 @@ class PhonemizeRequest:
 class PhonemesRequest:
     """`POST /dev/generate_from_phonemes`."""
 
-    phonemes: str = field_of(text(MOST_CHARACTERS, 1), "Phonemes in misaki's alphabet, an utterance a line.")
+    phonemes: str = field_of(_text(1), "Phonemes in misaki's alphabet, an utterance a line.")
     model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
-    voice: str = field_of(_voice(), "As in `/v1/audio/speech`.", "af_heart")
+    voice: str = field_of(_voice, "As in `/v1/audio/speech`.", "af_heart")
     response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "wav")
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
     seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)

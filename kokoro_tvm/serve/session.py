@@ -20,7 +20,7 @@ from kokoro_tvm.serve.bodies import Audio, words_of
 from kokoro_tvm.serve.body import parse_json
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.fields import field_of, read, text
-from kokoro_tvm.serve.requests import MOST_CHARACTERS, SessionRequest
+from kokoro_tvm.serve.requests import SessionRequest
 from kokoro_tvm.serve.scheduler import BusyError, Feed, Job
 from kokoro_tvm.serve.service import Service
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("kokoro_tvm.serve")
 
 @dataclass(frozen=True)
 class _Append:
-    text: str = field_of(text(MOST_CHARACTERS), "A piece of the text.")
+    text: str = field_of(lambda settings: text(settings.most_characters), "A piece of the text.")
 
 
 @dataclass
@@ -70,6 +70,7 @@ class Session:
 
     def __init__(self, service: Service, socket: WebSocket) -> None:
         self._service = service
+        self._settings = service.settings
         self._socket = socket
         self._wanted = SessionRequest()
         self._open: _Speech | None = None  # whose text is not complete
@@ -119,12 +120,12 @@ class Session:
         if kind == "session.update":
             given = node.get("session")
             current = asdict(self._wanted) | (given if isinstance(given, dict) else {"": given})
-            self._wanted, unknown = read(SessionRequest, current, "session")
+            self._wanted, unknown = read(SessionRequest, current, self._settings, "session")
             if unknown:
                 raise ApiError(400, f"There is no field {unknown[0][:40]!r} of a session.", "session")
             await self._send("session.updated", session=asdict(self._wanted))
         elif kind == "input_text.append":
-            self._append(read(_Append, node)[0].text)
+            self._append(read(_Append, node, self._settings)[0].text)
         elif kind in ("input_text.flush", "input_text.end"):
             self._flush()
             if kind == "input_text.end" and not self._ended:
@@ -144,8 +145,9 @@ class Session:
         if self._open is None:
             self._open = self._begin()
         self._open.length += len(piece)
-        if self._open.length > MOST_CHARACTERS:
-            message = f"The text is longer than {MOST_CHARACTERS} characters. Flush it before."
+        most = self._settings.most_characters
+        if self._open.length > most:
+            message = f"The text is longer than {most} characters. Flush it before."
             self._open.cancel(ApiError(400, message, "text", "string_above_max_length"))
         self._open.feed.put(piece)
 
@@ -219,6 +221,6 @@ class Session:
     async def _send(self, kind: str, **fields: Any) -> None:
         event: Mapping[str, Any] = {"type": kind, **fields}
         try:
-            await asyncio.wait_for(self._socket.send_text(json.dumps(event)), self._service.settings.patience)
+            await asyncio.wait_for(self._socket.send_text(json.dumps(event)), self._settings.patience)
         except (WebSocketDisconnect, RuntimeError, asyncio.TimeoutError) as error:  # noqa: UP041
             raise _GoneError from error

@@ -117,6 +117,10 @@ class Settings:
     )
     most_connections: int = _setting(int, 4096, "Connections at a time; more are closed.", None, 1)
     most_bytes: int = _setting(int, 1 << 20, "Bytes of the body of a request.", None, 1)
+    most_characters: int = _setting(
+        int, 100_000, "Characters of a text, or of its phonemes; 100,000 are two hours of speech.", None, 1
+    )
+    most_phonemized: int = _setting(int, 10_000, "Characters of a text for `/dev/phonemize`.", None, 1)
     longest: float = _setting(float, 36_000.0, "Seconds that a speech may last.", "SECONDS", 1)
     longest_pause: float = _setting(float, 300.0, "Seconds that a pause may last.", "SECONDS", 0)
     ahead: float = _setting(

@@ -18,6 +18,7 @@ from kokoro_tvm.serve.requests import (
     PhonemizeRequest,
     SpeechRequest,
 )
+from kokoro_tvm.serve.settings import Settings
 
 ROUTES = {
     "/v1/audio/speech": SpeechRequest,
@@ -75,7 +76,7 @@ def requests(draw: st.DrawFn) -> tuple[str, bytes, dict[str, str]]:
     """(path, body, headers); most fields are what they may be."""
     path = draw(st.sampled_from(sorted(ROUTES)))
     body: Any = {}
-    for field in fields(ROUTES[path]):
+    for field in fields(ROUTES[path], Settings()):
         if field.required or draw(st.integers(0, 3)) == 0:
             odd = draw(st.integers(0, 7)) == 0
             body[field.name] = draw(JSON if odd else of_schema(field.kind.schema))

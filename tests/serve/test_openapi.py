@@ -1,9 +1,10 @@
-"""Requests that schemathesis makes of the OpenAPI document: every answer is one of it, none a fault."""
+"""The OpenAPI document, and requests that schemathesis makes of it: each answer is one of it, none fails."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable, Iterator
 
 import pytest
 import requests
@@ -38,6 +39,36 @@ def fuzz(server: Server, count: int, caplog: pytest.LogCaptureFixture) -> Counte
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert server.speak("Ha.").status == 200
     return statuses
+
+
+def bounds(server: Server) -> Iterator[tuple[str, str, int]]:
+    """(path, field, the most characters) of every route that takes a text."""
+    for path, field in (
+        ("/v1/audio/speech", "input"),
+        ("/dev/captioned_speech", "input"),
+        ("/dev/generate_from_phonemes", "phonemes"),
+        ("/dev/phonemize", "text"),
+    ):
+        operation = server.get("/openapi.json").json["paths"][path]["post"]
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        yield path, field, schema["properties"][field]["maxLength"]
+
+
+def test_the_document_has_the_bounds_of_texts(server: Server) -> None:
+    assert [most for _, _, most in bounds(server)] == [100_000, 100_000, 100_000, 10_000]
+
+
+def test_the_document_follows_the_settings(start: Callable[..., Server]) -> None:
+    """What it says is what is taken: so many characters, and no more."""
+    server = start(most_characters=30, most_phonemized=20)
+    assert [most for _, _, most in bounds(server)] == [30, 30, 30, 20]
+    assert b"string of up to 30 characters" in server.get("/docs").body
+    for path, field, most in bounds(server):
+        assert server.post(path, {field: "a" * most}).status == 200
+        refused = server.post(path, {field: "a" * (most + 1)})
+        assert refused.status == 400
+        assert refused.error["code"] == "string_above_max_length"
+        assert refused.error["message"] == f"`{field}` has {most + 1} characters; 1 to {most} may be."
 
 
 def test_hundreds_of_requests(server: Server, caplog: pytest.LogCaptureFixture) -> None:

@@ -219,8 +219,8 @@ def test_a_failure_of_the_bundle_tells_nothing_of_the_machine(start: Callable[..
     assert status == "failed"
 
 
-def test_a_text_that_is_too_long(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "MOST_CHARACTERS", 100)
+def test_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
+    server = start(most_characters=100)
 
     async def conversation(client: Client) -> tuple[str, str]:
         await client.say(LONG + LONG, 20)

@@ -29,11 +29,11 @@ def routes(service: Service) -> list[Route]:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def openapi(request: Request) -> JSONResponse:
-        return JSONResponse(document(request.app.routes))
+        return JSONResponse(document(request.app.routes, service.settings))
 
     async def docs(request: Request) -> HTMLResponse:
         policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        return HTMLResponse(page(request.app.routes), headers=policy)
+        return HTMLResponse(page(request.app.routes, service.settings), headers=policy)
 
     return [
         ApiRoute("GET", "/health", health, "Answers while the process lives."),

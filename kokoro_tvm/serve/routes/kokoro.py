@@ -25,7 +25,7 @@ def routes(service: Service) -> list[Route]:
     """The routes of a server."""
 
     async def captioned(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, CaptionedRequest)
+        wanted, headers = await read_request(request, CaptionedRequest, service.settings)
         if names := ignored(wanted):
             headers["X-Ignored-Fields"] = ", ".join(names)
         body = partial(
@@ -39,14 +39,14 @@ def routes(service: Service) -> list[Route]:
         return SpokenResponse(job, body, headers, service.settings.patience, whole=not wanted.stream)
 
     async def from_phonemes(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, PhonemesRequest)
+        wanted, headers = await read_request(request, PhonemesRequest, service.settings)
         job = service.speak_phonemes(wanted, request)
         return SpokenResponse(
             job, partial(Audio, wanted.response_format, 1.0), headers, service.settings.patience
         )
 
     async def phonemize(request: Request) -> Response:
-        wanted, headers = await read_request(request, PhonemizeRequest)
+        wanted, headers = await read_request(request, PhonemizeRequest, service.settings)
         tts = service.synthesizer()
 
         def phonemes() -> list[str]:
@@ -59,7 +59,7 @@ def routes(service: Service) -> list[Route]:
         )
 
     async def combine(request: Request) -> Response:
-        wanted, headers = await read_request(request, CombineRequest)
+        wanted, headers = await read_request(request, CombineRequest, service.settings)
         voices = service.synthesizer().voices
         table = voices.table(with_own_names(wanted.voices, voices))
         headers |= {"Content-Disposition": "attachment; filename=voice.pt"}

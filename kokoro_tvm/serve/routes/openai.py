@@ -27,7 +27,7 @@ def routes(service: Service) -> list[Route]:
     """The routes of a server."""
 
     async def speech(request: Request) -> SpokenResponse:
-        wanted, headers = await read_request(request, SpeechRequest)
+        wanted, headers = await read_request(request, SpeechRequest, service.settings)
         if names := ignored(wanted):
             headers["X-Ignored-Fields"] = ", ".join(names)
         kind = Events if wanted.stream_format == "sse" else Audio

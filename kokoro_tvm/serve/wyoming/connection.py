@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.fields import text
-from kokoro_tvm.serve.requests import MOST_CHARACTERS, SpeechRequest
+from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.scheduler import Feed, Job
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.wyoming.events import Event, encode, read_event
@@ -24,7 +25,6 @@ IDLE = 300.0
 _FORMAT = {"rate": SAMPLE_RATE, "width": 2, "channels": 1}
 _BLOCK = 4096  # samples of one event, 170 ms
 _QUEUE = 32  # events that are read before the first of them is over
-_TEXT = text(MOST_CHARACTERS)
 _log = logging.getLogger("kokoro_tvm.serve")
 
 
@@ -33,6 +33,7 @@ class Connection:
 
     def __init__(self, service: Service, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._service = service
+        self._settings = service.settings
         self._reader = reader
         self._writer = writer
         self._events: asyncio.Queue[Event | ApiError | None] = asyncio.Queue(_QUEUE)
@@ -101,12 +102,12 @@ class Connection:
         elif event.type == "synthesize-start":
             await self._start(event)
         elif event.type == "synthesize-chunk" and self._text is not None:
-            self._text.put(_string(event, "text"))
+            self._text.put(self._string(event.data, "text"))
         elif event.type == "synthesize-stop":
             await self._stop()
         elif event.type == "synthesize" and self._text is None:
-            text = _Text()
-            text.put(_string(event, "text"))
+            text = _Text(self._settings.most_characters)
+            text.put(self._string(event.data, "text"))
             text.feed.end()
             await self._speak(self._submit(event, text.feed))
         # Other events are for other services. A `synthesize` between start and stop is the whole text once
@@ -117,7 +118,7 @@ class Connection:
             raise ApiError(
                 400, "synthesize-start came twice; synthesize-stop ends a text.", code="invalid_event"
             )
-        self._text = _Text()
+        self._text = _Text(self._settings.most_characters)
         self._speech = asyncio.create_task(self._speak(self._submit(event, self._text.feed)))
 
     async def _stop(self) -> None:
@@ -139,13 +140,17 @@ class Connection:
             raise ApiError(400, "`voice` should be an object.", "voice", "invalid_type")
         name, language = wanted.get("name"), wanted.get("language")
         if name is not None:
-            return _string(Event("", wanted), "name")
+            return self._string(wanted, "name")
         if language is None:
             return SpeechRequest.voice
         found = voice_for(str(language)[:32], self._service.voices(self._model))
         if found is None:
             raise ApiError(400, f"There is no voice of the language {str(language)[:32]!r}.", "voice")
         return found
+
+    def _string(self, data: Mapping[str, Any], name: str) -> str:
+        value: str = text(self._settings.most_characters).read(data.get(name), name)
+        return value
 
     async def _speak(self, job: Job) -> None:
         async with job:
@@ -165,7 +170,7 @@ class Connection:
     async def _send(self, event: Event) -> None:
         async with self._writing:
             self._writer.write(encode(event))
-            await asyncio.wait_for(self._writer.drain(), self._service.settings.patience)
+            await asyncio.wait_for(self._writer.drain(), self._settings.patience)
 
     async def _fail(self, error: Exception) -> None:
         shown = error_of(error)
@@ -184,20 +189,17 @@ class Connection:
 class _Text:
     """A text that comes in chunks, of bounded length."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        """most: characters."""
         self.feed = Feed()
+        self._most = most
         self._length = 0
 
     def put(self, chunk: str) -> None:
         self._length += len(chunk)
-        if self._length > MOST_CHARACTERS:
-            raise ApiError(400, f"The text is longer than {MOST_CHARACTERS} characters.", "text")
+        if self._length > self._most:
+            raise ApiError(400, f"The text is longer than {self._most} characters.", "text")
         self.feed.put(chunk)
-
-
-def _string(event: Event, name: str) -> str:
-    value: str = _TEXT.read(event.data.get(name), name)
-    return value
 
 
 def _ssml(event: Event) -> bool | None:
