@@ -28,6 +28,7 @@ TOOLS = {
     "distributed",
     "aiohttp",
     "starlette",
+    "uvicorn",
     "nvidia-cuda-nvrtc",
     "nvidia-nvfatbin",
     "wgpu",

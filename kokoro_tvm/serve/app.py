@@ -52,15 +52,23 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
-        watcher = asyncio.create_task(_watch(service))
+        listening = asyncio.Event()
+        if settings.workers > 1:
+            listening.set()  # the port is the parent's, which listens already
+        tasks = [
+            asyncio.create_task(_watch(service)),
+            asyncio.create_task(_open_front_ends(service, listening)),
+        ]
         if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, lambda: loop.create_task(service.reload()))
         wyoming = app.state.wyoming = WyomingServer(service)
         if settings.wyoming is not None:
             await wyoming.start(settings.host, settings.wyoming)
-        yield {"limits": Limits(settings.idle, possible_connections(settings.most_connections))}
-        watcher.cancel()
+        limits = Limits(settings.idle, possible_connections(settings.most_connections))
+        yield {"limits": limits, "listening": listening.set}
+        for task in tasks:
+            task.cancel()
         await wyoming.close()
         await scheduler.close()
         if pieces is not None:
@@ -94,6 +102,11 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
     )
     app.state.service = service
     return app
+
+
+async def _open_front_ends(service: Service, listening: asyncio.Event) -> None:
+    await listening.wait()
+    await service.open_front_ends()
 
 
 async def _watch(service: Service) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -13,10 +15,11 @@ from kokoro_tvm.serve.fields import read
 from kokoro_tvm.serve.settings import Settings
 from kokoro_tvm.words import shorten
 
-__all__ = ["parse_json", "read_json", "read_request"]
+__all__ = ["aside_if_large", "parse_json", "read_request"]
 
 T = TypeVar("T")
 _DEEPEST = 16
+_LARGE = 1 << 14  # bytes, which are read in less than a millisecond
 
 
 async def read_request(request: Request, record: type[T], settings: Settings) -> tuple[T, dict[str, str]]:
@@ -24,22 +27,27 @@ async def read_request(request: Request, record: type[T], settings: Settings) ->
 
     Raises ApiError, which names what is wrong.
     """
-    wanted, unknown = read(record, await read_json(request), settings)
+    data = await _read_all(request)
+    wanted, unknown = await aside_if_large(data, lambda: read(record, parse_json(data, "The body"), settings))
     if not unknown:
         return wanted, {}
     names = ", ".join(name if name.isidentifier() and name.isascii() else "?" for name in unknown[:16])
     return wanted, {"X-Unknown-Fields": names[:512]}
 
 
-async def read_json(request: Request) -> Any:
-    """The value of a body. Raises ApiError for one that is too deep or no JSON."""
+async def aside_if_large(data: bytes | bytearray, read: Callable[[], T]) -> T:
+    """The result of reading some data: by another thread, where it would keep the event loop for long."""
+    return read() if len(data) <= _LARGE else await asyncio.to_thread(read)
+
+
+async def _read_all(request: Request) -> bytearray:
     data = bytearray()
     try:
         async for part in request.stream():
             data += part
     except ClientDisconnect:
         raise ApiError(400, "The body ended early.", code="incomplete_body") from None
-    return parse_json(data, "The body")
+    return data
 
 
 def parse_json(data: bytes | bytearray, what: str) -> Any:

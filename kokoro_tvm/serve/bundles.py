@@ -8,9 +8,12 @@ from pathlib import Path
 from kokoro_tvm.bundles import default_bundle
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.synthesizer import Synthesizer
+from kokoro_tvm.runtime.voices import describe
 from kokoro_tvm.serve.scheduler import Yielding
 
 __all__ = ["Bundles", "in_turns", "named_folders"]
+
+_ENGLISH = frozenset("ab")  # letters of the languages that a bundle has data for
 
 
 def named_folders(given: Sequence[str]) -> dict[str, Path]:
@@ -69,10 +72,23 @@ class Bundles:
         seen = self._seen()
         return tuple(name for name in self.names if seen[name] != self._marks[name])
 
+    def open_front_ends(self) -> None:
+        """Read a word in each language that the data of a bundle is for: what that opens stays open.
+
+        Other languages are read by packages, which are imported with their first text. Raises BundleError for
+        damaged data.
+        """
+        for each in self._synthesizers.values():
+            codes = {describe(name).code for name in each.voices.names} & _ENGLISH
+            for code in sorted(codes if each.bundle.front_end is not None else ()):
+                each.phonemize("Ready.", each.voices.names[0], language=code)
+
     def reload(self) -> None:
-        """Open all bundles again; where one cannot be, nothing changes, and BundleError says why."""
+        """Open all bundles again, front ends included; where one cannot be, nothing changes, and BundleError
+        says why."""
         folders = {name: each.bundle.root for name, each in self._synthesizers.items()}
         opened = Bundles.open(folders, self._threads)
+        opened.open_front_ends()
         self._synthesizers, self._marks = opened._synthesizers, opened._marks
 
     def _seen(self) -> dict[str, tuple[int, int, int] | None]:

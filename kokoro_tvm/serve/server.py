@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+from socket import socket
 from typing import Any
 
 import uvicorn
@@ -18,7 +19,7 @@ from kokoro_tvm.serve.logs import log_notices, start_logs
 from kokoro_tvm.serve.pieces import check_cache
 from kokoro_tvm.serve.settings import Settings
 
-__all__ = ["app_of_worker", "serve", "uvicorn_config"]
+__all__ = ["Server", "app_of_worker", "serve", "uvicorn_config"]
 
 _HANDED = "_KOKORO_TVM_SERVE"  # where a worker finds its settings
 
@@ -42,7 +43,15 @@ def serve(settings: Settings) -> None:
         )
         return
     app = _app(settings)
-    uvicorn.Server(uvicorn_config(settings, app)).run()
+    Server(uvicorn_config(settings, app)).run()
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which tells the application when its port answers."""
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.lifespan.state["listening"]()
 
 
 def app_of_worker() -> ASGIApp:

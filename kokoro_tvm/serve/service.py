@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from starlette.requests import HTTPConnection
 
@@ -37,12 +38,28 @@ class Service:
     scheduler: Scheduler
     metrics: Metrics
     pieces: PieceCache | None = None
+    opened: Literal["starting", "opened", "failed"] = "starting"
+    """What became of the front ends, which are opened when the port answers already."""
     _aside: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
-    def ready(self) -> bool:
-        """Whether a request would be taken."""
-        return len(self.scheduler.jobs) < self.scheduler.most
+    def status(self) -> Literal["ready", "starting", "failed", "busy"]:
+        """Whether a text would be spoken at once, or why not. Requests that come too early only wait."""
+        if self.opened != "opened":
+            return self.opened
+        return "ready" if len(self.scheduler.jobs) < self.scheduler.most else "busy"
+
+    async def open_front_ends(self) -> None:
+        """Open what reads texts, beside the event loop; what fails is logged, and no text can be spoken."""
+        started = time.monotonic()
+        try:
+            await self.aside(self.bundles.open_front_ends)
+        except KokoroTvmError as error:
+            self.opened = "failed"
+            _log.error("front ends not opened", extra={"error": str(error)})
+        else:
+            self.opened = "opened"
+            _log.info("ready", extra={"seconds": round(time.monotonic() - started, 3)})
 
     def synthesizer(self, model: str = "") -> Synthesizer:
         """The synthesizer that a model's name means."""
@@ -104,6 +121,7 @@ class Service:
         except KokoroTvmError as error:
             _log.error("bundles not reloaded", extra={"error": str(error)})
         else:
+            self.opened = "opened"
             _log.info("bundles reloaded", extra={"bundles": list(self.bundles.names)})
 
     async def aside(self, function: Callable[[], T]) -> T:

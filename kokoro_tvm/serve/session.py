@@ -12,12 +12,13 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from kokoro_tvm.serve.bodies import Audio, words_of
-from kokoro_tvm.serve.body import parse_json
+from kokoro_tvm.serve.body import aside_if_large, parse_json
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.fields import field_of, read, text
 from kokoro_tvm.serve.requests import SessionRequest
@@ -110,7 +111,8 @@ class Session:
                 raise _GoneError
             node: Any = None
             try:
-                node = parse_json((message.get("text") or "").encode("utf-8", "replace"), "The event")
+                data = (message.get("text") or "").encode("utf-8", "replace")
+                node = await aside_if_large(data, partial(parse_json, data, "The event"))
                 await self._take(node)
             except ApiError as error:
                 await self._fail(error, event=node.get("event_id") if isinstance(node, dict) else None)

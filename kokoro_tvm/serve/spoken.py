@@ -14,6 +14,7 @@ from kokoro_tvm.serve.scheduler import Job
 
 __all__ = ["SpokenResponse"]
 
+_BLOCK = 1 << 18  # bytes that are sent at a time
 _log = logging.getLogger("kokoro_tvm.serve")
 
 
@@ -51,7 +52,7 @@ class SpokenResponse:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            body = self._make(await self._job.begin())
+            body = await asyncio.to_thread(self._make, await self._job.begin())
             whole = await self._all(body) if self._whole else None
         except Exception as error:
             await self._error_of(error).response()(scope, receive, send)
@@ -80,7 +81,7 @@ class SpokenResponse:
 
     async def _all(self, body: Body) -> bytes:
         parts = [await asyncio.to_thread(body.write, chunk) async for chunk in self._job]
-        return b"".join([*parts, await asyncio.to_thread(body.close)])
+        return await asyncio.to_thread(lambda: b"".join([*parts, body.close()]))
 
     def _start(self, body: Body, whole: bytes | None) -> dict[str, object]:
         headers = self._headers | {"Content-Type": body.media_type}
@@ -91,9 +92,15 @@ class SpokenResponse:
         return {"type": "http.response.start", "status": 200, "headers": raw}
 
     async def _send(self, send: Send, data: bytes, more: bool = True) -> None:
-        if data or not more:
-            message = {"type": "http.response.body", "body": data, "more_body": more}
-            await asyncio.wait_for(send(message), self._patience)
+        """In blocks, between which the server does what else there is to do."""
+        for place in range(0, len(data), _BLOCK):
+            await self._send_block(send, data[place : place + _BLOCK], more=True)
+        if not more:
+            await self._send_block(send, b"", more=False)
+
+    async def _send_block(self, send: Send, data: bytes, more: bool) -> None:
+        message = {"type": "http.response.body", "body": data, "more_body": more}
+        await asyncio.wait_for(send(message), self._patience)
 
     async def _cancel_on_hangup(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import zipfile
 
 import numpy as np
 
@@ -22,6 +21,8 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # equal voices are equal files
 
 def voice_file(table: Floats) -> bytes:
     """The file of a style table float32 (rows, width): a tensor float32 (rows, 1, width), as Kokoro's are."""
+    import zipfile  # a server's start does not wait for it
+
     rows, width = table.shape
     data = np.ascontiguousarray(table, "<f4").tobytes()
     content = {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from letters import read_letters
 from openai import BadRequestError, OpenAI
-from serving import LONG, Server, ends_without_another_call
+from serving import LONG, Server, ends_without_another_call, wait_for
 
 from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.serve.encoding.base import as_int16
@@ -135,7 +135,7 @@ def test_health_answers_while_a_long_text_is_planned(start: Callable[..., Server
 
 @pytest.mark.parametrize("path", ["/health", "/ready"])
 def test_probes(server: Server, path: str) -> None:
-    assert server.get(path).status == 200
+    wait_for(lambda: server.get(path).status == 200)
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("PUT", "/health", 405)])

@@ -19,7 +19,7 @@ from kokoro_tvm.bench.child import ChildError, environment, last_words
 from kokoro_tvm.bench.serve import rss_bytes
 from kokoro_tvm.bench.systems import System
 
-__all__ = ["Server", "command", "started"]
+__all__ = ["Server", "command", "free_port", "started"]
 
 # What the installed command `kokoro-tvm` does, wherever it was installed.
 _SERVE = ("-c", "from kokoro_tvm.cli import main; main()", "serve")
@@ -66,7 +66,7 @@ def command(system: System, bundle: Path, port: int, folder: Path) -> list[str]:
 @contextmanager
 def started(system: System, bundle: Path, folder: Path) -> Iterator[Server]:
     """A system's server while it is needed. Raises ChildError where it never answers."""
-    port, log = _free_port(), folder / f"{system.name.replace('/', '-')}.log"
+    port, log = free_port(), folder / f"{system.name.replace('/', '-')}.log"
     with (
         log.open("wb") as errors,
         subprocess.Popen(
@@ -98,7 +98,8 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
             time.sleep(0.05)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback address that nobody listens at."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]

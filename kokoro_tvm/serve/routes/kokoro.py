@@ -49,21 +49,22 @@ def routes(service: Service) -> list[Route]:
         wanted, headers = await read_request(request, PhonemizeRequest, service.settings)
         tts = service.synthesizer()
 
-        def phonemes() -> list[str]:
-            return tts.phonemize(wanted.text, tts.voices.names[0], language=wanted.language)
+        def phonemes() -> JSONResponse:
+            lines = tts.phonemize(wanted.text, tts.voices.names[0], language=wanted.language)
+            tokens = [id for line in lines for id in encode(line, tts.bundle.vocabulary)]
+            return JSONResponse({"phonemes": "\n".join(lines), "tokens": tokens}, headers=headers)
 
-        lines = await service.aside(phonemes)
-        tokens = [encode(line, tts.bundle.vocabulary) for line in lines]
-        return JSONResponse(
-            {"phonemes": "\n".join(lines), "tokens": [id for line in tokens for id in line]}, headers=headers
-        )
+        return await service.aside(phonemes)
 
     async def combine(request: Request) -> Response:
         wanted, headers = await read_request(request, CombineRequest, service.settings)
         voices = service.synthesizer().voices
-        table = voices.table(with_own_names(wanted.voices, voices))
         headers |= {"Content-Disposition": "attachment; filename=voice.pt"}
-        return Response(voice_file(table), media_type="application/octet-stream", headers=headers)
+
+        def file() -> bytes:
+            return voice_file(voices.table(with_own_names(wanted.voices, voices)))
+
+        return Response(await service.aside(file), media_type="application/octet-stream", headers=headers)
 
     return [
         ApiRoute(

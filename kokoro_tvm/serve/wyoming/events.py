@@ -6,9 +6,10 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from kokoro_tvm.serve.body import parse_json
+from kokoro_tvm.serve.body import aside_if_large, parse_json
 from kokoro_tvm.serve.errors import ApiError
 
 __all__ = ["MOST_BYTES", "Event", "encode", "read_event"]
@@ -52,7 +53,7 @@ async def read_event(reader: asyncio.StreamReader) -> Event | None:
         return None
     except asyncio.LimitOverrunError:
         raise _wrong(f"its line is longer than {MOST_BYTES} bytes") from None
-    head = _object(line)
+    head = await _object(line)
     kind, data = head.get("type"), head.get("data") or {}
     if not isinstance(kind, str) or not isinstance(data, dict):
         raise _wrong("it needs a string `type`, and `data` is an object")
@@ -61,7 +62,7 @@ async def read_event(reader: asyncio.StreamReader) -> Event | None:
         payload = await reader.readexactly(_length(head, "payload_length"))
     except asyncio.IncompleteReadError:
         raise _wrong("it ends early") from None
-    return Event(kind, data | (_object(more) if more else {}), payload)
+    return Event(kind, data | (await _object(more) if more else {}), payload)
 
 
 def _length(head: Mapping[str, Any], name: str) -> int:
@@ -71,8 +72,8 @@ def _length(head: Mapping[str, Any], name: str) -> int:
     return length
 
 
-def _object(data: bytes) -> dict[str, Any]:
-    node = parse_json(data, "The event")
+async def _object(data: bytes) -> dict[str, Any]:
+    node = await aside_if_large(data, partial(parse_json, data, "The event"))
     if not isinstance(node, dict):
         raise _wrong("it is no JSON object")
     return node
