@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["put", "replace"]
+__all__ = ["merge", "put", "replace"]
 
 
 def put(path: Path, name: str, rows: Iterable[Sequence[str]]) -> None:
@@ -16,10 +16,33 @@ def put(path: Path, name: str, rows: Iterable[Sequence[str]]) -> None:
     replace(path, name, "\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
+def merge(path: Path, name: str, keys: int, rows: Iterable[Sequence[str]]) -> None:
+    """Puts rows into the table of that name: each replaces the one with the same first `keys` cells, or comes
+    last."""
+    head, _, *kept = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in _between(path, name).splitlines()
+        if line.startswith("|")
+    ]
+    merged = {tuple(row[:keys]): row for row in kept}
+    merged |= {tuple(row[:keys]): list(row) for row in rows}
+    put(path, name, [head, *merged.values()])
+
+
 def replace(path: Path, name: str, content: str) -> None:
+    """Replaces the text between `<!-- NAME -->` and `<!-- /NAME -->`; exits where that is not one place."""
     text = path.read_text(encoding="utf-8")
-    pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-    replaced, count = re.subn(pattern, lambda m: f"{m[1]}\n{content}\n\n{m[2]}", text, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit(f"{path} has {count} places for {name}, not one.")
-    path.write_text(replaced, encoding="utf-8")
+    before = _between(path, name)
+    whole = f"<!-- {name} -->\n{before}<!-- /{name} -->"
+    path.write_text(
+        text.replace(whole, f"<!-- {name} -->\n\n{content}\n\n<!-- /{name} -->"), encoding="utf-8"
+    )
+
+
+def _between(path: Path, name: str) -> str:
+    """The text between `<!-- NAME -->` and `<!-- /NAME -->`; exits where that is not one place."""
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, flags=re.DOTALL)
+    if len(found) != 1:
+        raise SystemExit(f"{path} has {len(found)} places for {name}, not one.")
+    return str(found[0])

@@ -81,6 +81,14 @@ def test_every_length(name: str, inputs: int, outputs: int, machine: Machine) ->
 
 
 @machines
+def test_wide_layers(machine: Machine) -> None:
+    """The kernel transforms their weights itself, for blocks of one tile and of several."""
+    for steps in (1, 7, 126, 300, 847):
+        made = tensors("3 taps", steps, 520, 512)
+        check("conv1d", made, attributes("3 taps"), machine=machine, tolerance=filtered(3))
+
+
+@machines
 @pytest.mark.parametrize("name", LAYERS)
 def test_masked(name: str, machine: Machine) -> None:
     given_tensors = tensors(name, 400)

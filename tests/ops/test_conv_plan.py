@@ -75,6 +75,16 @@ def test_packed_weights_are_the_convolution(plan: Plan, steps: int) -> None:
     assert not got[:, plan.outputs :].any(), "columns that fill the last block are zeros"
 
 
+@pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
+@pytest.mark.parametrize(("taps", "transforms"), [(1, False), (3, True), (5, True), (12, False)])
+def test_wide_layers_store_their_taps(taps: int, transforms: bool, features: Features) -> None:
+    """Transformed, they would be two to three times as many, on the disk and to read. The kernel transforms
+    one group of taps."""
+    plan = Plan(512, 512, taps, 1, features, tolerant=True)
+    assert plan.transforms_weights == transforms
+    assert plan.packed_shape == (plan.column_blocks, 1, taps, 512, plan.columns)
+
+
 def test_transformed_weights_are_rounded_once() -> None:
     weight = np.random.default_rng(0).standard_normal((64, 8, 8)).astype(np.float32)
     plan = Plan(8, 64, 8, 1, FEATURES["avx512"], choice=Choice(4, 4))
@@ -160,11 +170,9 @@ def test_nothing_is_lost_where_nothing_may_be(features: Features) -> None:
 
 
 @machines
-def test_folded_and_very_wide_layers_are_plain(features: Features) -> None:
-    """There is nothing to save, or too much to read."""
+def test_folded_layers_are_plain(features: Features) -> None:
     assert Plan(128, 128, 3, 1, features, tolerant=True, stride=2).filtering == DIRECT
     assert Plan(128, 1280, 2, 1, features, tolerant=True, phases=10).filtering == DIRECT
-    assert Plan(1090, 1024, 3, 1, features, tolerant=True).filtering == DIRECT
 
 
 @machines

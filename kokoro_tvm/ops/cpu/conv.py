@@ -113,12 +113,18 @@ def emit(
     """
     spare = 1 if shift is not None else 0
     pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
+    matrix = k.table(transforms(plan.filtering).weight) if plan.transforms_weights else None
     tiles = k.opaque(ceildiv(steps, plan.tile_steps))
     needed = k.opaque(ceildiv(tiles, plan.tiles))
     # Wide layers and those of one tap have columns enough to share out, and read their weights once for all
-    # rows of a block.
+    # rows of a block; four blocks, not three, so that tasks are shared evenly.
     even = ceildiv(needed, _TASKS) * _TASKS
-    blocks = needed if plan.taps == 1 or plan.wide else k.opaque(select(tiles >= _TASKS, even, tiles))
+    if plan.taps == 1 or plan.wide:
+        few = select(needed == 3, const(4, "int64"), needed)
+        even = select(needed < 5, few, even)
+        blocks = k.opaque(select(tiles >= even, even, needed))
+    else:
+        blocks = k.opaque(select(tiles >= _TASKS, even, tiles))
     # Where time alone gives too few tasks, tasks share out the column blocks besides.
     parts = minimum(
         ceildiv(const(_TASKS, "int64"), maximum(blocks, const(1, "int64"))),
@@ -135,30 +141,31 @@ def emit(
         left = k.opaque(steps - start)
         signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.operand.dtype)
         products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns)
+        factors = _Factors(k, plan, weight, matrix)
         _fill(k, plan, source, signal, pitch, start * source.stride + origin, rows + (plan.halo + spare))
         first_column = k.opaque(part * plan.column_blocks // split)
         last_column = k.opaque((part + 1) * plan.column_blocks // split)
         with k.loop(last_column - first_column) as offset:
             column_block = k.let(first_column + offset, "column_block")
             base = shift(column_block) if shift is not None else const(0, "int64")
-            with k.loop(plan.filtering.points) as point, k.loop(own_tiles) as tile:
-                first_row = k.let(point * pitch + tile * plan.rows + base)
-                target = k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns)
-                # Of the next weights, the first tile fetches one vector of every channel, others the second.
-                ahead = k.let(minimum(tile, const(plan.vectors - 1, "int64")) * plan.features.lanes)
-                multiply = partial(
-                    _multiply,
-                    k,
-                    plan,
-                    factors=(weight, column_block, point, ahead),
-                    signals=(signal, first_row),
-                    sums=(products, target),
-                )
-                if plan.few_rows:
-                    few = left - tile * plan.rows <= plan.few_rows
-                    k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.rows))
-                else:
-                    multiply(plan.rows)
+            with k.loop(plan.filtering.points) as point:
+                factors.prepare(column_block, point)
+                with k.loop(own_tiles) as tile:
+                    first_row = k.let(point * pitch + tile * plan.rows + base)
+                    target = k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns)
+                    multiply = partial(
+                        _multiply,
+                        k,
+                        plan,
+                        factors=factors.of(column_block, point, tile),
+                        signals=(signal, first_row),
+                        sums=(products, target),
+                    )
+                    if plan.few_rows:
+                        few = left - tile * plan.rows <= plan.few_rows
+                        k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.rows))
+                    else:
+                        multiply(plan.rows)
             _interpolate(k, plan, products, column_block, rows, start, left, write)
             if moments is not None:
                 results, gathered = moments
@@ -168,6 +175,61 @@ def emit(
         if moments is not None:
             with k.when(task == 0):
                 clear_slots(k, moments[1], blocks)
+
+
+class _Factors:
+    """The weights of a column block at a point: those given, or transformed here from the taps given."""
+
+    def __init__(self, k: Kernel, plan: Plan, weight: Any, matrix: Any | None) -> None:
+        self._k, self._plan, self._weight, self._matrix = k, plan, weight, matrix
+        self._made = k.scratch(plan.terms * plan.columns) if matrix is not None else None
+
+    def prepare(self, column_block: Expr, point: Expr) -> None:
+        """Transforms the taps, where they are given as such: made[channel][column]."""
+        k, plan, lanes = self._k, self._plan, self._plan.features.lanes
+        if self._matrix is None:
+            return
+        first = point * plan.filtering.taps
+        coefficients = [k.let(k.splat(self._matrix[first + tap], lanes)) for tap in range(plan.taps)]
+        with k.loop(plan.terms) as c:
+            for v in range(plan.vectors):
+                taps = [
+                    k.load(self._weight, column_block, 0, tap, c, v * lanes, lanes=lanes)
+                    for tap in range(plan.taps)
+                ]
+                total = coefficients[0] * taps[0]
+                for coefficient, value in zip(coefficients[1:], taps[1:], strict=True):
+                    total = total + coefficient * value
+                k.store(self._made, total, c * plan.columns + v * lanes, lanes=lanes)
+
+    def of(self, column_block: Expr, point: Expr, tile: Expr) -> Callable[[Expr, Expr], list[Expr]]:
+        """(group, channel) -> its vectors; the cache fetches weights that follow meanwhile.
+
+        The first tile fetches one vector of every channel, others the second. Of taps that are transformed
+        here, the last points fetch one each.
+        """
+        k, plan, lanes = self._k, self._plan, self._plan.features.lanes
+        ahead = k.let(minimum(tile, const(plan.vectors - 1, "int64")) * lanes)
+
+        def given(g: Expr, c: Expr) -> list[Expr]:
+            k.prefetch(self._weight, column_block, point + 1, g, c, ahead, level=2)
+            return [
+                k.let(k.load(self._weight, column_block, point, g, c, v * lanes, lanes=lanes))
+                for v in range(plan.vectors)
+            ]
+
+        if self._made is None:
+            return given
+        tap = k.let(maximum(point - (plan.filtering.points - plan.taps), const(0, "int64")))
+
+        def made(g: Expr, c: Expr) -> list[Expr]:
+            k.prefetch(self._weight, column_block + 1, 0, tap, c, ahead, level=2)
+            return [
+                k.let(k.load(self._made, c * plan.columns + v * lanes, lanes=lanes))
+                for v in range(plan.vectors)
+            ]
+
+        return made
 
 
 def _interpolate(
@@ -209,17 +271,16 @@ def _multiply(
     k: Kernel,
     plan: Plan,
     rows: int,
-    factors: tuple[Any, Expr, Expr, Expr],
+    factors: Callable[[Expr, Expr], list[Expr]],
     signals: tuple[Any, Expr],
     sums: tuple[Any, Expr],
 ) -> None:
     """One register tile: sums over groups and channels of `rows` rows of the signal times columns of weights.
 
-    factors: weights, column block, point, and the column from which the cache fetches a line of each of the
-    weights that follow; signals: the scratch and the tile's first row in it; sums: where the tile goes, and
-    from which element on.
+    factors(group, channel): vectors of weights, one for each of `vectors`; signals: the scratch and the
+    first row of the tile in it; sums: where it goes, and from which element on.
     """
-    (weight, column_block, point, ahead), (signal, first_row), (products, target) = factors, signals, sums
+    (signal, first_row), (products, target) = signals, sums
     lanes = plan.features.lanes
     places = [(row, v) for row in range(rows) for v in range(plan.vectors)]
     acc = {place: k.registers(lanes) for place in places}
@@ -240,11 +301,7 @@ def _multiply(
                 c = k.let(first + offset)
                 values: list[Expr] = []
                 for term in range(together):
-                    k.prefetch(weight, column_block, point + 1, g, c + term, ahead, level=2)
-                    vectors = [
-                        k.let(k.load(weight, column_block, point, g, c + term, v * lanes, lanes=lanes))
-                        for v in range(plan.vectors)
-                    ]
+                    vectors = factors(g, c + term)
                     if term == 0:
                         origin = k.let((first_row + g * plan.dilation) * plan.row_floats + c)
                         starts = [origin + row * plan.row_floats for row in range(rows)]

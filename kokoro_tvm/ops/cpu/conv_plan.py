@@ -15,11 +15,13 @@ from kokoro_tvm.ops.cpu.operand import FLOAT32, OPERANDS, Operand
 
 __all__ = ["Plan", "folded", "pack", "phases"]
 
-# Layers this wide are bound by reading weights, and transformed ones are two to three times as many.
+# Layers this wide have so many weights that reading transformed ones, two to three times as many, takes long.
 _WIDE = 512 * 512
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
 
-_BLOCK_FLOATS = 96 * 1024  # what the transformed input of a block may take of the second-level cache
+# What the transformed input of a block may take of the second-level cache; of one point, where the weights of
+# a point are transformed there too.
+_BLOCK_FLOATS = 96 * 1024
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,29 @@ class Plan:
         """Minimal filtering where a few bits may be lost and it saves products."""
         if self.choice is not None:
             return Filtering(self.choice.outputs, self.choice.taps)
-        if not self._filters or self.wide:
+        if not self._filters:
             return DIRECT
         table = self.operand.filterings
-        return next((f for most, f in table if self.taps <= most), table[-1][1])
+        found = next((f for most, f in table if self.taps <= most), table[-1][1])
+        return found if not self.wide or self._transformable(found) else DIRECT
 
     @property
     def wide(self) -> bool:
         """Whether there are so many weights that reading them takes longer than multiplying."""
         return self.channels * self.outputs >= _WIDE
+
+    @property
+    def transforms_weights(self) -> bool:
+        """Whether the kernel transforms weights, those of a column block and a point at a time."""
+        return self.wide and self._transformable(self.filtering)
+
+    @property
+    def stored(self) -> Filtering:
+        """The filtering that the packed weights are transformed for."""
+        return DIRECT if self.transforms_weights else self.filtering
+
+    def _transformable(self, filtering: Filtering) -> bool:
+        return filtering != DIRECT and self.taps <= filtering.taps and self.operand is FLOAT32
 
     @property
     def _filters(self) -> bool:
@@ -127,7 +143,7 @@ class Plan:
         """Register tiles one above the other in the largest block."""
         if self.choice is not None and self.choice.tiles is not None:
             return self.choice.tiles
-        rows = _BLOCK_FLOATS // (self.terms * self.filtering.points) - self.halo
+        rows = _BLOCK_FLOATS // (self.terms * self.stored.points) - self.halo
         return max(min(rows, 192) // self.rows, 1)
 
     @property
@@ -150,12 +166,13 @@ class Plan:
     @property
     def packed_shape(self) -> tuple[int, ...]:
         """Extents of the weights as `pack` lays them out."""
-        return (self.column_blocks, self.filtering.points, self.groups, self.terms, self.columns)
+        groups = ceildiv(self.taps, self.stored.taps)
+        return (self.column_blocks, self.stored.points, groups, self.terms, self.columns)
 
     @property
     def layout(self) -> str:
         """What tells layouts of weights apart."""
-        filtering = f"F({self.filtering.outputs}, {self.filtering.taps})"
+        filtering = f"F({self.stored.outputs}, {self.stored.taps})"
         return f"{self.operand.name}, {filtering}, columns={self.columns}"
 
 
@@ -163,11 +180,11 @@ def pack(weight: np.ndarray, plan: Plan) -> np.ndarray:
     """(outputs, channels, taps) -> `Plan.packed_shape`, transformed in float64; zero columns where outputs do
     not fill a block. Of the operand's dtype."""
     outputs, channels, taps = weight.shape
-    group = plan.filtering.taps
-    padded = np.zeros((plan.column_blocks * plan.columns, channels, plan.groups * group))
+    group, groups = plan.stored.taps, plan.packed_shape[2]
+    padded = np.zeros((plan.column_blocks * plan.columns, channels, groups * group))
     padded[:outputs, :, :taps] = weight
-    split = padded.reshape(plan.column_blocks, plan.columns, channels, plan.groups, group)
-    points = np.einsum("pk,bocgk->bpgco", transforms(plan.filtering).weight, split, optimize=True)
+    split = padded.reshape(plan.column_blocks, plan.columns, channels, groups, group)
+    points = np.einsum("pk,bocgk->bpgco", transforms(plan.stored).weight, split, optimize=True)
     return plan.operand.pack(np.ascontiguousarray(points, np.float32))
 
 
