@@ -45,6 +45,7 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         settings.ahead,
         settings.longest,
         settings.longest_pause,
+        settings.head_start,
         ended=metrics.count_speech,
     )
     pieces = open_cache(settings, metrics)

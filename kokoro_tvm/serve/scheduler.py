@@ -27,10 +27,6 @@ __all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "without_turn"]
 
 T = TypeVar("T")
 
-HEAD_START = 30.0
-"""Seconds by which a first piece goes before pieces of requests that are heard already. Who has been silent
-for longer than that has waited enough."""
-
 _current = threading.local()
 
 
@@ -59,16 +55,20 @@ class Scheduler:
         ahead: float = 60.0,
         longest: float = 36_000.0,
         longest_pause: float = 300.0,
+        head_start: float = 30.0,
         turns: int = 1,
         ended: Callable[[Job], None] = lambda job: None,
     ) -> None:
         """most: requests at a time; ahead: seconds of audio that may wait for a reader; longest: seconds that
-        a speech and a pause in it may last; turns: threads that compute at a time (compiled code is called by
-        one thread and uses all cores by itself); ended: called with every job that has ended."""
+        a speech and a pause in it may last; head_start: seconds by which a first piece goes before pieces of
+        requests that are heard already (who has been silent for longer has waited enough); turns: threads
+        that compute at a time (compiled code is called by one thread and uses all cores by itself); ended:
+        called with every job that has ended."""
         self.most = most
         self.ahead = ahead
         self.longest = longest
         self.longest_pause = longest_pause
+        self.head_start = head_start
         self.lock = threading.RLock()
         self.jobs: set[Job] = set()
         self._waiting: list[Job] = []
@@ -197,7 +197,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
     def urgency(self) -> tuple[int, float]:
         """The least goes first: by priority, then by the time at which its listener hears nothing more."""
         if self.first_sound is None:
-            return -self._priority, self._claim - HEAD_START
+            return -self._priority, self._claim - self._scheduler.head_start
         return -self._priority, self.arrived + self.first_sound + self.seconds
 
     @property

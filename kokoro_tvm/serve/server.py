@@ -84,6 +84,7 @@ def _options(settings: Settings) -> dict[str, Any]:
         "ws": "wsproto",
         "ws_max_size": settings.most_bytes,
         "ws_per_message_deflate": False,  # audio gains nothing by it, and what is small may unfold
+        "h11_max_incomplete_event_size": settings.most_head_bytes,
         "lifespan": "on",
         "server_header": False,
         "access_log": False,

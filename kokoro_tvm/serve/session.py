@@ -27,12 +27,6 @@ from kokoro_tvm.serve.service import Service
 
 __all__ = ["Session"]
 
-IDLE = 300.0
-"""Seconds without a message after which a session ends, unless complete texts are still spoken."""
-
-MOST_SPEECHES = 8
-"""Of one session that wait or are spoken."""
-
 _BLOCK = 24_000  # bytes of audio in one event, which are half a second of PCM: common clients take 1 MiB
 _log = logging.getLogger("kokoro_tvm.serve")
 
@@ -101,11 +95,12 @@ class Session:
         """Events until the client goes; what is wrong with one is an event, and the session goes on."""
         while True:
             try:
-                message = await asyncio.wait_for(self._socket.receive(), IDLE)
+                message = await asyncio.wait_for(self._socket.receive(), self._settings.silence)
             except asyncio.TimeoutError:  # noqa: UP041
                 if self._speeches and self._open is None:
                     continue
-                await self._fail(ApiError(408, f"Nothing came for {IDLE:.0f} s.", code="timeout"))
+                words = f"Nothing came for {self._settings.silence:g} s."
+                await self._fail(ApiError(408, words, code="timeout"))
                 return
             if message["type"] == "websocket.disconnect":
                 raise _GoneError
@@ -158,8 +153,9 @@ class Session:
         self._count += 1
         speech = _Speech(f"speech_{self._count}", self._wanted, Feed())
         try:
-            if len(self._speeches) >= MOST_SPEECHES:
-                message = f"{MOST_SPEECHES} speeches of this session are not done, which is the most."
+            most = self._settings.most_speeches
+            if len(self._speeches) >= most:
+                message = f"{most} speeches of this session are not done, which is the most."
                 raise ApiError(429, message, code="rate_limit_exceeded")
             speech.job = self._service.speak(speech.wanted.speech, self._socket, speech.feed)
         except (ApiError, BusyError) as error:

@@ -116,11 +116,24 @@ class Settings:
         4096,
     )
     most_connections: int = _setting(int, 4096, "Connections at a time; more are closed.", None, 1)
-    most_bytes: int = _setting(int, 1 << 20, "Bytes of the body of a request.", None, 1)
+    most_head_bytes: int = _setting(int, 1 << 16, "Bytes of the head of a request.", None, 1024)
+    most_bytes: int = _setting(
+        int,
+        1 << 20,
+        "Bytes of the body of a request, of a WebSocket message, and of each part of a Wyoming event.",
+        None,
+        1024,
+    )
     most_characters: int = _setting(
         int, 100_000, "Characters of a text, or of its phonemes; 100,000 are two hours of speech.", None, 1
     )
     most_phonemized: int = _setting(int, 10_000, "Characters of a text for `/dev/phonemize`.", None, 1)
+    most_sessions: int = _setting(
+        int, 256, "WebSocket sessions at a time, and as many clients of Wyoming; more are refused.", None, 1
+    )
+    most_speeches: int = _setting(
+        int, 8, "Speeches of a WebSocket session that wait or are spoken; more fail.", None, 1
+    )
     longest: float = _setting(float, 36_000.0, "Seconds that a speech may last.", "SECONDS", 1)
     longest_pause: float = _setting(float, 300.0, "Seconds that a pause may last.", "SECONDS", 0)
     ahead: float = _setting(
@@ -136,6 +149,22 @@ class Settings:
         "SECONDS",
         0.1,
     )
+    silence: float = _setting(
+        float,
+        300.0,
+        "Seconds after which a WebSocket session or a client of Wyoming that says nothing is closed, unless "
+        "texts that are complete are still spoken for it.",
+        "SECONDS",
+        0.01,
+    )
+    head_start: float = _setting(
+        float,
+        30.0,
+        "Seconds for which whoever hears nothing yet goes before those who do; later, whoever has waited "
+        "longest goes first.",
+        "SECONDS",
+        0,
+    )
     grace: float = _setting(
         float, 30.0, "Seconds that requests may go on for when the server is to end.", "SECONDS", 0
     )
@@ -146,6 +175,19 @@ class Settings:
         "FOLDER",
     )
     cache_size: int = _setting(int, 1024, "MiB that the cache may have.", "MIB", 1)
+    cache_waiting: int = _setting(
+        int,
+        64,
+        "MiB of audio that may wait to be written to the cache; what is beyond is not kept.",
+        "MIB",
+        1,
+    )
+    cache_patience: float = _setting(
+        float, 2.0, "Seconds after which a cache that does not answer is given up.", "SECONDS", 0.01
+    )
+    cache_rest: float = _setting(
+        float, 30.0, "Seconds for which a cache that failed is left alone.", "SECONDS", 0
+    )
     log_texts: bool = _setting(bool, False, "Log the texts of requests, and notices about their words.")
 
 

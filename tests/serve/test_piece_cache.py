@@ -319,12 +319,11 @@ def test_others_compute_while_a_store_is_waited_for(tmp_path: Path) -> None:
         assert answers == [as_int16(server.synthesizer("A bad dog.").audio)]
 
 
-def test_what_waits_to_be_written_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kokoro_tvm.serve.pieces.cache._PENDING", 4000)
+def test_what_waits_to_be_written_is_bounded() -> None:
     store = Broken()
     store.error = None
     audio = np.zeros(500, np.float32)
-    with cached(store) as (cache, metrics):
+    with cached(store, waiting=4000) as (cache, metrics):
         store.free.clear()
         cache._write("first", audio)
         wait_for(lambda: store.calls)

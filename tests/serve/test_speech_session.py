@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 from serving import LONG, Server, ends_without_another_call, wait_for
 from sessions import CREATED, Client, address, spoken, talk
 
-from kokoro_tvm.serve import session
 from kokoro_tvm.serve.bodies import words_of
 from kokoro_tvm.serve.encoding import FORMATS
-from kokoro_tvm.serve.routes import websocket
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -231,19 +229,19 @@ def test_a_text_that_is_too_long(start: Callable[..., Server]) -> None:
 
 
 def test_as_many_speeches_as_may_wait(start: Callable[..., Server]) -> None:
-    server = start()
+    server = start(most_speeches=3)
     server.runner.close_after(0)
 
     async def conversation(client: Client) -> list[str]:
-        for _ in range(session.MOST_SPEECHES + 1):
+        for _ in range(4):
             await client.say("He ran.")
             await client.send("input_text.flush")
         await client.send("x")
         await client.next("error")  # all of the above has been read
         server.runner.gate.set()
-        return [(await client.next("speech.audio.done"))["status"] for _ in range(session.MOST_SPEECHES + 1)]
+        return [(await client.next("speech.audio.done"))["status"] for _ in range(4)]
 
-    assert talk(server, conversation) == [*session.MOST_SPEECHES * ["completed"], "failed"]
+    assert talk(server, conversation) == [*3 * ["completed"], "failed"]
 
 
 def test_a_server_that_is_full(start: Callable[..., Server]) -> None:
@@ -284,8 +282,8 @@ def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> 
     talk(server, conversation)
 
 
-def test_a_session_without_messages_ends(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "IDLE", 0.05)
+def test_a_session_without_messages_ends(start: Callable[..., Server]) -> None:
+    server = start(silence=0.05)
 
     async def conversation(client: Client) -> tuple[str, aiohttp.WSMsgType]:
         return (await client.next())["error"]["code"], (await client.socket.receive()).type
@@ -293,8 +291,8 @@ def test_a_session_without_messages_ends(server: Server, monkeypatch: pytest.Mon
     assert talk(server, conversation) == ("timeout", aiohttp.WSMsgType.CLOSE)
 
 
-def test_more_sessions_than_may_be(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websocket, "MOST_SESSIONS", 0)
+def test_more_sessions_than_may_be(start: Callable[..., Server]) -> None:
+    server = start(most_sessions=0)
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         talk(server, lambda client: client.next())
     assert refused.value.status == 429

@@ -21,10 +21,7 @@ from kokoro_tvm.serve.settings import Settings
 __all__ = ["PieceCache", "check_cache", "open_cache"]
 
 _AT_ONCE = 0.005  # seconds for which a read is waited for with the turn, which is longer to get than a disk
-_PATIENCE = 2.0  # seconds until a read has to be there
-_REST = 30.0  # seconds for which a store that failed is left alone
 _LAST = 5.0  # seconds for what is to be written when the server ends
-_PENDING = 64 << 20  # bytes of audio that may wait to be written
 
 _log = logging.getLogger("kokoro_tvm.serve")
 
@@ -48,7 +45,9 @@ def open_cache(settings: Settings, metrics: Metrics) -> PieceCache | None:
     if not settings.cache:
         return None
     check_cache(settings.cache)
-    return PieceCache(PieceStore(settings.cache, settings.cache_size << 20), metrics)
+    store = PieceStore(settings.cache, settings.cache_size << 20)
+    waiting = settings.cache_waiting << 20
+    return PieceCache(store, metrics, settings.cache_patience, settings.cache_rest, waiting)
 
 
 class PieceCache:
@@ -58,14 +57,20 @@ class PieceCache:
     """
 
     def __init__(
-        self, store: PieceStore, metrics: Metrics, patience: float = _PATIENCE, rest: float = _REST
+        self,
+        store: PieceStore,
+        metrics: Metrics,
+        patience: float = 2.0,
+        rest: float = 30.0,
+        waiting: int = 64 << 20,
     ) -> None:
         """patience: seconds until a read has to be there; rest: seconds for which a store that failed is left
-        alone."""
+        alone; waiting: bytes of audio that may wait to be written."""
         self._store = store
         self._metrics = metrics
         self._patience = patience
         self._rest = rest
+        self._most = waiting
         self._waits = {"read": 0.0, "write": 0.0}  # times until which the store is left alone
         self._hanging = 0  # reads that did not come back
         self._lock = threading.Condition()
@@ -139,7 +144,7 @@ class PieceCache:
     def _write(self, digest: str, audio: Floats) -> None:
         """Let the writer keep audio, unless too much waits for it."""
         with self._lock:
-            room = self._pending_bytes + audio.nbytes <= _PENDING and not self._closing
+            room = self._pending_bytes + audio.nbytes <= self._most and not self._closing
             if room:
                 self._pending.append((digest, audio))
                 self._pending_bytes += audio.nbytes

@@ -13,8 +13,6 @@ from kokoro_tvm.serve.session import Session
 
 __all__ = ["routes"]
 
-MOST_SESSIONS = 256
-
 
 def routes(service: Service) -> list[WebSocketRoute]:
     """The routes of a server."""
@@ -25,8 +23,8 @@ def routes(service: Service) -> list[WebSocketRoute]:
             message = "Pages of this origin may open no sessions. The setting `cors` names those that may."
             await socket.send_denial_response(ApiError(403, message, code="origin_not_allowed").response())
             return
-        if len(sessions) >= MOST_SESSIONS:
-            message = f"{MOST_SESSIONS} sessions are open, which is the most."
+        if len(sessions) >= service.settings.most_sessions:
+            message = f"{service.settings.most_sessions} sessions are open, which is the most."
             await socket.send_denial_response(ApiError(429, message, code="rate_limit_exceeded").response())
             return
         await socket.accept()

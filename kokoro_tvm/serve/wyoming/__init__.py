@@ -11,11 +11,9 @@ import asyncio
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.wyoming.connection import Connection
-from kokoro_tvm.serve.wyoming.events import MOST_BYTES, Event, encode
+from kokoro_tvm.serve.wyoming.events import Event, encode
 
 __all__ = ["WyomingServer"]
-
-MOST_CONNECTIONS = 256
 
 
 class WyomingServer:
@@ -35,9 +33,10 @@ class WyomingServer:
 
     async def start(self, host: str, port: int) -> None:
         """Listen; raises OSError where that is not possible."""
-        shared = self._service.settings.workers > 1 or None  # every process listens
+        settings = self._service.settings
+        shared = settings.workers > 1 or None  # every process listens
         self._server = await asyncio.start_server(
-            self._client, host, port, limit=MOST_BYTES, reuse_port=shared
+            self._client, host, port, limit=settings.most_bytes, reuse_port=shared
         )
 
     async def close(self) -> None:
@@ -54,10 +53,9 @@ class WyomingServer:
         client.add_done_callback(self._clients.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._clients) > MOST_CONNECTIONS:
-            error = ApiError(
-                429, f"{MOST_CONNECTIONS} clients are connected, which is the most.", code="busy"
-            )
+        most = self._service.settings.most_sessions
+        if len(self._clients) > most:
+            error = ApiError(429, f"{most} clients are connected, which is the most.", code="busy")
             writer.write(encode(Event("error", {"text": error.message, "code": error.code})))
             writer.close()
             return

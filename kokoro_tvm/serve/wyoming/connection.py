@@ -19,9 +19,6 @@ from kokoro_tvm.serve.wyoming.info import info, voice_for
 
 __all__ = ["Connection"]
 
-IDLE = 300.0
-"""Seconds after which a client that sends nothing, and hears nothing, is let go."""
-
 _FORMAT = {"rate": SAMPLE_RATE, "width": 2, "channels": 1}
 _BLOCK = 4096  # samples of one event, 170 ms
 _QUEUE = 32  # events that are read before the first of them is over
@@ -65,7 +62,7 @@ class Connection:
     async def _read(self) -> None:
         """Events, also while something is spoken: so the end of the connection is noticed at once."""
         try:
-            while (event := await read_event(self._reader)) is not None:
+            while (event := await read_event(self._reader, self._settings.most_bytes)) is not None:
                 await self._events.put(event)
         except ApiError as error:
             await self._events.put(error)
@@ -78,13 +75,15 @@ class Connection:
         """The next event; raises what a text that is not complete yet failed with."""
         event = asyncio.ensure_future(self._events.get())
         awaited = [event] if self._speech is None else [event, self._speech]
-        done, _ = await asyncio.wait(awaited, timeout=IDLE, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(
+            awaited, timeout=self._settings.silence, return_when=asyncio.FIRST_COMPLETED
+        )
         if self._speech in done:
             event.cancel()
             self._speech.result()
         if event not in done:
             event.cancel()
-            raise ApiError(408, f"Nothing came for {IDLE:.0f} s.", code="timeout")
+            raise ApiError(408, f"Nothing came for {self._settings.silence:g} s.", code="timeout")
         if isinstance(found := event.result(), ApiError):
             raise found
         return found

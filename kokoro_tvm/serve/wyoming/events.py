@@ -12,10 +12,7 @@ from typing import Any
 from kokoro_tvm.serve.body import aside_if_large, parse_json
 from kokoro_tvm.serve.errors import ApiError
 
-__all__ = ["MOST_BYTES", "Event", "encode", "read_event"]
-
-MOST_BYTES = 1 << 20
-"""Of each part of an event that is read."""
+__all__ = ["Event", "encode", "read_event"]
 
 _VERSION = "1.10.2"  # of the protocol as its reference implementation, the package wyoming, numbers it
 
@@ -40,8 +37,8 @@ def encode(event: Event) -> bytes:
     return b"".join((json.dumps(head).encode(), b"\n", data, event.payload))
 
 
-async def read_event(reader: asyncio.StreamReader) -> Event | None:
-    """The next event, None at the end; `reader` has the limit MOST_BYTES.
+async def read_event(reader: asyncio.StreamReader, most: int) -> Event | None:
+    """The next event, None at the end; most: bytes of each of its parts, which are the limit of `reader`.
 
     Raises ApiError for what is no event, and one with a part that is too large.
     """
@@ -52,23 +49,23 @@ async def read_event(reader: asyncio.StreamReader) -> Event | None:
             raise _wrong("it ends early") from None
         return None
     except asyncio.LimitOverrunError:
-        raise _wrong(f"its line is longer than {MOST_BYTES} bytes") from None
+        raise _wrong(f"its line is longer than {most} bytes") from None
     head = await _object(line)
     kind, data = head.get("type"), head.get("data") or {}
     if not isinstance(kind, str) or not isinstance(data, dict):
         raise _wrong("it needs a string `type`, and `data` is an object")
     try:
-        more = await reader.readexactly(_length(head, "data_length"))
-        payload = await reader.readexactly(_length(head, "payload_length"))
+        more = await reader.readexactly(_length(head, "data_length", most))
+        payload = await reader.readexactly(_length(head, "payload_length", most))
     except asyncio.IncompleteReadError:
         raise _wrong("it ends early") from None
     return Event(kind, data | (await _object(more) if more else {}), payload)
 
 
-def _length(head: Mapping[str, Any], name: str) -> int:
+def _length(head: Mapping[str, Any], name: str, most: int) -> int:
     length = head.get(name) or 0
-    if not isinstance(length, int) or not 0 <= length <= MOST_BYTES:
-        raise _wrong(f"its {name} should be a whole number up to {MOST_BYTES}")
+    if not isinstance(length, int) or not 0 <= length <= most:
+        raise _wrong(f"its {name} should be a whole number up to {most}")
     return length
 
 
