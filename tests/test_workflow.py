@@ -103,6 +103,8 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
         assert (module, tests, marker) == ("-m", "pytest", "-m")
         marked = ROOT.joinpath("tests").rglob("test_*.py")
         assert any(f"pytest.mark.{name}" in path.read_text(encoding="utf-8") for path in marked)
+    elif program == "rm":
+        assert words == ["-rf", "last-night", "&&", "cp", "-r", "artifacts/cpu", "last-night"]
     elif program == "sudo":
         page = (ROOT / "docs/targets.md").read_text(encoding="utf-8")
         assert line.removeprefix("sudo ").replace(" -y", "") in page
@@ -114,19 +116,30 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
 
 def test_it_builds_then_says_how_all_stands_then_tests() -> None:
     runs = [(step["run"], step.get("if")) for step in STEPS if "run" in step]
-    assert runs[-5:] == [
+    assert runs[-7:] == [
         (".venv/bin/doit nightly", None),
         (".venv/bin/doit report", "always()"),
         (".venv/bin/kokoro-tvm status", "always()"),
         (".venv/bin/kokoro-tvm gc --keep 0 --cache", None),  # or the cache would grow for ever
         (".venv/bin/python -m pytest -m nightly", None),
+        (
+            ".venv/bin/kokoro-tvm profile --against last-night --repeat 15",
+            "hashFiles('last-night/bundle.json') != ''",
+        ),
+        ("rm -rf last-night && cp -r artifacts/cpu last-night", "always()"),
     ]
+
+
+def test_last_night_s_bundle_is_kept_for_one_night() -> None:
+    """Under a key of its own: an entry of the cache never changes."""
+    (kept,) = [step["with"] for step in STEPS if step.get("with", {}).get("path") == "last-night"]
+    assert kept["key"].startswith(kept["restore-keys"])
 
 
 def test_it_builds_the_set_keeps_what_it_built_and_uploads_report_and_bundles() -> None:
     assert ".venv/bin/doit nightly" in COMMANDS
     uses = [(step["uses"].partition("@")[0], step) for step in STEPS if "uses" in step]
-    (cache,) = [step for name, step in uses if name == "actions/cache"]
+    cache, _ = [step for name, step in uses if name == "actions/cache"]
     assert cache["with"]["key"].startswith(cache["with"]["restore-keys"])
     assert JOB["env"]["KOKORO_TVM_CACHE"] == "${{ github.workspace }}/" + cache["with"]["path"]
     assert JOB["env"].keys() - {"PIP_EXTRA_INDEX_URL"} == {"KOKORO_TVM_EVENTS", "KOKORO_TVM_CACHE"}

@@ -97,6 +97,15 @@ def profile(
             help="Write every call to this file, for `chrome://tracing` or ui.perfetto.dev.",
         ),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            metavar="DIR",
+            help="Speak with this bundle, the one before, in turns, and show every kernel beside its own. "
+            "Where one is now slower by more than 5 % (median and minimum), the exit status is 4.",
+        ),
+    ] = None,
     roofline: Annotated[
         str | None,
         typer.Option(
@@ -130,6 +139,9 @@ def profile(
     with noted():
         synthesizer = Synthesizer(bundle, threads=threads)
         parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
+        if against is not None:
+            _compare((Synthesizer(against, threads=threads), synthesizer), parts, voice, repeat, json_file)
+            return
         measured = _measure(synthesizer, parts, voice, repeat)
     console = Console()
     console.print(_heading(measured), soft_wrap=True)
@@ -139,6 +151,24 @@ def profile(
         json_file.write_text(json.dumps(_to_json(measured), indent=1), encoding="utf-8")
     if trace is not None:
         trace.write_text(json.dumps(trace_events(measured.calls)), encoding="utf-8")
+
+
+def _compare(
+    bundles: tuple[Synthesizer, Synthesizer],
+    parts: list[str],
+    voice: str,
+    repeat: int,
+    json_file: Path | None,
+) -> None:
+    """Shows the kernels of the second bundle beside those of the first."""
+    from kokoro_tvm.cli import _against
+
+    before, now = (synthesizer.bundle.root for synthesizer in bundles)
+    found = _against.measure(bundles, parts, voice, repeat)
+    _against.show(found, now, before, repeat)
+    if json_file is not None:
+        json_file.write_text(json.dumps(_against.to_json(found), indent=1), encoding="utf-8")
+    _against.check(found, before)
 
 
 def _measure(synthesizer: Synthesizer, parts: list[str], voice: str, repeat: int) -> Profile:

@@ -12,8 +12,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
-from kokoro_tvm.cli import profile
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.cli import _against, profile
+from kokoro_tvm.errors import InputError, ValidationError
+from kokoro_tvm.lab.regressions import Comparison, Kind
 from kokoro_tvm.runtime.kernels import Kernel
 from kokoro_tvm.runtime.profiler import Call
 
@@ -136,3 +137,45 @@ def test_text_and_phonemes_at_once(requests: dict[str, object]) -> None:
     with pytest.raises(InputError, match="Give one of them"):
         profile.profile(text="a", phonemes="a")
     assert requests == {}
+
+
+BESIDE = """\
+artifacts/cpu beside last/cpu, 5 utterances each, in turns:
+kernels          kFLOP a step   ms before      now   ratio   minima   share
+───────────────────────────────────────────────────────────────────────────
+decoder conv1d          1,442      100.00   120.00    1.20     1.10   75.0%
+f0n lstm                    —       20.00    10.00    0.50     0.50   25.0%
+Only one of them has: bert gelu.
+"""
+
+
+def beside() -> tuple[list[Comparison], list[Kind]]:
+    conv, lstm = Kind("decoder", "conv1d", 1441792.0), Kind("f0n", "lstm", 0.0)
+    found = [Comparison(conv, 0.1, 0.12, 0.1, 0.11, 0.75), Comparison(lstm, 0.02, 0.01, 0.02, 0.01, 0.25)]
+    return found, [Kind("bert", "gelu", 0.0)]
+
+
+def test_table_beside_another_bundle(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _against.show(beside(), Path("artifacts/cpu"), Path("last/cpu"), 5)
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == BESIDE.splitlines()
+
+
+def test_what_got_slower_is_named() -> None:
+    named = r"last/cpu take: decoder conv1d, 1,441,792 FLOP a step: 1\.20\. Medians"
+    with pytest.raises(ValidationError, match=named):
+        _against.check(beside(), Path("last/cpu"))
+    found, alone = beside()
+    _against.check((found[1:], alone), Path("last/cpu"))
+
+
+def test_a_bundle_beside_itself(toy: Path, tmp_path: Path, app: typer.Typer) -> None:
+    """Every kernel has its pair, however it turns out."""
+    words = ["profile", "--bundle", str(toy), "--against", str(toy), "--repeat", "2"]
+    words += ["--phonemes", "hˈaɪ.", "--voice", "af_heart", "--json", str(tmp_path / "p.json")]
+    CliRunner().invoke(app, words)
+    numbers = json.loads((tmp_path / "p.json").read_text())
+    assert numbers["alone"] == []
+    assert any(kernel["kind"]["operation"] == "conv1d" for kernel in numbers["kernels"])

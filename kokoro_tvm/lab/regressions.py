@@ -1,0 +1,90 @@
+"""The kernels of a bundle beside those of another one that was measured in turns with it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kokoro_tvm.runtime.kernels import Kernel
+from kokoro_tvm.runtime.profiler import Call, summarize
+
+__all__ = ["SLOWER", "Comparison", "Kind", "compare", "seconds_by_kind"]
+
+SLOWER = 1.05
+"""Of the time before: from there on a kernel counts as slower."""
+_SMALL = 0.01  # share of an utterance below which the clock says nothing
+
+
+@dataclass(frozen=True, order=True)
+class Kind:
+    """Kernels that do the same work, whatever number a build gave them: those of one operation of a component
+    with as many FLOP for each step of the result (0 where they are not counted)."""
+
+    component: str
+    operation: str
+    flops_per_step: float
+
+    def __str__(self) -> str:
+        counted = f", {self.flops_per_step:,.0f} FLOP a step" if self.flops_per_step else ""
+        return f"{self.component} {self.operation}{counted}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A kind of kernel in both bundles: median and least seconds of an utterance, and its share now."""
+
+    kind: Kind
+    before_s: float
+    now_s: float
+    least_before_s: float
+    least_now_s: float
+    share: float
+
+    @property
+    def ratio(self) -> float:
+        """Of the medians; below 1 is faster now."""
+        return self.now_s / self.before_s
+
+    @property
+    def slower(self) -> bool:
+        """Whether medians and minima agree on it: what else the machine did slows either, seldom both."""
+        return min(self.ratio, self.least_now_s / self.least_before_s) > SLOWER
+
+
+def seconds_by_kind(calls: Sequence[Call], kernels: Mapping[tuple[str, str], Kernel]) -> dict[Kind, float]:
+    """Seconds that one utterance spent in each kind of kernel."""
+    found: dict[Kind, float] = {}
+    for usage in summarize(calls, dict(kernels)):
+        known = kernels.get((usage.component, f"{usage.component}_{usage.name}"))
+        per_step = known.flops_per_step if known else None
+        kind = Kind(usage.component, usage.operation, per_step or 0.0)
+        found[kind] = found.get(kind, 0.0) + usage.seconds
+    return found
+
+
+def compare(
+    before: Sequence[Mapping[Kind, float]], now: Sequence[Mapping[Kind, float]]
+) -> tuple[list[Comparison], list[Kind]]:
+    """Kinds that both have and that take a hundredth of the utterance now, longest first; and those only one
+    has, which cannot be compared. `before` and `now` are utterances, measured in turns."""
+    whole = statistics.median(sum(run.values()) for run in now)
+    both = set(before[0]) & set(now[0])
+    found = [_comparison(kind, before, now, whole) for kind in both]
+    alone = (set(before[0]) | set(now[0])) - both
+    shown = sorted((c for c in found if c.share >= _SMALL), key=lambda c: -c.now_s)
+    return shown, sorted(alone)
+
+
+def _comparison(
+    kind: Kind, before: Sequence[Mapping[Kind, float]], now: Sequence[Mapping[Kind, float]], whole: float
+) -> Comparison:
+    earlier, later = list(_of(kind, before)), list(_of(kind, now))
+    median = statistics.median(later)
+    return Comparison(
+        kind, statistics.median(earlier), median, min(earlier), min(later), share=median / whole
+    )
+
+
+def _of(kind: Kind, runs: Sequence[Mapping[Kind, float]]) -> Iterator[float]:
+    return (run[kind] for run in runs)
