@@ -4,8 +4,9 @@
 
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
-only those of what `kokoro-tvm validate experiment`, `lengths` and `tails` left in artifacts/lab/, and with
-`e2e` the tables of
+only those of what `kokoro-tvm validate experiment`, `lengths` and `tails` left in artifacts/lab/, with
+`load` only the table in docs/serving.md of what `python -m kokoro_tvm.bench.load` left, and with `e2e` the
+tables of
 
     .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json artifacts/e2e.json
 """
@@ -26,6 +27,8 @@ from numpy.typing import NDArray
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.bench.chart import draw_chart
+from kokoro_tvm.bench.load.results import read_result as read_load
+from kokoro_tvm.bench.load.results import rows
 from kokoro_tvm.bench.results import Result, read_result
 from kokoro_tvm.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.engine.store import Store
@@ -46,6 +49,9 @@ def main() -> None:
     if sys.argv[1:] == ["bench"]:
         _put_bench(DOCS / "performance.md")
         return
+    if sys.argv[1:] == ["load"]:
+        put_load(DOCS / "serving.md", ARTIFACTS / "load.json")
+        return
     if sys.argv[1:] == ["e2e"]:
         _put_end_to_end(DOCS / "accuracy.md")
         return
@@ -61,6 +67,17 @@ def main() -> None:
     put(DOCS / "accuracy.md", "components", _component_table(references))
     put(DOCS / "performance.md", "build", _build_table())
     _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
+
+
+def put_load(page: Path, file: Path) -> None:
+    """The table of servers under load, and what it was measured on."""
+    result = read_load(file)
+    caption = f"{result.machine}; {result.threads} threads. Each server for {result.seconds:g} s in each of "
+    caption += f"{result.rounds} rounds, {result.sentences} sentences and {result.pages} pages. "
+    if result.others_cores is not None:
+        caption += f"Others kept {result.others_cores:.2f} cores busy. "
+    replace(page, "load-machine", f"{caption}{result.date}.")
+    put(page, "load", rows(result.loads))
 
 
 def _put_bench(path: Path) -> None:

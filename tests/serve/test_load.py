@@ -4,30 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
-from serving import LONG, Server
+from refresh import put_load
+from serving import LONG, Server, wait_for
 
 from kokoro_tvm.bench.engine import EngineSpec, Spoken, Utterance
 from kokoro_tvm.bench.load.__main__ import measure
 from kokoro_tvm.bench.load.drive import Answer, drive, speak_alone
 from kokoro_tvm.bench.load.peer import create_peer, utterances
-from kokoro_tvm.bench.load.results import Load, summary, table, write
+from kokoro_tvm.bench.load.results import (
+    Load,
+    LoadResult,
+    Turn,
+    read_result,
+    rows,
+    summary,
+    table,
+    write_result,
+)
 from kokoro_tvm.bench.load.servers import Server as Process
 from kokoro_tvm.bench.load.servers import command
 from kokoro_tvm.bench.load.workload import WORKLOAD, Workload
+from kokoro_tvm.bench.machine import MachineInfo
 from kokoro_tvm.bench.systems import System
+from kokoro_tvm.errors import InputError
 
+PAGE = Path(__file__).parents[2] / "docs/serving.md"
 SMALL = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
 
 
@@ -63,6 +79,12 @@ def test_a_failure_and_a_cut_are_noticed(server: Server) -> None:
     assert [answer.problem for answer in with_nobody] == ["cut off: ClientConnectorError"]
 
 
+class Running(Process):
+    """The server of this very process, which cannot be stopped."""
+
+    at_rest = staticmethod(nullcontext)
+
+
 def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their servers are there all the time, and each speaks every text alone once."""
     up: list[str] = []
@@ -70,7 +92,7 @@ def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
     @contextmanager
     def started(system: System, bundle: Path, folder: Path) -> Iterator[Process]:
         up.append(system.name)
-        yield Process(server.url, os.getpid())
+        yield Running(server.url, os.getpid())
         up.remove(system.name)
 
     monkeypatch.setattr("kokoro_tvm.bench.load.__main__.started", started)
@@ -78,14 +100,41 @@ def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
     systems = [System(name, name.title(), name == "a", "float32", engine, {}, 0) for name in ("a", "b")]
     said: list[str] = []
     turns = []
-    for load in measure(systems, Path(), [1, 3], 0.0, SMALL, said.append):
+    for load in measure(systems, Path(), [1, 3], 0.0, 2, SMALL, said.append):
         assert up == ["a", "b"]
-        assert load.requests == load.clients
+        assert load.requests == load.clients * len(load.rounds)
+        assert load.ours is (load.system == "A")
         assert load.problems == {}
-        turns.append((load.system, load.clients))
-    assert turns == [("A", 1), ("B", 1), ("B", 3), ("A", 3)]
-    assert said[:2] == ["A: every text alone", "B: every text alone"]
+        turns.append((load.system, load.clients, len(load.rounds)))
+    of_one = [("A", 1, 1), ("B", 1, 1), ("B", 1, 2), ("A", 1, 2)]
+    of_three = [("B", 3, 1), ("A", 3, 1), ("A", 3, 2), ("B", 3, 2)]
+    assert turns == of_one + of_three
+    assert said[:3] == ["A: every text alone", "B: every text alone", "A: 1 clients, round 1 of 2"]
     assert up == []
+
+
+def test_who_has_no_turn_is_stopped() -> None:
+    if not Path("/proc/self/stat").is_file():
+        pytest.skip("this system does not tell whether a process is stopped")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+
+        def state() -> str:
+            return Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+
+        with Process("", process.pid).at_rest():
+            wait_for(lambda: state() == "T")
+        wait_for(lambda: state() != "T")
+        process.communicate(b"\n", timeout=30)
+
+
+def test_rounds_have_texts_of_their_own(server: Server) -> None:
+    url = f"{server.url}/v1/audio/speech"
+    alone = asyncio.run(speak_alone(url, SMALL))
+    spoken = [
+        [answer.text for answer in asyncio.run(drive(url, SMALL, alone, 6, 0.0, first=first))]
+        for first in (0, 0, 6)
+    ]
+    assert spoken[0] == spoken[1] != spoken[2]
 
 
 def test_a_workload_without_pages() -> None:
@@ -93,20 +142,69 @@ def test_a_workload_without_pages() -> None:
     assert {next(drawn) for _ in range(50)} == set(SMALL.sentences)
 
 
-def test_figures(tmp_path: Path) -> None:
-    good = [Answer("a", value / 100, 2.0, 48_000, "") for value in range(1, 101)]
-    found = summary(
-        "ours", 8, 50.0, [*good, Answer("b", 9.0, 9.0, 3, "status 429")], (1_000_000, 1_100_000), 25.0
-    )
-    assert (found.requests, found.requests_a_minute, found.rate) == (101, 120.0, 2.0)
+GOOD = [Answer("a", value / 100, 2.0, 48_000, "") for value in range(1, 101)]
+TURNS = [
+    Turn(GOOD[::2], 20.0, (1_000_000, 1_050_000), 15.0),
+    Turn([*GOOD[1::2], Answer("b", 9.0, 9.0, 3, "status 429")], 30.0, (1_050_000, 1_100_000), 10.0),
+]
+
+
+def test_figures_of_all_rounds_together() -> None:
+    found = summary("ours", True, 8, TURNS)
+    assert (found.requests, found.requests_a_minute, found.rate, found.seconds) == (101, 120.0, 2.0, 50.0)
     assert found.first_sound == pytest.approx((0.505, 0.9505, 0.9901))
     assert found.problems == {"status 429": 1}
-    assert "| ours | 8 | 120.0 | 2.00 | 0.25 | 0.51, 0.95, 0.99 | 1 status 429 | 1 → 1 |" in table([found])
-    write(tmp_path / "load.json", [found])
-    assert '"requests": 101' in (tmp_path / "load.json").read_text()
-    nothing = summary("ours", 1, 1.0, [], (None, None))
-    assert nothing == Load("ours", 1, 1.0, 0, 0.0, 0.0, None, {}, (None, None), None)
-    assert "| unknown | none | none | unknown → unknown |" in table([nothing])
+    assert found.rounds == (150.0, 100.0)
+    assert found.memory == (1_000_000, 1_100_000)
+    assert found.cpu == 0.25
+    line = "| **ours**, 8 | 120.0 (100.0 to 150.0) | 2.00 | 0.25 | 0.51 s | 0.95 s | 0.99 s "
+    assert f"{line}| 1 status 429 | 1 → 1 MB |" in table([found])
+
+
+def test_figures_of_what_is_not_known() -> None:
+    nothing = summary("peer", False, 1, [Turn([], 1.0, (None, None), None)])
+    assert (nothing.requests, nothing.first_sound, nothing.cpu) == (0, None, None)
+    assert "| peer, 1 | 0.0 | 0.00 | – | – | – | – | none | – → – MB |" in table([nothing])
+
+
+def test_a_row_for_each_server_by_numbers_of_clients() -> None:
+    loads = [summary(name, False, clients, TURNS) for name in "ab" for clients in (1, 8)]
+    assert [line[0] for line in rows(loads)][1:] == ["a, 1", "b, 1", "a, 8", "b, 8"]
+
+
+def result_of(loads: Sequence[Load]) -> LoadResult:
+    machine = MachineInfo(cpu="A", cores=2, memory_bytes=1 << 30, system="Linux 6", python="3.11")
+    given: dict[str, Any] = {"date": "2026-01-02", "machine": machine, "threads": 2, "rounds": 2}
+    return LoadResult(**given, seconds=25.0, sentences=9, pages=1, others_cores=0.25, loads=tuple(loads))
+
+
+def test_the_table_of_the_docs(tmp_path: Path) -> None:
+    file, page = tmp_path / "load.json", tmp_path / "page.md"
+    result = result_of([summary("ours", True, 8, TURNS)])
+    write_result(file, result)
+    assert read_result(file) == result
+    markers = ("load-machine", "load")
+    page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in markers), encoding="utf-8")
+    put_load(page, file)
+    text = page.read_text(encoding="utf-8")
+    assert (
+        "A, 2 cores, 1 GiB, Linux 6, Python 3.11; 2 threads. Each server for 25 s in each of 2 rounds, "
+        in text
+    )
+    assert "9 sentences and 1 pages. Others kept 0.25 cores busy. 2026-01-02." in text
+    assert "| **ours**, 8 | 120.0 (100.0 to 150.0) |" in text
+    assert {f"<!-- {name} -->" for name in markers} <= set(PAGE.read_text(encoding="utf-8").splitlines())
+
+
+def test_a_file_that_is_no_result(tmp_path: Path) -> None:
+    file = tmp_path / "load.json"
+    with pytest.raises(InputError, match=r"cannot be read: No such file.*bench\.load` writes it"):
+        read_result(file)
+    file.write_text("[]", encoding="utf-8")
+    with pytest.raises(InputError, match="no result of this version"):
+        read_result(file)
+    with pytest.raises(InputError, match=r"cannot be written: .*--json"):
+        write_result(tmp_path, result_of([]))
 
 
 def test_the_workload_is_sentences_and_pages_and_the_same_each_time() -> None:

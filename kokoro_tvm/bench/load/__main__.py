@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from kokoro_tvm.bench.load.drive import drive, speak_alone
-from kokoro_tvm.bench.load.results import Load, summary, table, write
-from kokoro_tvm.bench.load.servers import started
+from kokoro_tvm.bench.load.drive import Spoken, drive, speak_alone
+from kokoro_tvm.bench.load.results import Load, LoadResult, Turn, summary, table, write_result
+from kokoro_tvm.bench.load.servers import Server, started
 from kokoro_tvm.bench.load.workload import WORKLOAD, Workload
+from kokoro_tvm.bench.machine import describe_machine
 from kokoro_tvm.bench.peer_models import PeerModels
+from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.rounds import rotated
 from kokoro_tvm.bench.systems import Absent, System, bundle_systems, choose_peers, peer_system
 from kokoro_tvm.errors import KokoroTvmError
@@ -31,33 +34,62 @@ def measure(
     bundle: Path,
     clients: list[int],
     seconds: float,
+    rounds: int = 1,
     workload: Workload = WORKLOAD,
     log: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Load]:
-    """The figures of every system under each number of clients: servers stand side by side, and take turns.
+    """The figures of every system under each number of clients, after each turn those of its rounds so far.
+
+    Servers stand side by side; in each round all of them take turns, and another one begins. Who does not
+    have the turn is stopped.
 
     Raises ChildError where a server does not start, aiohttp.ClientError where it does not speak.
     """
     with TemporaryDirectory(prefix="kokoro-tvm-load-") as folder, ExitStack() as stack:
-        servers = {}
+        servers: dict[str, tuple[Server, dict[str, Spoken]]] = {}
         for system in systems:
             log(f"{system.title}: every text alone")
             server = stack.enter_context(started(system, bundle, Path(folder)))
-            servers[system.name] = server, asyncio.run(speak_alone(server.speech, workload))
+            with _at_rest([other for other, _ in servers.values()]):
+                servers[system.name] = server, asyncio.run(speak_alone(server.speech, workload))
         for place, number in enumerate(clients):
-            for system in rotated(systems, place):
-                log(f"{system.title}: {number} clients")
-                server, alone = servers[system.name]
-                before, computed = server.memory, server.cpu
-                begun = time.monotonic()
-                # PyTorch and the ONNX export draw their noise anew in every run; ours gives equal bytes.
-                driven = drive(server.speech, workload, alone, number, seconds, exact=system.ours)
-                answers = asyncio.run(driven)
-                lasted = time.monotonic() - begun
-                memory, cpu = (before, server.memory), None
-                if computed is not None and server.cpu is not None:
-                    cpu = server.cpu - computed
-                yield summary(system.title, number, lasted, answers, memory, cpu)
+            turns: dict[str, list[Turn]] = {system.name: [] for system in systems}
+            for round in range(rounds):
+                for system in rotated(systems, place + round):
+                    log(f"{system.title}: {number} clients, round {round + 1} of {rounds}")
+                    server, alone = servers[system.name]
+                    with _at_rest([other for other, _ in servers.values() if other is not server]):
+                        turn = _turn(server, system.ours, workload, alone, number, seconds, round)
+                    turns[system.name].append(turn)
+                    yield summary(system.title, system.ours, number, turns[system.name])
+
+
+def _turn(
+    server: Server,
+    exact: bool,
+    workload: Workload,
+    alone: dict[str, Spoken],
+    clients: int,
+    seconds: float,
+    round: int,
+) -> Turn:
+    """exact: PyTorch and the ONNX export draw their noise anew in every run; ours gives equal bytes."""
+    before, computed = server.memory, server.cpu
+    begun = time.monotonic()
+    first = round * clients  # so that every round has texts of its own, the same for all servers
+    answers = asyncio.run(drive(server.speech, workload, alone, clients, seconds, exact, first))
+    lasted = time.monotonic() - begun
+    after = server.cpu
+    cpu = None if computed is None or after is None else after - computed
+    return Turn(answers, lasted, (before, server.memory), cpu)
+
+
+@contextmanager
+def _at_rest(servers: list[Server]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for server in servers:
+            stack.enter_context(server.at_rest())
+        yield
 
 
 def main(
@@ -66,7 +98,12 @@ def main(
         str, typer.Option("--against", metavar="PEERS", help="Peers by name, or `none`.")
     ] = "pytorch,onnxruntime",
     clients: Annotated[str, typer.Option("--clients", help="Numbers of clients.")] = "1,8,32",
-    seconds: Annotated[float, typer.Option("--seconds", min=0, help="Seconds of each load.")] = 600.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, help="Seconds of each server's turn in a round.")
+    ] = 200.0,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=1, help="Rounds, in which all servers take turns.")
+    ] = 3,
     sentences: Annotated[int, typer.Option("--sentences", min=1, help="Sentences to choose from.")] = len(
         WORKLOAD.sentences
     ),
@@ -93,12 +130,24 @@ def main(
     present = [system for system in systems if isinstance(system, System)]
     numbers = [int(number) for number in clients.split(",")]
     workload = Workload(WORKLOAD.sentences[:sentences], WORKLOAD.pages[:pages])
-    loads: list[Load] = []
-    for load in measure(present, bundle, numbers, seconds, workload, typer.echo):
-        loads.append(load)
-        write(json, loads)
-    loads.sort(key=lambda load: load.clients)
-    typer.echo(table(loads))
+    watch, loads = Watch(), dict[tuple[str, int], Load]()
+    result = LoadResult(
+        date=datetime.date.today().isoformat(),
+        machine=describe_machine(),
+        threads=count,
+        rounds=rounds,
+        seconds=seconds,
+        sentences=len(workload.sentences),
+        pages=len(workload.pages),
+        others_cores=None,
+        loads=(),
+    )
+    for load in measure(present, bundle, numbers, seconds, rounds, workload, typer.echo):
+        loads[load.system, load.clients] = load
+        result = result.model_copy(update={"loads": tuple(loads.values())})
+        write_result(json, result)  # what is there, should the run be cut off
+    write_result(json, result.model_copy(update={"others_cores": watch.others_cores()}))
+    typer.echo(table(result.loads))
 
 
 if __name__ == "__main__":

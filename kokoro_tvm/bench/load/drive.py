@@ -59,10 +59,12 @@ async def drive(
     clients: int,
     seconds: float,
     exact: bool = True,
+    first: int = 0,
 ) -> list[Answer]:
     """The answers that clients got who requested one text after another until `seconds` were over.
 
-    exact: whether equal texts give equal bytes; else lengths are compared.
+    exact: whether equal texts give equal bytes; else lengths are compared. first: number of the first client,
+    by which all of them draw their texts.
     """
     end = time.monotonic() + seconds
     async with _session() as session:
@@ -76,7 +78,11 @@ async def drive(
                 if time.monotonic() >= end:
                     return
 
-        return [answer for each in await asyncio.gather(*map(client, range(clients))) for answer in each]
+        return [
+            answer
+            for each in await asyncio.gather(*map(client, range(first, first + clients)))
+            for answer in each
+        ]
 
 
 async def _request(session: aiohttp.ClientSession, url: str, text: str, alone: Spoken, exact: bool) -> Answer:

@@ -1,36 +1,67 @@
-"""Figures of a load: throughput, time to first sound, faults, memory."""
+"""Figures of a load: throughput, time to first sound, faults, memory; as a table and as a JSON file."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kokoro_tvm.bench.load.drive import Answer
+from kokoro_tvm.bench.machine import MachineInfo
 from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.errors import InputError
 
-__all__ = ["Load", "summary", "table", "write"]
+__all__ = ["Load", "LoadResult", "Turn", "read_result", "rows", "summary", "table", "write_result"]
 
 
 @dataclass(frozen=True)
-class Load:
-    """One system under so many clients for so many seconds.
+class Turn:
+    """One server in one round.
 
-    first_sound: seconds at the median, at 95 and at 99 % of the answers without a problem; rate: seconds of
-    audio for a second; problems: how many answers had which; memory: the server's resident bytes before the
-    first request and after the last; cpu: seconds that the server computed for each second of audio, on all
-    cores together. None where the system does not tell.
+    seconds: from the first request to the last byte; memory: the server's resident bytes before and after;
+    cpu: seconds that it computed, on all cores together. None where the system does not tell.
+    """
+
+    answers: Sequence[Answer]
+    seconds: float
+    memory: tuple[int | None, int | None]
+    cpu: float | None
+
+    @property
+    def good(self) -> list[Answer]:
+        """The answers without a problem."""
+        return [answer for answer in self.answers if not answer.problem]
+
+    @property
+    def requests_a_minute(self) -> float:
+        """Of the answers without a problem."""
+        return 60 * len(self.good) / self.seconds
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Load(_Record):
+    """One server under so many clients, all rounds together.
+
+    seconds: of all rounds; rounds: requests a minute of each; first_sound: seconds at the median, at 95 and
+    at 99 % of the answers without a problem; rate: seconds of audio for a second; problems: how many answers
+    had which; memory: the server's resident bytes before the first request and after the last; cpu: seconds
+    that the server computed for each second of audio, on all cores together. None: unknown.
     """
 
     system: str
+    ours: bool
     clients: int
     seconds: float
     requests: int
     requests_a_minute: float
+    rounds: tuple[float, ...]
     rate: float
     first_sound: tuple[float, float, float] | None
     problems: dict[str, int]
@@ -38,51 +69,103 @@ class Load:
     cpu: float | None
 
 
-def summary(
-    system: str,
-    clients: int,
-    seconds: float,
-    answers: Sequence[Answer],
-    memory: tuple[int | None, int | None],
-    cpu: float | None = None,
-) -> Load:
-    """The figures of some answers; seconds: from the first request to the last byte; cpu: of the server."""
-    good = [answer for answer in answers if not answer.problem]
+class LoadResult(_Record):
+    """One run: each server for `seconds` in each of so many rounds, under each number of clients.
+
+    sentences, pages: the texts that were chosen from; others_cores: how many cores other processes kept busy,
+    on the mean, None where the system does not tell or the run is not over.
+    """
+
+    schema_version: int = 1
+    date: str
+    machine: MachineInfo
+    threads: int
+    rounds: int
+    seconds: float
+    sentences: int
+    pages: int
+    others_cores: float | None
+    loads: tuple[Load, ...]
+
+
+def summary(system: str, ours: bool, clients: int, turns: Sequence[Turn]) -> Load:
+    """The figures of a server's turns in all rounds so far."""
+    answers = [answer for turn in turns for answer in turn.answers]
+    good = [answer for turn in turns for answer in turn.good]
+    seconds = sum(turn.seconds for turn in turns)
     firsts = [answer.first_sound for answer in good]
     quantiles = [float(value) for value in np.percentile(firsts, (50, 95, 99))] if firsts else None
     audio = sum(answer.size for answer in good) / (2 * SAMPLE_RATE)
+    computed = [turn.cpu for turn in turns if turn.cpu is not None]
     return Load(
         system=system,
+        ours=ours,
         clients=clients,
         seconds=seconds,
         requests=len(answers),
         requests_a_minute=60 * len(good) / seconds,
+        rounds=tuple(turn.requests_a_minute for turn in turns),
         rate=audio / seconds,
         first_sound=None if quantiles is None else (quantiles[0], quantiles[1], quantiles[2]),
         problems=dict(Counter(answer.problem for answer in answers if answer.problem)),
-        memory=memory,
-        cpu=None if cpu is None or not audio else cpu / audio,
+        memory=(turns[0].memory[0], turns[-1].memory[1]),
+        cpu=sum(computed) / audio if len(computed) == len(turns) and audio else None,
     )
+
+
+def rows(loads: Sequence[Load]) -> Iterator[list[str]]:
+    """The cells of a table: its head, then a row for each server under each number of clients."""
+    yield [
+        "server, clients",
+        "requests a minute",
+        "audio s/s",
+        "CPU s/s",
+        "first sound, 50 %",
+        "95 %",
+        "99 %",
+        "faults",
+        "memory",
+    ]
+    for load in sorted(loads, key=lambda load: load.clients):
+        requests = f"{load.requests_a_minute:.1f}"
+        if len(load.rounds) > 1:
+            requests += f" ({min(load.rounds):.1f} to {max(load.rounds):.1f})"
+        firsts = ("–",) * 3 if load.first_sound is None else (f"{value:.2f} s" for value in load.first_sound)
+        yield [
+            f"{f'**{load.system}**' if load.ours else load.system}, {load.clients}",
+            requests,
+            f"{load.rate:.2f}",
+            "–" if load.cpu is None else f"{load.cpu:.2f}",
+            *firsts,
+            ", ".join(f"{count} {what}" for what, count in load.problems.items()) or "none",
+            " → ".join("–" if size is None else f"{size / 1e6:.0f}" for size in load.memory) + " MB",
+        ]
 
 
 def table(loads: Sequence[Load]) -> str:
     """The figures as a table in Markdown."""
-    rows = [
-        "| system | clients | req/min | audio s/s | CPU s/s | first sound s, 50, 95, 99 % | faults | MB |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for load in loads:
-        firsts = (
-            "none" if load.first_sound is None else ", ".join(f"{value:.2f}" for value in load.first_sound)
-        )
-        faults = ", ".join(f"{count} {what}" for what, count in load.problems.items()) or "none"
-        memory = " → ".join("unknown" if size is None else f"{size / 1e6:.0f}" for size in load.memory)
-        cpu = "unknown" if load.cpu is None else f"{load.cpu:.2f}"
-        figures = f"{load.requests_a_minute:.1f} | {load.rate:.2f} | {cpu}"
-        rows.append(f"| {load.system} | {load.clients} | {figures} | {firsts} | {faults} | {memory} |")
-    return "\n".join(rows)
+    head, *body = rows(loads)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))
 
 
-def write(path: Path, loads: Sequence[Load]) -> None:
-    """Write the figures as JSON."""
-    path.write_text(json.dumps([asdict(load) for load in loads], indent=1) + "\n", encoding="utf-8")
+def write_result(path: Path, result: LoadResult) -> None:
+    """Writes the JSON file; raises InputError when it cannot be written."""
+    try:
+        path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written: {error.strerror}. Choose another with --json."
+        ) from error
+
+
+def read_result(path: Path) -> LoadResult:
+    """Reads the JSON file; raises InputError when there is none, or one of another version."""
+    try:
+        return LoadResult.model_validate_json(path.read_bytes())
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(
+            f"{path} cannot be read: {why}. `python -m kokoro_tvm.bench.load` writes it."
+        ) from error
+    except ValidationError as error:
+        raise InputError(f"{path} is no result of this version of kokoro_tvm.bench.load: {error}.") from error
