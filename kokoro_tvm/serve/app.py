@@ -20,6 +20,7 @@ from starlette.responses import Response
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.connections import Limits, possible_connections
+from kokoro_tvm.serve.downloads import Downloads
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.guard import Guard
 from kokoro_tvm.serve.metrics import Metrics
@@ -34,7 +35,7 @@ __all__ = ["create_app"]
 
 _log = logging.getLogger("kokoro_tvm.serve")
 _LOOK = 5.0  # seconds between two looks at the bundles' files
-_EXPOSED = ("X-Unknown-Fields", "X-Ignored-Fields", "X-Request-Id", "Retry-After")
+_EXPOSED = ("X-Unknown-Fields", "X-Ignored-Fields", "X-Download-Path", "X-Request-Id", "Retry-After")
 
 
 def create_app(settings: Settings, bundles: Bundles) -> Starlette:
@@ -49,7 +50,8 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         ended=metrics.count_speech,
     )
     pieces = open_cache(settings, metrics)
-    service = Service(settings, bundles, scheduler, metrics, pieces)
+    downloads = Downloads(settings.downloads, settings.download_size << 20, settings.download_age)
+    service = Service(settings, bundles, scheduler, metrics, downloads, pieces)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -74,6 +76,7 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         await scheduler.close()
         if pieces is not None:
             await asyncio.to_thread(pieces.close)
+        await asyncio.to_thread(downloads.close)
 
     guard = Middleware(Guard, settings=settings, metrics=metrics)
     cors = Middleware(

@@ -97,17 +97,22 @@ class Captions:
     media_type = "application/json"
     size: int | None = None
 
-    def __init__(self, format: str, gain: float, timed: bool, lines: bool, samples: int | None) -> None:
-        """timed: whether words have their times; lines: whether every piece is an object of its own."""
+    def __init__(
+        self, format: str, gain: float, timed: bool, lines: bool, voice: str | None, samples: int | None
+    ) -> None:
+        """timed: whether words have their times; lines: whether every piece is an object of its own; voice:
+        of words whose piece has none of its own, None for words without their voice."""
         self._audio = Audio(format, gain, samples)
         self._timed = timed
         self._lines = lines
+        self._voice = voice
         self._bytes: list[bytes] = []
-        self._words: list[TimedWord] = []
+        self._words: list[dict[str, Any]] = []
 
     def write(self, chunk: Chunk) -> bytes:
         self._bytes.append(self._audio.write(chunk))
-        self._words += chunk.words
+        spoken = {} if self._voice is None else {"voice": chunk.piece.voice or self._voice}
+        self._words += [word | spoken for word in words_of(chunk.words)]
         return self._line() if self._lines else b""
 
     def close(self) -> bytes:
@@ -122,7 +127,7 @@ class Captions:
         node = {
             "audio": base64.b64encode(b"".join(self._bytes)).decode(),
             "audio_format": self._audio.media_type,
-            "timestamps": words_of(self._words) if self._timed else None,
+            "timestamps": self._words if self._timed else None,
         }
         self._bytes, self._words = [], []
         return json.dumps(node).encode() + b"\n"

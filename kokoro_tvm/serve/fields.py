@@ -76,8 +76,12 @@ def fields(record: type[Any], settings: Settings) -> Iterator[Field]:
 def read(record: type[T], node: Any, settings: Settings, place: str = "") -> tuple[T, tuple[str, ...]]:
     """(the request that a JSON value is, names of its fields that are unknown and were passed over).
 
+    A record may name a field in ALONE, whose value may stand for the whole object.
+
     Raises ApiError, status 400, that names the field.
     """
+    if (alone := getattr(record, "ALONE", None)) and isinstance(node, str | list):
+        node = {alone: node}
     if not isinstance(node, dict):
         raise wrong(place or None, f"{_called(place)} should be a JSON object, but is {shown(node)}.")
     values: dict[str, Any] = {}
@@ -105,7 +109,9 @@ def schema(record: type[Any], settings: Settings) -> dict[str, Any]:
             default = field.default
             shape |= {} if default is None or dataclasses.is_dataclass(default) else {"default": default}
         properties[field.name] = shape | {"description": field.about}
-    return {"type": "object", "required": required, "properties": properties}
+    whole = {"type": "object", "required": required, "properties": properties}
+    alone = getattr(record, "ALONE", None)
+    return whole if alone is None else {"anyOf": [whole, properties[alone]]}
 
 
 def text(most: int, least: int = 0) -> Kind:

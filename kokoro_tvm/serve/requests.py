@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from kokoro_tvm.runtime.voices import LANGUAGES
 from kokoro_tvm.serve.encoding import FORMATS
@@ -152,6 +152,19 @@ class SpeechRequest:
     )
     volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
     seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise. The same gives the same audio.", 0)
+    allow_voice_tags: bool | None = field_of(
+        flag(),
+        "`true` gives the words of captions the `voice` they have; tags are followed in any case.",
+        None,
+    )
+    return_download_link: bool = field_of(
+        flag(),
+        "Keep the audio for a while; the header `X-Download-Path` says where, below `/v1`.",
+        False,
+    )
+    download_format: str | None = field_of(
+        choice(*FORMATS), "How the audio that is kept is encoded, where it is otherwise.", None
+    )
     ssml: bool | None = field_of(flag(), "Whether the text is SSML; else it is where it begins so.", None)
     normalization_options: NormalizationOptions | None = field_of(
         nested(NormalizationOptions), "Which written forms are read by rules, as below.", None
@@ -208,6 +221,8 @@ class PhonemesRequest:
 
 @dataclass(frozen=True)
 class CombineRequest:
-    """`POST /v1/audio/voices/combine`."""
+    """`POST /v1/audio/voices/combine`, whose body may be the voices alone, as Kokoro-FastAPI has it."""
+
+    ALONE: ClassVar[str] = "voices"
 
     voices: str = field_of(_voices(), "A mix, or a list of voices.")

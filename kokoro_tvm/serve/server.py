@@ -7,6 +7,7 @@ import json
 import math
 import os
 from socket import socket
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
@@ -30,17 +31,19 @@ def serve(settings: Settings) -> None:
     Raises BundleError where a bundle cannot be opened, InputError for a cache that cannot be one.
     """
     if settings.workers > 1:
-        os.environ[_HANDED] = json.dumps(dataclasses.asdict(settings))
         named_folders(settings.bundle)
         if settings.cache:
             check_cache(settings.cache)
         start_logs()
-        uvicorn.run(
-            "kokoro_tvm.serve.server:app_of_worker",
-            factory=True,
-            workers=settings.workers,
-            **_options(settings),
-        )
+        with TemporaryDirectory(prefix="kokoro-tvm-downloads-") as folder:  # which all of them share
+            shared = dataclasses.replace(settings, downloads=settings.downloads or folder)
+            os.environ[_HANDED] = json.dumps(dataclasses.asdict(shared))
+            uvicorn.run(
+                "kokoro_tvm.serve.server:app_of_worker",
+                factory=True,
+                workers=settings.workers,
+                **_options(settings),
+            )
         return
     app = _app(settings)
     Server(uvicorn_config(settings, app)).run()

@@ -15,6 +15,7 @@ from kokoro_tvm.errors import KokoroTvmError
 from kokoro_tvm.runtime.stream import Stream
 from kokoro_tvm.runtime.synthesizer import Synthesizer
 from kokoro_tvm.serve.bundles import Bundles
+from kokoro_tvm.serve.downloads import Download, Downloads
 from kokoro_tvm.serve.metrics import Metrics
 from kokoro_tvm.serve.pieces import PieceCache
 from kokoro_tvm.serve.requests import PhonemesRequest, SpeechRequest
@@ -37,6 +38,7 @@ class Service:
     bundles: Bundles
     scheduler: Scheduler
     metrics: Metrics
+    downloads: Downloads
     pieces: PieceCache | None = None
     opened: Literal["starting", "opened", "failed"] = "starting"
     """What became of the front ends, which are opened when the port answers already."""
@@ -92,7 +94,8 @@ class Service:
                 unread=() if wanted.normalization_options is None else wanted.normalization_options.unread,
             )
 
-        return self._submit(stream, client, text is None and wanted.response_format in _MEASURED)
+        formats = {wanted.response_format, wanted.download_format}
+        return self._submit(stream, client, text is None and bool(formats & _MEASURED))
 
     def speak_phonemes(self, wanted: PhonemesRequest, client: HTTPConnection) -> Job:
         """The job of a request for the speech of phonemes. Raises BusyError."""
@@ -104,6 +107,18 @@ class Service:
             return tts.stream_phonemes(lines, voice, wanted.speed, wanted.seed)
 
         return self._submit(stream, client, wanted.response_format in _MEASURED)
+
+    async def download(self, wanted: SpeechRequest) -> Download | None:
+        """The file that keeps the audio of a request, where it asks for one and the disk has room."""
+        if not wanted.return_download_link:
+            return None
+        try:
+            return await asyncio.to_thread(
+                self.downloads.create, wanted.download_format or wanted.response_format
+            )
+        except OSError as error:
+            _log.warning("download not kept", extra={"error": str(error)})
+            return None
 
     def _submit(self, stream: Callable[[], Stream], client: HTTPConnection | None, measured: bool) -> Job:
         def kept() -> Stream:
@@ -140,4 +155,6 @@ def ignored(wanted: SpeechRequest) -> list[str]:
     options = wanted.normalization_options
     if options is not None and options.optional_pluralization_normalization:
         names.append("normalization_options.optional_pluralization_normalization")
+    if wanted.allow_voice_tags is False:
+        names.append("allow_voice_tags")
     return names

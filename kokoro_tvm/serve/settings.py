@@ -188,6 +188,14 @@ class Settings:
     cache_rest: float = _setting(
         float, 30.0, "Seconds for which a cache that failed is left alone.", "SECONDS", 0
     )
+    downloads: str | None = _setting(
+        str,
+        None,
+        "Folder of the audio that `return_download_link` keeps; a temporary one unless it is given.",
+        "FOLDER",
+    )
+    download_size: int = _setting(int, 256, "MiB that the kept audio may have.", "MIB", 1)
+    download_age: float = _setting(float, 3600.0, "Seconds that audio is kept.", "SECONDS", 1)
     log_texts: bool = _setting(bool, False, "Log the texts of requests, and notices about their words.")
 
 

@@ -6,16 +6,43 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from kokoro_tvm.serve.bodies import Body
+from kokoro_tvm.serve.downloads import kept
 from kokoro_tvm.serve.errors import ApiError, error_of
+from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.scheduler import Job
+from kokoro_tvm.serve.service import Service, ignored
 
-__all__ = ["SpokenResponse"]
+__all__ = ["SpokenResponse", "answer"]
 
 _BLOCK = 1 << 18  # bytes that are sent at a time
 _log = logging.getLogger("kokoro_tvm.serve")
+
+
+async def answer(
+    service: Service,
+    request: Request,
+    wanted: SpeechRequest,
+    body: Callable[[int | None], Body],
+    headers: dict[str, str],
+) -> SpokenResponse:
+    """The answer to a request for the speech of a text, with the headers that say what became of its fields.
+
+    Raises BusyError.
+    """
+    job, names = service.speak(wanted, request), ignored(wanted)
+    if (download := await service.download(wanted)) is not None:
+        headers["X-Download-Path"] = download.path
+        format = wanted.download_format or wanted.response_format
+        body = kept(body, download, format, wanted.volume_multiplier)
+    elif wanted.return_download_link:
+        names.append("return_download_link")
+    if names:
+        headers["X-Ignored-Fields"] = ", ".join(names)
+    return SpokenResponse(job, body, headers, service.settings.patience, whole=not wanted.stream)
 
 
 class SpokenResponse:

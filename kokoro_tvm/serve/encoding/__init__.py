@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.encoding.base import Encoder, Floats
 
-__all__ = ["FORMATS", "Encoder", "Floats", "available_formats", "open_encoder"]
+__all__ = ["FORMATS", "Encoder", "Floats", "available_formats", "media_type", "open_encoder"]
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class _Format:
                 return error
         return None
 
-    def open(self, samples: int | None) -> Encoder:
-        """A new encoder."""
-        module = importlib.import_module(f"{__name__}.{self.module}")
-        encoder: Encoder = getattr(module, self.encoder)(samples)
-        return encoder
+    @property
+    def kind(self) -> type[Encoder]:
+        """Its encoder."""
+        found: type[Encoder] = getattr(importlib.import_module(f"{__name__}.{self.module}"), self.encoder)
+        return found
 
 
 _FORMATS = {
@@ -54,6 +54,11 @@ def available_formats() -> tuple[str, ...]:
     return tuple(name for name, format in _FORMATS.items() if format.problem() is None)
 
 
+def media_type(format: str) -> str:
+    """The media type of one of FORMATS."""
+    return _FORMATS[format].kind.media_type
+
+
 def open_encoder(format: str, samples: int | None = None) -> Encoder:
     """An encoder of one of FORMATS for mono audio at 24 kHz.
 
@@ -71,4 +76,4 @@ def open_encoder(format: str, samples: int | None = None) -> Encoder:
             f"Run `pip install 'kokoro-tvm[{found.extra}]'` where the server runs, or request one of "
             f"{', '.join(available_formats())}."
         ) from problem
-    return found.open(samples)
+    return found.kind(samples)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from kokoro_tvm.runtime.phonemes import encode
 from kokoro_tvm.serve.bodies import Audio, Captions
 from kokoro_tvm.serve.body import read_request
+from kokoro_tvm.serve.downloads import save_as
+from kokoro_tvm.serve.encoding import media_type
 from kokoro_tvm.serve.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
 from kokoro_tvm.serve.routes.described import ApiRoute
-from kokoro_tvm.serve.service import Service, ignored
-from kokoro_tvm.serve.spoken import SpokenResponse
+from kokoro_tvm.serve.service import Service
+from kokoro_tvm.serve.spoken import SpokenResponse, answer
 from kokoro_tvm.serve.voice_file import voice_file
 from kokoro_tvm.serve.voices import with_own_names
 
@@ -26,17 +29,15 @@ def routes(service: Service) -> list[Route]:
 
     async def captioned(request: Request) -> SpokenResponse:
         wanted, headers = await read_request(request, CaptionedRequest, service.settings)
-        if names := ignored(wanted):
-            headers["X-Ignored-Fields"] = ", ".join(names)
         body = partial(
             Captions,
             wanted.response_format,
             wanted.volume_multiplier,
             wanted.return_timestamps,
             wanted.stream,
+            wanted.voice if wanted.allow_voice_tags else None,
         )
-        job = service.speak(wanted, request)
-        return SpokenResponse(job, body, headers, service.settings.patience, whole=not wanted.stream)
+        return await answer(service, request, wanted, body, headers)
 
     async def from_phonemes(request: Request) -> SpokenResponse:
         wanted, headers = await read_request(request, PhonemesRequest, service.settings)
@@ -66,6 +67,16 @@ def routes(service: Service) -> list[Route]:
 
         return Response(await service.aside(file), media_type="application/octet-stream", headers=headers)
 
+    async def download(request: Request) -> FileResponse:
+        name = request.path_params["name"]
+        path = await asyncio.to_thread(service.downloads.find, name)
+        return FileResponse(
+            path,
+            media_type=media_type(path.suffix[1:]),
+            filename=save_as(request.query_params.get("name", ""), name),
+            headers={"Cache-Control": "no-store"},
+        )
+
     return [
         ApiRoute(
             "POST",
@@ -90,5 +101,14 @@ def routes(service: Service) -> list[Route]:
             "Gives a mix of voices as a file of PyTorch's.",
             CombineRequest,
             "application/octet-stream",
+        ),
+        ApiRoute(
+            "GET",
+            "/v1/download/{name}",
+            download,
+            "Gives audio that `return_download_link` has kept.",
+            None,
+            "audio/*",
+            query={"name": "A name to save it under."},
         ),
     ]

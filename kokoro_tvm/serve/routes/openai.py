@@ -13,14 +13,14 @@ from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.routes.described import ApiRoute
-from kokoro_tvm.serve.service import Service, ignored
-from kokoro_tvm.serve.spoken import SpokenResponse
+from kokoro_tvm.serve.service import Service
+from kokoro_tvm.serve.spoken import SpokenResponse, answer
 from kokoro_tvm.serve.voices import listed
 
 __all__ = ["routes"]
 
-_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
-"""Names of OpenAI's models, which clients look for in the list; they stand for the first bundle."""
+_ALIASES = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
+"""Names of models that clients look for: Kokoro-FastAPI's and OpenAI's. They stand for the first bundle."""
 
 
 def routes(service: Service) -> list[Route]:
@@ -28,12 +28,9 @@ def routes(service: Service) -> list[Route]:
 
     async def speech(request: Request) -> SpokenResponse:
         wanted, headers = await read_request(request, SpeechRequest, service.settings)
-        if names := ignored(wanted):
-            headers["X-Ignored-Fields"] = ", ".join(names)
         kind = Events if wanted.stream_format == "sse" else Audio
         body = partial(kind, wanted.response_format, wanted.volume_multiplier)
-        job = service.speak(wanted, request)
-        return SpokenResponse(job, body, headers, service.settings.patience, whole=not wanted.stream)
+        return await answer(service, request, wanted, body, headers)
 
     async def models(request: Request) -> JSONResponse:
         return JSONResponse({"object": "list", "data": [_model(name) for name in _names(service)]})
