@@ -23,6 +23,7 @@ from kokoro_tvm.ops.base.packed import PackedWeight
 from kokoro_tvm.ops.base.relax import converters
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.passes import LoweringContext, run
+from kokoro_tvm.passes.base.joined import JOINED
 from kokoro_tvm.passes.select_kernels import PACKINGS
 from kokoro_tvm.targets import Machine, tvm_target
 
@@ -32,21 +33,36 @@ __all__ = ["Lowered", "Parameter", "lower"]
 @dataclass(frozen=True)
 class Parameter:
     """One weight of a component: its name in the folded state dict, and its shape and packing in the
-    module."""
+    module. parts: of several weights in one flat tensor, each one's name and packing; then `name` is that of
+    the first and how many there are besides."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     packing: PackedWeight | None
+    parts: tuple[tuple[str, PackedWeight | None], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         packing = self.packing.to_json() if self.packing else None
-        return {"name": self.name, "dtype": self.dtype, "shape": list(self.shape), "packing": packing}
+        shape = list(self.shape)
+        entry: dict[str, Any] = {"name": self.name, "dtype": self.dtype, "shape": shape, "packing": packing}
+        if self.parts:
+            entry["parts"] = [(name, part.to_json() if part else None) for name, part in self.parts]
+        return entry
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Parameter:
-        packing = PackedWeight.from_json(entry["packing"]) if entry["packing"] else None
-        return cls(entry["name"], entry["dtype"], tuple(entry["shape"]), packing)
+        return cls(
+            entry["name"],
+            entry["dtype"],
+            tuple(entry["shape"]),
+            _packing(entry["packing"]),
+            tuple((name, _packing(packing)) for name, packing in entry.get("parts", ())),
+        )
+
+
+def _packing(entry: Mapping[str, Any] | None) -> PackedWeight | None:
+    return PackedWeight.from_json(entry) if entry else None
 
 
 @dataclass(frozen=True)
@@ -83,18 +99,21 @@ def lower(
     weights = _weights(program)
     module = _import(program, component, weights)
     dump("import", module)
-    names = frozenset(p.name for p in module[f"{component}_forward"].params[-len(weights) :])
+    inputs = len(module[f"{component}_forward"].params) - len(weights)
+    names = frozenset(p.name for p in module[f"{component}_forward"].params[inputs:])
     choices = {layer: Choice(**entry) for layer, entry in schedule.items()}
     context = LoweringContext(component, tvm_target(machine), machine.features, names, choices, storage_step)
     module = _with_manifest(module, component, manifest)
     packings: dict[str, Any] = {}
+    joined: dict[str, Any] = {}
     parameters: list[Any] = []
 
     def observe(name: str, current: Any) -> None:
         if name == "select_kernels":
             function = current[f"{component}_forward"]
             packings.update(json.loads(function.attrs[PACKINGS]))
-            parameters.extend(function.params[-len(weights) :])
+            joined.update(json.loads((function.attrs or {}).get(JOINED, "{}")))
+            parameters.extend(function.params[inputs:])
         dump(name, current)
 
     drawer = f"{component}_noise"
@@ -121,7 +140,7 @@ def lower(
             f"{component}: the functions {', '.join(sorted(foreign))} are not named after the component: "
             "list the passes that make functions (legalize, fuse) before select_kernels, which names them"
         )
-    return Lowered(module, tuple(_parameters(parameters, packings, weights)))
+    return Lowered(module, tuple(_parameters(parameters, packings, joined, weights)))
 
 
 def _weights(program: torch.export.ExportedProgram) -> dict[str, str]:
@@ -164,17 +183,21 @@ def _with_manifest(module: Any, component: str, manifest: Mapping[str, Any]) -> 
 
 
 def _parameters(
-    parameters: Sequence[Any], packings: Mapping[str, Any], weights: Mapping[str, str]
+    parameters: Sequence[Any],
+    packings: Mapping[str, Any],
+    joined: Mapping[str, Any],
+    weights: Mapping[str, str],
 ) -> list[Parameter]:
     result = []
     for parameter in parameters:
-        entry = packings.get(parameter.name)
+        parts = tuple((weights[part], _packing(packed)) for part, packed in joined.get(parameter.name, ()))
         result.append(
             Parameter(
-                weights[parameter.name],
+                f"{parts[0][0]}+{len(parts) - 1}" if parts else weights[parameter.name],
                 str(parameter.ty.dtype),
                 tuple(int(extent) for extent in parameter.ty.shape),
-                PackedWeight.from_json(entry) if entry else None,
+                _packing(packings.get(parameter.name)),
+                parts,
             )
         )
     return result

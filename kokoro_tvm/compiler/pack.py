@@ -15,6 +15,7 @@ import numpy as np
 
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.packed import PackedWeight
 
 __all__ = ["ALIGNMENT", "Storage", "pack_weights", "packed_weights"]
 
@@ -61,11 +62,11 @@ def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarr
     """
     packed: dict[str, np.ndarray] = {}
     for parameter in parameters:
-        if parameter.name not in state:
-            raise BuildError(f"the checkpoint has no {parameter.name}, which the compiled model takes")
-        array = np.ascontiguousarray(state[parameter.name], np.float32)
-        if parameter.packing is not None:
-            array = parameter.packing.pack(array)
+        if parameter.parts:
+            parts = [_packed(name, packing, state) for name, packing in parameter.parts]
+            array = np.concatenate([part.ravel() for part in parts])
+        else:
+            array = _packed(parameter.name, parameter.packing, state)
         if (array.shape, str(array.dtype)) != (parameter.shape, parameter.dtype):
             raise BuildError(
                 f"{parameter.name} is {array.dtype} of shape {array.shape} after packing, the compiled model "
@@ -78,6 +79,13 @@ def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarr
             )
         packed[parameter.name] = array
     return packed
+
+
+def _packed(name: str, packing: PackedWeight | None, state: Mapping[str, np.ndarray]) -> np.ndarray:
+    if name not in state:
+        raise BuildError(f"the checkpoint has no {name}, which the compiled model takes")
+    array = np.ascontiguousarray(state[name], np.float32)
+    return packing.pack(array) if packing is not None else array
 
 
 def _write(tensors: Mapping[str, np.ndarray], path: Path) -> None:

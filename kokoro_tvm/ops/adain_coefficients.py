@@ -15,11 +15,12 @@ from tvm import te, tirx
 from kokoro_tvm.ops.base.expressions import Cast, const, maximum, sqrt
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total
-from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op
+from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, Sharing, semantic_op
 from kokoro_tvm.ops.cpu import product as cpu_product
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.columns import Columns
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.members import OneOf, own, weights
 from kokoro_tvm.ops.gpu.product import COLUMNS, THREADS, product
 
 __all__ = ["adain_coefficients"]
@@ -100,6 +101,8 @@ def _packings(call: Call) -> Mapping[str, Packing]:
 
 _GPU_LANES = COLUMNS // 2  # a workgroup computes gamma and beta of so many channels
 _GPU_ROWS = THREADS // _GPU_LANES
+# Each takes two buffers, beside the style and the weights, of the ten that WebGPU has.
+_GPU_SHARING = Sharing(4, ("moments",), ("style",), ("style_weight", "style_bias", "weight", "bias"))
 
 
 def _gpu_packings(call: Call) -> Mapping[str, Packing]:
@@ -123,13 +126,20 @@ def _gpu_kernel(call: Call) -> Any:
     groups = Columns.groups(channels, _GPU_LANES)
     k = GpuKernel("adain_coefficients", call.features)
     zero, one = const(0.0, "float32"), const(1.0, "float32")
+    shapes = {
+        "style_weight": (size, groups * COLUMNS),
+        "style_bias": (2 * channels,),
+        "weight": (channels,),
+        "bias": (channels,),
+    }
     with k:
-        moments, vector = k.param("moments", call.shapes["moments"]), k.param("style", (1, size))
-        style_weight = k.param("style_weight", (size, groups * COLUMNS))
-        style_bias = k.param("style_bias", (2 * channels,))
-        weight, bias = k.param("weight", (channels,)), k.param("bias", (channels,))
-        y = k.param("y", (3, channels))
-        with k.launch(THREADS, groups) as (thread, group):
+        given = own(k, "moments", call.shapes["moments"], call.members)
+        vector = k.param("style", (1, size))
+        weights_of = weights(k, shapes, call.members)
+        written = own(k, "y", (3, channels), call.members)
+        with k.launch(THREADS, groups, call.members) as (thread, group, member):
+            style_weight, style_bias, weight, bias = weights_of(member)
+            moments, y = OneOf(k, given, member), OneOf(k, written, member)
             columns = Columns.of(k, _GPU_ROWS, _GPU_LANES, thread, group, channels)
             c = columns.channel
             origin = k.let(moments[0, 0, c])
@@ -150,7 +160,7 @@ def _gpu_kernel(call: Call) -> Any:
                         for total, term in zip(sums, terms(steps, mean, squares), strict=True):
                             k.store(total, total[0] + term, 0)
 
-                columns.over(moments.shape[0], block)
+                columns.over(moments.extent(0), block)
                 return columns.totals(*(total[0] for total in sums))
 
             all_steps, sum_of_means = over_blocks(2, lambda steps, mean, _: (steps, steps * mean))
@@ -184,9 +194,9 @@ def _gpu_kernel(call: Call) -> Any:
             gain = k.let(one + gamma)
             scale = k.let(gain * weight[c] / deviation)
             with k.when(columns.first):
-                k.store(y, rounded, 0, c)
-                k.store(y, scale, 1, c)
-                k.store(y, gain * bias[c] + beta - lost * scale, 2, c)
+                y.store(rounded, 0, c)
+                y.store(scale, 1, c)
+                y.store(gain * bias[c] + beta - lost * scale, 2, c)
     return k.build()
 
 
@@ -257,7 +267,10 @@ def _decomposed(
 @semantic_op(
     shape=_shape,
     decomposition=_decomposed,
-    kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
+    kernels={
+        "cpu": HandKernel(_kernel, _packings),
+        "gpu": HandKernel(_gpu_kernel, _gpu_packings, sharing=_GPU_SHARING),
+    },
 )
 def adain_coefficients(
     moments: Tensor,

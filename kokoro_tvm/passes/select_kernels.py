@@ -1,5 +1,5 @@
 """Puts a kernel in the place of every semantic operation, and its packing on every weight that it wants
-packed.
+packed. Calls that share a launch take their weights as one.
 
 Every function is named after the component, those made by legalising too, so that modules can live together.
 """
@@ -19,6 +19,7 @@ from kokoro_tvm.ops.base.packed import PackedWeight
 from kokoro_tvm.ops.base.relax import as_semantic_call, described
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.passes.base.context import LoweringContext
+from kokoro_tvm.passes.base.joined import JOINED, Joined, joined_weights, taken
 
 __all__ = ["PACKINGS", "WORK", "apply"]
 
@@ -37,9 +38,13 @@ def apply(module: Any, context: LoweringContext) -> Any:
         function, lambda n: calls.append(n) if isinstance(n, relax.Call) else None
     )
     # Errors are raised here and not inside a visitor, where TVM would turn them into its own.
-    packings = _packings(calls, context)
+    joined = joined_weights(calls, context)
+    packings = _packings([call for call in calls if call not in joined], context)
+    apart = {weight for each in joined.values() for weight, _ in each.parts}
     parameters, remap = [], {}
     for parameter in function.params:
+        if parameter in apart:
+            continue
         packed = packings.get(parameter.name)
         if packed is None:
             parameters.append(parameter)
@@ -48,14 +53,19 @@ def apply(module: Any, context: LoweringContext) -> Any:
         remap[parameter] = relax.Var(parameter.name, relax.TensorType(shape, dtype))
         parameters.append(remap[parameter])
 
+    parameters += [each.variable for each in joined.values()]
+
     kernels = _kernels(calls, context)
-    selector = _Selector(module, context, kernels)
+    selector = _Selector(module, context, kernels, joined)
     for old, new in remap.items():
         selector.set_var_remap(old, new)
     body = selector.visit_expr(function.body)
     attributes = dict(function.attrs or {})
     layouts = {weight: packed.to_json() for weight, packed in packings.items()}
     attributes[PACKINGS] = json.dumps(layouts, sort_keys=True)
+    if joined:
+        parts = {each.variable.name: each.to_json() for each in joined.values()}
+        attributes[JOINED] = json.dumps(parts, sort_keys=True)
     attributes = tvm.ir.make_node("ir.DictAttrs", **attributes)
     result = selector.builder_.get()
     result[name] = relax.Function(parameters, body, function.ret_ty, function.is_pure, attributes)
@@ -107,7 +117,7 @@ def _packings(calls: Sequence[Any], context: LoweringContext) -> dict[str, Packe
 
 def _key(operation: str, call: Call) -> str:
     return json.dumps(
-        [operation, call.shapes, call.attributes, call.result, call.moments, call.halves],
+        [operation, call.shapes, call.attributes, call.result, call.moments, call.halves, call.members],
         sort_keys=True,
         default=str,
     )
@@ -127,7 +137,8 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
         except NotImplementedError as error:
             raise BuildError(f"{context.component}: {error}") from error
         flops = registry()[operation].flops
-        work: dict[str, Any] = {"operation": operation, "results": 1 if call.moments is None else 2}
+        results = call.members * (1 if call.moments is None else 2)
+        work: dict[str, Any] = {"operation": operation, "results": results}
         if flops is not None:
             work["flops_per_step"] = flops(call)
         kernel = kernel.with_attr(WORK, json.dumps(work))
@@ -151,8 +162,15 @@ def _with_table(module: Any, context: LoweringContext, kernels: Mapping[str, Any
 class _Selector(relax.PyExprMutator):
     """Replaces semantic calls, and renames what other calls call."""
 
-    def __init__(self, module: Any, context: LoweringContext, kernels: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        module: Any,
+        context: LoweringContext,
+        kernels: Mapping[str, Any],
+        joined: Mapping[Any, Joined],
+    ) -> None:
         super().__init__(module)
+        self._joined = joined
         self._context = context
         self._module = module
         self._kernels = kernels
@@ -172,6 +190,8 @@ class _Selector(relax.PyExprMutator):
         if as_semantic_call(call) is None:
             return super().visit_call_(call)
         operation, semantic, _, arguments = described(call, self._context.features, self._context.schedule)
+        if call in self._joined:
+            arguments = taken(call, self._joined[call], self._context)
         kernel = self._kernels[_key(operation, semantic)]
         added = self.builder_.add_func(kernel, str(kernel.attrs["global_symbol"]))
         results = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else call.ty

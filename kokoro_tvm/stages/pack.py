@@ -28,7 +28,8 @@ def declare(
 
     def operations() -> list[str]:
         parameters = lowered[0].read_json("parameters.json")
-        return sorted({f"{OPS}.{p['packing']['operation']}" for p in parameters if p["packing"]})
+        packings = [packing for p in parameters for _, packing in _parts(p)]
+        return sorted({f"{OPS}.{packing['operation']}" for packing in packings if packing})
 
     unused = [OPS, "kokoro_tvm.passes", "kokoro_tvm.patches"]
     return place.stage(
@@ -73,4 +74,13 @@ def run(out: Path, inputs: Inputs, *, component: str, storage: Storage) -> None:
 
 
 def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    return [(p["name"], p["dtype"], p["shape"], (p["packing"] or {}).get("name")) for p in parameters]
+    return [
+        (name, p["dtype"], p["shape"], (packing or {}).get("name"))
+        for p in parameters
+        for name, packing in _parts(p)
+    ]
+
+
+def _parts(parameter: dict[str, Any]) -> list[Any]:
+    """Of each of its weights the name, and the packing or None."""
+    return parameter.get("parts") or [(parameter["name"], parameter["packing"])]

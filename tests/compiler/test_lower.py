@@ -88,7 +88,7 @@ def test_unknown_passes_are_refused() -> None:
     with pytest.raises(
         BuildError,
         match="unknown pass 'fusion'; there are: decompose, fuse, fuse_moments, halve, legalize, narrow, "
-        "plan_memory, schedule_gpu, select_kernels",
+        "plan_memory, schedule_gpu, select_kernels, share_launches",
     ):
         lowered_program(program("text_encoder"), "text_encoder", [*PASSES, "fusion"])
 

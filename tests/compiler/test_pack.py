@@ -53,6 +53,18 @@ def test_every_tensor_starts_on_a_cache_line(tmp_path: Path) -> None:
     assert max(entry["data_offsets"][1] for entry in header.values()) == len(data) - 8 - size
 
 
+def test_joined_weights_are_one_flat_tensor(tmp_path: Path) -> None:
+    """Each packed, in the order of the parts."""
+    parts = (("a.bias", None), ("a.weight", PACKED))
+    joined = Parameter("a.bias+1", "float32", (5 + 48,), None, parts)
+    loaded = load_file(pack_weights([joined], STATE, tmp_path / "w.safetensors"))
+    assert [*loaded] == ["a.bias+1"]
+    assert np.array_equal(loaded["a.bias+1"][:5], STATE["a.bias"])
+    assert np.array_equal(loaded["a.bias+1"][5:53].reshape(3, 16)[:, :5], STATE["a.weight"].T)
+    with pytest.raises(BuildError, match=r"the checkpoint has no a\.weight, which"):
+        pack_weights([joined], {"a.bias": STATE["a.bias"]}, tmp_path / "w.safetensors")
+
+
 @pytest.mark.parametrize("dtype", ["float16", "int32", "uint16"])
 def test_packings_of_other_dtypes_are_written_as_they_are(
     dtype: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

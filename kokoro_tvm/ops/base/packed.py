@@ -40,6 +40,8 @@ class PackedWeight:
         call = asdict(self.call) | {"features": self.call.features.to_json()}
         if not self.call.halves:  # so that a new ability changes no other's keys
             del call["halves"]
+        if self.call.members == 1:
+            del call["members"]
         return {"operation": self.operation, "argument": self.argument, "name": self.name, "call": call}
 
     @classmethod
@@ -56,5 +58,6 @@ class PackedWeight:
             moments,
             choice,
             tuple(call.get("halves", ())),
+            call.get("members", 1),
         )
         return cls(data["operation"], data["argument"], described, data["name"])

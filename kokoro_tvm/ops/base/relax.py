@@ -4,7 +4,7 @@ have."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
 
-__all__ = ["as_semantic_call", "converters", "described", "names_for", "semantic_call"]
+__all__ = ["as_semantic_call", "converters", "described", "names_for", "semantic_call", "shared_call"]
 
 _PREFIX = "kokoro."
 
@@ -28,7 +28,7 @@ def converters() -> Mapping[str, Callable[..., Any]]:
 
 def as_semantic_call(call: Any) -> tuple[str, list[str], dict[str, Any], list[Any]] | None:
     """(operation, names of the present tensors, attributes, tensors) of a semantic call; None for any
-    other."""
+    other. Of calls that share a launch the names and the tensors are those of all members, in turn."""
     if not isinstance(call.op, tvm.ir.Op) or call.op.name != "relax.call_dps_packed":
         return None
     function, arguments = call.args[:2]
@@ -36,23 +36,29 @@ def as_semantic_call(call: Any) -> tuple[str, list[str], dict[str, Any], list[An
         return None
     *tensors, description = arguments
     data = json.loads(description.value)
-    return function.global_symbol.removeprefix(_PREFIX), data["tensors"], data["attributes"], tensors
+    names = data["tensors"] * data.get("members", 1)
+    return function.global_symbol.removeprefix(_PREFIX), names, data["attributes"], tensors
 
 
 def described(
     call: Any, features: Features, schedule: Mapping[str, Choice]
 ) -> tuple[str, Call, list[str], list[Any]]:
-    """(operation, the Call for its kernel, names of the present tensors, tensors) of a semantic call."""
+    """(operation, the Call for its kernel, names of the present tensors, tensors) of a semantic call, as
+    `as_semantic_call` has them."""
     found = as_semantic_call(call)
     if found is None:
         raise TypeError(f"{call.op} is no semantic call")
     operation, tensors, attributes, arguments = found
-    shapes = {t: names_for(t, a.ty.shape) for t, a in zip(tensors, arguments, strict=True)}
+    members = json.loads(call.args[1][-1].value).get("members", 1)
+    first = dict(zip(tensors, arguments[: len(arguments) // members], strict=False))
+    shapes = {name: names_for(name, tensor.ty.shape) for name, tensor in first.items()}
     results = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
-    result, *others = (names_for(n, r.shape) for n, r in zip(("y", "moments"), results, strict=False))
-    kinds = {**{t: a.ty for t, a in zip(tensors, arguments, strict=True)}, "y": results[0]}
+    written = results if members == 1 else results[:1]
+    result, *others = (names_for(n, r.shape) for n, r in zip(("y", "moments"), written, strict=False))
+    kinds = {**{name: tensor.ty for name, tensor in first.items()}, "y": results[0]}
     halves = tuple(name for name, kind in kinds.items() if str(kind.dtype) == "float16")
-    semantic = Call(shapes, attributes, result, features, others[0] if others else None, halves=halves)
+    left = others[0] if others else None
+    semantic = Call(shapes, attributes, result, features, left, halves=halves, members=members)
     layer = registry()[operation].layer(semantic)
     choice = schedule.get(layer) if layer is not None else None
     return operation, replace(semantic, choice=choice), tensors, arguments
@@ -68,6 +74,18 @@ def semantic_call(name: str, tensors: Mapping[str, Any], attributes: Mapping[str
         relax.ExternFunc(_PREFIX + name),
         relax.Tuple([*tensors.values(), tvm.ir.StringImm(description)]),
         relax.TensorType(extents, next(iter(tensors.values())).ty.dtype),
+    )
+
+
+def shared_call(calls: Sequence[Any]) -> Any:
+    """One call in the place of several of an operation, which have one result each: a tuple of theirs."""
+    *_, description = calls[0].args[1]
+    shared = json.loads(description.value) | {"members": len(calls)}
+    tensors = [tensor for call in calls for tensor in list(call.args[1])[:-1]]
+    return relax.call_dps_packed(
+        calls[0].args[0],
+        relax.Tuple([*tensors, tvm.ir.StringImm(json.dumps(shared, sort_keys=True))]),
+        [call.ty for call in calls],
     )
 
 

@@ -20,7 +20,17 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 
-__all__ = ["Call", "Extent", "HandKernel", "Packing", "SemanticOp", "registry", "semantic_op", "valid"]
+__all__ = [
+    "Call",
+    "Extent",
+    "HandKernel",
+    "Packing",
+    "SemanticOp",
+    "Sharing",
+    "registry",
+    "semantic_op",
+    "valid",
+]
 
 Extent = Any  # an int, or a symbolic expression (torch.SymInt, TIR)
 Shape = tuple[Extent, ...]
@@ -34,7 +44,7 @@ class Call:
     absent optional arguments are left out. result: the extents of the result, likewise; moments: those of
     the result's moments (see `ops.moments`) where the kernel is to write them too, as a second result.
     choice: what the recipe's schedule has for this layer, if anything; halves: names of the tensors, "y" for
-    the result, that memory holds as float16.
+    the result, that memory holds as float16; members: how many such uses one launch makes, see `Sharing`.
     """
 
     shapes: Mapping[str, tuple[int | str, ...]]
@@ -44,6 +54,7 @@ class Call:
     moments: tuple[int | str, ...] | None = None
     choice: Choice | None = None
     halves: tuple[str, ...] = ()
+    members: int = 1
 
     def has(self, name: str) -> bool:
         return name in self.shapes
@@ -67,19 +78,36 @@ class Packing:
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """How calls of an operation that are equal but for their tensors share a launch.
+
+    The kernel for them takes, in this order: `own`, the tensors that each of them has, of all members; those
+    that they have in `common`; one flat float32 tensor of the `joined` weights, packed, member by member; and
+    writes a result for each. most: how many may share.
+    """
+
+    most: int
+    own: tuple[str, ...]
+    common: tuple[str, ...]
+    joined: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class HandKernel:
     """A kernel written for one kind of machine.
 
     build: Call -> PrimFunc taking the present tensor arguments in order and the result last;
     packings: Call -> {weight argument: Packing}; gives_moments: whether the kernel for a Call can write the
     moments of its result besides; layer: Call -> what a schedule calls it, None where there is nothing to
-    choose; halves: Call -> the tensors, "y" for the result, that the kernel can have as float16 in memory."""
+    choose; halves: Call -> the tensors, "y" for the result, that the kernel can have as float16 in memory;
+    sharing: how calls share a launch, None where each has its own."""
 
     build: Callable[[Call], Any]
     packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {}
     gives_moments: Callable[[Call], bool] = lambda call: False
     layer: Callable[[Call], str | None] = lambda call: None
     halves: Callable[[Call], frozenset[str]] = lambda call: frozenset()
+    sharing: Sharing | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +154,11 @@ class SemanticOp:
         """Tensors that the kernel for the call can have as float16 in memory, "y" for the result."""
         found = self.kernel_for(call.features)
         return found.halves(call) if found is not None else frozenset()
+
+    def sharing(self, features: Features) -> Sharing | None:
+        """How calls share a launch of the machine's kernel; None where each has its own."""
+        found = self.kernel_for(features)
+        return found.sharing if found is not None else None
 
     def layer(self, call: Call) -> str | None:
         """What a schedule calls it; None where there is nothing to choose."""

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from lowering import lowered, lowered_program, small_program
+from tvm import relax
+
+from kokoro_tvm import ops
+from kokoro_tvm.compiler.lower import Lowered, Parameter
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.relax import as_semantic_call, described
+
+from .on_gpu import GPU, phases
+
+CHANNELS, STYLE = 64, 9
+LAYER = {"layer": (2 * CHANNELS, STYLE), "shift": (2 * CHANNELS,), "gain": (CHANNELS,), "offset": (CHANNELS,)}
+WEIGHTS = {
+    "style": (1, STYLE),
+    "a": (CHANNELS, 4, 3),
+    **{f"conv{n}": (CHANNELS, CHANNELS, 3) for n in range(6)},
+    **{f"{name}{n}": shape for n in range(6) for name, shape in LAYER.items()},
+}
+Weights = dict[str, torch.Tensor]
+Forward = Callable[[Weights, torch.Tensor], Any]
+
+
+def block(w: Weights, x: torch.Tensor, number: int, style: str = "style") -> torch.Tensor:
+    """A convolution behind AdaIN."""
+    layer = (w[f"{name}{number}"] for name in LAYER)
+    norm = ops.adain_coefficients(ops.moments(x), w[style], *layer)
+    return ops.conv1d(x, w[f"conv{number}"], norm=norm, padding=1)
+
+
+def branches(w: Weights, x: torch.Tensor, count: int = 2) -> list[torch.Tensor]:
+    """Of two blocks each, one branch after the other."""
+    x = ops.conv1d(x, w["a"], padding=1)
+    return [block(w, block(w, x, 2 * n), 2 * n + 1) for n in range(count)]
+
+
+def lower(forward: Forward, weights: dict[str, tuple[int, ...]] = WEIGHTS) -> tuple[Lowered, dict[str, Any]]:
+    found: dict[str, Any] = {}
+    exported = small_program(forward, weights)
+    return lowered_program(exported, "small", machine=GPU, dump=found.__setitem__), found
+
+
+def members(module: Any, component: str = "small") -> list[int]:
+    """Of each launch of coefficients, in the order of the calls."""
+    function = module[f"{component}_forward"]
+    bindings = [binding for block in function.body.blocks for binding in block.bindings]
+    known, found = {*function.params, *relax.analysis.defined_symbolic_vars(function)}, []
+    for binding in bindings:
+        assert set(relax.analysis.free_vars(binding.value)) <= known, "used before it is made"
+        known.add(binding.var)
+        if isinstance(binding.value, relax.Call) and as_semantic_call(binding.value) is not None:
+            operation, call, _, _ = described(binding.value, GPU.features, {})
+            found += [call.members] if operation == "adain_coefficients" else []
+    return found
+
+
+def test_branches_take_turns() -> None:
+    result, found = lower(lambda w, x: tuple(branches(w, x)))
+    assert members(found["halve"]) == [1, 1, 1, 1]
+    assert members(found["share_launches"]) == [2, 2]
+    first, second = (p for p in result.parameters if p.parts)
+    assert [name for name, _ in first.parts] == [f"{name}{n}" for n in (0, 2) for name in LAYER]
+    assert [name for name, _ in second.parts] == [f"{name}{n}" for n in (1, 3) for name in LAYER]
+    assert first.name == "layer0+7"
+    assert [packing is not None for _, packing in first.parts] == [True, False, False, False] * 2
+    assert all(Parameter.from_json(p.to_json()) == p for p in result.parameters)
+    names = {p.name for p in result.parameters}
+    assert not names & {f"{name}{n}" for n in range(4) for name in LAYER}
+
+
+def test_a_launch_has_no_more_members_than_its_kernel_takes() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x = ops.conv1d(x, w["a"], padding=1)
+        return tuple(block(w, x, n) for n in range(6))
+
+    assert members(lower(forward)[1]["share_launches"]) == [4, 2]
+
+
+def test_what_depends_on_another_waits_for_it() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
+        one, other = branches(w, x)
+        return block(w, one + other, 4)
+
+    assert members(lower(forward)[1]["share_launches"]) == [2, 2, 1]
+
+
+def test_blocks_that_are_added_up_wait_for_their_sum_alone() -> None:
+    """As the three of each of the generator's stages are."""
+
+    def forward(w: Weights, x: torch.Tensor) -> torch.Tensor:
+        first, second, third = branches(w, x, 3)
+        return first + second + third
+
+    assert members(lower(forward)[1]["share_launches"]) == [3, 3]
+
+
+def test_other_styles_and_other_shapes_share_nothing() -> None:
+    def styles(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x = ops.conv1d(x, w["a"], padding=1)
+        return block(w, x, 0), block(w, x, 1, "other")
+
+    def eps(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        taken = ops.moments(ops.conv1d(x, w["a"], padding=1))
+        layers = [[w[f"{name}{n}"] for name in LAYER] for n in range(2)]
+        return tuple(
+            ops.adain_coefficients(taken, w["style"], *layer, eps=10.0**-n)
+            for n, layer in enumerate(layers, 4)
+        )
+
+    weights = WEIGHTS | {"other": (1, STYLE)}
+    for forward in (styles, eps):
+        assert members(lower(forward, weights)[1]["share_launches"]) == [1, 1]
+
+
+def test_computed_weights_are_not_joined() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        taken = ops.moments(ops.conv1d(x, w["a"], padding=1))
+        return tuple(
+            ops.adain_coefficients(
+                taken, w["style"], w[f"layer{n}"], w["shift0"] + n, w["gain0"], w["offset0"]
+            )
+            for n in range(2)
+        )
+
+    assert members(lower(forward)[1]["share_launches"]) == [1, 1]
+
+
+def test_a_weight_that_is_used_elsewhere_is_refused() -> None:
+    def forward(w: Weights, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (*branches(w, x), w["gain1"] + 1.0)
+
+    with pytest.raises(
+        BuildError, match=r"small: used by a launch that calls share, and elsewhere too: p_gain1$"
+    ):
+        lower(forward)
+
+
+@pytest.mark.parametrize("policy", ["exact", "masked"])
+def test_pitch_and_energy_are_computed_side_by_side(policy: str) -> None:
+    before, after = (members(phases("f0n", policy)[p], "f0n") for p in ("halve", "share_launches"))
+    assert sum(before) == sum(after) == 12
+    assert after == [2] * 6
+
+
+def test_machines_without_shared_launches_are_left_alone() -> None:
+    before, after = (lowered("decoder")[1][phase] for phase in ("halve", "share_launches"))
+    assert before.script(show_meta=True) == after.script(show_meta=True)
+    plain = replace(GPU, features=replace(GPU.features, kernels=None))
+    exported = small_program(lambda w, x: tuple(branches(w, x)), WEIGHTS)
+    assert not any(p.parts for p in lowered_program(exported, "small", machine=plain).parameters)
