@@ -170,9 +170,17 @@ def test_nothing_is_lost_where_nothing_may_be(features: Features) -> None:
 
 
 @machines
-def test_folded_layers_are_plain(features: Features) -> None:
+def test_strided_layers_are_plain(features: Features) -> None:
     assert Plan(128, 128, 3, 1, features, tolerant=True, stride=2).filtering == DIRECT
-    assert Plan(128, 1280, 2, 1, features, tolerant=True, phases=10).filtering == DIRECT
+
+
+@machines
+def test_phases_store_their_two_taps(features: Features) -> None:
+    """The kernel transforms them to see three steps, the first two or the last two."""
+    plan = Plan(128, 1280, 2, 1, features, tolerant=True, phases=10)
+    assert plan.filtering == Filtering(6, 3)
+    assert plan.packed_shape[1:3] == (1, 2)
+    assert not plan.allows(Filtering(2, 2))  # sees two steps only
 
 
 @machines

@@ -14,6 +14,7 @@ from .support import (
     check_masked,
     compiled_for,
     every_length,
+    filtered,
     machines,
     random,
     random_lengths,
@@ -53,6 +54,28 @@ def test_every_length(name: str, machine: Machine) -> None:
         check("conv_transpose1d", tensors(name, steps), attributes(name), machine=machine)
 
     every_length(holds, 700)
+
+
+@machines
+@pytest.mark.parametrize("name", SHAPES)
+def test_filtered(name: str, machine: Machine) -> None:
+    """The weights of an early phase and of a late one are transformed to see the same steps of the input."""
+
+    def holds(steps: int) -> None:
+        how = attributes(name) | {"tolerant": True}
+        check("conv_transpose1d", tensors(name, steps), how, machine=machine, tolerance=filtered(3))
+
+    every_length(holds, 700)
+
+
+@machines
+def test_filtered_and_masked(machine: Machine) -> None:
+    given_tensors, how = tensors("last", 300), attributes("last") | {"tolerant": True}
+
+    def holds(length: int) -> None:
+        check_masked("conv_transpose1d", given_tensors, how, length=length, machine=machine)
+
+    random_lengths(holds, 300, also=(257,))
 
 
 @machines

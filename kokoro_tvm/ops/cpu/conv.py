@@ -111,7 +111,7 @@ def emit(
     shift(column block): rows a column block starts later, for transposed convolution; moments: what `write`
     fills, and where its moments go, block by block, see `ops.moments`.
     """
-    spare = 1 if shift is not None else 0
+    spare = 1 if shift is not None and not plan.transforms_weights else 0
     pitch = plan.tiles * plan.rows + plan.halo + spare  # rows of scratch
     matrix = k.table(transforms(plan.filtering).weight) if plan.transforms_weights else None
     tiles = k.opaque(ceildiv(steps, plan.tile_steps))
@@ -149,9 +149,9 @@ def emit(
             column_block = k.let(first_column + offset, "column_block")
             base = shift(column_block) if shift is not None else const(0, "int64")
             with k.loop(plan.filtering.points) as point:
-                factors.prepare(column_block, point)
+                factors.prepare(column_block, point, base)
                 with k.loop(own_tiles) as tile:
-                    first_row = k.let(point * pitch + tile * plan.rows + base)
+                    first_row = k.let(point * pitch + tile * plan.rows + (base if spare else 0))
                     target = k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns)
                     multiply = partial(
                         _multiply,
@@ -184,12 +184,13 @@ class _Factors:
         self._k, self._plan, self._weight, self._matrix = k, plan, weight, matrix
         self._made = k.scratch(plan.terms * plan.columns) if matrix is not None else None
 
-    def prepare(self, column_block: Expr, point: Expr) -> None:
-        """Transforms the taps, where they are given as such: made[channel][column]."""
+    def prepare(self, column_block: Expr, point: Expr, base: Expr) -> None:
+        """Transforms the taps, where they are given as such, the first of them the `base`-th of the filter:
+        made[channel][column]."""
         k, plan, lanes = self._k, self._plan, self._plan.features.lanes
         if self._matrix is None:
             return
-        first = point * plan.filtering.taps
+        first = point * plan.filtering.taps + base
         coefficients = [k.let(k.splat(self._matrix[first + tap], lanes)) for tap in range(plan.taps)]
         with k.loop(plan.terms) as c:
             for v in range(plan.vectors):

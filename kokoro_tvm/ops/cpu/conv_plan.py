@@ -57,8 +57,9 @@ class Plan:
         if not self._filters:
             return DIRECT
         table = self.operand.filterings
-        found = next((f for most, f in table if self.taps <= most), table[-1][1])
-        return found if not self.wide or self._transformable(found) else DIRECT
+        found = next((f for most, f in table if self.reach <= most), table[-1][1])
+        stored_transformed = not self.wide and self.phases == 1
+        return found if stored_transformed or self._transformable(found) else DIRECT
 
     @property
     def wide(self) -> bool:
@@ -68,7 +69,7 @@ class Plan:
     @property
     def transforms_weights(self) -> bool:
         """Whether the kernel transforms weights, those of a column block and a point at a time."""
-        return self.wide and self._transformable(self.filtering)
+        return (self.wide or self.phases > 1) and self._transformable(self.filtering)
 
     @property
     def stored(self) -> Filtering:
@@ -76,18 +77,24 @@ class Plan:
         return DIRECT if self.transforms_weights else self.filtering
 
     def _transformable(self, filtering: Filtering) -> bool:
-        return filtering != DIRECT and self.taps <= filtering.taps and self.operand is FLOAT32
+        return filtering != DIRECT and self.reach <= filtering.taps and self.operand is FLOAT32
 
     @property
     def _filters(self) -> bool:
         """Whether minimal filtering is possible and of use at all."""
-        folded = self.stride > 1 or self.phases > 1
-        return self.tolerant and not folded and self.taps > 1 and self.dilation <= _LARGEST_DILATION
+        return self.tolerant and self.stride == 1 and self.taps > 1 and self.dilation <= _LARGEST_DILATION
+
+    @property
+    def reach(self) -> int:
+        """Steps that the results of all phases see; those of late ones start a step later."""
+        return self.taps + (1 if self.phases > 1 else 0)
 
     def allows(self, filtering: Filtering) -> bool:
         """Whether there is a kernel with this filtering: a further group of taps sees whole rows later."""
         if filtering == DIRECT:
             return True
+        if self.phases > 1 and not self._transformable(filtering):
+            return False
         whole = filtering.taps >= self.taps or filtering.taps == filtering.outputs
         return self._filters and whole and filtering.points <= MOST_POINTS
 
