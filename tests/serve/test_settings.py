@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.serve.settings import PREFIX, Settings, read_settings, settings
-
-DEPLOY = Path(__file__).parents[2] / "deploy"
+from kokoro_tvm.serve.settings import Settings, read_settings, settings
 
 
 def test_flags_come_before_the_environment_before_the_file(tmp_path: Path) -> None:
@@ -87,22 +82,3 @@ def test_a_mistake_elsewhere(flags: dict[str, Any], environment: dict[str, str],
     with pytest.raises(InputError) as caught:
         read_settings(flags, environment)
     assert str(caught.value) == message
-
-
-def test_what_is_in_deploy_names_settings_that_exist() -> None:
-    known = {setting.variable for setting in settings()}
-    files = sorted(DEPLOY.iterdir())
-    assert [file.name for file in files] == ["Containerfile", "kokoro-tvm.service"]
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        assert set(re.findall(rf"{PREFIX}\w+", text)) <= known
-        assert re.search(r"kokoro-tvm(\", \"| )serve", text)
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
-def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    unit = tmp_path / "kokoro-tvm.service"
-    text = (DEPLOY / unit.name).read_text(encoding="utf-8")
-    unit.write_text(text.replace("/opt/kokoro-tvm/bin/kokoro-tvm", "/bin/true"), encoding="utf-8")
-    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
-    assert unit.name not in done.stderr

@@ -1,0 +1,184 @@
+"""What Home Assistant's integration of Wyoming does, by the client that it uses: the package `wyoming`.
+
+Its way was read in homeassistant/components/wyoming (data.py, tts.py), not run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import wave
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import LONG, Server
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.client import AsyncTcpClient
+from wyoming.info import Describe, Info, TtsProgram
+from wyoming.tts import (
+    Synthesize,
+    SynthesizeChunk,
+    SynthesizeStart,
+    SynthesizeStop,
+    SynthesizeStopped,
+    SynthesizeVoice,
+)
+
+from kokoro_tvm.serve.encoding.base import as_int16
+
+DESCRIBED_WITHIN = 1.0  # seconds, after which it says that it cannot connect
+ADAM = SynthesizeVoice(name="am_adam")
+
+
+@pytest.fixture
+def server(start: Callable[..., Server]) -> Server:
+    return start(wyoming=0)
+
+
+def client_of(server: Server) -> AsyncTcpClient:
+    return AsyncTcpClient("127.0.0.1", server.wyoming.port, read_timeout=30)
+
+
+def spoken(server: Server, text: str, voice: str = "am_adam") -> bytes:
+    return as_int16(server.synthesizer(text, voice).audio)
+
+
+async def described(server: Server) -> TtsProgram:
+    """The program that it makes an entity of: the first that is installed."""
+    async with client_of(server) as client:
+        await client.write_event(Describe().event())
+        while True:
+            event = await asyncio.wait_for(client.read_event(), DESCRIBED_WITHIN)
+            assert event is not None
+            if Info.is_type(event.type):
+                return next(program for program in Info.from_event(event).tts if program.installed)
+
+
+def test_it_finds_a_program_with_voices_by_language(server: Server) -> None:
+    program = asyncio.run(described(server))
+    assert program.name == "toy"
+    assert program.supports_synthesize_streaming
+    voices: dict[str, list[str]] = {}
+    for voice in program.voices:
+        assert voice.installed
+        assert voice.description
+        for language in voice.languages:
+            voices.setdefault(language, []).append(voice.name)
+    assert voices["en-US"] == ["af_heart", "am_adam"]
+    assert voices["en-GB"] == ["bf_emma"]
+
+
+def test_it_is_answered_in_time_while_others_are_spoken_for(server: Server) -> None:
+    server.runner.close_after(0)
+
+    async def conversation() -> str:
+        async with client_of(server) as client:
+            await client.write_event(Synthesize(LONG).event())
+            await asyncio.to_thread(server.runner.waiting.acquire)
+            program = await described(server)
+            server.runner.gate.set()
+            return program.name
+
+    assert asyncio.run(conversation()) == "toy"
+
+
+def test_a_whole_message(server: Server) -> None:
+    """As for a test phrase or an announcement: it makes a WAV of the chunks."""
+
+    async def conversation() -> bytes:
+        made = io.BytesIO()
+        writer: wave.Wave_write | None = None
+        async with client_of(server) as client:
+            await client.write_event(Synthesize(text=LONG, voice=ADAM).event())
+            while (event := await client.read_event()) is not None and not AudioStop.is_type(event.type):
+                if AudioChunk.is_type(event.type):
+                    chunk = AudioChunk.from_event(event)
+                    if writer is None:
+                        writer = wave.open(made, "wb")  # noqa: SIM115 - closed below, as it does
+                        writer.setframerate(chunk.rate)
+                        writer.setsampwidth(chunk.width)
+                        writer.setnchannels(chunk.channels)
+                    writer.writeframes(chunk.audio)
+        assert writer is not None
+        writer.close()
+        return made.getvalue()
+
+    with wave.open(io.BytesIO(asyncio.run(conversation()))) as file:
+        assert (file.getframerate(), file.getsampwidth(), file.getnchannels()) == (24000, 2, 1)
+        assert file.readframes(file.getnframes()) == spoken(server, LONG)
+
+
+async def of_a_language_model(text: str, heard: asyncio.Event | None = None) -> AsyncIterator[str]:
+    """The text word by word; where `heard` is given, its last words come when audio was heard."""
+    words = text.split(" ")
+    for number, word in enumerate(words):
+        if heard is not None and number == len(words) - 2:
+            await asyncio.wait_for(heard.wait(), 30)
+        yield word if number == 0 else f" {word}"
+
+
+def test_a_message_that_is_being_written(server: Server) -> None:
+    """It sends words as they come, then all of them once more for servers that do not stream, and reads audio
+    at the same time, until `synthesize-stopped`."""
+
+    async def conversation() -> tuple[list[str], bytes]:
+        heard = asyncio.Event()
+        kinds: list[str] = []
+        audio = b""
+        async with client_of(server) as client:
+
+            async def write() -> None:
+                await client.write_event(SynthesizeStart(voice=ADAM).event())
+                message = ""
+                async for part in of_a_language_model(LONG, heard):
+                    message += part
+                    await client.write_event(SynthesizeChunk(text=part).event())
+                await client.write_event(Synthesize(text=message, voice=ADAM).event())
+                await client.write_event(SynthesizeStop().event())
+
+            writing = asyncio.create_task(write())
+            while (event := await client.read_event()) is not None:
+                if kinds[-1:] != [event.type]:
+                    kinds.append(event.type)
+                if AudioStart.is_type(event.type):
+                    assert AudioStart.from_event(event).rate == 24000
+                elif AudioChunk.is_type(event.type):
+                    audio += AudioChunk.from_event(event).audio
+                    heard.set()
+                elif SynthesizeStopped.is_type(event.type):
+                    break
+            await writing
+        return kinds, audio
+
+    kinds, audio = asyncio.run(conversation())
+    assert kinds == ["audio-start", "audio-chunk", "audio-stop", "synthesize-stopped"]
+    assert audio == spoken(server, LONG)
+
+
+def test_speeches_one_after_another_and_at_the_same_time(server: Server) -> None:
+    """It opens a connection for each, and several satellites may speak."""
+
+    async def one(text: str) -> bytes:
+        audio = b""
+        async with client_of(server) as client:
+            await client.write_event(Synthesize(text=text, voice=ADAM).event())
+            while (event := await client.read_event()) is not None and not AudioStop.is_type(event.type):
+                audio += event.payload or b""
+        return audio
+
+    async def several() -> list[Any]:
+        return await asyncio.gather(*map(one, texts))
+
+    texts = [f"{word} {LONG}" for word in ("Bad", "Dog", "Cab")]
+    for _ in range(2):
+        assert asyncio.run(several()) == [spoken(server, text) for text in texts]
+
+
+def test_the_docs_name_the_port_that_it_is_told() -> None:
+    page = (Path(__file__).parents[2] / "docs/serving.md").read_text(encoding="utf-8")
+    section = page.partition("### Home Assistant\n")[2].partition("\n## ")[0]
+    assert "--wyoming 10200" in section
+    assert "KOKORO_TVM_SERVE_WYOMING=10200" in section
+    assert "port 10200" in section
