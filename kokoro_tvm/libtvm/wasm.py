@@ -7,7 +7,7 @@ whoever called and becomes an error there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,17 +51,21 @@ _EXPORTS = (
     *(name for names in IMPORTED.values() for name in names),
 )
 _STACK = 1 << 20
+_INITIAL = 1 << 22  # bytes, of which data and stack take two thirds; what is allocated comes behind
 # What kernels call while they run side by side has a name of ours, and a lock around it: see wasm.cc.
 _LOCKED = {
     "TVMBackendAllocWorkspace": "kokoro_alloc_workspace",
     "TVMBackendFreeWorkspace": "kokoro_free_workspace",
 }
 _HANDS_OVER = "module.cc"  # to kernels, functions of these names: those of wasm.cc
+# What has the memory of tensors, and what it gets it from: blocks.cc.
+_ALLOCATES = "cpu_device_api.cc"
+_BLOCKS = {"posix_memalign": "kokoro_take_block", "free": "kokoro_give_block"}
 
 
 def sources() -> list[Path]:
     """Those of our own."""
-    return [_HERE / "wasm.cc", _HERE / "single.h"]
+    return [_HERE / "wasm.cc", _HERE / "blocks.cc", _HERE / "single.h"]
 
 
 def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
@@ -73,14 +77,15 @@ def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
     flags += ["-DTVM_FFI_CMAKE_LITTLE_ENDIAN=1", "-Wno-everything"]
     ffi = [path for path in ffi_sources() if path.stem in _FFI]
     runtime = {path.name: path for path in runtime_sources() if path.name not in _WITHOUT}
-    hands_over = runtime.pop(_HANDS_OVER)
-    renamed = [f"-D{name}={ours}" for name, ours in _LOCKED.items()]
+    hands_over, allocates = runtime.pop(_HANDS_OVER), runtime.pop(_ALLOCATES)
     with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
         units: dict[Path, list[str]] = {
             _HERE / "wasm.cc": [],
+            _HERE / "blocks.cc": [],
             _unit(ffi, Path(folder, "ffi.cc")): [],
             hands_over: [],
-            _unit([*runtime.values()], Path(folder, "tvm.cc")): renamed,
+            allocates: [*_renamed(_LOCKED), *_renamed(_BLOCKS)],
+            _unit([*runtime.values()], Path(folder, "tvm.cc")): _renamed(_LOCKED),
         }
         commands = _exceptions(
             zig
@@ -97,6 +102,10 @@ def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
         with ThreadPoolExecutor(processes) as pool:
             list(pool.map(compile_one, range(len(made))))
         zig.run([*_TARGET, *_link_options(), *made, "-o", str(out / WASM)], WASM)
+
+
+def _renamed(names: Mapping[str, str]) -> list[str]:
+    return [f"-D{name}={ours}" for name, ours in names.items()]
 
 
 def _unit(sources: Sequence[Path], path: Path) -> Path:
@@ -120,6 +129,6 @@ def _exceptions(zig: Zig) -> list[tuple[list[str], str]]:
 
 def _link_options() -> Sequence[str]:
     options = [*(f"--export={name}" for name in _EXPORTS), "--export-table", "--growable-table"]
-    options += ["--import-memory", "--initial-memory=67108864", f"--max-memory={MOST_MEMORY}"]
+    options += ["--import-memory", f"--initial-memory={_INITIAL}", f"--max-memory={MOST_MEMORY}"]
     options += ["-z", f"stack-size={_STACK}"]
     return ["-mexec-model=reactor", "-O2", "-s", *(f"-Wl,{option}" for option in options)]

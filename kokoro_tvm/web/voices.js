@@ -122,5 +122,6 @@ export class Voices {
  * there is none. @param {Table} table @param {string} phonemes */
 export const rowOf = (table, phonemes) => Math.min(Math.max(length(phonemes) - 1, 0), table.rows - 1);
 
-/** `ref_s` (width,): a row of a table. @param {Table} table @param {number} row */
-export const styleOf = (table, row) => table.values.subarray(row * table.width, (row + 1) * table.width);
+/** `ref_s` (width,): a row of a table, copied: a worker that is sent a view gets all that it is a view of.
+ * @param {Table} table @param {number} row */
+export const styleOf = (table, row) => table.values.slice(row * table.width, (row + 1) * table.width);

@@ -24,6 +24,13 @@ const entry = (file, ...pieces) => ({
   sha256: sha256(Buffer.concat(pieces)),
 });
 
+/** A whole file. */
+async function read(pieces, file) {
+  const parts = [];
+  for await (const part of pieces.parts(file)) parts.push(part.slice()); // it is gone with the next
+  return new Uint8Array(Buffer.concat(parts));
+}
+
 /** What the server has: address -> bytes, a function that gives a response, or nothing. */
 let server;
 /** What the browser keeps: address -> bytes. */
@@ -100,13 +107,13 @@ const [a, b, c] = [filled(1), filled(2), filled(3, 10)];
 test("a file is its pieces in order, and a second visit fetches none of them", async () => {
   put({ weights: [a, b, c], voices: [b] });
   const pieces = await Pieces.open(BASE);
-  assert.deepEqual(await pieces.read(entry("weights", a, b, c)), new Uint8Array(Buffer.concat([a, b, c])));
-  assert.deepEqual(await pieces.read(entry("voices", b)), b);
+  assert.deepEqual(await read(pieces, entry("weights", a, b, c)), new Uint8Array(Buffer.concat([a, b, c])));
+  assert.deepEqual(await read(pieces, entry("voices", b)), b);
   assert.deepEqual(requests.slice(1).sort(), [a, b, c].map(pieceUrl).sort());
   requests = [];
   const progress = [];
   const again = await Pieces.open(BASE, (each) => progress.push(each));
-  assert.deepEqual(await again.read(entry("voices", b)), b);
+  assert.deepEqual(await read(again, entry("voices", b)), b);
   assert.deepEqual(requests, [LIST]);
   const all = sent(a, b, c);
   assert.deepEqual(progress.at(-1), { loaded: all, total: all, kept: all, offline: false, full: false });
@@ -114,11 +121,11 @@ test("a file is its pieces in order, and a second visit fetches none of them", a
 
 test("pieces that two bundles have in common are fetched once", async () => {
   put({ weights: [a, b] });
-  await (await Pieces.open(BASE)).read(entry("weights", a, b));
+  await read(await Pieces.open(BASE), entry("weights", a, b));
   put({ weights: [a, c] });
   requests = [];
   const pieces = await Pieces.open(BASE);
-  await pieces.read(entry("weights", a, c));
+  await read(pieces, entry("weights", a, c));
   assert.deepEqual(requests, [LIST, pieceUrl(c)]);
   kept.set("https://site.example/other/pieces/1", a);
   await pieces.removeOthers();
@@ -131,23 +138,43 @@ test("a lost connection costs the piece that was on its way, and nothing is coun
   server.set(pieceUrl(b), () => (answers.shift() ?? (() => new Response(good)))());
   const progress = [];
   const pieces = await Pieces.open(BASE, (each) => progress.push(each));
-  assert.deepEqual((await passed(pieces.read(entry("weights", a, b)))).length, 2000);
+  assert.deepEqual((await passed(read(pieces, entry("weights", a, b)))).length, 2000);
   assert.equal(requests.filter((url) => url === pieceUrl(b)).length, 4);
   assert.equal(requests.filter((url) => url === pieceUrl(a)).length, 1);
   assert.equal(progress.at(-1).loaded, sent(a, b));
   assert.equal(Math.max(...progress.map(({ loaded }) => loaded)), sent(a, b));
 });
 
+test("no more than six pieces are held, however slowly they are taken", async () => {
+  const many = Array.from({ length: 20 }, (_, place) => filled(place + 1));
+  put({ weights: many });
+  const parts = (await Pieces.open(BASE)).parts(entry("weights", ...many));
+  await parts.next();
+  for (let turn = 0; turn < 50; ++turn) await new Promise(setImmediate);
+  assert.equal(requests.length, 1 + 6);
+  for (let place = 1; place < many.length; ++place) assert.deepEqual((await parts.next()).value, many[place]);
+  assert.equal((await parts.next()).done, true);
+});
+
+test("the first pieces of the next file are fetched with the last of one", async () => {
+  put({ weights: [a], voices: [b, c] });
+  const pieces = await Pieces.open(BASE);
+  await read(pieces, entry("weights", a));
+  requests = [];
+  assert.equal((await read(pieces, entry("voices", b, c))).length, 1010);
+  assert.deepEqual(requests, []);
+});
+
 test("attempts end, and trying again goes on from what is there", async () => {
   put({ weights: [a, b] });
   server.set(pieceUrl(b), lost);
   const first = await Pieces.open(BASE);
-  await assert.rejects(passed(first.read(entry("weights", a, b))), { name: "ConnectionError" });
+  await assert.rejects(passed(read(first, entry("weights", a, b))), { name: "ConnectionError" });
   assert.equal(requests.filter((url) => url === pieceUrl(b)).length, 5);
   while (!kept.has(pieceUrl(a))) await new Promise(setImmediate);
   server.set(pieceUrl(b), packed(b, WIDTH));
   requests = [];
-  await (await Pieces.open(BASE)).read(entry("weights", a, b));
+  await read(await Pieces.open(BASE), entry("weights", a, b));
   assert.deepEqual(requests, [LIST, pieceUrl(b)]);
 });
 
@@ -159,7 +186,7 @@ test("a server that says nothing for half a minute is asked again", async () => 
     if (count++) return new Response(packed(a, WIDTH));
     return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   });
-  assert.deepEqual(await passed((await Pieces.open(BASE)).read(entry("weights", a))), a);
+  assert.deepEqual(await passed(read(await Pieces.open(BASE), entry("weights", a))), a);
   assert.equal(count, 2);
 });
 
@@ -171,11 +198,11 @@ test("without a connection it waits, and says so", async () => {
   try {
     const progress = [];
     const pieces = await Pieces.open(BASE, (each) => progress.push(each));
-    const read = pieces.read(entry("weights", a));
+    const reading = read(pieces, entry("weights", a));
     while (!progress.some(({ offline }) => offline)) await new Promise(setImmediate);
     server.set(pieceUrl(a), packed(a, WIDTH));
     navigator.onLine = true;
-    assert.deepEqual(await passed(read), a);
+    assert.deepEqual(await passed(reading), a);
     assert.equal(progress.at(-1).offline, false);
   } finally {
     if (had) Object.defineProperty(globalThis, "navigator", had);
@@ -188,7 +215,7 @@ test("a piece that is another is fetched again, and refused in the end", async (
   const good = packed(a, WIDTH);
   const answers = [good.subarray(0, good.length - 5), a];
   server.set(pieceUrl(a), () => new Response(answers.shift() ?? packed(b, WIDTH)));
-  await assert.rejects(passed((await Pieces.open(BASE)).read(entry("weights", a, b))), {
+  await assert.rejects(passed(read(await Pieces.open(BASE), entry("weights", a, b))), {
     name: "BundleError",
     message: new RegExp(`^A piece of weights has not the 1000 bytes with sha256 ${sha256(a)} that the list names`),
   });
@@ -199,9 +226,9 @@ test("what the browser keeps is compared too, and fetched again where it was cha
   put({ weights: [a, b] });
   kept.set(pieceUrl(a), b);
   const pieces = await Pieces.open(BASE);
-  assert.deepEqual((await pieces.read(entry("weights", a, b))).subarray(0, 1000), a);
+  assert.deepEqual((await read(pieces, entry("weights", a, b))).subarray(0, 1000), a);
   kept.delete(pieceUrl(b));
-  assert.deepEqual((await pieces.read(entry("weights", a, b))).subarray(1000), b);
+  assert.deepEqual((await read(pieces, entry("weights", a, b))).subarray(1000), b);
 });
 
 test("a browser that keeps nothing, or has no room, loads all the same", async () => {
@@ -209,21 +236,21 @@ test("a browser that keeps nothing, or has no room, loads all the same", async (
   full = true;
   const progress = [];
   const pieces = await Pieces.open(BASE, (each) => progress.push(each));
-  assert.equal((await pieces.read(entry("weights", a, b))).length, 2000);
+  assert.equal((await read(pieces, entry("weights", a, b))).length, 2000);
   assert.equal(progress.at(-1).full, true);
   assert.equal(kept.size, 0);
   globalThis.caches.open = () => Promise.reject(new DOMException("insecure", "SecurityError"));
   const none = await Pieces.open(BASE);
-  assert.equal((await none.read(entry("weights", a, b))).length, 2000);
+  assert.equal((await read(none, entry("weights", a, b))).length, 2000);
 });
 
 test("a site that was changed meanwhile says so at once", async () => {
   put({ weights: [a] });
   server.delete(pieceUrl(a));
   const pieces = await Pieces.open(BASE);
-  await assert.rejects(pieces.read(entry("weights", a)), { name: "BundleError", message: /the site has changed/ });
+  await assert.rejects(read(pieces, entry("weights", a)), { name: "BundleError", message: /the site has changed/ });
   assert.equal(requests.length, 2);
-  await assert.rejects(pieces.read(entry("weights", b)), { name: "BundleError", message: /the site has changed/ });
+  await assert.rejects(read(pieces, entry("weights", b)), { name: "BundleError", message: /the site has changed/ });
 });
 
 test("a folder without a list has no pieces, and a list of another layout is refused", async () => {

@@ -1,54 +1,33 @@
 /** A bundle's components in WebAssembly: files that are compared with the manifest, weights, calls. */
 
-import { BundleError, MemoryError, UnsupportedError } from '../errors.js';
+import { BundleError, UnsupportedError } from '../errors.js';
 import { features } from './features.js';
-import { widen } from './half.js';
 import { Tvm } from './tvm.js';
+import { loadWeights } from './weights.js';
 
 const SCHEMA = 5; // of bundle.json that this version reads
-const PAGE = 65536; // of memory
-const HALF = 'F16'; // safetensors' word for what a file may have in the place of float32
-/** Arrays of a port's dtype, and safetensors' word for it. */
-const ARRAYS = {
-  float32: [Float32Array, 'F32'],
-  int64: [BigInt64Array, 'I64'],
-  int32: [Int32Array, 'I32'],
-  uint32: [Uint32Array, 'U32'],
-};
+/** Arrays of a port's dtype. */
+const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint32: Uint32Array };
 
 /**
  * What a component takes and returns: values in row-major order.
  * @typedef {{values: Float32Array | BigInt64Array | Int32Array | Uint32Array, shape: number[]}} Values
  */
 
-/**
- * Where a bundle's files are: the whole file of a name.
- * @typedef {(name: string) => Promise<Uint8Array>} Read
- */
-
-/** Files below an address, which ends in a slash. @param {string | URL} base @returns {Read} */
-export function fetched(base) {
-  return async (name) => {
-    const response = await fetch(new URL(name, base));
-    if (!response.ok) throw new BundleError(`${name} cannot be had: the server answers ${response.status}.`);
-    return new Uint8Array(await response.arrayBuffer());
-  };
-}
-
 /** A bundle whose components can be called. */
 export class Bundle {
   /**
    * Loads all components. Throws BundleError for a file that is not the one that the manifest names and another
    * layout, UnsupportedError where this engine's WebAssembly lacks what the code uses, MemoryError.
-   * @param {Read} read
+   * @param {import('./folder.js').Folder} folder
    * @param {{log?: (line: string) => void, threads?: number, pieces?: import('./pieces.js').Pieces | null}} [options]
    *   log: lines that the TVM runtime prints; threads: see `Tvm.start`; pieces: where all files but the manifest are,
    *   if they are in pieces
    */
-  static async open(read, options = {}) {
-    const manifest = JSON.parse(new TextDecoder().decode(await read('bundle.json')));
+  static async open(folder, options = {}) {
+    const manifest = JSON.parse(await folder.text('bundle.json'));
     refuse(manifest);
-    const bundle = new Bundle(read, manifest, options.pieces ?? null);
+    const bundle = new Bundle(options.pieces ?? folder, manifest);
     bundle.#tvm = await Tvm.start(await bundle.file(manifest.runtime), options);
     try {
       for (const [name, component] of Object.entries(manifest.components)) {
@@ -61,14 +40,13 @@ export class Bundle {
     return bundle;
   }
 
-  #read;
-  #pieces;
+  #files;
   #tvm;
   #loaded = new Map();
 
-  constructor(read, manifest, pieces) {
-    this.#read = read;
-    this.#pieces = pieces;
+  /** @param {import('./folder.js').Folder | import('./pieces.js').Pieces} files */
+  constructor(files, manifest) {
+    this.#files = files;
     this.manifest = manifest;
   }
 
@@ -76,15 +54,11 @@ export class Bundle {
    * @param {{file: string, size: number, sha256: string}} entry
    */
   async file(entry) {
-    if (this.#pieces) return this.#pieces.read(entry);
-    const { file, size, sha256 } = entry;
-    const bytes = await this.#read(file);
-    const digest = hex(await crypto.subtle.digest('SHA-256', bytes));
-    if (bytes.length !== size || digest !== sha256) {
-      throw new BundleError(
-        `${file} has ${bytes.length} bytes with sha256 ${digest}; the manifest names ${size} and ${sha256}. ` +
-          'Load the bundle again.',
-      );
+    const bytes = new Uint8Array(entry.size);
+    let at = 0;
+    for await (const part of this.#files.parts(entry)) {
+      bytes.set(part, at);
+      at += part.length;
     }
     return bytes;
   }
@@ -126,7 +100,7 @@ export class Bundle {
     }
     const tensors = signature.inputs.map(({ dtype }, index) => {
       const { values, shape } = inputs[index];
-      if (!(values instanceof ARRAYS[dtype][0])) throw new TypeError(`input ${index} of ${entry} is no ${dtype}`);
+      if (!(values instanceof ARRAYS[dtype])) throw new TypeError(`input ${index} of ${entry} is no ${dtype}`);
       return this.#tvm.tensor(values, shape, dtype);
     });
     try {
@@ -141,7 +115,10 @@ export class Bundle {
   }
 
   async #load(name, component) {
-    const parameters = this.#weights(component, await this.file(component.weights));
+    const addresses = await loadWeights(this.#tvm.memory, component, this.#files.parts(component.weights));
+    const parameters = component.parameters.map(({ shape, dtype }, index) =>
+      this.#tvm.tensor(null, shape, dtype, addresses[index]),
+    );
     const libraries = [...component.libraries].sort((a, b) => a.bucket - b.bucket);
     const machines = [];
     for (const library of libraries) {
@@ -149,41 +126,6 @@ export class Bundle {
       machines.push({ bucket: library.bucket, functions: this.#tvm.machine(module) });
     }
     this.#loaded.set(name, { component, machines, parameters });
-  }
-
-  /** The weights in the runtime's memory, where they stay, as tensors in the order of the signature. */
-  #weights({ parameters, weights }, bytes) {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const start = 8 + Number(view.getBigUint64(0, true));
-    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
-    const stored = parameters.map(({ name, dtype }) => {
-      const entry = header[name];
-      const isHalf = dtype === 'float32' && entry?.dtype === HALF;
-      if (entry?.dtype !== ARRAYS[dtype][1] && !isHalf) {
-        throw new BundleError(`${weights.file} has no ${name} of ${dtype}. Build the bundle again.`);
-      }
-      const [begin, end] = entry.data_offsets.map((offset) => offset + start);
-      return { begin, end, isHalf, size: (end - begin) * (isHalf ? 2 : 1) };
-    });
-    const { memory } = this.#tvm;
-    let place = grown(memory, stored.reduce((sum, { size }) => sum + size, 0), weights.file);
-    return stored.map(({ begin, end, isHalf, size }, index) => {
-      const at = place;
-      place += size;
-      const content = bytes.subarray(begin, end);
-      if (isHalf) widen(content, new Float32Array(memory.buffer, at, size / 4));
-      else new Uint8Array(memory.buffer, at, size).set(content);
-      return this.#tvm.tensor(null, parameters[index].shape, parameters[index].dtype, at);
-    });
-  }
-}
-
-/** Where memory for so many bytes begins, which is there from now on. */
-function grown(memory, size, file) {
-  try {
-    return memory.grow(Math.ceil(size / PAGE)) * PAGE;
-  } catch (error) {
-    throw new MemoryError(`The browser gives no ${size} bytes for ${file}.`, { cause: error });
   }
 }
 
@@ -198,5 +140,3 @@ function refuse({ schema, length, cpu_features: needed }) {
     throw new UnsupportedError(`Its WebAssembly lacks ${lacking.join(', ')}.`);
   }
 }
-
-const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, '0')).join('');

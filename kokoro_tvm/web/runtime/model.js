@@ -4,6 +4,8 @@ import { BundleError } from '../errors.js';
 
 /** Runs a bundle's components. */
 export class Model {
+  #room = new Float32Array(0);
+
   /** @param {import('./bundle.js').Bundle} bundle */
   constructor(bundle) {
     this.bundle = bundle;
@@ -41,17 +43,28 @@ export class Model {
   async decode(tokens, style, durations, features, seed, pitch = null) {
     const frames = durations.reduce((sum, each) => sum + each, 0);
     const [text] = this.bundle.run('text_encoder', tokens.length, ids(tokens));
-    const spread = repeated(features, durations, frames);
-    const [f0, noisiness] = this.bundle.run('f0n', frames, spread, this.#prosody(style));
+    const [f0, noisiness] = this.bundle.run('f0n', frames, this.#spread(features, durations, frames), this.#prosody(style));
     if (pitch) f0.values.forEach((value, place) => (f0.values[place] = value * pitch[place]));
     const timbre = { values: style.slice(0, this.half), shape: [1, this.half] };
     const words = { values: seed, shape: [seed.length] };
-    const inputs = [repeated(text, durations, frames), f0, noisiness, timbre, words];
+    const inputs = [this.#spread(text, durations, frames), f0, noisiness, timbre, words];
     const [{ values }] = this.bundle.run('decoder_seeded', frames, ...inputs);
     if (!values.every(Number.isFinite)) {
       throw new BundleError('The decoder gave audio that is not finite. Load the bundle again.');
     }
     return values;
+  }
+
+  /** Features (1, C, tokens) over frames: (1, C, frames), until the next ones. */
+  #spread({ values, shape: [, channels, tokens] }, durations, frames) {
+    const size = channels * frames;
+    if (this.#room.length < size) this.#room = new Float32Array(size); // kept: garbage of megabytes is collected late
+    for (let channel = 0, place = 0; channel < channels; ++channel) {
+      for (let token = 0; token < tokens; ++token) {
+        this.#room.fill(values[channel * tokens + token], place, (place += durations[token]));
+      }
+    }
+    return { values: this.#room.subarray(0, size), shape: [1, channels, frames] };
   }
 
   #prosody(style) {
@@ -60,14 +73,3 @@ export class Model {
 }
 
 const ids = (tokens) => ({ values: BigInt64Array.from(tokens, BigInt), shape: [1, tokens.length] });
-
-/** Features (1, C, tokens) spread over frames: (1, C, frames). */
-function repeated({ values, shape: [, channels, tokens] }, durations, frames) {
-  const out = new Float32Array(channels * frames);
-  for (let channel = 0, place = 0; channel < channels; ++channel) {
-    for (let token = 0; token < tokens; ++token) {
-      out.fill(values[channel * tokens + token], place, (place += durations[token]));
-    }
-  }
-  return { values: out, shape: [1, channels, frames] };
-}

@@ -4,6 +4,7 @@
  */
 
 import { BundleError, ConnectionError, UnsupportedError } from '../errors.js';
+import { received } from './folder.js';
 
 const LIST = 'pieces.json'; // in the bundle's folder
 const FOLDER = '../pieces/'; // from there
@@ -26,7 +27,7 @@ const STEP = 1 << 20; // bytes after which progress is reported again
  * @typedef {{file: string, sha256: string, size: number, width: number, packed: number}} Piece
  */
 
-/** A bundle's files; all of their pieces are fetched as soon as it is open. */
+/** A bundle's files, whose pieces are fetched a few ahead of whoever reads them. */
 export class Pieces {
   /**
    * Reads the list of a bundle's folder.
@@ -45,111 +46,119 @@ export class Pieces {
     if (list.schema !== SCHEMA) {
       throw new BundleError(`pieces.json has schema ${list.schema}; this version reads ${SCHEMA}. Reload the page.`);
     }
-    return new Pieces(new URL(FOLDER, base), list.files, await store(), onprogress);
+    const kept = await store();
+    return new Pieces(new URL(FOLDER, base), list.files, kept, await urls(kept), onprogress);
   }
 
   #folder;
   #store;
+  #kept;
   #onprogress;
-  /** @type {Map<string, {sha256: string, pieces: Piece[]}>} */
+  /** @type {Map<string, {sha256: string, first: number, count: number}>} where a file's pieces are in the order */
   #files = new Map();
-  /** Those not read yet: sha256 -> promise of the bytes, or of null where the store has them. */
-  #downloads = new Map();
-  #named = new Set();
+  /** @type {Piece[]} of all files, as they are listed */
+  #order = [];
+  /** @type {Map<string, Promise<Uint8Array<ArrayBuffer>>>} those not read yet, by their sha256 */
+  #ahead = new Map();
+  #counted = new Set(); // digests of those that the progress has as loaded
   #progress = { loaded: 0, total: 0, kept: 0, offline: false, full: false };
   #reported = 0;
 
-  constructor(folder, files, store, onprogress) {
+  /** @param {URL} folder @param {Record<string, {sha256: string, pieces: [string, number, number, number][]}>} files
+   * @param {Cache | null} store @param {Set<string>} kept the addresses that it has
+   * @param {(progress: Progress) => void} onprogress */
+  constructor(folder, files, store, kept, onprogress) {
     this.#folder = folder;
     this.#store = store;
+    this.#kept = kept;
     this.#onprogress = onprogress;
-    const all = new Map();
-    for (const [file, { sha256, pieces: listed }] of Object.entries(files)) {
-      const pieces = listed.map(([digest, size, width, packed]) => ({ file, sha256: digest, size, width, packed }));
-      this.#files.set(file, { sha256, pieces });
-      pieces.forEach((piece) => all.set(piece.sha256, piece));
+    for (const [file, { sha256, pieces }] of Object.entries(files)) {
+      this.#files.set(file, { sha256, first: this.#order.length, count: pieces.length });
+      for (const [digest, size, width, packed] of pieces) {
+        this.#order.push({ file, sha256: digest, size, width, packed });
+      }
     }
-    this.#named = new Set(all.keys());
-    this.#progress.total = [...all.values()].reduce((sum, { packed }) => sum + packed, 0);
-    this.#fetchAll([...all.values()]);
+    for (const piece of new Map(this.#order.map((each) => [each.sha256, each])).values()) {
+      this.#progress.total += piece.packed;
+      if (!kept.has(this.#url(piece))) continue;
+      this.#counted.add(piece.sha256);
+      this.#progress.kept += piece.packed;
+    }
+    this.#progress.loaded = this.#progress.kept;
+    this.#report({});
   }
 
   /**
-   * The whole file of a manifest's entry.
-   * @param {{file: string, size: number, sha256: string}} entry
-   * @returns {Promise<Uint8Array<ArrayBuffer>>} rejected with a ConnectionError; with a BundleError for pieces that are not those
-   *   of the list, and for a list that is not of this manifest
+   * The content of a manifest's entry, in order, each part until the next. Pieces that the list names after it are
+   * fetched meanwhile.
+   * @param {{file: string, sha256: string}} entry
+   * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} fails with a ConnectionError; with a BundleError for pieces that are not
+   *   those of the list, and for a list that is not of this manifest
    */
-  async read({ file, size, sha256 }) {
+  async *parts({ file, sha256 }) {
     const listed = this.#files.get(file);
     if (listed?.sha256 !== sha256) {
       throw new BundleError(`pieces.json has no ${file} with sha256 ${sha256}: the site has changed. Reload the page.`);
     }
-    const bytes = new Uint8Array(size);
-    let end = 0;
-    const places = listed.pieces.map((piece) => ({ piece, start: (end += piece.size) - piece.size }));
-    await Promise.all(places.map(async ({ piece, start }) => bytes.set(await this.#bytes(piece), start)));
-    return bytes;
+    for (let place = listed.first; place < listed.first + listed.count; ++place) {
+      for (const piece of this.#order.slice(place, place + SIDE_BY_SIDE)) this.#begin(piece);
+      const { sha256: digest } = this.#order[place];
+      const bytes = this.#ahead.get(digest);
+      this.#ahead.delete(digest);
+      const part = /** @type {Uint8Array<ArrayBuffer>} */ (await bytes);
+      yield part;
+      // The memory is free once the next is asked for; garbage collectors let hundreds of megabytes of it pile up.
+      /** @type {any} */ (part.buffer).transfer?.(0);
+    }
   }
 
   /** Removes pieces that are kept of this site and that the list no longer names. */
   async removeOthers() {
-    for (const request of (await this.#store?.keys()) ?? []) {
-      const sha256 = request.url.startsWith(this.#folder.href) && request.url.slice(this.#folder.href.length);
-      if (sha256 && !this.#named.has(sha256)) await this.#store.delete(request);
-    }
+    const named = new Set(this.#order.map((piece) => this.#url(piece)));
+    const others = [...this.#kept].filter((url) => url.startsWith(this.#folder.href) && !named.has(url));
+    await Promise.all(others.map((url) => this.#store?.delete(url)));
   }
 
-  /** In the order of the list. @param {Piece[]} pieces */
-  #fetchAll(pieces) {
-    const waiting = pieces.map((piece) => {
-      /** @type {any} */
-      let settle;
-      const download = new Promise((resolve, reject) => (settle = { resolve, reject }));
-      download.catch(() => {}); // who reads the piece is told
-      this.#downloads.set(piece.sha256, download);
-      return { piece, ...settle };
-    });
-    const task = async () => {
-      for (let next = waiting.shift(); next; next = waiting.shift()) {
-        await this.#download(next.piece).then(next.resolve, next.reject);
-      }
-    };
-    for (let count = 0; count < SIDE_BY_SIDE; ++count) task();
-  }
-
-  /** Sees to it that the store has a piece; its bytes where it cannot. @param {Piece} piece */
-  async #download(piece) {
-    const { packed } = piece;
-    if (await this.#store?.match(this.#url(piece))) {
-      this.#report({ loaded: this.#progress.loaded + packed, kept: this.#progress.kept + packed });
-      return null;
-    }
-    const bytes = await this.#fetch(piece);
-    if (!this.#store) return bytes;
-    try {
-      await this.#store.put(this.#url(piece), new Response(bytes));
-      return null;
-    } catch (error) {
-      if (error.name !== 'QuotaExceededError') throw error;
-      this.#report({ full: true });
-      return bytes;
-    }
+  /** @param {Piece} piece */
+  #begin(piece) {
+    if (this.#ahead.has(piece.sha256)) return;
+    const bytes = this.#bytes(piece);
+    bytes.catch(() => {}); // who reads the piece is told
+    this.#ahead.set(piece.sha256, bytes);
   }
 
   /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
   async #bytes(piece) {
-    const { sha256 } = piece;
-    const bytes = await this.#downloads.get(sha256);
-    if (bytes) {
-      this.#downloads.delete(sha256); // the memory is free once it is used
-      return bytes;
+    const url = this.#url(piece);
+    if (this.#kept.has(url)) {
+      const response = await this.#store?.match(url);
+      const kept = response && new Uint8Array(await response.arrayBuffer());
+      if (kept && (await digest(kept)) === piece.sha256) return kept;
+      await this.#forget(piece); // the browser gave it up, or the disk has changed it
     }
-    const response = await this.#store?.match(this.#url(piece));
-    const kept = response && new Uint8Array(await response.arrayBuffer());
-    if (kept && (await digest(kept)) === sha256) return kept;
-    await this.#store?.delete(this.#url(piece)); // the browser gave it up, or the disk has changed it
-    return this.#fetch(piece);
+    const bytes = await this.#fetch(piece);
+    await this.#keep(piece, bytes);
+    return bytes;
+  }
+
+  /** @param {Piece} piece @param {Uint8Array<ArrayBuffer>} bytes */
+  async #keep(piece, bytes) {
+    try {
+      await this.#store?.put(this.#url(piece), new Response(bytes));
+      this.#kept.add(this.#url(piece));
+    } catch (error) {
+      if (error.name !== 'QuotaExceededError') throw error;
+      this.#report({ full: true });
+    }
+  }
+
+  /** @param {Piece} piece */
+  async #forget(piece) {
+    const url = this.#url(piece);
+    this.#kept.delete(url);
+    await this.#store?.delete(url);
+    this.#counted.delete(piece.sha256);
+    this.#report({ loaded: this.#progress.loaded - piece.packed, kept: this.#progress.kept - piece.packed });
   }
 
   /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
@@ -170,19 +179,23 @@ export class Pieces {
   /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} what the list names, else it is rejected */
   async #attempt(piece) {
     const { file, sha256, size } = piece;
+    const isCounted = this.#counted.has(sha256); // another file has the same piece
     let there = 0;
+    const come = (bytes) => {
+      there += bytes;
+      if (!isCounted) this.#report({ loaded: this.#progress.loaded + bytes });
+    };
     const silence = new AbortController();
     let timer = setTimeout(() => silence.abort(), SILENCE);
     try {
       const options = { cache: /** @type {const} */ ('no-store'), signal: silence.signal }; // one copy is enough
       const response = await refuse(await answer(this.#url(piece), options), `A piece of ${file}`);
       const parts = [];
-      for await (const part of chunks(response.body, file)) {
+      for await (const part of received(response.body, file)) {
         clearTimeout(timer);
         timer = setTimeout(() => silence.abort(), SILENCE);
         parts.push(part);
-        there += part.length;
-        this.#report({ loaded: this.#progress.loaded + part.length });
+        come(part.length);
       }
       const bytes = await unpacked(parts, piece).catch(() => null); // cut short, or of other bytes
       if (bytes?.length !== size || (await digest(bytes)) !== sha256) {
@@ -191,9 +204,10 @@ export class Pieces {
             'If it stays so, the site is damaged: write it again.',
         );
       }
+      this.#counted.add(sha256);
       return bytes;
     } catch (error) {
-      this.#report({ loaded: this.#progress.loaded - there });
+      come(-there);
       throw error;
     } finally {
       clearTimeout(timer);
@@ -246,6 +260,9 @@ async function store() {
   }
 }
 
+/** The addresses that a store has. @param {Cache | null} store */
+const urls = async (store) => new Set(((await store?.keys()) ?? []).map(({ url }) => url));
+
 /** What a server answers. @param {URL | string} url @param {RequestInit} options */
 async function answer(url, options) {
   try {
@@ -262,21 +279,6 @@ async function refuse(response, what) {
   if (status >= 500 || status === 429) throw new ConnectionError(`${what} cannot be had: the server answers ${status}.`);
   const error = new BundleError(`${what} is not there (${status}): the site has changed. Reload the page.`);
   throw Object.assign(error, { final: true });
-}
-
-/** @param {ReadableStream<Uint8Array>} stream @param {string} file */
-async function* chunks(stream, file) {
-  const reader = stream.getReader();
-  for (;;) {
-    let next;
-    try {
-      next = await reader.read();
-    } catch (error) {
-      throw new ConnectionError(`The connection was lost while ${file} was loaded (${error.message}).`, { cause: error });
-    }
-    if (next.done) return;
-    yield next.value;
-  }
 }
 
 const digest = async (bytes) =>

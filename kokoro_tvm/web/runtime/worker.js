@@ -1,7 +1,8 @@
 /** A module worker that computes, so that the page answers meanwhile: see `remote.js`. */
 
 import { MemoryError } from '../errors.js';
-import { Bundle, fetched } from './bundle.js';
+import { Bundle } from './bundle.js';
+import { Folder, below } from './folder.js';
 import { Model } from './model.js';
 import { Pieces } from './pieces.js';
 
@@ -15,7 +16,7 @@ const methods = {
   async open(base) {
     const pieces = await Pieces.open(new URL(base), (progress) => self.postMessage({ progress }));
     try {
-      model = new Model(await Bundle.open(fetched(base), { pieces, threads }));
+      model = new Model(await Bundle.open(new Folder(below(base)), { pieces, threads }));
     } catch (error) {
       if (error instanceof RangeError) throw new MemoryError(`${error.message}.`); // of an array, or a module
       throw error;
@@ -31,7 +32,8 @@ const methods = {
 
 self.onmessage = async ({ data: { id, method, values } }) => {
   try {
-    self.postMessage({ id, result: await methods[method](...values) });
+    const result = await methods[method](...values);
+    self.postMessage({ id, result }, result.buffer ? [result.buffer] : []); // bytes are handed over, not copied
   } catch (error) {
     self.postMessage({ id, error: { name: error.name, message: error.message } });
   }

@@ -1,0 +1,103 @@
+/** The files of a bundle in a folder, compared with their sha256 as they come. */
+
+import { BundleError, ConnectionError } from '../errors.js';
+import { newSha256 } from './sha256.js';
+
+const PART = 1 << 20; // bytes that are read from a disk at a time
+
+/**
+ * The content of a file by its name, in parts; each may be overwritten by the next.
+ * @typedef {(name: string) => Promise<AsyncIterable<Uint8Array>>} Open
+ */
+
+/** Files below an address, which ends in a slash: a server's, or in Node a folder's. @param {string | URL} base
+ * @returns {Open} */
+export function below(base) {
+  const isFolder = new URL(base).protocol === 'file:';
+  return (name) => (isFolder ? onDisk : fetched)(new URL(name, base), name);
+}
+
+async function fetched(url, name) {
+  const response = await fetch(url);
+  if (!response.ok) throw new BundleError(`${name} cannot be had: the server answers ${response.status}.`);
+  return received(/** @type {ReadableStream<Uint8Array>} */ (response.body), name);
+}
+
+async function onDisk(url, name) {
+  const { open } = await import('node:fs/promises');
+  try {
+    return read(await open(url));
+  } catch (error) {
+    throw new BundleError(`${name} cannot be had: ${error.message}.`, { cause: error });
+  }
+}
+
+async function* read(file) {
+  const buffer = new Uint8Array(PART); // one for all parts: garbage of the size of a bundle is collected late
+  try {
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, PART, null);
+      if (!bytesRead) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** The parts of a stream as they come; not every browser has them by `for await`.
+ * @param {ReadableStream<Uint8Array>} stream @param {string} file for messages
+ * @returns {AsyncGenerator<Uint8Array>} fails with a ConnectionError */
+export async function* received(stream, file) {
+  const reader = stream.getReader();
+  for (;;) {
+    let next;
+    try {
+      next = await reader.read();
+    } catch (error) {
+      throw new ConnectionError(`The connection was lost while ${file} was loaded (${error.message}).`, { cause: error });
+    }
+    if (next.done) return;
+    yield next.value;
+  }
+}
+
+/** A folder with a bundle. */
+export class Folder {
+  #open;
+
+  /** @param {Open} open */
+  constructor(open) {
+    this.#open = open;
+  }
+
+  /** What a file has that is compared with nothing. @param {string} name @returns {Promise<string>} */
+  async text(name) {
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const part of await this.#open(name)) text += decoder.decode(part, { stream: true });
+    return text + decoder.decode();
+  }
+
+  /**
+   * The content of a manifest's entry, in order. It may be used once the last part was given without an error.
+   * @param {{file: string, size: number, sha256: string}} entry
+   * @returns {AsyncGenerator<Uint8Array>} fails with a BundleError where it is not what the manifest names
+   */
+  async *parts({ file, size, sha256 }) {
+    const digest = await newSha256();
+    let there = 0;
+    for await (const part of await this.#open(file)) {
+      digest.update(part);
+      there += part.length;
+      if (there <= size) yield part;
+    }
+    const found = digest.hex();
+    if (there !== size || found !== sha256) {
+      throw new BundleError(
+        `${file} has ${there} bytes with sha256 ${found}; the manifest names ${size} and ${sha256}. ` +
+          'Load the bundle again.',
+      );
+    }
+  }
+}

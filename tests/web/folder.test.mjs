@@ -1,0 +1,45 @@
+/** Files of a bundle in a folder: in parts, compared with the manifest. */
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { Folder, below } from "../../kokoro_tvm/web/runtime/folder.js";
+
+const CONTENT = Buffer.from(Uint8Array.from({ length: 3_000_001 }, (_, place) => place * 7));
+const entry = (content = CONTENT) => ({
+  file: "weights", size: content.length, sha256: createHash("sha256").update(content).digest("hex"),
+});
+const folder = await mkdtemp(join(tmpdir(), "kokoro-tvm-"));
+await writeFile(join(folder, "weights"), CONTENT);
+await writeFile(join(folder, "bundle.json"), `{"word": "${"ə".repeat(1_000_000)}"}`);
+const files = new Folder(below(pathToFileURL(`${folder}/`)));
+
+async function read(source, wanted) {
+  const parts = [];
+  for await (const part of source.parts(wanted)) parts.push(Buffer.from(part)); // a copy: the next may overwrite it
+  return Buffer.concat(parts);
+}
+
+test("a file of a folder comes whole, in parts", async () => {
+  assert.ok((await read(files, entry())).equals(CONTENT));
+});
+
+test("text is divided wherever a part ends", async () => {
+  assert.equal(JSON.parse(await files.text("bundle.json")).word.length, 1_000_000);
+});
+
+test("a file that is another, shorter or longer is refused at its end", async () => {
+  for (const other of [Buffer.from(CONTENT).fill(1, 5, 6), CONTENT.subarray(1), Buffer.concat([CONTENT, CONTENT])]) {
+    await assert.rejects(read(files, entry(other)), {
+      name: "BundleError", message: new RegExp(`^weights has 3000001 bytes with sha256 ${entry().sha256}; the manifest names`),
+    });
+  }
+});
+
+test("a file that is not there is named", async () => {
+  await assert.rejects(files.text("none"), { name: "BundleError", message: /^none cannot be had: ENOENT/ });
+});
