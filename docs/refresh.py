@@ -74,6 +74,8 @@ def put_load(page: Path, file: Path) -> None:
     result = read_load(file)
     caption = f"{result.machine}; {result.threads} threads. Each server for {result.seconds:g} s in each of "
     caption += f"{result.rounds} rounds, {result.sentences} sentences and {result.pages} pages. "
+    if not result.complete:
+        caption += "The run was cut off before its last round. "
     if result.others_cores is not None:
         caption += f"Others kept {result.others_cores:.2f} cores busy. "
     replace(page, "load-machine", f"{caption}{result.date}.")

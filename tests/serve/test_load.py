@@ -175,7 +175,8 @@ def test_a_row_for_each_server_by_numbers_of_clients() -> None:
 def result_of(loads: Sequence[Load]) -> LoadResult:
     machine = MachineInfo(cpu="A", cores=2, memory_bytes=1 << 30, system="Linux 6", python="3.11")
     given: dict[str, Any] = {"date": "2026-01-02", "machine": machine, "threads": 2, "rounds": 2}
-    return LoadResult(**given, seconds=25.0, sentences=9, pages=1, others_cores=0.25, loads=tuple(loads))
+    given |= {"seconds": 25.0, "sentences": 9, "pages": 1, "complete": True, "others_cores": 0.25}
+    return LoadResult(**given, loads=tuple(loads))
 
 
 def test_the_table_of_the_docs(tmp_path: Path) -> None:
@@ -193,6 +194,10 @@ def test_the_table_of_the_docs(tmp_path: Path) -> None:
     )
     assert "9 sentences and 1 pages. Others kept 0.25 cores busy. 2026-01-02." in text
     assert "| **ours**, 8 | 120.0 (100.0 to 150.0) |" in text
+    assert "cut off" not in text
+    write_result(file, result.model_copy(update={"complete": False}))
+    put_load(page, file)
+    assert "The run was cut off before its last round." in page.read_text(encoding="utf-8")
     assert {f"<!-- {name} -->" for name in markers} <= set(PAGE.read_text(encoding="utf-8").splitlines())
 
 

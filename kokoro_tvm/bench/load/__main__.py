@@ -139,6 +139,7 @@ def main(
         seconds=seconds,
         sentences=len(workload.sentences),
         pages=len(workload.pages),
+        complete=False,
         others_cores=None,
         loads=(),
     )
@@ -146,7 +147,8 @@ def main(
         loads[load.system, load.clients] = load
         result = result.model_copy(update={"loads": tuple(loads.values())})
         write_result(json, result)  # what is there, should the run be cut off
-    write_result(json, result.model_copy(update={"others_cores": watch.others_cores()}))
+    ended = {"complete": True, "others_cores": watch.others_cores()}
+    write_result(json, result.model_copy(update=ended))
     typer.echo(table(result.loads))
 
 

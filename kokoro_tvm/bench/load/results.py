@@ -72,8 +72,9 @@ class Load(_Record):
 class LoadResult(_Record):
     """One run: each server for `seconds` in each of so many rounds, under each number of clients.
 
-    sentences, pages: the texts that were chosen from; others_cores: how many cores other processes kept busy,
-    on the mean, None where the system does not tell or the run is not over.
+    complete: whether the run came to its end; sentences, pages: the texts that were chosen from;
+    others_cores: how many cores other processes kept busy, on the mean, None where the system does not tell
+    or the run did not come to its end.
     """
 
     schema_version: int = 1
@@ -84,6 +85,7 @@ class LoadResult(_Record):
     seconds: float
     sentences: int
     pages: int
+    complete: bool
     others_cores: float | None
     loads: tuple[Load, ...]
 
