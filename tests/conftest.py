@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gpus_at_hand
 import pytest
 from front_end_data import fetch_shipped
 from hypothesis import HealthCheck, settings
@@ -57,6 +58,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if len(files) == 1 and files.pop().endswith(".py"):
         return 0
     return max(1, min(usable_cores(), int(usable_memory_gb() / WORKER_MEMORY_GB)))
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if gpus_at_hand.wanted(config.option.markexpr):
+        terminalreporter.section("what executes kernels for GPUs")
+        for name, what in gpus_at_hand.found().items():
+            terminalreporter.write_line(f"{name}: {what}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

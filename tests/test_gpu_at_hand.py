@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gpus_at_hand
 import numpy as np
 import pytest
 import torch
@@ -16,7 +17,8 @@ from ops.on_gpu import GPUS
 
 from kokoro_tvm import ops
 from kokoro_tvm.compiler.library import compile_module
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.errors import BuildError, BundleError
+from kokoro_tvm.runners import wgpu
 from kokoro_tvm.runners.source.device import SourceDevice
 from kokoro_tvm.runtime.device import Gpu, Resident
 from kokoro_tvm.runtime.device_code import DeviceCode
@@ -117,3 +119,30 @@ def compiled(kind: str, device: Gpu, folder: Path) -> tuple[Callable[[Any], Any]
         packed = parameter.packing.pack(weights[name]) if parameter.packing else weights[name]
         given.append(device.tensor(packed))
     return lambda x: device.output(machine_["decoder_forward"](x, *given)[0]), weights
+
+
+def test_the_summary_names_what_is_at_hand_and_why_the_rest_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_vulkan() -> str:
+        raise BuildError("no Vulkan driver")
+
+    monkeypatch.setattr(wgpu, "version", without_vulkan)
+    result = gpus_at_hand.found()
+    assert result["WebGPU"] == "not run: no Vulkan driver"
+    for kind, name in (("cuda", "CUDA's GPU"), ("metal", "Metal's GPU")):
+        try:
+            Gpu(kind)
+        except BundleError as error:
+            assert result[name] == f"not run: {error}"
+        else:
+            assert not result[name].startswith("not run")
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_wanted"),
+    [
+        *((expression, True) for expression in ("gpu", "gpu and not nightly", "nightly or gpu")),
+        *((expression, False) for expression in ("not nightly", "not gpu", "nightly", "")),
+    ],
+)
+def test_only_who_asks_for_gpus_is_told(expression: str, is_wanted: bool) -> None:
+    assert gpus_at_hand.wanted(expression) == is_wanted
