@@ -55,10 +55,12 @@ _IOS = "ios-arm64"  # the only platform of an XCFramework, as Xcode names it
 
 
 def write_package(path: Path, out: Path) -> list[Path]:
-    """Write the bundle at `path` into `out` for who installs it: as an XCFramework, if an app is linked with
-    it, else as a wheel; and as an archive. Raises as these do."""
-    is_linked = platform_of(str(read_bundle(path).target.get("mtriple", ""))).system == "ios"
-    return [(write_xcframework if is_linked else write_wheel)(path, out), write_archive(path, out)]
+    """Write the bundle at `path` into `out` for who installs it: as an archive, and before that as an
+    XCFramework, if an app is linked with it, or as a wheel, where pip has a platform for it. Raises as these
+    do."""
+    platform = platform_of(str(read_bundle(path).target.get("mtriple", "")))
+    first = write_xcframework if platform.system == "ios" else write_wheel if platform in _PLATFORMS else None
+    return [*([first(path, out)] if first else []), write_archive(path, out)]
 
 
 def write_xcframework(path: Path, out: Path) -> Path:
@@ -190,7 +192,7 @@ def _platform(bundle: Bundle) -> str:
         return _PLATFORMS[platform]
     raise InputError(
         f"There is no platform of wheels for {triple or 'the target'} of {bundle.recipe}. "
-        "Use the archive (--archive)."
+        "Its archive holds the whole bundle."
     )
 
 

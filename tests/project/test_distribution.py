@@ -18,7 +18,7 @@ from toys import PHONEMES, speak
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.project.distribution import write_archive, write_wheel
+from kokoro_tvm.project.distribution import write_archive, write_package, write_wheel
 
 SPEAK = """
 import sys
@@ -128,3 +128,4 @@ def test_a_target_without_wheels(toy: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("kokoro_tvm.project.distribution._PLATFORMS", {})
     with pytest.raises(InputError, match="There is no platform of wheels for x86_64"):
         write_wheel(toy, tmp_path / "dist")
+    assert [path.suffix for path in write_package(toy, tmp_path / "dist")] == [".tar"]
