@@ -1,31 +1,19 @@
 /** A synthesizer that is a bundle for WebAssembly, computed by a worker: in a page, and in Node. */
 
-import { completed } from "./completing.js";
-import { InputError } from "./errors.js";
-import { FrontEndFile } from "./frontend/data.js";
-import { FrontEnd } from "./frontend/front_end.js";
-import { Planner } from "./planner.js";
-import { render } from "./rendering.js";
+import { revived, revivedPiece } from "./plan.js";
 import { RemoteModel } from "./runtime/remote.js";
 import { Speech } from "./speech.js";
 import { SpeechError } from "./synthesizer.js";
-import { Voices } from "./voices.js";
-import { shown, wordsOfPiece } from "./words.js";
 
 const BUNDLE = "bundle/"; // beside the page
 const SAMPLE_RATE = 24000; // of every Kokoro model
 
-/** @typedef {import("./plan.js").Piece} Piece */
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./planner.js").Options & {signal?: AbortSignal}} Options */
-/** @typedef {import("./planning.js").Planned} Planned */
 /** @typedef {import("./synthesizer.js").Chunk} Chunk */
 /** @typedef {import("./runtime/pieces.js").Progress} Progress */
 /** onprogress: called as a bundle is loaded; worker: what starts the worker, where it is not a page's.
  * @typedef {{onprogress?: (progress: Progress) => void, worker?: () => Worker}} Opening */
-
-/** A piece whose words are known, and then once more with its audio.
- * @typedef {{plan: Plan, piece: Piece, audio: Float32Array | null}} Spoken */
 
 /** Names of errors while it is loaded -> kinds of what the page is told. */
 const KINDS = { ConnectionError: "unreachable", UnsupportedError: "unsupported", MemoryError: "memory" };
@@ -82,7 +70,13 @@ export class BundleSynthesizer {
   /** @returns {Promise<string[]>} names of all voices */
   async voices() {
     const { voices } = await this.#ready();
-    return voices.names;
+    return voices;
+  }
+
+  /** @returns {Promise<number>} how many threads compute */
+  async threads() {
+    const { remote } = await this.#ready();
+    return remote.threads;
   }
 
   /**
@@ -91,7 +85,7 @@ export class BundleSynthesizer {
    * @param {string | Iterable<string>} text @param {Options} [options] @returns {Promise<Plan>}
    */
   plan(text, options = {}) {
-    return this.#planned(options.signal, (planner) => planner.plan(text, options));
+    return this.#plan("plan", text, options);
   }
 
   /**
@@ -100,7 +94,7 @@ export class BundleSynthesizer {
    * @param {string | string[]} phonemes @param {Options} [options] @returns {Promise<Plan>}
    */
   planPhonemes(phonemes, options = {}) {
-    return this.#planned(options.signal, (planner) => planner.planPhonemes(phonemes, options));
+    return this.#plan("planPhonemes", phonemes, options);
   }
 
   /**
@@ -111,24 +105,24 @@ export class BundleSynthesizer {
    * @returns {AsyncGenerator<Chunk>}
    */
   stream(text, options = {}) {
-    return chunks(this.#spoken(options.signal, (planner) => [planner.empty(options), planner.pieces(text, options)]));
+    return chunks(this.#spoken("stream", text, options));
   }
 
   /** The chunks of `stream`, joined. @param {string | Iterable<string>} text @param {Options} [options]
    * @returns {Promise<Speech>} */
   speak(text, options = {}) {
-    return joined(this.#spoken(options.signal, (planner) => [planner.empty(options), planner.pieces(text, options)]));
+    return joined(this.#spoken("stream", text, options));
   }
 
   /** Speaks a plan. @param {Plan} plan @param {{signal?: AbortSignal}} [options] @returns {Promise<Speech>} */
   render(plan, { signal } = {}) {
-    return joined(this.#spoken(signal, (_, model, voices) => [plan, completed(model, voices, plan)]));
+    return joined(this.#spoken("render", plan, { signal }));
   }
 
   /** The chunks of what `render` speaks. @param {Plan} plan @param {{signal?: AbortSignal}} [options]
    * @returns {AsyncGenerator<Chunk>} */
   renderStream(plan, { signal } = {}) {
-    return chunks(this.#spoken(signal, (_, model, voices) => [plan, completed(model, voices, plan)]));
+    return chunks(this.#spoken("render", plan, { signal }));
   }
 
   /** Ends the worker, whatever it computes, and frees its memory; what waits for it is rejected. */
@@ -137,36 +131,26 @@ export class BundleSynthesizer {
     this.#loaded?.then(({ remote }) => remote.close(), () => {}); // what could not be loaded is closed
   }
 
-  /**
-   * @param {AbortSignal | undefined} signal
-   * @param {(planner: Planner) => Promise<Plan>} make
-   */
-  async #planned(signal, make) {
-    const { model, voices, frontEnd } = await this.#ready();
+  /** @param {"plan" | "planPhonemes"} method @param {string | Iterable<string>} text @param {Options} options
+   * @returns {Promise<Plan>} */
+  async #plan(method, text, options) {
+    const { remote } = await this.#ready();
     try {
-      return await make(new Planner(interruptible(model, signal), voices, frontEnd));
+      return revived(await remote.plan(method, sendable(text), options));
     } catch (error) {
-      throw reason(error, signal);
+      throw reason(error, options.signal);
     }
   }
 
-  /**
-   * @param {AbortSignal | undefined} signal
-   * @param {(planner: Planner, model: Model, voices: Voices) => [Plan, AsyncIterable<Planned>]} begin gives what is
-   *     spoken, and with which rates, voice, seed and `mute`
-   * @returns {AsyncGenerator<Spoken>}
-   */
-  async *#spoken(signal, begin) {
-    const { model: uninterrupted, voices, frontEnd } = await this.#ready();
+  /** The plan, and then the parts of `Speaking`.
+   * @param {"stream" | "render"} method @param {string | Iterable<string> | Plan} what @param {Options} options
+   * @returns {AsyncGenerator<any>} */
+  async *#spoken(method, what, options) {
+    const { remote } = await this.#ready();
     try {
-      const model = interruptible(uninterrupted, signal);
-      const [plan, planned] = begin(new Planner(model, voices, frontEnd), model, voices);
-      for await (const { piece, features } of planned) {
-        yield { plan, piece, audio: null };
-        yield { plan, piece, audio: await render(model, voices.table(piece.voice ?? plan.voice), plan, piece, features) };
-      }
+      yield* remote.stream(method, method === "stream" ? sendable(what) : what, options);
     } catch (error) {
-      throw reason(error, signal);
+      throw reason(error, options.signal);
     }
   }
 
@@ -182,64 +166,51 @@ export class BundleSynthesizer {
   }
 }
 
-/** @typedef {Awaited<ReturnType<typeof load>>["model"]} Model */
-
-/** Model, voices and front end of a bundle. @param {URL} folder @param {Opening} options */
+/** A bundle in a worker, and the names of its voices. @param {URL} folder @param {Opening} options */
 async function load(folder, options) {
   const remote = await RemoteModel.open(folder, options);
-  const { manifest, sampleRate, samplesPerFrame, most } = remote;
-  const [tables, read] = await Promise.all([manifest.voices, manifest.front_end].map((entry) => remote.file(entry)));
-  const model = {
-    vocabulary: new Map(Object.entries(remote.vocabulary)), sampleRate, samplesPerFrame, most,
-    predict: remote.predict.bind(remote),
-    decode: remote.decode.bind(remote),
-  };
-  globalThis.navigator?.storage?.persist?.(); // or the browser may give up what it keeps, and load it again
-  const voices = Voices.open(tables, 2 * manifest.style_dim);
-  return { remote, model, voices, frontEnd: new FrontEnd(await FrontEndFile.open(read)) };
+  try {
+    const voices = await remote.prepare();
+    globalThis.navigator?.storage?.persist?.(); // or the browser may give up what it keeps, and load it again
+    return { remote, voices };
+  } catch (error) {
+    remote.close();
+    throw error;
+  }
 }
 
-/** The model, whose calls are rejected as soon as the signal aborts: none is begun after that.
- * @param {Model} model @param {AbortSignal | undefined} signal @returns {Model} */
-function interruptible(model, signal) {
-  if (!signal) return model;
-  const unlessAborted = (call) => (...values) =>
-    new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      const stop = () => reject(signal.reason);
-      signal.addEventListener("abort", stop, { once: true });
-      call(...values).then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-    });
-  return { ...model, predict: unlessAborted(model.predict), decode: unlessAborted(model.decode) };
-}
+/** A text as a message takes it: a string, or its portions. @param {any} text */
+const sendable = (text) => (typeof text === "string" ? text : [...text]);
 
 /** What to throw in place of an error. @param {any} error @param {AbortSignal | undefined} signal */
 function reason(error, signal) {
   if (signal?.aborted) return signal.reason;
-  return new SpeechError(error instanceof InputError ? "refused" : "broken", error.message, { cause: error });
+  return new SpeechError(error.name === "InputError" ? "refused" : "broken", error.message, { cause: error });
 }
 
-/** @param {AsyncIterable<Spoken>} spoken @returns {AsyncGenerator<Chunk>} */
+/** @param {AsyncIterable<any>} spoken @returns {AsyncGenerator<Chunk>} */
 async function* chunks(spoken) {
-  let start = 0; // of the piece, in samples
-  for await (const { plan, piece, audio } of spoken) {
-    if (audio) {
-      yield { audio, words: [] };
-      start += audio.length;
-    } else yield { audio: new Float32Array(0), words: shown([...wordsOfPiece(plan, piece, 0, start)]) };
+  for await (const { audio, words } of spoken) {
+    if (audio) yield { audio, words: [] };
+    else if (words) yield { audio: new Float32Array(0), words };
   }
 }
 
-/** @param {AsyncIterable<Spoken>} spoken @returns {Promise<Speech>} */
+/** @param {AsyncIterable<any>} spoken @returns {Promise<Speech>} */
 async function joined(spoken) {
-  /** @type {{plan: Plan, piece: Piece, audio: Float32Array}[]} */
+  let plan = null;
+  const pieces = [];
   const parts = [];
-  for await (const { plan, piece, audio } of spoken) if (audio) parts.push({ plan, piece, audio });
-  const audio = new Float32Array(parts.reduce((sum, part) => sum + part.audio.length, 0));
+  for await (const part of spoken) {
+    if (part.audio) parts.push(part.audio);
+    else if (part.piece) pieces.push(revivedPiece(part.piece));
+    else plan = part;
+  }
+  const audio = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
   let start = 0;
   for (const part of parts) {
-    audio.set(part.audio, start);
-    start += part.audio.length;
+    audio.set(part, start);
+    start += part.length;
   }
-  return new Speech(parts[0].plan.with({ pieces: parts.map(({ piece }) => piece) }), audio);
+  return new Speech(revived(plan).with({ pieces }), audio);
 }

@@ -229,8 +229,7 @@ export class Plan {
    * @returns {Plan} */
   static fromNode({ schema, sample_rate: sampleRate, samples_per_frame: samplesPerFrame, pieces, ...values }) {
     if (schema !== SCHEMA) throw new InputError(`The plan has schema ${schema}; this version reads ${SCHEMA}.`);
-    const read = pieces.map((piece) => new Piece({ ...piece, words: piece.words.map((word) => new Word(word)) }));
-    return new Plan({ ...values, sampleRate, samplesPerFrame, pieces: read });
+    return revived({ ...values, sampleRate, samplesPerFrame, pieces });
   }
 
   /** The plan as what JSON.stringify writes. A seed above 2**53 - 1 loses its last digits in JSON. */
@@ -240,6 +239,13 @@ export class Plan {
     return { schema: SCHEMA, voice, speed, seed: Number(seed), ...rates, mute, pieces: pieces.map(nodeOf) };
   }
 }
+
+/** A plan that came in a message, where it has lost its classes. @param {any} plan @returns {Plan} */
+export const revived = ({ pieces, ...values }) => new Plan({ ...values, pieces: pieces.map(revivedPiece) });
+
+/** The same of a piece. @param {any} piece @returns {Piece} */
+export const revivedPiece = ({ words, ...values }) =>
+  new Piece({ ...values, words: words.map((word) => new Word(word)) });
 
 const nodeOf = (piece) => ({ ...piece, words: piece.words.map((word) => ({ ...word })) });
 

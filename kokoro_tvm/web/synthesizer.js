@@ -24,6 +24,7 @@
  * @property {number} sampleRate samples a second
  * @property {() => Promise<string[]>} voices names of all voices
  * @property {(text: string, options: Options) => AsyncIterable<Chunk>} stream speaks piece by piece
+ * @property {() => Promise<number>} [threads] how many compute, where this browser does
  * @property {(key: string) => void} [authorize] takes the key that an error of kind `unauthorized` asks for
  */
 

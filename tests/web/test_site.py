@@ -15,6 +15,7 @@ import pytest
 from chromium import chromium
 from elsewhere import obstacle
 from hosting import Host
+from watched_pages import tasks_of
 
 from kokoro_tvm.project.pieces import PIECE
 
@@ -215,6 +216,29 @@ def test_an_address_that_is_not_secure_says_so(host: Host, tab: Any) -> None:
     tab.goto(host.address)
     text = tab.wait_for_selector(PROBLEM).inner_text()
     assert text.startswith("This browser cannot compute speech. The address is not secure")
+
+
+def test_the_page_says_how_many_threads_compute(host: Host, tab: Any) -> None:
+    tab.goto(host.address)
+    tab.wait_for_selector(READY)
+    assert tab.inner_text("#threads") == "Computed in this browser, by one thread."
+
+
+def test_no_task_is_long_while_the_browser_reads_plans_and_speaks(
+    browser: Any, host: Host, tab: Any, tmp_path: Path
+) -> None:
+    """Processor time of every task of the page's main thread while a page of text is spoken: below 50 ms."""
+    trace = tmp_path / "trace.json"
+    tab.goto(host.address)
+    tab.wait_for_selector(READY)
+    browser.start_tracing(page=tab, path=trace, categories=["toplevel", "blink.user_timing"])
+    tab.evaluate("performance.mark('here')")
+    speak(tab, f"{TEXT} " * 60)
+    tab.wait_for_selector("#save-wav:enabled")
+    browser.stop_tracing()
+    tasks = tasks_of(trace)
+    assert len(tasks) > 100
+    assert max(tasks) < 50
 
 
 def test_a_hundred_pages_begin_as_one_does(host: Host, tab: Any) -> None:

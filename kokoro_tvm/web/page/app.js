@@ -262,11 +262,18 @@ function followLink() {
   if (wanted.text) edit();
 }
 
+/** Where speech is computed here: how many threads do. @param {number} [count] */
+function showThreads(count) {
+  byId("threads").hidden = count === undefined;
+  byId("threads").textContent = `Computed in this browser, by ${count === 1 ? "one thread" : `${count} threads`}.`;
+}
+
 async function start() {
   play.disabled = true;
   /** @type {Element} */ (play.lastElementChild).textContent = "Loading…";
   try {
     const names = await synthesizer.voices();
+    showThreads(await synthesizer.threads?.());
     picker.fill(names);
     past.open(names);
     if (!picker.choose(settings.voice ?? FIRST_VOICE) && !picker.choose(FIRST_VOICE)) picker.choose(names[0]);

@@ -7,8 +7,8 @@ function ofPage() {
   return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 }
 
-/** The same calls as `Model`, one after the other, and what it knows besides: `manifest`, and `threads`, how many
- * compute. That is one where the page is not cross-origin isolated. */
+/** The same calls as `Model`, one after the other, those of `Speaking`, and what it knows besides: `manifest`, and
+ * `threads`, how many compute. That is one where the page is not cross-origin isolated. */
 export class RemoteModel {
   /**
    * Loads a bundle in a new worker.
@@ -31,6 +31,7 @@ export class RemoteModel {
   manifest;
   /** @type {Record<string, number>} */
   vocabulary = {};
+  threads = 1;
   sampleRate = 0;
   samplesPerFrame = 0;
   most = { tokens: 0, frames: 0 };
@@ -43,9 +44,10 @@ export class RemoteModel {
   /** @param {Worker} worker @param {(progress: import('./pieces.js').Progress) => void} onprogress */
   constructor(worker, onprogress) {
     this.#worker = worker;
-    this.#worker.onmessage = ({ data: { id, result, error, progress } }) => {
+    this.#worker.onmessage = ({ data: { id, result, error, progress, notice } }) => {
       if (progress) return onprogress(progress);
-      const { resolve, reject } = this.#waiting.get(id);
+      const { resolve, reject, warn } = this.#waiting.get(id);
+      if (notice !== undefined) return warn?.(notice);
       this.#waiting.delete(id);
       if (error) reject(Object.assign(new Error(error.message), { name: error.name }));
       else resolve(result);
@@ -55,11 +57,6 @@ export class RemoteModel {
       if (message) this.#fail(new Error(`The worker cannot be run: ${message}.`));
       else this.#fail(new ConnectionError('A file of the page cannot be loaded.'));
     };
-  }
-
-  /** A file of the bundle; see `Bundle.file`. */
-  file(entry) {
-    return this.#call('file', entry);
   }
 
   /** See `Model.predict`. */
@@ -72,6 +69,34 @@ export class RemoteModel {
     return this.#call('decode', tokens, style, durations, features, seed, pitch);
   }
 
+  /** Loads voices and front end, which what follows needs. @returns {Promise<string[]>} the names of the voices */
+  prepare() {
+    return this.#call('prepare');
+  }
+
+  /** A plan as a message has it, see `revived`. @param {"plan" | "planPhonemes"} method of `Speaking`
+   * @param {any} text @param {any} options those of a planner, `signal` and `warn` */
+  plan(method, text, { signal, warn, ...options }) {
+    return this.#request(signal, warn, method, text, options)[1];
+  }
+
+  /** What a method of `Speaking` gives: first the plan, then every part. No component is begun after the signal aborts, or
+   * after nobody reads on. @param {"stream" | "render"} method @param {any} what @param {any} options
+   * @returns {AsyncGenerator<any>} */
+  async *stream(method, what, { signal, warn, ...options }) {
+    const [number, plan] = this.#request(signal, warn, 'begin', method, what, options);
+    try {
+      yield await plan;
+      for (;;) {
+        const part = await this.#request(signal, warn, 'next', number)[1];
+        if (!part) return;
+        yield part;
+      }
+    } finally {
+      if (!this.#end) this.#worker.postMessage({ ended: number });
+    }
+  }
+
   /** Ends the worker, whatever it computes; what waits for it is rejected. */
   close() {
     this.#worker.terminate();
@@ -79,11 +104,31 @@ export class RemoteModel {
   }
 
   #call(method, ...values) {
-    if (this.#end) return Promise.reject(this.#end);
+    return this.#request(undefined, undefined, method, ...values)[1];
+  }
+
+  /** The number of a request, and its result, which is rejected as soon as the signal aborts.
+   * @param {AbortSignal | undefined} signal @param {((notice: string) => void) | undefined} warn @param {string} method
+   * @returns {[number, Promise<any>]} */
+  #request(signal, warn, method, ...values) {
     const id = this.#next++;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+    const result = new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      if (this.#end) throw this.#end;
+      this.#waiting.set(id, { resolve, reject, warn });
       this.#worker.postMessage({ id, method, values });
+    });
+    return [id, signal ? this.#unlessAborted(result, signal, id) : result];
+  }
+
+  #unlessAborted(result, signal, id) {
+    return new Promise((resolve, reject) => {
+      const stop = () => {
+        reject(signal.reason);
+        if (!this.#end) this.#worker.postMessage({ ended: id });
+      };
+      signal.addEventListener('abort', stop, { once: true });
+      result.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
     });
   }
 

@@ -5,15 +5,22 @@ import { Bundle } from './bundle.js';
 import { Folder, below } from './folder.js';
 import { Model } from './model.js';
 import { Pieces } from './pieces.js';
+import { Speaking } from './speaking.js';
 
 const MOST_THREADS = 8; // more share too little work, and a machine has other things to do
 
 /** As many as the browser names cores, where pages may share memory: where they are cross-origin isolated. */
 const threads = self.crossOriginIsolated ? Math.min(navigator.hardwareConcurrency, MOST_THREADS) : 1;
+/** @type {Model} */
 let model;
+/** @type {Speaking} */
+let speaking;
+/** Requests that are not answered, and streams that have not ended, by the number of their request. */
+const aborts = new Map();
+const streams = new Map();
 
 const methods = {
-  async open(base) {
+  async open(_, base) {
     const pieces = await Pieces.open(new URL(base), (progress) => self.postMessage({ progress }));
     try {
       model = new Model(await Bundle.open(new Folder(below(base)), { pieces, threads }));
@@ -25,16 +32,53 @@ const methods = {
     const { vocabulary, sampleRate, samplesPerFrame, most, bundle } = model;
     return { manifest: bundle.manifest, threads, vocabulary, sampleRate, samplesPerFrame, most };
   },
-  file: (entry) => model.bundle.file(entry),
-  predict: (...values) => model.predict(...values),
-  decode: (...values) => model.decode(...values),
+  predict: (_, ...values) => model.predict(...values),
+  decode: (_, ...values) => model.decode(...values),
+
+  /** Loads what reading takes; the names of the voices. */
+  async prepare() {
+    speaking = await Speaking.open(model);
+    return speaking.voices;
+  },
+  plan: (context, ...values) => speaking.plan(context, ...values),
+  planPhonemes: (context, ...values) => speaking.planPhonemes(context, ...values),
+
+  /** Begins a stream, whose number is that of this request: its plan without pieces. */
+  begin({ id, signal, warn }, method, ...values) {
+    const stream = { warn, parts: null };
+    const [plan, parts] = speaking[method]({ signal, warn: (message) => stream.warn(message) }, ...values);
+    stream.parts = parts;
+    streams.set(id, stream);
+    return plan;
+  },
+  /** The next part of a stream; undefined after the last. */
+  async next({ warn }, number) {
+    const stream = streams.get(number);
+    stream.warn = warn;
+    const { done, value } = await stream.parts.next();
+    if (done) end(number);
+    return value;
+  },
 };
 
-self.onmessage = async ({ data: { id, method, values } }) => {
+/** Nobody waits for a request, or reads on. */
+function end(number) {
+  aborts.get(number)?.abort();
+  aborts.delete(number);
+  streams.delete(number);
+}
+
+self.onmessage = async ({ data: { id, method, values, ended } }) => {
+  if (ended !== undefined) return end(ended);
+  const abort = new AbortController();
+  aborts.set(id, abort);
   try {
-    const result = await methods[method](...values);
-    self.postMessage({ id, result }, result.buffer ? [result.buffer] : []); // bytes are handed over, not copied
+    const warn = (notice) => self.postMessage({ id, notice });
+    const result = await methods[method]({ id, signal: abort.signal, warn }, ...values);
+    const audio = result?.audio ?? result;
+    self.postMessage({ id, result }, audio instanceof Float32Array ? [audio.buffer] : []); // handed over, not copied
   } catch (error) {
     self.postMessage({ id, error: { name: error.name, message: error.message } });
   }
+  if (!streams.has(id)) aborts.delete(id);
 };
