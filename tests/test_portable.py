@@ -18,7 +18,7 @@ import pytest
 import soundfile
 import yaml
 from test_vectors import EVEX
-from toys import PHONEMES, REPOSITORY, ROUNDED, copy_repository, doit, speak, toy_model
+from toys import PHONEMES, REPOSITORY, ROUNDED, SHORT, copy_repository, doit, speak, toy_model
 from toys import RECIPES as TOYS
 
 from kokoro_tvm import Synthesizer
@@ -35,7 +35,6 @@ RECIPES = REPOSITORY / "recipes"
 NATIVE = ("cpu", "cpu-listened", "cpu-masked", "cpu-padded")  # test_tiny.py builds for it, all policies
 SHIPPED = [name for name in list_recipes(RECIPES) if name not in NATIVE]
 LENGTHS = TOYS["toy"]  # so the exported programs are the same
-SHORT = "həl."  # for kernels of GPUs under an emulator, which take minutes for a word
 
 
 def obstacle(recipe: Recipe) -> str:

@@ -28,6 +28,7 @@ ROUNDED = {
     | {"min_exact_frame_snr_median_db": 20, "min_exact_frame_snr_p5_db": 10}
     for part in ("decoder", "speech")
 }
+SHORT = "həl."  # for kernels of GPUs that a CPU executes, which takes minutes for a word
 PHONEMES = "həlˈO wˈɜɹld."  # 15 tokens and, by these weights, about 50 frames: not the length of any bucket
 
 
