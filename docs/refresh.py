@@ -5,7 +5,8 @@
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
 only those of what `kokoro-tvm validate experiment`, `lengths` and `tails` left in artifacts/lab/, with
-`load` only the table in docs/serving.md of what `python -m kokoro_tvm.bench.load` left, and with `e2e` the
+`load` only the table in docs/serving.md of what `python -m kokoro_tvm.bench.load` left, with `web` that in
+docs/web.md of what `python -m kokoro_tvm.bench.web` left, and with `e2e` the
 tables of
 
     .venv/bin/kokoro-tvm validate e2e --corpus --bundle artifacts/cpu --json artifacts/e2e.json
@@ -30,6 +31,7 @@ from kokoro_tvm.bench.chart import draw_chart
 from kokoro_tvm.bench.load.results import read_result as read_load
 from kokoro_tvm.bench.load.results import rows
 from kokoro_tvm.bench.results import Result, read_result
+from kokoro_tvm.bench.web import results as web_results
 from kokoro_tvm.constants import FRAMES_PER_SECOND, SAMPLE_RATE
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.measure import Reference, load_reference, snr_db
@@ -49,6 +51,9 @@ def main() -> None:
     if sys.argv[1:] == ["bench"]:
         _put_bench(DOCS / "performance.md")
         return
+    if sys.argv[1:] == ["web"]:
+        put_web(DOCS / "web.md", ARTIFACTS / "web.json")
+        return
     if sys.argv[1:] == ["load"]:
         put_load(DOCS / "serving.md", ARTIFACTS / "load.json")
         return
@@ -67,6 +72,17 @@ def main() -> None:
     put(DOCS / "accuracy.md", "components", _component_table(references))
     put(DOCS / "performance.md", "build", _build_table())
     _draw(DOCS / "spectrograms.png", tts, next(r for r in references if r.name == "question"))
+
+
+def put_web(page: Path, file: Path) -> None:
+    """The table of a bundle for WebAssembly and its peers, and what it was measured on."""
+    result = web_results.read_result(file)
+    peers = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    caption = f"{result.machine}; {result.node}, {peers}; {result.rounds} rounds. "
+    if result.others_cores is not None:
+        caption += f"Others kept {result.others_cores:.2f} cores busy. "
+    replace(page, "web-machine", f"{caption}{result.date}.")
+    put(page, "web", web_results.rows(result))
 
 
 def put_load(page: Path, file: Path) -> None:

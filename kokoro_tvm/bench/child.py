@@ -15,7 +15,7 @@ from typing import Any
 
 from kokoro_tvm.errors import KokoroTvmError
 
-__all__ = ["Child", "ChildError", "environment", "last_words"]
+__all__ = ["Child", "ChildError", "environment", "last_words", "python_module"]
 
 _TAIL = 4  # lines of the log that an error shows
 
@@ -25,17 +25,17 @@ class ChildError(KokoroTvmError):
 
 
 class Child:
-    """`python -m MODULE` answering lines of JSON; stopped (SIGSTOP) whenever it has no request.
+    """A command answering lines of JSON; stopped (SIGSTOP) whenever it has no request.
 
     Threads of a stopped process neither spin nor wake up, whatever library they belong to: the one that
     computes has the machine to itself.
     """
 
-    def __init__(self, module: str, threads: int, log: Path) -> None:
+    def __init__(self, command: Sequence[str], threads: int, log: Path) -> None:
         self.log = log
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -78,6 +78,11 @@ class Child:
             assert pipe is not None
             with suppress(BrokenPipeError):  # what a failed question left in the buffer has nobody to go to
                 pipe.close()
+
+
+def python_module(name: str) -> list[str]:
+    """The command `python -m NAME`."""
+    return [sys.executable, "-m", name]
 
 
 def environment(threads: int) -> dict[str, str]:

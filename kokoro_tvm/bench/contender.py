@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kokoro_tvm.bench.child import Child, ChildError
+from kokoro_tvm.bench.child import Child, ChildError, python_module
 from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.systems import System
 from kokoro_tvm.constants import SAMPLES_PER_FRAME
@@ -43,7 +43,7 @@ class Contender:
     def start(cls, system: System, folder: Path) -> Contender:
         """Starts the worker, its log in the folder; nothing is opened yet."""
         log = folder / f"{system.name.replace('/', '-')}.log"
-        return cls(system, Child("kokoro_tvm.bench.worker", system.engine.threads, log))
+        return cls(system, Child(python_module("kokoro_tvm.bench.worker"), system.engine.threads, log))
 
     def open(self) -> None:
         """Has the worker load the system; a failure is kept in `problem`."""

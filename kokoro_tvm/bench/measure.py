@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kokoro_tvm.bench.child import Child, ChildError
+from kokoro_tvm.bench.child import Child, ChildError, python_module
 from kokoro_tvm.bench.cold import cold_command, cold_start
 from kokoro_tvm.bench.contender import Contender
 from kokoro_tvm.bench.digest import absent_result, system_result
@@ -112,7 +112,7 @@ def _rounds(plan: Plan, folder: Path, log: Log) -> tuple[dict[str, Contender], d
     """
     peaks: dict[str, float] = {}
     with ExitStack() as processes:
-        meter = processes.enter_context(Child(METER, plan.threads, folder / "peak.log"))
+        meter = processes.enter_context(Child(python_module(METER), plan.threads, folder / "peak.log"))
         meter.ask({"threads": plan.threads})
 
         def measure_peak(number: int) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from benchmarking.support import fake_system
-from kokoro_tvm.bench.child import Child, ChildError, environment, last_words
+from kokoro_tvm.bench.child import Child, ChildError, environment, last_words, python_module
 from kokoro_tvm.bench.contender import Contender
 
 UTTERANCE = {"tokens": [0, 1, 0], "style": [0.5] * 256}
 
 
 def opened(tmp_path: Path, path: str = "") -> tuple[Child, dict[str, Any]]:
-    child = Child("kokoro_tvm.bench.worker", 2, tmp_path / "log")
+    child = Child(python_module("kokoro_tvm.bench.worker"), 2, tmp_path / "log")
     return child, child.ask(vars(fake_system("one", path).engine))
 
 

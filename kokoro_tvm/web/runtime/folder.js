@@ -20,7 +20,7 @@ export function below(base) {
 async function fetched(url, name) {
   const response = await fetch(url);
   if (!response.ok) throw new BundleError(`${name} cannot be had: the server answers ${response.status}.`);
-  return received(/** @type {ReadableStream<Uint8Array>} */ (response.body), name);
+  return received(/** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body), name);
 }
 
 async function onDisk(url, name) {
@@ -46,8 +46,8 @@ async function* read(file) {
 }
 
 /** The parts of a stream as they come; not every browser has them by `for await`.
- * @param {ReadableStream<Uint8Array>} stream @param {string} file for messages
- * @returns {AsyncGenerator<Uint8Array>} fails with a ConnectionError */
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream @param {string} file for messages
+ * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} fails with a ConnectionError */
 export async function* received(stream, file) {
   const reader = stream.getReader();
   for (;;) {

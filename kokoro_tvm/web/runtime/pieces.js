@@ -191,7 +191,7 @@ export class Pieces {
       const options = { cache: /** @type {const} */ ('no-store'), signal: silence.signal }; // one copy is enough
       const response = await refuse(await answer(this.#url(piece), options), `A piece of ${file}`);
       const parts = [];
-      for await (const part of received(response.body, file)) {
+      for await (const part of received(/** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body), file)) {
         clearTimeout(timer);
         timer = setTimeout(() => silence.abort(), SILENCE);
         parts.push(part);

@@ -1,0 +1,82 @@
+"""What was measured in Node, as a file and as a table."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.errors import InputError
+
+__all__ = ["Spoken", "WebResult", "read_result", "rows", "write_result"]
+
+
+class Spoken(BaseModel):
+    """A text spoken by a system with so many threads: seconds of the first call and of each later one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: str
+    threads: int
+    text: str
+    samples: int
+    first_s: float
+    seconds_s: tuple[float, ...]
+    peak_rss_bytes: int
+
+    @property
+    def audio_s(self) -> float:
+        return self.samples / SAMPLE_RATE
+
+    @property
+    def rtf(self) -> float:
+        """The median seconds of computing for a second of speech."""
+        return statistics.median(self.seconds_s) / self.audio_s
+
+
+class WebResult(BaseModel):
+    """Everything of one measurement. others_cores: cores that other processes kept busy, None if unknown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    machine: str
+    node: str
+    date: str
+    rounds: int
+    others_cores: float | None
+    versions: dict[str, str]
+    spoken: tuple[Spoken, ...]
+
+
+def rows(result: WebResult) -> Iterator[list[str]]:
+    """A row for each system and number of threads: the real-time factor of every text, load and memory."""
+    texts = list(dict.fromkeys(each.text for each in result.spoken))
+    lengths = {each.text: each.audio_s for each in result.spoken}
+    peaks = f"peak memory, {texts[-1]}"
+    yield ["system", "threads", *(f"{text}, {lengths[text]:.1f} s" for text in texts), peaks]
+    for system, threads in dict.fromkeys((each.system, each.threads) for each in result.spoken):
+        found = {e.text: e for e in result.spoken if (e.system, e.threads) == (system, threads)}
+        factors = [f"{found[text].rtf:.2f}" if text in found else "–" for text in texts]
+        most = max(each.peak_rss_bytes for each in found.values())
+        yield [system, str(threads), *factors, f"{most / 1e6:.0f} MB"]
+
+
+def write_result(path: Path, result: WebResult) -> None:
+    """Raises InputError where the file cannot be written."""
+    try:
+        path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def read_result(path: Path) -> WebResult:
+    """Raises InputError where the file is not there, or of another layout."""
+    try:
+        return WebResult.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except ValidationError as error:
+        raise InputError(f"{path} is no result of `python -m kokoro_tvm.bench.web`: {error}") from error

@@ -1,0 +1,38 @@
+"""The bundle spoken by the processes that are measured, in turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from elsewhere import obstacle
+
+from kokoro_tvm.bench.child import ChildError
+from kokoro_tvm.bench.measure import utterances_of
+from kokoro_tvm.bench.texts import TEXTS
+from kokoro_tvm.bench.web.__main__ import System, measure
+from kokoro_tvm.javascript import WEB
+from kokoro_tvm.runtime import read_bundle
+
+pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+
+
+def test_every_text_is_spoken_with_each_number_of_threads_in_every_round(bundle: Path) -> None:
+    request = {"kind": "bundle", "web": str(WEB), "path": str(bundle)}
+    (short,) = utterances_of(TEXTS[0], read_bundle(bundle))
+    systems = [System("one", request), System("other", request)]
+    found = measure(systems, [1, 2], {"short": short}, rounds=2)
+    keys = [(each.system, each.threads, each.text) for each in found]
+    assert keys == [("one", 1, "short"), ("other", 1, "short"), ("one", 2, "short"), ("other", 2, "short")]
+    assert len({each.samples for each in found}) == 1
+    for each in found:
+        assert each.samples > 0
+        assert len(each.seconds_s) == 2
+        assert each.rtf > 0
+        assert each.peak_rss_bytes > 1 << 20
+
+
+def test_a_system_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    request = {"kind": "bundle", "web": str(WEB), "path": str(tmp_path / "none")}
+    with pytest.raises(ChildError, match="cannot be had"):
+        measure([System("one", request)], [1], {}, rounds=1)
