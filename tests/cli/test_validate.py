@@ -119,7 +119,7 @@ def test_end_to_end(run, others: Path, tmp_path: Path) -> None:
     assert result["missed"] == []
     assert list(hello["sides"]) == ["toy", "masked", "pt.dynamic", "other noise"]
     assert hello["sides"]["toy"] == hello["sides"]["masked"]
-    assert hello["sides"]["toy"]["gain_db"] > 10 > hello["sides"]["other noise"]["gain_db"]
+    assert hello["sides"]["toy"]["gain_db"] > max(0, hello["sides"]["other noise"]["gain_db"])
     status, _, err = run("e2e", "padded", *words)
     assert status == 4
     missed = json.loads((tmp_path / "e2e.json").read_text(encoding="utf-8"))["missed"]

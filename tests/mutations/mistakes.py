@@ -156,9 +156,9 @@ MISTAKES = (
         (
             Edit(
                 "compiler/pack.py",
-                "array = np.ascontiguousarray(state[parameter.name], np.float32)",
-                'name = parameter.name.replace("predictor.shared.", "predictor.lstm.")\n'
-                "        array = np.ascontiguousarray(state[name], np.float32)",
+                "array = np.ascontiguousarray(state[name], np.float32)",
+                'name = name.replace("predictor.shared.", "predictor.lstm.")\n'
+                "    array = np.ascontiguousarray(state[name], np.float32)",
             ),
         ),
         "f0n",
@@ -261,10 +261,10 @@ NATIVE_MISTAKES = (
         (
             Edit(
                 "compiler/pack.py",
-                "array = np.ascontiguousarray(state[parameter.name], np.float32)",
-                "array = np.ascontiguousarray(state[parameter.name], np.float32)\n"
-                '        if parameter.name.startswith("decoder.generator.resblocks.5.adain1.2.fc."):\n'
-                "            array = np.roll(array, len(array) // 2, axis=0)",
+                "array = np.ascontiguousarray(state[name], np.float32)",
+                "array = np.ascontiguousarray(state[name], np.float32)\n"
+                '    if name.startswith("decoder.generator.resblocks.5.adain1.2.fc."):\n'
+                "        array = np.roll(array, len(array) // 2, axis=0)",
             ),
         ),
         "decoder",

@@ -28,7 +28,7 @@ OPERATIONS = {
     "f0n": '["adain_coefficients", "conv1d", "lstm"]',
     "decoder": '["adain_coefficients", "conv1d", "harmonic_source", "istft", "stft"]',
 }
-PACKING = '[{"packing": {"operation": "conv1d"}}]'
+PACKING = '[{"name": "weight", "packing": {"operation": "conv1d"}}]'
 
 
 class Tree:
