@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from kokoro_tvm.bench.machine import MachineInfo
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.bench.record import Record, read_record, write_result
 
 __all__ = [
     "Comparison",
@@ -23,18 +21,14 @@ __all__ = [
 ]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TextInfo(_Record):
+class TextInfo(Record):
     """A text: its name and the tokens of each of its utterances."""
 
     name: str
     tokens: tuple[int, ...]
 
 
-class ComponentResult(_Record):
+class ComponentResult(Record):
     """A component of ours on one text: median seconds, FLOPs, and the share of the measured peak.
 
     The peak is that of the bundle's precision, None where this machine has none.
@@ -47,7 +41,7 @@ class ComponentResult(_Record):
     share_of_peak: float | None
 
 
-class TextResult(_Record):
+class TextResult(Record):
     """A system on one text. `rtf` is the median over the seconds of audio this system made of it."""
 
     text: str
@@ -61,7 +55,7 @@ class TextResult(_Record):
     components: tuple[ComponentResult, ...]
 
 
-class SystemResult(_Record):
+class SystemResult(Record):
     """A system: what it is, what it measured, and its `problem` where it did not run or failed."""
 
     name: str
@@ -81,7 +75,7 @@ class SystemResult(_Record):
         return next((found for found in self.texts if found.text == text), None)
 
 
-class Comparison(_Record):
+class Comparison(Record):
     """The time of a bundle of ours relative to a peer's (`of`), on one text: medians, below 1 is faster.
 
     `against` says which peer that is: "pytorch", "best float32 peer" or "best peer".
@@ -94,7 +88,7 @@ class Comparison(_Record):
     ratio: float
 
 
-class Result(_Record):
+class Result(Record):
     """One run of the benchmark; `others_cores` is how many cores other processes kept busy, on the mean.
 
     What the system does not tell is None.
@@ -134,20 +128,6 @@ def compare(systems: Sequence[SystemResult], texts: Sequence[str]) -> tuple[Comp
     return tuple(found)
 
 
-def write_result(path: Path, result: Result) -> None:
-    """Writes the JSON file; raises InputError when it cannot be written."""
-    try:
-        path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
-
-
 def read_result(path: Path) -> Result:
     """A result read back; raises InputError when there is none, or of another version."""
-    try:
-        return Result.model_validate_json(path.read_bytes())
-    except OSError as error:
-        why = error.strerror or error
-        raise InputError(f"{path} cannot be read: {why}. `kokoro-tvm bench` writes it.") from error
-    except ValidationError as error:
-        raise InputError(f"{path} is no result of this version of `kokoro-tvm bench`: {error}.") from error
+    return read_record(path, Result, "kokoro-tvm bench")

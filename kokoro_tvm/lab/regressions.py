@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kokoro_tvm.runtime.kernels import Kernel
@@ -79,12 +79,8 @@ def compare(
 def _comparison(
     kind: Kind, before: Sequence[Mapping[Kind, float]], now: Sequence[Mapping[Kind, float]], whole: float
 ) -> Comparison:
-    earlier, later = list(_of(kind, before)), list(_of(kind, now))
+    earlier, later = [run[kind] for run in before], [run[kind] for run in now]
     median = statistics.median(later)
     return Comparison(
         kind, statistics.median(earlier), median, min(earlier), min(later), share=median / whole
     )
-
-
-def _of(kind: Kind, runs: Sequence[Mapping[Kind, float]]) -> Iterator[float]:
-    return (run[kind] for run in runs)

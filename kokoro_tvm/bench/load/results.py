@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kokoro_tvm.bench.load.drive import Answer
 from kokoro_tvm.bench.machine import MachineInfo
+from kokoro_tvm.bench.record import Record, read_record, write_result
 from kokoro_tvm.constants import SAMPLE_RATE
-from kokoro_tvm.errors import InputError
 
 __all__ = ["Load", "LoadResult", "Turn", "read_result", "rows", "summary", "table", "write_result"]
 
@@ -42,11 +41,7 @@ class Turn:
         return 60 * len(self.good) / self.seconds
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Load(_Record):
+class Load(Record):
     """One server under so many clients, all rounds together.
 
     seconds: of all rounds; rounds: requests a minute of each; first_sound: seconds at the median, at 95 and
@@ -69,7 +64,7 @@ class Load(_Record):
     cpu: float | None
 
 
-class LoadResult(_Record):
+class LoadResult(Record):
     """One run: each server for `seconds` in each of so many rounds, under each number of clients.
 
     complete: whether the run came to its end; sentences, pages: the texts that were chosen from;
@@ -150,24 +145,6 @@ def table(loads: Sequence[Load]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))
 
 
-def write_result(path: Path, result: LoadResult) -> None:
-    """Writes the JSON file; raises InputError when it cannot be written."""
-    try:
-        path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written: {error.strerror}. Choose another with --json."
-        ) from error
-
-
 def read_result(path: Path) -> LoadResult:
     """Reads the JSON file; raises InputError when there is none, or one of another version."""
-    try:
-        return LoadResult.model_validate_json(path.read_bytes())
-    except OSError as error:
-        why = error.strerror or error
-        raise InputError(
-            f"{path} cannot be read: {why}. `python -m kokoro_tvm.bench.load` writes it."
-        ) from error
-    except ValidationError as error:
-        raise InputError(f"{path} is no result of this version of kokoro_tvm.bench.load: {error}.") from error
+    return read_record(path, LoadResult, "python -m kokoro_tvm.bench.load")

@@ -6,18 +6,14 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
+from kokoro_tvm.bench.record import Record, read_record, write_result
 from kokoro_tvm.constants import SAMPLE_RATE
-from kokoro_tvm.errors import InputError
 
 __all__ = ["Spoken", "WebResult", "read_result", "rows", "write_result"]
 
 
-class Spoken(BaseModel):
+class Spoken(Record):
     """A text spoken by a system with so many threads: seconds of the first call and of each later one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: str
     threads: int
@@ -37,10 +33,8 @@ class Spoken(BaseModel):
         return statistics.median(self.seconds_s) / self.audio_s
 
 
-class WebResult(BaseModel):
+class WebResult(Record):
     """Everything of one measurement. others_cores: cores that other processes kept busy, None if unknown."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     machine: str
     node: str
@@ -64,19 +58,6 @@ def rows(result: WebResult) -> Iterator[list[str]]:
         yield [system, str(threads), *factors, f"{most / 1e6:.0f} MB"]
 
 
-def write_result(path: Path, result: WebResult) -> None:
-    """Raises InputError where the file cannot be written."""
-    try:
-        path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
-
-
 def read_result(path: Path) -> WebResult:
     """Raises InputError where the file is not there, or of another layout."""
-    try:
-        return WebResult.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except ValidationError as error:
-        raise InputError(f"{path} is no result of `python -m kokoro_tvm.bench.web`: {error}") from error
+    return read_record(path, WebResult, "python -m kokoro_tvm.bench.web")
