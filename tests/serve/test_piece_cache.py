@@ -298,8 +298,12 @@ def test_a_store_that_hangs_is_waited_for_a_while_and_then_not_asked(tmp_path: P
         assert metrics._cache["read", "skipped"] == 2
         store.free.set()
         wait_for(lambda: not cache._hanging)
-        speak(*arguments)
-        assert metrics._cache["read", "miss"] == 1
+
+        def read_again() -> bool:  # a busy machine may take longer than the patience once more
+            speak(*arguments)
+            return metrics._cache["read", "miss"] > 0
+
+        wait_for(read_again)
 
 
 def test_others_compute_while_a_store_is_waited_for(tmp_path: Path) -> None:
