@@ -103,11 +103,15 @@ def _put_bench(path: Path) -> None:
     peaks = " and ".join(f"{v / 1e9:.0f} GFLOP/s in {name}" for name, v in result.peak_flops_per_s.items())
     caption = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
     caption += f"Peak: {peaks}. "
+    if not result.complete:
+        caption += "The run was cut off before its end. "
     if result.others_cores is not None:
         caption += f"Others kept {result.others_cores:.2f} cores busy. "
     caption += f"{result.date}."
     replace(path, "bench-machine", caption)
     merge(path, "bench-machines", 2, _bench_machines_rows(result))
+    for held in sorted(ARTIFACTS.glob("bench-*.json")):
+        merge(path, "bench-machines", 2, _bench_machines_rows(read_result(held)))
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
     put(path, "bench-components", _bench_components_table(result))
@@ -117,6 +121,7 @@ def _put_bench(path: Path) -> None:
 def _bench_machines_rows(result: Result) -> Iterator[list[str]]:
     """Of every bundle on this machine: median seconds, and their share of the time of its best peer."""
     machine = f"{result.machine.cpu}, {result.threads} threads"
+    machine += f", peers held to {result.isa.upper()}" if result.isa else ""
     titles = {system.name: system.title for system in result.systems}
     for system in (system for system in result.systems if system.ours):
         against = "best float32 peer" if system.precision == "float32" else "best peer"

@@ -31,7 +31,9 @@ class Child:
     computes has the machine to itself.
     """
 
-    def __init__(self, command: Sequence[str], threads: int, log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], threads: int, log: Path, variables: Mapping[str, str] | None = None
+    ) -> None:
         self.log = log
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
@@ -39,7 +41,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=environment(threads),
+                env=environment(threads, variables),
                 text=True,
                 encoding="utf-8",
             )
@@ -85,10 +87,11 @@ def python_module(name: str) -> list[str]:
     return [sys.executable, "-m", name]
 
 
-def environment(threads: int) -> dict[str, str]:
-    """This process's environment, with the same number of threads for every thread pool."""
+def environment(threads: int, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment with these variables, and the same number of threads for every thread
+    pool."""
     names = ("TVM_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    return {**os.environ, **dict.fromkeys(names, str(threads))}
+    return {**os.environ, **(variables or {}), **dict.fromkeys(names, str(threads))}
 
 
 def last_words(status: int, log: Path) -> str:

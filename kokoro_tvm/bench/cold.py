@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kokoro_tvm.bench.child import ChildError, environment, last_words
@@ -32,7 +32,9 @@ def cold_command(system: System, utterance: Utterance, folder: Path, wav: Path) 
     return [sys.executable, "-m", "kokoro_tvm.bench.once", str(request)]
 
 
-def cold_start(command: Sequence[str], threads: int, wav: Path, log: Path) -> float:
+def cold_start(
+    command: Sequence[str], threads: int, wav: Path, log: Path, variables: Mapping[str, str] | None = None
+) -> float:
     """Seconds until the process says, in its first line, that the WAV is written.
 
     What it takes to end afterwards does not count. Raises ChildError when it fails or writes none.
@@ -41,7 +43,7 @@ def cold_start(command: Sequence[str], threads: int, wav: Path, log: Path) -> fl
     with log.open("wb") as errors:
         started = time.perf_counter()
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, env=environment(threads)
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment(threads, variables)
         ) as process:
             assert process.stdout is not None  # a pipe
             process.stdout.readline()

@@ -43,7 +43,8 @@ class Contender:
     def start(cls, system: System, folder: Path) -> Contender:
         """Starts the worker, its log in the folder; nothing is opened yet."""
         log = folder / f"{system.name.replace('/', '-')}.log"
-        return cls(system, Child(python_module("kokoro_tvm.bench.worker"), system.engine.threads, log))
+        command = python_module("kokoro_tvm.bench.worker")
+        return cls(system, Child(command, system.engine.threads, log, system.variables))
 
     def open(self) -> None:
         """Has the worker load the system; a failure is kept in `problem`."""

@@ -34,6 +34,7 @@ def system_result(
         precision=system.precision,
         details=contender.details,
         versions=system.versions,
+        variables=dict(system.variables),
         disk_bytes=system.disk_bytes,
         cold_starts_s=tuple(cold_starts),
         cold_start_s=statistics.median(cold_starts) if cold_starts else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +14,7 @@ from kokoro_tvm.bench.cold import cold_command, cold_start
 from kokoro_tvm.bench.contender import Contender
 from kokoro_tvm.bench.digest import absent_result, system_result
 from kokoro_tvm.bench.engine import Utterance
+from kokoro_tvm.bench.isa import Isa
 from kokoro_tvm.bench.machine import describe_machine
 from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.results import Result, TextInfo, compare
@@ -35,7 +36,8 @@ Log = Callable[[str], None]
 class Plan:
     """What to measure, how often: `rounds` warm calls, `cold` cold starts; `threads` for every system.
 
-    `spoken` is every text's utterances, `hello` the short one's, which cold starts speak.
+    `spoken` is every text's utterances, `hello` the short one's, which cold starts speak; `isa`: what peers
+    among the systems are held to.
     """
 
     systems: tuple[System | Absent, ...]
@@ -44,6 +46,7 @@ class Plan:
     threads: int
     rounds: int
     cold: int
+    isa: Isa | None = None
 
     @classmethod
     def of(
@@ -54,11 +57,12 @@ class Plan:
         threads: int,
         rounds: int,
         cold: int,
+        isa: Isa | None = None,
     ) -> Plan:
         """A plan with tokens and styles from the vocabulary and the voices of a bundle."""
         spoken = {text.name: utterances_of(text, bundle) for text in texts}
         (hello,) = utterances_of(TEXTS[0], bundle)
-        return cls(tuple(systems), spoken, hello, threads, rounds, cold)
+        return cls(tuple(systems), spoken, hello, threads, rounds, cold, isa)
 
 
 def utterances_of(text: Text, bundle: Bundle) -> tuple[Utterance, ...]:
@@ -73,79 +77,109 @@ def utterances_of(text: Text, bundle: Bundle) -> tuple[Utterance, ...]:
     )
 
 
-def measure(plan: Plan, log: Log = lambda line: None) -> Result:
-    """Runs the plan. What a system fails at stands in its result; nothing is raised for it."""
-    watch = Watch()
+def measure(
+    plan: Plan, log: Log = lambda line: None, keep: Callable[[Result], None] = lambda result: None
+) -> Result:
+    """Runs the plan. What a system fails at stands in its result; nothing is raised for it.
+
+    keep: gets the result so far after every round but the first calls, and after every round of cold starts.
+    """
+    watch, measured = Watch(), _Measured(plan)
     with TemporaryDirectory(prefix="kokoro-tvm-bench-") as folder:
-        contenders, peaks = _rounds(plan, Path(folder), log)
-        cold, problems = _cold_starts(plan, contenders, Path(folder), log)
-    texts = [
-        TextInfo(name=name, tokens=tuple(len(u.tokens) for u in utterances))
-        for name, utterances in plan.spoken.items()
-    ]
-    systems = tuple(
-        absent_result(system)
-        if isinstance(system, Absent)
-        else system_result(
-            contenders[system.name], texts, cold[system.name], peaks, problems.get(system.name)
+        _rounds(measured, Path(folder), log, keep)
+        _cold_starts(measured, Path(folder), log, keep)
+    ended = {"complete": True, "others_cores": watch.others_cores()}
+    return measured.result().model_copy(update=ended)
+
+
+@dataclass
+class _Measured:
+    """What was measured of a plan so far: by system its worker, seconds of its cold starts and what went
+    wrong with them; the best peak of the machine by precision."""
+
+    plan: Plan
+    contenders: dict[str, Contender] = field(default_factory=dict)
+    peaks: dict[str, float] = field(default_factory=dict)
+    cold: dict[str, list[float]] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    def result(self) -> Result:
+        """As a result that is not complete."""
+        plan = self.plan
+        texts = [
+            TextInfo(name=name, tokens=tuple(len(u.tokens) for u in utterances))
+            for name, utterances in plan.spoken.items()
+        ]
+        systems = tuple(
+            absent_result(system)
+            if isinstance(system, Absent)
+            else system_result(
+                self.contenders[system.name],
+                texts,
+                self.cold.get(system.name, ()),
+                self.peaks,
+                self.problems.get(system.name),
+            )
+            for system in plan.systems
         )
-        for system in plan.systems
-    )
-    return Result(
-        date=datetime.date.today().isoformat(),
-        machine=describe_machine(),
-        threads=plan.threads,
-        rounds=plan.rounds,
-        voice=VOICE,
-        others_cores=watch.others_cores(),
-        peak_flops_per_s=peaks,
-        texts=tuple(texts),
-        systems=systems,
-        comparisons=compare(systems, list(plan.spoken)),
-    )
+        return Result(
+            date=datetime.date.today().isoformat(),
+            machine=describe_machine(),
+            threads=plan.threads,
+            rounds=plan.rounds,
+            complete=False,
+            isa=plan.isa,
+            voice=VOICE,
+            others_cores=None,
+            peak_flops_per_s=dict(self.peaks),
+            texts=tuple(texts),
+            systems=systems,
+            comparisons=compare(systems, list(plan.spoken)),
+        )
 
 
-def _rounds(plan: Plan, folder: Path, log: Log) -> tuple[dict[str, Contender], dict[str, float]]:
-    """All contenders after their rounds, and the best peak of the machine that was seen between them.
+def _rounds(measured: _Measured, folder: Path, log: Log, keep: Callable[[Result], None]) -> None:
+    """Has all systems speak in rounds, and measures the machine's peak between them.
 
     Raises ChildError where the peak cannot be measured: shares of it would be missing for no fault of theirs.
     """
-    peaks: dict[str, float] = {}
+    plan, peaks = measured.plan, measured.peaks
     with ExitStack() as processes:
         meter = processes.enter_context(Child(python_module(METER), plan.threads, folder / "peak.log"))
         meter.ask({"threads": plan.threads})
 
-        def measure_peak(number: int) -> None:
+        def between(number: int) -> None:
+            if number > 1:
+                keep(measured.result())
             for precision, flops in meter.ask({}).items():
                 peaks[precision] = max(flops, peaks.get(precision, 0.0))
 
-        contenders = {}
         for system in plan.systems:
             if isinstance(system, System):
                 log(f"opening {system.title}")
                 contender = Contender.start(system, folder)
                 processes.enter_context(contender.child)
                 contender.open()
-                contenders[system.name] = contender
-        run_rounds(list(contenders.values()), plan.spoken, plan.rounds, measure_peak, log)
-    return contenders, peaks
+                measured.contenders[system.name] = contender
+        run_rounds(list(measured.contenders.values()), plan.spoken, plan.rounds, between, log)
+    keep(measured.result())
 
 
-def _cold_starts(
-    plan: Plan, contenders: dict[str, Contender], folder: Path, log: Log
-) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Seconds of each cold start by system, and what went wrong with whose; systems take turns here too."""
-    found: dict[str, list[float]] = {name: [] for name in contenders}
-    problems: dict[str, str] = {}
+def _cold_starts(measured: _Measured, folder: Path, log: Log, keep: Callable[[Result], None]) -> None:
+    """Starts every system anew, so many times; they take turns here too."""
+    plan, problems = measured.plan, measured.problems
     wav = folder / "hello.wav"
     for number in range(plan.cold):
         log(f"cold starts, {number + 1} of {plan.cold}")
-        for name, contender in rotated(list(contenders.items()), number):
+        for name, contender in rotated(list(measured.contenders.items()), number):
             if contender.problem or name in problems:
                 continue
             command = cold_command(contender.system, plan.hello, folder, wav)
+            variables = contender.system.variables
             try:
-                found[name].append(cold_start(command, plan.threads, wav, folder / "cold.log"))
+                seconds = cold_start(command, plan.threads, wav, folder / "cold.log", variables)
             except ChildError as error:
                 problems[name] = f"failed: {error}"
-    return found, problems
+            else:
+                measured.cold.setdefault(name, []).append(seconds)
+        keep(measured.result())

@@ -22,9 +22,11 @@ R = TypeVar("R", bound=Record)
 
 
 def write_result(path: Path, result: Record) -> None:
-    """Writes the JSON file; raises InputError when it cannot be written."""
+    """Writes the JSON file whole or not at all; raises InputError when it cannot be written."""
+    partial = path.with_name(f".{path.name}.part")
     try:
-        path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        partial.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        partial.replace(path)
     except OSError as error:
         why = error.strerror or error
         raise InputError(f"{path} cannot be written: {why}. Choose another with --json.") from error

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pydantic import Field
+
+from kokoro_tvm.bench.isa import Isa
 from kokoro_tvm.bench.machine import MachineInfo
 from kokoro_tvm.bench.record import Record, read_record, write_result
 
@@ -56,7 +59,10 @@ class TextResult(Record):
 
 
 class SystemResult(Record):
-    """A system: what it is, what it measured, and its `problem` where it did not run or failed."""
+    """A system: what it is, what it measured, and its `problem` where it did not run or failed.
+
+    `variables`: of its process's environment, which held it to an instruction set.
+    """
 
     name: str
     title: str
@@ -64,6 +70,7 @@ class SystemResult(Record):
     precision: str
     details: str
     versions: dict[str, str]
+    variables: dict[str, str] = Field(default_factory=dict)
     disk_bytes: int | None
     cold_starts_s: tuple[float, ...]
     cold_start_s: float | None
@@ -89,9 +96,11 @@ class Comparison(Record):
 
 
 class Result(Record):
-    """One run of the benchmark; `others_cores` is how many cores other processes kept busy, on the mean.
+    """One run of the benchmark.
 
-    What the system does not tell is None.
+    `rounds`: how many were planned; `complete`: whether the run came to its end; `isa`: the instruction set
+    that peers were held to, None: whatever they choose; `others_cores`: how many cores other processes kept
+    busy, on the mean, None where the system does not tell or the run did not come to its end.
     """
 
     schema_version: int = 1
@@ -99,6 +108,8 @@ class Result(Record):
     machine: MachineInfo
     threads: int
     rounds: int
+    complete: bool = True
+    isa: Isa | None = None
     voice: str
     others_cores: float | None
     peak_flops_per_s: dict[str, float]

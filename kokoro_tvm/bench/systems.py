@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kokoro_tvm.bench.engine import EngineSpec
 from kokoro_tvm.bench.engines.stock_gpu import missing_gpu
+from kokoro_tvm.bench.isa import HELD_BY, Isa
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.errors import BundleError, InputError, KokoroTvmError
 from kokoro_tvm.runtime import Bundle
@@ -25,7 +26,8 @@ class System:
     """A system that can be measured.
 
     `precision`: "float32", "bfloat16", "int8", or "default" where the system chooses. `disk_bytes`: model and
-    compiled code, without voices and without the libraries that run them.
+    compiled code, without voices and without the libraries that run them. `variables`: of the environment of
+    its process, which hold it to an instruction set.
     """
 
     name: str
@@ -35,6 +37,7 @@ class System:
     engine: EngineSpec
     versions: dict[str, str]
     disk_bytes: int
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,11 @@ class Absent:
 
 @dataclass(frozen=True)
 class Peer:
-    """A system of others: the packages it takes, and how to come by its model; missing_gpu: where it computes
-    on a GPU, why it cannot here, None where it can."""
+    """A system of others: the packages it takes, and how to come by its model.
+
+    missing_gpu: where it computes on a GPU, why it cannot here, None where it can; can_be_held: whether it
+    follows the variables of HELD_BY.
+    """
 
     name: str
     title: str
@@ -60,6 +66,7 @@ class Peer:
     packages: tuple[str, ...]
     model: Callable[[PeerModels], Path]
     missing_gpu: Callable[[], str | None] | None = None
+    can_be_held: bool = True
 
 
 PEERS = (
@@ -80,6 +87,7 @@ PEERS = (
         f"{_ENGINES}.onnxruntime",
         ("onnxruntime",),
         PeerModels.onnx_float32,
+        can_be_held=False,
     ),
     Peer(
         "onnxruntime-int8",
@@ -88,6 +96,7 @@ PEERS = (
         f"{_ENGINES}.onnxruntime",
         ("onnxruntime",),
         PeerModels.onnx_int8,
+        can_be_held=False,
     ),
     Peer("openvino", "OpenVINO", "float32", f"{_ENGINES}.openvino", ("openvino",), PeerModels.onnx_float32),
     Peer(
@@ -145,8 +154,11 @@ def _bundle_system(bundle: Bundle, name: str, threads: int) -> System | Absent:
     )
 
 
-def peer_system(peer: Peer, models: PeerModels, threads: int) -> System | Absent:
-    """The peer with its model at hand, which may have to be fetched or made; Absent where something lacks."""
+def peer_system(peer: Peer, models: PeerModels, threads: int, isa: Isa | None = None) -> System | Absent:
+    """The peer with its model at hand, which may have to be fetched or made, held to an instruction set if
+    one is given; Absent where something lacks."""
+    if isa is not None and not peer.can_be_held:
+        return _absent(peer, f"it cannot be held to {isa.upper()}: ONNX Runtime has no switch for that")
     try:
         versions = _versions(peer.packages)
         if peer.missing_gpu is not None and (reason := peer.missing_gpu()) is not None:
@@ -164,6 +176,7 @@ def peer_system(peer: Peer, models: PeerModels, threads: int) -> System | Absent
         engine=EngineSpec(peer.module, str(model), threads, peer.precision),
         versions=versions,
         disk_bytes=_size(model),
+        variables=HELD_BY[isa] if isa is not None else {},
     )
 
 

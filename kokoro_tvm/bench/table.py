@@ -23,6 +23,12 @@ def print_result(result: Result, console: Console) -> None:
 
 def _parts(result: Result) -> Iterator[RenderableType]:
     yield Text(f"{result.machine}\n{result.threads} threads, {result.rounds} rounds, voice {result.voice}")
+    if not result.complete:
+        yield Text("the run was cut off before its end")
+    if result.isa is not None:
+        held = next((system.variables for system in result.systems if system.variables), {})
+        how = ", ".join(f"{name}={value}" for name, value in held.items())
+        yield Text(f"peers held to {result.isa.upper()}" + (f" by {how}" if how else ""))
     yield Text(
         "peak: "
         + ", ".join(f"{flops / 1e9:.0f} GFLOP/s in {name}" for name, flops in result.peak_flops_per_s.items())

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kokoro_tvm.bench.isa import Isa
     from kokoro_tvm.bench.results import Result
     from kokoro_tvm.runtime import Bundle
 
 __all__ = ["register"]
 
-_DEFAULTS = ("cpu", "cpu-bf16")
+_DEFAULTS = {None: ("cpu", "cpu-bf16"), "avx2": ("x86-64-v3",)}  # by what peers are held to
 _WIDTH = 132  # where output goes to a file
 
 
@@ -27,11 +28,22 @@ def register(app: typer.Typer) -> None:
 def bench(
     bundles: Annotated[
         list[Path] | None,
-        typer.Argument(help="The bundles to measure.", show_default="artifacts/cpu and artifacts/cpu-bf16"),
+        typer.Argument(
+            help="The bundles to measure.",
+            show_default="artifacts/cpu and artifacts/cpu-bf16; with `--isa avx2` artifacts/x86-64-v3",
+        ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option("--against", metavar="PEERS", help="Peers to measure, separated by commas, or `none`."),
+    ] = None,
+    isa: Annotated[
+        Literal["avx2"] | None,
+        typer.Option(
+            "--isa",
+            help="Hold the peers to this instruction set, beside a bundle for such CPUs. A peer that cannot "
+            "be held is not run.",
+        ),
     ] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXTS", help="Texts to speak, separated by commas.")
@@ -52,7 +64,7 @@ def bench(
             "--json",
             metavar="FILE",
             help="File to write the result to.",
-            show_default="ROOT/artifacts/bench.json",
+            show_default="ROOT/artifacts/bench.json, with `--isa avx2` bench-avx2.json",
         ),
     ] = None,
     chart: Annotated[
@@ -61,7 +73,7 @@ def bench(
             "--chart",
             metavar="FILE",
             help="File to write the picture to.",
-            show_default="ROOT/artifacts/bench.png",
+            show_default="beside it, bench.png or bench-avx2.png",
         ),
     ] = None,
     root: Annotated[
@@ -70,44 +82,61 @@ def bench(
 ) -> None:
     """Measure bundles against the peers: speed, memory, cold start, share of the machine's peak.
 
-    All systems run in turn, with the same phonemes, voice and threads.
+    All systems run in turn, with the same phonemes, voice and threads. The result is written after every
+    round.
     """
-    from rich.console import Console
-
-    from kokoro_tvm.bench.chart import can_draw, draw_chart
+    from kokoro_tvm.bench.chart import can_draw
     from kokoro_tvm.bench.measure import Plan, measure
     from kokoro_tvm.bench.peer_models import PeerModels
     from kokoro_tvm.bench.results import write_result
     from kokoro_tvm.bench.systems import bundle_systems, choose_peers, peer_system
-    from kokoro_tvm.bench.table import print_result
     from kokoro_tvm.bench.texts import choose_texts
     from kokoro_tvm.runtime.threads import choose_threads
 
-    artifacts = root / "artifacts"
-    table, picture = json or artifacts / "bench.json", chart or artifacts / "bench.png"
+    artifacts, name = root / "artifacts", "bench" if isa is None else f"bench-{isa}"
+    table, picture = json or artifacts / f"{name}.json", chart or artifacts / f"{name}.png"
     # Refuse wrong arguments before anything that takes time.
     texts, wanted = choose_texts(_words(text)), _words(against)
     choose_peers(wanted)
     count = choose_threads(threads)
-    opened = _open(bundles or _default_bundles(artifacts))
+    opened = _open(bundles or _default_bundles(artifacts, isa))
     peers = choose_peers(wanted, gpu=any(bundle.gpu is not None for bundle in opened))
     _check_outputs([table, picture])
     if not can_draw():
         install = "`pip install '.[bench]'` in the repository"
         _tell(f"note: {picture} will not be drawn without matplotlib: run {install}")
     models = PeerModels(artifacts, root / "recipes", opened[0].model, _tell)
-    systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count) for peer in peers)]
-    result = measure(Plan.of(systems, texts, opened[0], count, rounds, cold), _tell)
+    systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]
+    plan = Plan.of(systems, texts, opened[0], count, rounds, cold, isa)
+    found: list[Result] = []
+
+    def keep(so_far: Result) -> None:
+        found[:] = [so_far]
+        write_result(table, so_far)
+
+    try:
+        keep(measure(plan, _tell, keep))
+    finally:  # what was measured before an interruption is shown, too
+        for result in found:
+            _show(result, table, picture)
+    _check_ours(found[-1])
+
+
+def _show(result: Result, table: Path, picture: Path) -> None:
+    """Prints a result that was written to `table`, and draws it."""
+    from rich.console import Console
+
+    from kokoro_tvm.bench.chart import can_draw, draw_chart
+    from kokoro_tvm.bench.table import print_result
+
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH)
     print_result(result, console)
-    write_result(table, result)
     typer.echo(f"{table}")
     if can_draw():
         draw_chart(picture, result)
         typer.echo(f"{picture}")
-    _check_ours(result)
 
 
 def _words(given: str | None) -> list[str] | None:
@@ -117,9 +146,9 @@ def _words(given: str | None) -> list[str] | None:
     return [word.strip() for word in given.split(",")] if given.strip() != "none" else []
 
 
-def _default_bundles(artifacts: Path) -> list[Path]:
+def _default_bundles(artifacts: Path, isa: Isa | None) -> list[Path]:
     """The default bundles that are built; if none is, the first one, whose error says what to do."""
-    folders = [artifacts / name for name in _DEFAULTS]
+    folders = [artifacts / name for name in _DEFAULTS[isa]]
     return [folder for folder in folders if (folder / "bundle.json").is_file()] or folders[:1]
 
 

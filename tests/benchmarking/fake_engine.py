@@ -1,7 +1,8 @@
 """An engine without a model, for worker processes of tests; its path says how it behaves.
 
-"refuse": does not open. "crash": dies of a signal when it speaks. "chatty": prints where answers go. Anything
-else: speaks 100 frames an utterance, with a component "decoder" that takes a hundredth of a second.
+"refuse": does not open. "crash": dies of a signal when it speaks. "chatty": prints where answers go.
+"environment": shows a variable of its environment. Anything else: speaks 100 frames an utterance, with a
+component "decoder" that takes a hundredth of a second.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class FakeEngine:
             raise RuntimeError("this engine refuses")
         self._path = spec.path
         self.details = f"fake, {spec.threads} threads"
+        if spec.path == "environment":
+            self.details = f"ONEDNN_MAX_CPU_ISA={os.environ.get('ONEDNN_MAX_CPU_ISA', '')}"
 
     def speak(self, utterances: Sequence[Utterance]) -> Spoken:
         if self._path == "crash":

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import kokoro_tvm.runtime
+from kokoro_tvm.bench.child import environment
 from kokoro_tvm.bench.engine import EngineSpec, Utterance, open_engine
+from kokoro_tvm.bench.isa import HELD_BY
+from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.runtime import Speech
 
 SHORT, LONG = Utterance((0, 7, 0), (0.5,) * 256), Utterance((0, 7, 8, 9, 0), (0.5,) * 256)
@@ -54,6 +57,25 @@ def test_openvino_can_be_held_to_float32(export: Path) -> None:
     pytest.importorskip("openvino")
     engine = open_engine(EngineSpec("kokoro_tvm.bench.engines.openvino", str(export), 1, "float32"))
     assert engine.details == "f32"
+
+
+@pytest.mark.skipif("avx512f" not in (features_of_cpu() or ()), reason="this CPU has no more than AVX2")
+@pytest.mark.parametrize("held", [False, True])
+def test_pytorch_and_openvino_follow_the_variables_that_hold_them(held: bool) -> None:
+    pytest.importorskip("openvino")
+    code = (
+        "import openvino, torch\n"
+        "print(torch.backends.cpu.get_cpu_capability())\n"
+        "torch.nn.functional.conv1d(torch.ones(1, 64, 512), torch.ones(64, 64, 3))\n"
+        "print('WINOGRAD' in openvino.Core().get_property('CPU', 'OPTIMIZATION_CAPABILITIES'))\n"
+    )
+    variables = {**environment(1, HELD_BY["avx2"] if held else {}), "ONEDNN_VERBOSE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    convolutions = {line.split(",")[6] for line in lines if ",exec,cpu,convolution," in line}
+    assert (lines[0], convolutions) == (("AVX2", {"jit:avx2"}) if held else ("AVX512", {"jit:avx512_core"}))
+    assert lines[-1] == str(not held)  # it has Winograd where it finds AVX-512
 
 
 def test_bundle_engine_sums_components_over_utterances(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from kokoro_tvm.bench.child import ChildError
 from kokoro_tvm.bench.cold import cold_command, cold_start
 from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.flops import component_flops
+from kokoro_tvm.bench.isa import HELD_BY
 from kokoro_tvm.bench.measure import Plan, measure
 from kokoro_tvm.bench.results import Result, SystemResult
 from kokoro_tvm.bench.systems import Absent, System
@@ -70,6 +72,40 @@ def test_one_that_fails_leaves_the_others_alone() -> None:
     assert missing.problem == "not run: it is not there"
     assert [system.texts for system in (bad, shy, missing)] == [(), (), ()]
     assert [system.name for system in result.systems] == ["good", "bad", "shy", "openvino"]
+
+
+def test_what_is_finished_is_kept_round_by_round() -> None:
+    kept: list[Result] = []
+    plan = Plan((fake_system("cpu", ours=True),), {"short": (HELLO,)}, HELLO, threads=2, rounds=3, cold=0)
+    last = measure(plan, keep=kept.append)
+    assert [len(only(result).texts[0].seconds_s) for result in kept] == [1, 2, 3]
+    assert [result.complete for result in (*kept, last)] == [False, False, False, True]
+    assert kept[-1].model_copy(update={"complete": True, "others_cores": last.others_cores}) == last
+
+
+def test_what_is_finished_is_kept_when_the_run_is_interrupted() -> None:
+    kept: list[Result] = []
+
+    def log(line: str) -> None:
+        if line.startswith("round 2"):
+            raise KeyboardInterrupt
+
+    plan = Plan((fake_system("cpu", ours=True),), {"short": (HELLO,)}, HELLO, threads=2, rounds=3, cold=1)
+    with pytest.raises(KeyboardInterrupt):
+        measure(plan, log, kept.append)
+    (result,) = kept
+    assert len(only(result).texts[0].seconds_s) == 1
+    assert not result.complete
+
+
+def test_a_peer_is_held_by_its_environment_and_ours_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    held = replace(fake_system("pytorch", "environment"), variables=HELD_BY["avx2"])
+    systems = (fake_system("cpu", "environment", ours=True), held)
+    result = measure(Plan(systems, {"short": (HELLO,)}, HELLO, threads=2, rounds=1, cold=0, isa="avx2"))
+    assert [system.details for system in result.systems] == ["ONEDNN_MAX_CPU_ISA=", "ONEDNN_MAX_CPU_ISA=AVX2"]
+    assert [system.variables for system in result.systems] == [{}, HELD_BY["avx2"]]
+    assert result.isa == "avx2"
 
 
 def test_comparisons_are_of_medians() -> None:

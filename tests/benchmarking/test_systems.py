@@ -110,6 +110,15 @@ def test_a_missing_model_says_why(models: PeerModels) -> None:
     assert found.reason == "its model cannot be had: npm is not installed"
 
 
+def test_a_peer_that_cannot_be_held_to_an_instruction_set_is_not_run(models: PeerModels) -> None:
+    held = peer_system(peer("numpy"), models, 2, "avx2")
+    assert isinstance(held, System) and held.variables["ONEDNN_MAX_CPU_ISA"] == "AVX2"
+    found = peer_system(replace(peer("numpy"), can_be_held=False), models, 2, "avx2")
+    assert isinstance(found, Absent)
+    assert found.reason == "it cannot be held to AVX2: ONNX Runtime has no switch for that"
+    assert [p.name for p in PEERS if not p.can_be_held] == ["onnxruntime", "onnxruntime-int8"]
+
+
 def test_choice() -> None:
     assert choose_peers(None, gpu=True) == PEERS
     assert choose_peers([]) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """What would have been measured; the result is always the same."""
     requests: list[Plan] = []
 
-    def measured(plan: Plan, log: object) -> Result:
+    def measured(plan: Plan, log: object, keep: object) -> Result:
         requests.append(plan)
         return complete_result()
 
@@ -40,7 +41,7 @@ def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     monkeypatch.setattr("kokoro_tvm.runtime.read_bundle", opened)
     monkeypatch.setattr(measure, "measure", measured)
     monkeypatch.setattr(measure, "utterances_of", lambda text, bundle: ((),))
-    monkeypatch.setattr(systems, "peer_system", lambda peer, models, threads: peer)
+    monkeypatch.setattr(systems, "peer_system", lambda peer, models, threads, isa: peer)
     return requests
 
 
@@ -74,6 +75,48 @@ def test_everything_can_be_chosen(plans: list[Plan], root: Path) -> None:
     assert (root / "here.png").is_file() == chart.can_draw()
 
 
+def test_held_to_avx2_the_bundle_is_another_and_so_are_the_files(plans: list[Plan], root: Path) -> None:
+    v3 = root / "artifacts/x86-64-v3"
+    v3.mkdir()
+    (v3 / "bundle.json").write_text("{}")
+    assert run("--isa", "avx2") == 0
+    (plan,) = plans
+    assert (plan.isa, plan.systems[0].name) == ("avx2", "x86-64-v3")
+    assert (root / "artifacts/bench-avx2.json").is_file()
+    assert (root / "artifacts/bench-avx2.png").is_file() == chart.can_draw()
+    assert not (root / "artifacts/bench.json").exists()
+
+
+def test_an_interrupted_run_keeps_and_shows_what_it_has(
+    plans: list[Plan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    partial = complete_result().model_copy(update={"complete": False, "others_cores": None})
+
+    def interrupted(plan: Plan, log: object, keep: Callable[[Result], None]) -> Result:
+        keep(partial)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure, "measure", interrupted)
+    assert run() == 130
+    assert read_result(root / "artifacts/bench.json") == partial
+    assert "the run was cut off before its end" in capsys.readouterr().out
+
+
+def test_a_run_interrupted_before_its_first_round_leaves_the_last_result(
+    plans: list[Plan], monkeypatch: pytest.MonkeyPatch, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run() == 0
+
+    def interrupted(plan: Plan, log: object, keep: object) -> Result:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure, "measure", interrupted)
+    capsys.readouterr()
+    assert run() == 130
+    assert read_result(root / "artifacts/bench.json") == complete_result()
+    assert capsys.readouterr().out == ""
+
+
 def test_against_none(plans: list[Plan]) -> None:
     assert run("--against", "none") == 0
     assert [system.name for system in plans[0].systems] == ["cpu", "cpu-bf16"]
@@ -94,7 +137,7 @@ def test_a_bundle_that_failed_is_reported_last_and_by_the_status(
     result = complete_result()
     ours = result.systems[0].model_copy(update={"problem": "failed to open: ended by signal SIGILL"})
     failed = result.model_copy(update={"systems": (ours, *result.systems[1:])})
-    monkeypatch.setattr(measure, "measure", lambda plan, log: failed)
+    monkeypatch.setattr(measure, "measure", lambda plan, log, keep: failed)
     assert run() == 5
     assert "Not every bundle could be measured: cpu failed to open" in capsys.readouterr().err
     assert (root / "artifacts/bench.json").is_file()
