@@ -175,6 +175,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
     from kokoro_tvm.lab.probe import Subject
     from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
     from kokoro_tvm.patches.weight_norm import fold_weight_norm
+    from kokoro_tvm.recipe import choices
     from kokoro_tvm.targets import Machine, resolve, target_kind
 
     recipe, folder = graph.recipe, graph.checkpoint.folder
@@ -184,6 +185,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
         else resolve(recipe.target, recipe.precision)
     )
     folded = fold_weight_norm(load_state(folder)) if weights else {}
+    chosen = choices(recipe.schedules, machine.required, spec.component)
     return Subject(
         component=spec.component,
         config=load_config(folder) if weights or (folder / "config.json").is_file() else shipped_config(),
@@ -195,7 +197,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
         machine=machine,
         toolchain=target_kind(recipe.target.kind).toolchain(recipe.target),
         weights={name: tensor.numpy() for name, tensor in folded.items()},
-        schedule={k: c.model_dump() for k, c in recipe.schedule.get(spec.component, {}).items()},
+        schedule={layer: choice.model_dump() for layer, choice in chosen.items()},
     )
 
 

@@ -55,8 +55,8 @@ def tune(
 ) -> None:
     """Find the fastest tiles and filterings for a recipe's convolutions on this machine.
 
-    Choices that are correct and faster than the rules are written to schedules/RECIPE.json in the recipe's
-    folder.
+    Choices that are correct and faster than the rules are written to a file in schedules/ beside the recipe,
+    for all CPUs with the same features.
     """
     from rich.console import Console
 
@@ -65,7 +65,7 @@ def tune(
     from kokoro_tvm.runtime.threads import choose_threads
     from kokoro_tvm.targets import resolve
 
-    loaded, path = load_recipe(recipe, recipes), schedule_path(find_recipe(recipe, recipes))
+    loaded = load_recipe(recipe, recipes)
     machine = resolve(loaded.target, loaded.precision)
     _check_machine(loaded, machine)
 
@@ -77,6 +77,8 @@ def tune(
             f"{component} of {loaded.name} has no layer to tune. Only convolutions of the decoder, "
             "which tolerate rounding, have a choice."
         )
+    folder = find_recipe(recipe, recipes).parent
+    path = schedule_path(folder, machine.options["mcpu"], machine.required)
     outcomes = _search(layers, machine, minutes * 60, choose_threads(threads))
     console = Console()
     if not console.is_terminal:
@@ -88,7 +90,7 @@ def tune(
     if (path.read_bytes() if path.exists() else None) == before:
         typer.echo(f"{path} is unchanged" if before is not None else f"nothing is written to {path}")
     else:
-        typer.echo(f"{path}: `doit {loaded.name}` builds {component} again")
+        typer.echo(f"{path}: `doit {loaded.name}` builds {component} again, as every recipe for such CPUs")
 
 
 def _check_machine(recipe: Recipe, machine: Machine) -> None:
@@ -166,15 +168,22 @@ def _sums(outcomes: Sequence[Outcome], layers: int) -> str:
 
 
 def _write(path: Path, recipe: Recipe, machine: Machine, component: str, outcomes: Sequence[Outcome]) -> None:
-    """Layers that were not reached keep what they had."""
+    """Layers that were not reached, and those of other precisions, keep what they had."""
     from dataclasses import asdict
 
-    from kokoro_tvm.recipe import LayerChoice, Tuned, write_schedule
+    from kokoro_tvm.bench.machine import describe_machine
+    from kokoro_tvm.recipe import LayerChoice, Schedule, write_schedule
 
-    layers = dict(recipe.schedule.get(component, {}))
+    before = next((s for s in recipe.schedules if s.is_for(machine.required)), None)
+    components = {str(name): layers for name, layers in before.components.items()} if before else {}
+    layers = dict(components.get(component, {}))
     for outcome in outcomes:
         layers.pop(outcome.layer.name, None)
         if outcome.choice is not None:
             layers[outcome.layer.name] = LayerChoice.model_validate(asdict(outcome.choice))
-    target = Tuned(**machine.target)
-    write_schedule(path, target, {**recipe.schedule, component: layers})
+    found = {
+        "features": machine.required,
+        "measured_on": describe_machine().cpu,
+        "components": {**components, component: layers},
+    }
+    write_schedule(path, Schedule.model_validate(found))

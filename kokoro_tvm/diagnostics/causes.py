@@ -17,7 +17,6 @@ _VERSIONS = {"project": "kokoro-tvm", "linker": "linker", "runner": "runner", "l
 # Where a parameter of a stage stands in a recipe, if it is not called the same there.
 _FIELDS = (
     ("patches", "components.{component}.patches"),
-    ("schedule", "schedules/{recipe}.json: {component}"),
     ("recipe", ""),
     ("provenance", ""),
 )
@@ -62,6 +61,8 @@ def _named(stage: Stage, name: str) -> tuple[str, str]:
     if head == "inputs" and rest in stage.inputs:
         before, file = stage.inputs[rest]
         return "input", f"{file} of {before.name}"
+    if head == "schedule":
+        return "field", f"schedules/: {stage.name.split('.')[2].partition('-')[0]}, {rest}"
     if head == "yields":
         return "field", _indexed(f"{stage.kind}.{rest}")
     if head == "gates":

@@ -41,7 +41,7 @@ from kokoro_tvm.recipe.parts import (
     Utterance,
 )
 from kokoro_tvm.recipe.resolved import ArtifactSpec, Recipe
-from kokoro_tvm.recipe.schedule import LayerChoice, Tuned, schedule_path, write_schedule
+from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choices, schedule_path, write_schedule
 from kokoro_tvm.recipe.show import to_yaml
 
 __all__ = [
@@ -74,14 +74,15 @@ __all__ = [
     "PinnedWeights",
     "Precision",
     "Recipe",
+    "Schedule",
     "SignalGate",
     "Source",
     "SyntheticSource",
     "Target",
     "TargetFile",
-    "Tuned",
     "Utterance",
     "check_file",
+    "choices",
     "find_recipe",
     "json_schema",
     "list_recipes",

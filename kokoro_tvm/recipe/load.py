@@ -13,7 +13,7 @@ from kokoro_tvm.recipe.files import ModelFile, TargetFile, kind_of
 from kokoro_tvm.recipe.known import Known
 from kokoro_tvm.recipe.problems import check, place
 from kokoro_tvm.recipe.resolved import Recipe, resolve
-from kokoro_tvm.recipe.schedule import read_schedule, schedule_path
+from kokoro_tvm.recipe.schedule import read_schedules
 from kokoro_tvm.words import hint, shorten
 
 __all__ = ["ROOT", "check_file", "find_recipe", "list_recipes", "load_recipe", "recipe_files"]
@@ -96,7 +96,7 @@ def _load(path: Path, root: Path, known: Known) -> Recipe | ModelFile:
     for candidate in (beside, root / beside.name):
         if candidate.is_file() and (model := _model(candidate, known)) is not None:
             _check_utterances(source, node, target, model)
-            return resolve(path.stem, target, model, read_schedule(schedule_path(path)))
+            return resolve(path.stem, target, model, read_schedules(path.parent))
     value, _, _ = place(node, ["model"])
     files = [file for folder in (path.parent, root) for file in folder.glob("*.yaml")]
     names = sorted({file.stem for file in files if _is_model(file)})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from kokoro_tvm.constants import COMPONENT_AXES, Axis
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
@@ -21,7 +19,7 @@ from kokoro_tvm.recipe.parts import (
     Target,
     Utterance,
 )
-from kokoro_tvm.recipe.schedule import LayerChoice, ScheduleFile
+from kokoro_tvm.recipe.schedule import Schedule
 from kokoro_tvm.spec import Name, Spec, TargetSpec
 from kokoro_tvm.targets import target_kind
 
@@ -45,8 +43,8 @@ class ArtifactSpec(Spec):
 class Recipe(Spec):
     """A target recipe over its model's; `components` is in the order of the build.
 
-    judged: names of the utterances that the gates are run on; schedule: component -> layer -> what to take in
-    place of the rule, from the file that `tune` writes.
+    judged: names of the utterances that the gates are run on; schedules: those of all CPUs, of which the one
+    for the resolved target's features decides how layers are computed.
     """
 
     name: Name
@@ -68,7 +66,7 @@ class Recipe(Spec):
     float16_weights: tuple[Name, ...]
     resources: Resources
     sets: tuple[RecipeSet, ...]
-    schedule: dict[str, dict[str, LayerChoice]] = Field(default_factory=dict)
+    schedules: tuple[Schedule, ...] = ()
 
     def target_of(self, component: str) -> TargetSpec:
         """What a component is compiled for."""
@@ -87,7 +85,7 @@ class Recipe(Spec):
         )
 
 
-def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleFile | None = None) -> Recipe:
+def resolve(name: str, target: TargetFile, model: ModelFile, schedules: tuple[Schedule, ...] = ()) -> Recipe:
     """The target recipe `name` over its model: each override replaces what the model says."""
     patches = target.patches.given() if target.patches else {}
     gates = target.gates.over(model.gates) if target.gates else model.gates
@@ -119,5 +117,5 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedule: ScheduleF
         float16_weights=target.float16_weights,
         resources=target.resources,
         sets=target.sets,
-        schedule={str(c): layers for c, layers in schedule.components.items()} if schedule else {},
+        schedules=schedules,
     )

@@ -12,7 +12,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions, versions
-from kokoro_tvm.recipe import ArtifactSpec, Recipe
+from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choices
 from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of
 from kokoro_tvm.stages.files import log, read_json, write, write_json
 from kokoro_tvm.targets import target_kind
@@ -32,6 +32,19 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
         used = [f"{OPS}.{operation}" for operation in export.read_json("operations.json")]
         return [*passes, *used, type(target_kind(recipe.target_of(spec.component).kind)).__module__]
 
+    def schedule() -> Mapping[str, LayerChoice]:
+        """Of this component, for the features of the resolved target: no other CPU's is part of the key."""
+        return choices(recipe.schedules, machine.read_json("machine.json")["required"], spec.component)
+
+    def settings() -> dict[str, Any]:
+        found = {layer: choice.model_dump() for layer, choice in schedule().items()}
+        return {"versions": tvm_versions() | versions("torch"), "schedule": found}
+
+    def facts() -> dict[str, Any]:
+        found = {"project": __version__, "versions": tvm_versions() | versions("torch", "numpy")}
+        chosen = {layer: str(choice) for layer, choice in schedule().items()}
+        return found | ({"schedule": chosen} if chosen else {})
+
     return place.stage(
         "lower",
         spec.id,
@@ -39,18 +52,17 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
         outputs=("module.py", "parameters.json"),
         inputs={"program": (export, "program.pt2"), "machine": (machine, "machine.json")},
         parameters=lowering(recipe, spec),
-        settings=lambda: {"versions": tvm_versions() | versions("torch")},
+        settings=settings,
         sources=lambda: function_sources(
             "kokoro_tvm.stages.lower:run", modules(), apart=[*_EXPORTED, *modules_of("runners", "toolchains")]
         ),
-        facts=lambda: {"project": __version__, "versions": tvm_versions() | versions("torch", "numpy")},
+        facts=facts,
         preload=COMPILER,
     )
 
 
 def lowering(recipe: Recipe, spec: ArtifactSpec) -> dict[str, Any]:
-    """The part of a recipe that decides how a program is lowered."""
-    schedule = recipe.schedule.get(spec.component, {})
+    """The part of a recipe that decides how a program is lowered, for whichever machine."""
     return {
         "component": spec.component,
         "bucket": spec.bucket,
@@ -58,7 +70,6 @@ def lowering(recipe: Recipe, spec: ArtifactSpec) -> dict[str, Any]:
         "precision": recipe.precision,
         "passes": list(recipe.passes),
         "pass_context": recipe.pass_context.model_dump(mode="json"),
-        "schedule": {layer: choice.model_dump() for layer, choice in schedule.items()},
     }
 
 
@@ -73,7 +84,7 @@ def run(
     """Writes the module as TVMScript and the parameters it takes; with `dump_ir` also the module after every
     pass.
 
-    recipe: the rest of `lowering`, and versions.
+    schedule: layer -> what to take in place of the rule; recipe: `lowering`, and versions.
     """
     count = 0
 

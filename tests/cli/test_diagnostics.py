@@ -151,7 +151,7 @@ def test_verify(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 def test_verify_all(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """What is in the store and nowhere else is read, too."""
     edit(project, "cpu", "float32", "bfloat16")
-    contents = {"cpu.machine:machine.json": "another"}
+    contents = {"cpu.machine:machine.json": {"required": ["another"]}}
     build(project, contents=contents)
     assert run("verify", "--all") == 0
     capsys.readouterr()

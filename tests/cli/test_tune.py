@@ -17,11 +17,12 @@ from kokoro_tvm.cli import main
 from kokoro_tvm.lab.tuning.layers import Layer, representative
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.base.semantic import Call
-from kokoro_tvm.recipe import Recipe, load_recipe
+from kokoro_tvm.recipe import Recipe, choices, load_recipe, schedule_path
 from kokoro_tvm.targets import Machine
 
 RECIPES = Path(__file__).parents[2] / "recipes"
-SCHEDULE = Path("recipes/schedules/cpu.json")
+MACHINE = machine_of("native", None, ())
+SCHEDULE = schedule_path(Path("recipes"), MACHINE.options["mcpu"], MACHINE.required)
 ATTRIBUTES = {"stride": 1, "padding": 1, "slope": 1.0, "gain": 1.0, "tolerant": True}
 
 
@@ -79,17 +80,17 @@ def run(*words: str) -> int:
 
 def test_what_is_faster_is_shown_and_recorded(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cpu") == 0
-    machine = machine_of("native", None, ())
-    name = layers(machine)[0].name
+    name = layers(MACHINE)[0].name
     out = capsys.readouterr().out
     assert "Together: 3.0 ms by the rules, 2.0 ms tuned (-33.3%)." in out
     assert "`doit cpu` builds decoder again" in out
     assert out.count("direct, ") == 1
     result = json.loads(SCHEDULE.read_text(encoding="utf-8"))
-    assert result["target"] == machine.target
+    assert result["features"] == list(MACHINE.required)
     assert list(result["components"]) == ["decoder"]
     assert list(result["components"]["decoder"]) == [name]
-    choice = load_recipe("cpu", Path("recipes")).schedule["decoder"][name]
+    recipe = load_recipe("cpu", Path("recipes"))
+    choice = choices(recipe.schedules, MACHINE.required, "decoder")[name]
     assert (choice.outputs, choice.taps) == (1, 1)
 
 

@@ -87,6 +87,8 @@ def _write(project: Project, stage: Stage, contents: Mapping[str, Any]) -> None:
 
 
 def _usual(stage: Stage, output: str) -> Any:
+    if output == "machine.json":
+        return {"required": ["avx2", "fma"]}
     if output == "operations.json":
         return ["lstm", "linear"]
     if output == "parameters.json":

@@ -54,7 +54,7 @@ LOWER, EXPORT = "cpu.lower.text_encoder-512", "cpu.export.text_encoder-512"
         (EXPORT, "parameters.length", "field", "length"),
         (LOWER, "parameters.passes.2", "field", "passes[2]"),
         (LOWER, "parameters.pass_context.opt_level", "field", "pass_context.opt_level"),
-        (LOWER, "parameters.schedule.conv1d.tiles", "field", "schedules/cpu.json: text_encoder.conv1d.tiles"),
+        (LOWER, "schedule.conv1d 8->8 k3", "field", "schedules/: text_encoder, conv1d 8->8 k3"),
         ("cpu.validate.f0n-5120", "gates.f0n.min_snr_db", "field", "gates.f0n.min_snr_db"),
         ("kokoro-82m.reference", "parameters.utterances.0.text", "field", "utterances[0].text"),
         ("kokoro-82m.checkpoint", "yields.voices.names.1", "field", "checkpoint.voices.names[1]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,18 @@ def test_a_gate_of_the_model(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
     assert result(project, "cpu") == golden("gate")
     assert "is current" in result(project, "cpu/bert-512")
+
+
+def test_a_schedule_for_this_cpu(project: Project) -> None:
+    layers = {"conv1d 8->8 k3 d1 float32 8x16": {"outputs": 4, "taps": 3, "tiles": 8}}
+    found = {"features": ["avx2", "fma"], "measured_on": "a CPU", "components": {"decoder": layers}}
+    path = project.root / "recipes/schedules/a.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(found), encoding="utf-8")
+    assert result(project, "cpu/decoder-5120") == golden("schedule")
+    assert "is current" in result(project, "cpu/bert-512")
+    path.write_text(json.dumps(found | {"features": ["avx2", "fma", "avx512f"]}), encoding="utf-8")
+    assert "is current" in result(project, "cpu")
 
 
 def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

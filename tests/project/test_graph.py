@@ -16,7 +16,7 @@ import yaml
 import kokoro_tvm
 from kokoro_tvm.engine import code, versions
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.recipe import LayerChoice, Tuned, load_recipe, schedule_path, write_schedule
+from kokoro_tvm.recipe import Schedule, load_recipe, schedule_path, write_schedule
 from kokoro_tvm.stages import bundle
 from kokoro_tvm.toolchains.gnu import GNU
 
@@ -28,6 +28,7 @@ OPERATIONS = {
     "f0n": '["adain_coefficients", "conv1d", "lstm"]',
     "decoder": '["adain_coefficients", "conv1d", "harmonic_source", "istft", "stft"]',
 }
+FEATURES = ["avx2", "fma"]
 PACKING = '[{"name": "weight", "packing": {"operation": "conv1d"}}]'
 
 
@@ -57,7 +58,11 @@ class Tree:
                 out.mkdir()
                 for output in stage.outputs:
                     component = stage.folder.name.partition("-")[0]
-                    known = {"operations.json": OPERATIONS.get(component, "[]"), "parameters.json": PACKING}
+                    known = {
+                        "machine.json": json.dumps({"required": FEATURES}),
+                        "operations.json": OPERATIONS.get(component, "[]"),
+                        "parameters.json": PACKING,
+                    }
                     content = known.get(output, f"{stage.name} {output}")
                     (out / output).write_text(content + "\n" * len(edition), encoding="utf-8")
                 found = stage.store.publish(stage.name, derivation, out, stage.outputs, 0, 0)
@@ -219,19 +224,35 @@ def test_precision_is_no_matter_of_the_export(tree: Tree) -> None:
     assert {f"cpu.lower.{spec.id}" for spec in tree.graph().recipe.artifacts()} < ran
 
 
+def schedule(*features: str, tiles: int = 8) -> Schedule:
+    layers = {"conv1d 8->8 k3 d1 float32 8x16": {"outputs": 4, "taps": 3, "tiles": tiles}}
+    found = {"features": features, "measured_on": "a CPU", "components": {"decoder": layers}}
+    return Schedule.model_validate(found)
+
+
 def test_a_schedule_concerns_the_component_it_is_about(tree: Tree) -> None:
-    chosen = {"decoder": {"conv1d 8->8 k3 d1 float32 8x16": LayerChoice(outputs=4, taps=3, tiles=8)}}
-    machine = Tuned(kind="llvm", mtriple="x86_64-linux-gnu", mcpu="znver5", mattr=())
-    path = schedule_path(tree.root / "recipes" / "cpu.yaml")
-    write_schedule(schedule_path(tree.root / "recipes" / "mine.yaml"), machine, chosen)
-    assert tree.build() == set(), "another recipe's"
-    write_schedule(path, machine, chosen)
+    path = schedule_path(tree.root / "recipes", "here", FEATURES)
+    write_schedule(path, schedule(*FEATURES))
     lowered = names("lower compile validate", "decoder-5120")
     assert tree.build(edition="x") == lowered | {"cpu.pack.decoder"} | END
     path.write_text(path.read_text(encoding="utf-8").replace("\n", "\n\n"), encoding="utf-8")
     assert tree.build() == set(), "the same choices in other words"
     path.unlink()
     assert tree.build(edition="xx") == set(), "it is as it was, and the store still has that"
+
+
+@pytest.mark.parametrize("features", [["avx2"], ["avx2", "fma", "avx512f"], ["neon"]])
+def test_a_schedule_for_other_features_concerns_nothing(tree: Tree, features: list[str]) -> None:
+    write_schedule(schedule_path(tree.root / "recipes", "elsewhere", features), schedule(*features))
+    assert tree.build() == set()
+    lowering = next(s for s in tree.graph().stages() if s.name == "cpu.lower.decoder-5120")
+    assert lowering.settings()["schedule"] == {}, "such a CPU goes by the rules"
+
+
+def test_a_schedule_is_found_by_features_in_any_order(tree: Tree) -> None:
+    write_schedule(tree.root / "recipes/schedules/any-name.json", schedule(*reversed(FEATURES), tiles=5))
+    lowering = next(s for s in tree.graph().stages() if s.name == "cpu.lower.decoder-5120")
+    assert [choice["tiles"] for choice in lowering.settings()["schedule"].values()] == [5]
 
 
 def test_an_utterance_means_new_references_and_no_new_code(tree: Tree) -> None:

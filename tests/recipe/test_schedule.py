@@ -1,4 +1,4 @@
-"""The file that `kokoro-tvm tune` writes beside a recipe."""
+"""The files that `kokoro-tvm tune` writes beside the recipes."""
 
 from __future__ import annotations
 
@@ -6,37 +6,75 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.recipe import Known, LayerChoice, Tuned, load_recipe, schedule_path, to_yaml, write_schedule
+from kokoro_tvm.recipe import (
+    Known,
+    LayerChoice,
+    Schedule,
+    choices,
+    load_recipe,
+    schedule_path,
+    to_yaml,
+    write_schedule,
+)
 
-TARGET = Tuned(kind="llvm", mtriple="x86_64-linux-gnu", mcpu="znver5", mattr=("-sse4a",))
-CHOICES = {"decoder": {"conv1d 8->8 k3 d1 float32 8x16": LayerChoice(outputs=4, taps=3, tiles=8)}}
+FEATURES = ("sse2", "avx2", "fma")
+LAYER = "conv1d 8->8 k3 d1 float32 8x16"
+SCHEDULE = Schedule.model_validate(
+    {
+        "features": FEATURES,
+        "measured_on": "a CPU",
+        "components": {"decoder": {LAYER: {"outputs": 4, "taps": 3, "tiles": 8}}},
+    }
+)
+EMPTY = SCHEDULE.model_copy(update={"components": {"decoder": {}}})
 
 
 @pytest.fixture
 def path(root: Path) -> Path:
-    return schedule_path(root / "here.yaml")
+    return schedule_path(root, "znver5", FEATURES)
 
 
-def test_what_is_written_is_read(root: Path, known: Known, path: Path) -> None:
-    assert load_recipe("here", root, known).schedule == {}
-    write_schedule(path, TARGET, CHOICES)
-    assert path == root / "schedules" / "here.json"
-    recipe = load_recipe("here", root, known)
-    assert recipe.schedule == CHOICES
-    assert "conv1d 8->8 k3 d1 float32 8x16: {outputs: 4, taps: 3, tiles: 8}" in to_yaml(recipe)
-    assert load_recipe("full", root, known).schedule == {}
-    assert [p.name for p in path.parent.iterdir()] == ["here.json"]
+def test_what_is_written_is_read_by_every_recipe(root: Path, known: Known, path: Path) -> None:
+    assert load_recipe("here", root, known).schedules == ()
+    write_schedule(path, SCHEDULE)
+    for name in ("here", "full"):
+        recipe = load_recipe(name, root, known)
+        assert recipe.schedules == (SCHEDULE,)
+        assert f"{LAYER}: {{outputs: 4, taps: 3, tiles: 8}}" in to_yaml(recipe)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def test_nothing_to_say_leaves_no_file(root: Path, known: Known, path: Path) -> None:
-    write_schedule(path, TARGET, {"decoder": {}})
+    write_schedule(path, EMPTY)
     assert not path.exists()
-    write_schedule(path, TARGET, CHOICES)
-    write_schedule(path, TARGET, {"decoder": {}})
+    write_schedule(path, SCHEDULE)
+    write_schedule(path, EMPTY)
     assert not path.exists()
-    assert load_recipe("here", root, known).schedule == {}
+    assert load_recipe("here", root, known).schedules == ()
+
+
+@given(st.sets(st.sampled_from([*FEATURES, "avx512f", "neon"])))
+def test_a_schedule_is_for_exactly_its_features(features: set[str]) -> None:
+    expected = {LAYER: LayerChoice(outputs=4, taps=3, tiles=8)} if features == set(FEATURES) else {}
+    assert choices([SCHEDULE], sorted(features), "decoder") == expected
+    assert choices([SCHEDULE], sorted(features), "f0n") == {}
+
+
+@given(st.permutations(FEATURES))
+def test_the_order_of_features_names_no_other_file(features: list[str]) -> None:
+    assert schedule_path(Path(), "znver5", features) == schedule_path(Path(), "znver5", FEATURES)
+    assert schedule_path(Path(), "znver5", features[1:]) != schedule_path(Path(), "znver5", FEATURES)
+
+
+def test_two_for_the_same_features_are_refused(root: Path, known: Known, path: Path) -> None:
+    write_schedule(path, SCHEDULE)
+    write_schedule(path.with_name("another.json"), SCHEDULE.model_copy(update={"features": FEATURES[::-1]}))
+    with pytest.raises(RecipeError, match=r"another\.json and .*znver5-.* are for the same CPU features"):
+        load_recipe("here", root, known)
 
 
 @pytest.mark.parametrize(
@@ -48,13 +86,14 @@ def test_nothing_to_say_leaves_no_file(root: Path, known: Known, path: Path) -> 
         (('"decoder"', '"decodre"'), "decodre"),
         (('"taps": 3,', ""), "lacks the key `taps`"),
         (("}", "]"), "not valid YAML"),
+        (('"sse2",', "2,"), "expected text"),
     ],
 )
 def test_faults_are_reported_with_their_place(
     root: Path, known: Known, path: Path, change: tuple[str, str], result: str
 ) -> None:
-    write_schedule(path, TARGET, CHOICES)
+    write_schedule(path, SCHEDULE)
     text = json.dumps(json.loads(path.read_text(encoding="utf-8")), indent=1)
     path.write_text(text.replace(*change), encoding="utf-8")
-    with pytest.raises(RecipeError, match=rf"here\.json:\d+:\d+: .*{result}"):
+    with pytest.raises(RecipeError, match=rf"{path.name}:\d+:\d+: .*{result}"):
         load_recipe("here", root, known)
