@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from kokoro_tvm.errors import InputError
@@ -18,14 +19,34 @@ def choose_threads(threads: int | None) -> int:
     return usable_cores() if given is None else _positive(given, "TVM_NUM_THREADS")
 
 
-def usable_cores(proc: Path = Path("/proc/self/cgroup"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+def usable_cores(
+    proc: Path = Path("/proc/self/cgroup"),
+    cgroups: Path = Path("/sys/fs/cgroup"),
+    cpus: Path = Path("/sys/devices/system/cpu"),
+) -> int:
     """Cores this process may keep busy: the lesser of its affinity and its control groups' quota, at least 1.
 
-    A quota of 1.5 cores counts as 1: kernels wait for their slowest thread, and a throttled one stalls all.
-    Where the system has neither (they are Linux's), all cores count.
+    Hardware threads of one core count once: they share its arithmetic, so that a second one adds nothing but
+    a thread to wait for. A quota of 1.5 cores counts as 1: kernels wait for their slowest thread, and a
+    throttled one stalls all. Where the system has none of these (they are Linux's), all cores count.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = _physical(os.sched_getaffinity(0), cpus)
+    else:
+        cores = os.cpu_count() or 1
     return max(1, min([cores, *(int(quota) for quota in _quotas(proc, cgroups))]))
+
+
+def _physical(numbers: Iterable[int], cpus: Path) -> int:
+    """How many cores these hardware threads belong to; one that the system says nothing about is a core."""
+    found = set()
+    for number in numbers:
+        siblings = cpus / f"cpu{number}" / "topology" / "thread_siblings_list"
+        try:
+            found.add(siblings.read_text(encoding="ascii").strip())
+        except OSError:
+            found.add(str(number))
+    return len(found)
 
 
 def _quotas(proc: Path, cgroups: Path) -> list[float]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.threads import choose_threads, usable_cores
@@ -41,13 +44,40 @@ def test_quota(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, files: dict[str, str], cores: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
-    assert usable_cores(*_groups(tmp_path, line, files)) == cores
+    assert usable_cores(*_groups(tmp_path, line, files), cpus=tmp_path) == cores
 
 
 def test_affinity_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {5})
     assert usable_cores(*_groups(tmp_path, "0::/", {"cpu.max": "400000 100000"})) == 1
     assert usable_cores(tmp_path / "no such file") == 1
+
+
+@given(st.data())
+def test_hardware_threads_of_a_core_count_once(data: st.DataObject) -> None:
+    width = data.draw(st.integers(1, 4), label="threads a core")
+    cores = data.draw(st.integers(1, 8), label="cores")
+    numbers = data.draw(st.permutations(range(width * cores)), label="numbers")
+    core_of = {number: place // width for place, number in enumerate(numbers)}
+    shown = data.draw(st.sets(st.sampled_from(numbers)), label="CPUs that the system describes")
+    allowed = data.draw(st.sets(st.sampled_from(numbers), min_size=1), label="affinity")
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        for number in shown:
+            siblings = sorted(n for n in numbers if core_of[n] == core_of[number])
+            topology = Path(folder, f"cpu{number}", "topology")
+            topology.mkdir(parents=True)
+            (topology / "thread_siblings_list").write_text(",".join(map(str, siblings)) + "\n")
+        patch.setattr(os, "sched_getaffinity", lambda pid: allowed)
+        found = usable_cores(Path(folder, "no groups"), cpus=Path(folder))
+        quota, period = data.draw(st.integers(1, 10), label="quota"), 100_000
+        groups = _groups(Path(folder), "0::/", {"cpu.max": f"{quota * period} {period}"})
+        assert usable_cores(*groups, cpus=Path(folder)) == min(found, quota)
+    described, others = allowed & shown, allowed - shown
+    assert found == len({core_of[number] for number in described}) + len(others)
+
+
+def test_without_a_topology_hardware_threads_are_cores(tmp_path: Path) -> None:
+    assert usable_cores(tmp_path / "none", cpus=tmp_path) == len(os.sched_getaffinity(0))
 
 
 def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
