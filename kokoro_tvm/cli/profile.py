@@ -106,6 +106,14 @@ def profile(
             "Where one is now slower by more than 5 % (median and minimum), the exit status is 4.",
         ),
     ] = None,
+    model: Annotated[
+        bool,
+        typer.Option(
+            "--model",
+            help="Speak on one thread and show what `--threads` threads would take, by the number of tasks "
+            "that each kernel is cut into, and which kernels bound it.",
+        ),
+    ] = False,
     roofline: Annotated[
         str | None,
         typer.Option(
@@ -136,6 +144,11 @@ def profile(
 
     if text is not None and phonemes is not None:
         raise InputError("--text and --phonemes exclude each other. Give one of them.")
+    if model:
+        if against is not None or trace is not None:
+            raise InputError("--model shows no --against and no --trace. Leave them out.")
+        _model(bundle, text, phonemes or _SENTENCE, voice, repeat, threads, json_file)
+        return
     with noted():
         synthesizer = Synthesizer(bundle, threads=threads)
         parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
@@ -151,6 +164,28 @@ def profile(
         json_file.write_text(json.dumps(_to_json(measured), indent=1), encoding="utf-8")
     if trace is not None:
         trace.write_text(json.dumps(trace_events(measured.calls)), encoding="utf-8")
+
+
+def _model(
+    bundle: Path,
+    text: str | None,
+    phonemes: str,
+    voice: str,
+    repeat: int,
+    threads: int | None,
+    json_file: Path | None,
+) -> None:
+    """Shows what an utterance would take on more threads."""
+    from kokoro_tvm.cli import _model
+    from kokoro_tvm.runtime.threads import choose_threads
+
+    count = choose_threads(threads)
+    with noted():
+        audio, steps = _model.measure(bundle, text, phonemes, voice, repeat)
+    _model.show(bundle, audio, steps, count)
+    if json_file is not None:
+        numbers = _model.to_json(bundle, audio, steps, count)
+        json_file.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
 
 
 def _compare(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from refresh import put_load
 from serving import LONG, Server, wait_for
 
 from kokoro_tvm.bench.engine import EngineSpec, Spoken, Utterance
+from kokoro_tvm.bench.load import __main__ as loading
 from kokoro_tvm.bench.load.__main__ import measure
 from kokoro_tvm.bench.load.drive import Answer, drive, speak_alone
 from kokoro_tvm.bench.load.peer import create_peer, utterances
@@ -83,6 +85,25 @@ class Running(Process):
     """The server of this very process, which cannot be stopped."""
 
     at_rest = staticmethod(nullcontext)
+
+
+def test_an_interrupted_run_keeps_its_turns_and_shows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = summary("ours", True, 2, [Turn([Answer("a", 0.5, 1.0, 48_000, "")], 10.0, (100, 110), 1.0)])
+
+    def interrupted(*arguments: object) -> Iterator[Load]:
+        yield found
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loading, "measure", interrupted)
+    monkeypatch.setattr(loading, "read_bundle", lambda path: SimpleNamespace(model="kokoro-82m"))
+    monkeypatch.setattr(loading, "bundle_systems", lambda bundles, threads: [])
+    with pytest.raises(KeyboardInterrupt):
+        loading.main(tmp_path, against="none", clients="2", rounds=3, json=tmp_path / "load.json")
+    result = read_result(tmp_path / "load.json")
+    assert (result.complete, result.loads) == (False, (found,))
+    assert table([found]) in capsys.readouterr().out
 
 
 def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

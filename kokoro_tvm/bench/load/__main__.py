@@ -143,13 +143,16 @@ def main(
         others_cores=None,
         loads=(),
     )
-    for load in measure(present, bundle, numbers, seconds, rounds, workload, typer.echo):
-        loads[load.system, load.clients] = load
-        result = result.model_copy(update={"loads": tuple(loads.values())})
-        write_result(json, result)  # what is there, should the run be cut off
-    ended = {"complete": True, "others_cores": watch.others_cores()}
-    write_result(json, result.model_copy(update=ended))
-    typer.echo(table(result.loads))
+    try:
+        for load in measure(present, bundle, numbers, seconds, rounds, workload, typer.echo):
+            loads[load.system, load.clients] = load
+            result = result.model_copy(update={"loads": tuple(loads.values())})
+            write_result(json, result)  # what is there, should the run be cut off
+        ended = {"complete": True, "others_cores": watch.others_cores()}
+        write_result(json, result.model_copy(update=ended))
+    finally:
+        if loads:
+            typer.echo(table(result.loads))
 
 
 if __name__ == "__main__":
