@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["by_threads", "measure", "show", "table", "to_json"]
 
+_WIDTH = 132  # where output goes to a file
 _SMALL = 0.01  # share of the modelled time below which kernels are shown together
 
 
@@ -56,6 +57,8 @@ def show(bundle: Path, audio: float, steps: Sequence[Step], threads: int) -> Non
     from kokoro_tvm.lab.critical_path import rows
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
     found = by_threads(steps, threads)
     alone = found[1]
     console.print(f"{bundle}, {audio:.2f} s of speech, by number of threads:", soft_wrap=True)
@@ -79,7 +82,7 @@ def table(rows: Sequence[Row], threads: int) -> Table:
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     made.add_column("kernel", no_wrap=True)
     for heading in ("calls", "tasks", "ms on 1", f"ms on {threads}", "share", "times as fast"):
-        made.add_column(heading, justify="right", no_wrap=True)
+        made.add_column(heading, justify="right")
     total = sum(row.shared for row in rows)
     shown = [row for row in rows if row.shared >= _SMALL * total]
     for row in shown:
