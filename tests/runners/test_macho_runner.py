@@ -120,7 +120,7 @@ def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> No
     path.write_bytes(content)
     file = SimpleNamespace(path=path)
     component = SimpleNamespace(libraries=[SimpleNamespace(file=file)])
-    bundle: Any = SimpleNamespace(components={"decoder": component})
+    bundle: Any = SimpleNamespace(components={"decoder": component}, libkokoro=())
     message = rf"{re.escape(str(path))} would be refused by macOS: page \d+ of \d+ differs from its signature"
     with pytest.raises(BundleError, match=message) as caught:
         MachO("max").session(bundle, 1)
