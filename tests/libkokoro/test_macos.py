@@ -173,6 +173,14 @@ def test_a_library_beside_the_program_that_is_missing_is_named(
     assert f"alone cannot be loaded: {tmp_path}/libkokoro.dylib cannot be opened" in found.errors
 
 
+def test_threads_share_a_bundle(speak: Callable[..., Spoken], macos: Path, toy: Path, tmp_path: Path) -> None:
+    library = Path(shutil.copyfile(macos / MACOS.library, tmp_path / MACOS.library))
+    options = [f"-I{INCLUDE}", str(library), "-Wl,-rpath,@loader_path", *STRICT]
+    COMPILER.compile([HERE / "programs" / "threads.c"], tmp_path / "threads", *options)
+    found = speak(toy, "4", program=tmp_path / "threads")
+    assert (found.status, found.lines) == (0, ["equal"]), found.errors
+
+
 def test_it_is_the_same_wherever_it_is_compiled(macos: Path, tmp_path: Path) -> None:
     """Signed, for macOS 11, and for itself: of others it needs the C library alone."""
     assert names_of(COMPILER) == MACOS
