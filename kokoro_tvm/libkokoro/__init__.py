@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains.cc import MINGW, CCompiler
+from kokoro_tvm.toolchains.code_signature import check_signature
+from kokoro_tvm.toolchains.zig import MACOS as MACOS_COMPILER
 
 __all__ = [
     "FOLDER",
     "HEADER",
     "LINUX",
+    "MACOS",
     "WINDOWS",
     "Names",
     "compile_libkokoro",
@@ -32,14 +36,21 @@ class Names:
 
 
 LINUX = Names("libkokoro.so", "speak")
+MACOS = Names("libkokoro.dylib", "speak")
 WINDOWS = Names("kokoro.dll", "speak.exe")
 
 _PROGRAM = FOLDER / "speak.c"
-_SYSTEMS = {LINUX: FOLDER / "os_posix.c", WINDOWS: FOLDER / "os_windows.c"}
+_OF_SYSTEM = {
+    LINUX: ("os_posix.c", "os_linux.c"),
+    MACOS: ("os_posix.c", "os_darwin.c"),
+    WINDOWS: ("os_windows.c",),
+}
 
 
 def names_of(compiler: CCompiler | None) -> Names:
     """Of what a compiler makes."""
+    if compiler == MACOS_COMPILER:
+        return MACOS
     return WINDOWS if compiler == MINGW else LINUX
 
 
@@ -50,14 +61,14 @@ def sources() -> list[Path]:
 
 def library_sources(names: Names) -> list[Path]:
     """What is compiled to a library of one of these names."""
-    others = {_PROGRAM, *_SYSTEMS.values()} - {_SYSTEMS[names]}
-    return [path for path in sources() if path.suffix == ".c" and path not in others]
+    others = {"speak.c", *(name for files in _OF_SYSTEM.values() for name in files)} - {*_OF_SYSTEM[names]}
+    return [path for path in sources() if path.suffix == ".c" and path.name not in others]
 
 
 def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:
     """Writes the library and the program `speak`, which finds it in its own folder, into a folder.
 
-    options: more of the compiler's. Raises BuildError.
+    options: more of the compiler's. Raises BuildError, also where macOS would refuse what was made.
     """
     names = names_of(compiler)
     if names == WINDOWS:
@@ -66,6 +77,10 @@ def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:
         both = ["-static", "-s", "-Wl,--no-insert-timestamp", "-Wl,--disable-auto-image-base"]
         shared, place = ["-DKOKORO_API=__declspec(dllexport)"], []
         libraries = ["-lpthread"]
+    elif names == MACOS:
+        both = ["-s"]
+        shared = ["-fPIC", "-fvisibility=hidden", f"-Wl,-install_name,@rpath/{names.library}"]
+        place, libraries = ["-Wl,-rpath,@loader_path"], []
     else:
         both = []
         shared = ["-fPIC", "-fvisibility=hidden", f"-Wl,-soname,{names.library}"]
@@ -75,4 +90,10 @@ def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:
     made = out / names.library
     compiler.compile(library_sources(names), made, "-shared", *shared, *both, *options, *libraries)
     link = [str(made), *libraries, *place]
-    compiler.compile([_PROGRAM, _SYSTEMS[names]], out / names.program, *both, *options, *link)
+    needed = [_PROGRAM, *(FOLDER / name for name in _OF_SYSTEM[names])]
+    compiler.compile(needed, out / names.program, *both, *options, *link)
+    for path in (made, out / names.program) if names == MACOS else ():
+        try:
+            check_signature(path.read_bytes())
+        except ValueError as error:
+            raise BuildError(f"{compiler.version()} made {path.name} wrongly: {error}") from error

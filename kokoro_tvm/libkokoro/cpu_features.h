@@ -1,6 +1,6 @@
 /* What this CPU has, by LLVM's names, as kokoro_tvm/cpu_features.py lists them. It is read from the CPU
- * itself (CPUID, the auxiliary vector): an emulator shows /proc/cpuinfo of the machine it runs on. For other
- * architectures, CPU_FEATURE_COUNT is not defined. */
+ * itself (CPUID, the auxiliary vector; macOS has a name for each): an emulator shows /proc/cpuinfo of the machine it
+ * runs on. For other architectures, CPU_FEATURE_COUNT is not defined. */
 #ifndef KOKORO_CPU_FEATURES_H
 #define KOKORO_CPU_FEATURES_H
 
@@ -50,6 +50,24 @@ static int cpu_has(const cpu_feature *each) {
   __cpuid_count(each->leaf, each->part, registers[A], registers[B], registers[C], registers[D]);
   unsigned saved = each->registers ? saved_registers() : 0;
   return (registers[each->word] >> each->bit & 1) && (saved & needed[each->registers]) == needed[each->registers];
+}
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+typedef struct cpu_feature {
+  const char *name, *asked; /* by macOS' name; NULL: every Mac with Apple's processor has it, as the M1 has */
+} cpu_feature;
+static const cpu_feature CPU_FEATURES[] = {
+    {"fp-armv8", NULL}, {"neon", NULL}, {"aes", NULL}, {"sha2", NULL}, {"crc", NULL}, {"lse", NULL},
+    {"fullfp16", NULL}, {"rdm", NULL}, {"jsconv", NULL}, {"complxnum", NULL}, {"rcpc", NULL}, {"sha3", NULL},
+    {"sm4", "FEAT_SM4"}, {"dotprod", NULL}, {"sve", "FEAT_SVE"}, {"fp16fml", NULL}, {"lse2", NULL},
+    {"rcpc-immo", NULL}, {"flagm", NULL}, {"sve2", "FEAT_SVE2"}, {"fptoint", NULL}, {"i8mm", "FEAT_I8MM"},
+    {"bf16", "FEAT_BF16"}};
+
+static int cpu_has(const cpu_feature *each) {
+  char name[40] = "hw.optional.arm.";
+  int has = 0;
+  size_t size = sizeof has;
+  return !each->asked || (sysctlbyname(strcat(name, each->asked), &has, &size, NULL, 0) == 0 && has);
 }
 #elif defined(__aarch64__)
 #include <sys/auxv.h>

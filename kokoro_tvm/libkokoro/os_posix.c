@@ -1,22 +1,20 @@
-/* os.h on Linux. */
-#define _GNU_SOURCE /* memfd_create and the affinity of threads */
+/* os.h on Linux and macOS, but for what os_linux.c and os_darwin.c have. */
+#define _GNU_SOURCE /* RTLD_NOLOAD */
 #include "os.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kokoro.h"
-
-const char OS_FFI[] = "libtvm_ffi.so", OS_RUNTIME[] = "libtvm_runtime.so";
-
-static int loads; /* whether the last failure was the dynamic loader's */
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
+#endif
 
 int os_open(const char *path) { return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); }
 
@@ -80,59 +78,15 @@ long os_process(void) { return (long)getpid(); }
 
 char **os_arguments(int *count, char **words) { return (void)count, words; }
 
-int os_cores(int *cores, int most) {
-  cpu_set_t usable;
-  int count = 0;
-  if (sched_getaffinity(0, sizeof usable, &usable)) return 0;
-  for (int core = 0; core < CPU_SETSIZE && count < most; ++core)
-    if (CPU_ISSET(core, &usable)) cores[count++] = core;
-  return count;
-}
-
 int os_threads_stay(void) { return 0; }
 
 void *os_loaded(const char *name) { return dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD); }
 
-void *os_load(const char *path) {
-  loads = 1;
-  return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-}
+void *os_load(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
 
 void *os_symbol(void *library, const char *name) { return dlsym(library, name); }
 
 const char *os_load_error(void) {
-  const char *why = loads ? dlerror() : strerror(errno);
-  return why ? why : "no reason was given";
-}
-
-/* A sealed file in memory, which nobody can change. The loader compares names first, and a descriptor comes again: so
- * the path has a "/" for each 0 of a serial number, a "/." for each 1. */
-int os_check_out(const char *path, const char *content, size_t size, os_checked *made) {
-  static unsigned serial;
-  enum { ROOM = 128 };
-  const char *name = strrchr(path, '/');
-  int descriptor = memfd_create(name ? name + 1 : path, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  made->resource = (void *)(intptr_t)descriptor;
-  made->path = malloc(ROOM);
-  loads = 0;
-  size_t written = 0;
-  for (ssize_t count = 1; descriptor >= 0 && count > 0 && written < size; written += count > 0 ? (size_t)count : 0)
-    count = write(descriptor, content + written, size - written);
-  if (descriptor < 0 || !made->path || written < size ||
-      fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)) {
-    os_check_in(made);
-    return KOKORO_SYSTEM;
-  }
-  size_t used = (size_t)snprintf(made->path, ROOM, "/proc/self/fd");
-  for (unsigned digits = ++serial; digits; digits >>= 1)
-    used += (size_t)snprintf(made->path + used, ROOM - used, digits & 1 ? "/." : "/");
-  snprintf(made->path + used, ROOM - used, "/%d", descriptor);
-  return 0;
-}
-
-void os_check_in(void *checked) {
-  os_checked *made = checked;
-  int descriptor = (int)(intptr_t)made->resource;
-  if (descriptor >= 0) close(descriptor);
-  free(made->path);
+  const char *why = dlerror();
+  return why ? why : strerror(errno);
 }

@@ -60,8 +60,11 @@ class Runner(ABC):
         Raises BundleError where the code cannot be loaded, BuildError where the runner is not installed.
         """
 
-    def start(self, program: Path) -> Start | None:
-        """How a program of the target's platform is started here; None where only libraries are executed."""
+    def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
+        """How a program of the target's platform is started here; None where only libraries are executed.
+
+        libraries: the TVM runtime, where it `needs_runtime`. Raises BuildError.
+        """
         return None
 
 

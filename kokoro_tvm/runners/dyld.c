@@ -1,9 +1,11 @@
-/* Stands in for macOS' dynamic linker in a process of Linux on arm64: the server's dlopen, dlsym and dlclose.
+/* Stands in for macOS' dynamic linker in a process of Linux on arm64: its dlopen, dlsym, dlclose and dlerror, and
+ * what runs a program.
  *
  * Libraries are Mach-O for arm64, with the bind and rebase opcodes of LC_DYLD_INFO (no chained fixups). Their
- * segments are mapped with the protection they request, what they take of others is found among the libraries
- * of this process, their initialisers are called, and functions are looked up in the trie of exports. What would be
- * dyld's, Apple's libm and the kernel's (such as checking signatures) is not here. Format: <mach-o/loader.h>.
+ * segments are mapped with the protection they request, what they take of others is found among the libraries beside
+ * them and those of this process, their initialisers are called, and functions are looked up in the trie of exports.
+ * What macOS' C library has otherwise than Linux' is in darwin.c. What would be dyld's, Apple's libm and the kernel's
+ * (such as checking signatures) is not here. Format: <mach-o/loader.h>.
  * Kernels for a GPU that were compiled as C++ are libraries of Linux, and left to its own dynamic linker.
  */
 #define _GNU_SOURCE
@@ -19,16 +21,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAGIC = 0xfeedfacf, ARM64 = 0x100000c, DYLIB = 6, SEGMENTS = 16, PAGE = 16384 };
+#include "dyld.h"
+
+enum { MAGIC = 0xfeedfacf, ARM64 = 0x100000c, EXECUTE = 2, DYLIB = 6, SEGMENTS = 16, NEEDED = 8, PAGE = 16384 };
 enum { SEGMENT_64 = 0x19, DYLD_INFO = 0x22, DYLD_INFO_ONLY = 0x80000022, CHAINED_FIXUPS = 0x80000034 };
+enum { LOAD_DYLIB = 0xc, RPATH = 0x8000001c, MAIN = 0x80000028 };
 enum { INITIALISERS = 9 }; /* of a section's kinds: pointers to functions */
 enum { REBASE, BIND, WEAK_BIND, LAZY_BIND, EXPORTS, TABLES };
 
-typedef struct {
+typedef struct image {
+  const char *path;
   const uint8_t *file;
   size_t size;
-  char *base;
-  uint64_t mapped;
+  char *base;            /* what addresses in it are counted from */
+  uint64_t first, mapped, main; /* addresses of its header and its end; where a program begins, from its header on */
+  const char *names[NEEDED];    /* of libraries that it needs */
+  struct image *needed[NEEDED];
+  int names_count, needed_count, beside; /* beside: whether they may lie in its folder */
   struct { uint64_t address, size, offset, length; uint32_t protection; char name[17]; } segments[SEGMENTS];
   int count;
   struct { uint32_t offset, size; } tables[TABLES];
@@ -36,7 +45,7 @@ typedef struct {
   void *of_linux;
 } Image;
 
-static const char *const NO_MACHO = "it is no Mach-O library for arm64";
+static const char *const NO_MACHO = "it is no Mach-O library for arm64", *const SYSTEM = "/usr/lib/libSystem.B.dylib";
 static char problem[512];
 static jmp_buf given_up;
 
@@ -49,7 +58,7 @@ static void refuse(const char *format, ...) {
 }
 
 /* Of macOS' C library alone. */
-void memset_pattern16(void *memory, const void *pattern, size_t size) {
+void darwin_memset_pattern16(void *memory, const void *pattern, size_t size) {
   for (char *at = memory; size > 0; at += 16, size -= size < 16 ? size : 16)
     memcpy(at, pattern, size < 16 ? size : 16);
 }
@@ -61,16 +70,23 @@ static void *find_in(void *handle, const char *name) {
   return real ? real(handle, name) : NULL;
 }
 
-/* For the symbols that a library takes of others. */
-static void *find_here(const char *name) { return find_in(RTLD_DEFAULT, name); }
+/* For the symbols that a library takes of others: what darwin.c has for them, else what this process has under the same
+ * name, without the variant behind a "$". */
+static void *find_here(const char *name) {
+  char ours[256];
+  int prefix = snprintf(ours, sizeof ours, "darwin_%.*s", (int)strcspn(name, "$"), name);
+  if (prefix >= (int)sizeof ours) return NULL;
+  void *found = find_in(RTLD_DEFAULT, ours);
+  return found ? found : find_in(RTLD_DEFAULT, ours + strlen("darwin_"));
+}
 
-static void open_kernels(Image *image, const char *path, int flags) {
+static void open_of_linux(Image *image, const char *path, int flags) {
   void *(*real)(const char *, int) = (void *(*)(const char *, int))find_in(RTLD_NEXT, "dlopen");
   char *(*reason)(void) = (char *(*)(void))find_in(RTLD_NEXT, "dlerror");
   if (!real || !reason) refuse("there is no dynamic linker");
   image->of_linux = real(path, flags);
-  if (!image->of_linux) refuse("%s", reason());
-  if (!find_in(image->of_linux, "__tvm_ffi_choose")) refuse("%s", NO_MACHO); /* what group.h puts beside kernels */
+  const char *why = image->of_linux ? NULL : reason();
+  if (!image->of_linux) refuse("%s", why ? why : "it is not there");
 }
 
 static uint64_t number(const uint8_t **at, const uint8_t *end) {
@@ -115,7 +131,7 @@ static void *exported(const Image *image, const char *name) {
     if (*name == 0) {
       if (size == 0) return NULL;
       if (number(&at, end) & ~(uint64_t)4) refuse("%s is exported in a way that is not known", name);
-      return image->base + number(&at, end); /* the flag 4: a weak definition */
+      return image->base + image->first + number(&at, end); /* the flag 4: a weak definition */
     }
     if (children >= end) return NULL;
     at = children + 1;
@@ -186,6 +202,7 @@ static void bind(const Image *image, int which) {
     }
     if (count == 0) continue;
     char *found = exported(image, name);
+    for (int i = 0; !found && i < image->needed_count; ++i) found = exported(image->needed[i], name);
     if (!found && strcmp(name, "dyld_stub_binder") == 0) found = (char *)abort; /* everything is bound at once */
     if (!found && *name == '_') found = find_here(name + 1);
     if (!found) refuse("nobody has its symbol %s", name);
@@ -202,9 +219,16 @@ static void read_sections(Image *image, const uint8_t *segment, const uint8_t *e
   }
 }
 
-static void read_commands(Image *image) {
+/* The text of a command, which says where in it the text begins. */
+static const char *text_in(const uint8_t *command, uint32_t size) {
+  uint32_t start = ((const uint32_t *)command)[2];
+  if (start >= size || !memchr(command + start, 0, size - start)) refuse("its commands are damaged");
+  return (const char *)command + start;
+}
+
+static void read_commands(Image *image, int kind_of_file) {
   const uint32_t *header = (const uint32_t *)image->file;
-  if (image->size < 32 || header[0] != MAGIC || header[1] != ARM64 || header[3] != DYLIB)
+  if (image->size < 32 || header[0] != MAGIC || header[1] != ARM64 || header[3] != (uint32_t)kind_of_file)
     refuse("%s", NO_MACHO);
   const uint8_t *at = image->file + 32, *end = at + header[5];
   if (end > image->file + image->size) refuse("it is cut short");
@@ -221,37 +245,25 @@ static void read_commands(Image *image) {
       if (image->segments[image->count].offset + image->segments[image->count].length > image->size)
         refuse("it is cut short");
       if (top > image->mapped) image->mapped = top;
+      if (image->segments[image->count].offset == 0 && image->segments[image->count].length > 0)
+        image->first = image->segments[image->count].address; /* a program leaves out what lies below it */
       ++image->count;
       read_sections(image, at, end);
     }
+    if (kind == LOAD_DYLIB && image->names_count == NEEDED) refuse("it needs more than %d libraries", NEEDED);
+    if (kind == LOAD_DYLIB) image->names[image->names_count++] = text_in(at, size);
+    if (kind == RPATH && strcmp(text_in(at, size), "@loader_path") == 0) image->beside = 1;
+    if (kind == MAIN) memcpy(&image->main, at + 8, sizeof image->main);
     if (kind == DYLD_INFO || kind == DYLD_INFO_ONLY) memcpy(image->tables, at + 8, sizeof image->tables);
     at += size;
   }
 }
 
-static void load(Image *image) {
-  read_commands(image);
-  char *memory = mmap(NULL, image->mapped + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) refuse("there is no memory for it");
-  image->base = (char *)(((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
-  for (int i = 0; i < image->count; ++i)
-    memcpy(image->base + image->segments[i].address, image->file + image->segments[i].offset, image->segments[i].length);
-  rebase(image);
-  bind(image, BIND), bind(image, WEAK_BIND), bind(image, LAZY_BIND);
-  for (int i = 0; i < image->count; ++i) {
-    char *start = image->base + image->segments[i].address;
-    uint32_t given = image->segments[i].protection; /* 1, 2 and 4: read, write and execute */
-    int protection = (given & 1 ? PROT_READ : 0) | (given & 2 ? PROT_WRITE : 0) | (given & 4 ? PROT_EXEC : 0);
-    if (mprotect(start, image->segments[i].size, protection)) refuse("%s cannot be protected", image->segments[i].name);
-    if (given & 4) __builtin___clear_cache(start, start + image->segments[i].size);
-  }
-  if (image->initialisers.address + image->initialisers.size > image->mapped) refuse("its sections are damaged");
-  void (**first)(void) = (void (**)(void))(image->base + image->initialisers.address);
-  for (uint64_t i = 0; i < image->initialisers.size / 8; ++i) first[i]();
-}
+static void load(Image *image, int kind_of_file);
 
 static void read_file(Image *image, const char *path) {
   struct stat status;
+  image->path = path;
   int descriptor = path ? open(path, O_RDONLY) : -1;
   if (descriptor < 0 || fstat(descriptor, &status)) refuse("%s cannot be opened", path ? path : "the program");
   image->size = (size_t)status.st_size;
@@ -260,15 +272,69 @@ static void read_file(Image *image, const char *path) {
   if (image->file == MAP_FAILED) refuse("%s cannot be read", path);
 }
 
+/* A library in the folder of the one that needs it, where that one says so. */
+static void load_needed(Image *image, const char *name) {
+  char path[4096];
+  const char *last = strrchr(image->path, '/');
+  Image *made = calloc(1, sizeof *made);
+  if (!made || !last || !image->beside || strncmp(name, "@rpath/", 7) != 0) refuse("nobody has its library %s", name);
+  snprintf(path, sizeof path, "%.*s/%s", (int)(last - image->path), image->path, name + 7);
+  read_file(made, path);
+  load(made, DYLIB);
+  image->needed[image->needed_count++] = made;
+}
+
+static void load(Image *image, int kind_of_file) {
+  read_commands(image, kind_of_file);
+  for (int i = 0; i < image->names_count; ++i)
+    if (strcmp(image->names[i], SYSTEM) != 0) load_needed(image, image->names[i]);
+  size_t size = image->mapped - image->first;
+  char *memory = mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) refuse("there is no memory for it");
+  image->base = (char *)(((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1)) - image->first;
+  for (int i = 0; i < image->count; ++i)
+    memcpy(image->base + image->segments[i].address, image->file + image->segments[i].offset, image->segments[i].length);
+  rebase(image);
+  bind(image, BIND), bind(image, WEAK_BIND), bind(image, LAZY_BIND);
+  for (int i = 0; i < image->count; ++i) {
+    if (image->segments[i].address < image->first) continue;
+    char *start = image->base + image->segments[i].address;
+    uint32_t given = image->segments[i].protection; /* 1, 2 and 4: read, write and execute */
+    int protection = (given & 1 ? PROT_READ : 0) | (given & 2 ? PROT_WRITE : 0) | (given & 4 ? PROT_EXEC : 0);
+    if (mprotect(start, image->segments[i].size, protection)) refuse("%s cannot be protected", image->segments[i].name);
+    if (given & 4) __builtin___clear_cache(start, start + image->segments[i].size);
+  }
+  if (image->initialisers.address + image->initialisers.size > image->mapped) refuse("its sections are damaged");
+  void (**initialiser)(void) = (void (**)(void))(image->base + image->initialisers.address);
+  for (uint64_t i = 0; i < image->initialisers.size / 8; ++i) initialiser[i]();
+}
+
 void *dlopen(const char *path, int flags) {
   Image *volatile image = calloc(1, sizeof *image);
   if (!image || setjmp(given_up)) return NULL;
   read_file(image, path);
-  if (image->size > 4 && memcmp(image->file, "\177ELF", 4) == 0)
-    open_kernels(image, path, flags);
-  else
-    load(image);
+  if (image->size > 4 && memcmp(image->file, "\177ELF", 4) == 0) {
+    open_of_linux(image, path, flags);
+    if (!find_in(image->of_linux, "__tvm_ffi_choose")) refuse("%s", NO_MACHO); /* what group.h puts beside kernels */
+  } else {
+    load(image, DYLIB);
+  }
   return image;
+}
+
+void *dyld_loaded(const char *name) {
+  Image *volatile image = calloc(1, sizeof *image);
+  if (!image || setjmp(given_up)) return NULL;
+  open_of_linux(image, name, RTLD_NOW | RTLD_NOLOAD);
+  return image;
+}
+
+int dyld_run(const char *path, int count, char **words) {
+  Image *volatile image = calloc(1, sizeof *image);
+  if (!image || setjmp(given_up)) return fprintf(stderr, "%s cannot be loaded: %s\n", path, problem), 127;
+  read_file(image, path);
+  load(image, EXECUTE);
+  return ((int (*)(int, char **, char **))(image->base + image->first + image->main))(count, words, environ);
 }
 
 void *dlsym(void *handle, const char *name) {
@@ -285,4 +351,10 @@ int dlclose(void *handle) { /* objects may refer to its code until the process e
   return 0;
 }
 
-char *dlerror(void) { return problem; }
+char *dlerror(void) {
+  static char said[sizeof problem];
+  if (!*problem) return NULL;
+  strcpy(said, problem);
+  *problem = 0;
+  return said;
+}

@@ -26,7 +26,7 @@ class Local(Runner):
 
         return Session(bundle, threads)
 
-    def start(self, program: Path) -> Start:
+    def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start:
         return Start([str(program)])
 
 

@@ -1,12 +1,16 @@
-"""Runs code for macOS on arm64: on Linux for that processor, under QEMU, by a loader of macOS' libraries."""
+"""Runs code for macOS on arm64: on Linux for that processor, under QEMU, by a loader of macOS' libraries and
+programs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.libkokoro import HEADER
+from kokoro_tvm.runners.base import Start
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.toolchains.code_signature import check_signature
 
@@ -17,9 +21,10 @@ __all__ = ["MachO"]
 
 
 class MachO(Qemu):
-    """qemu-aarch64 with `dyld.c`. TVM's runtime and libm are those of Linux."""
+    """qemu-aarch64 with `dyld.c`. TVM's runtime, libm and the C library are those of Linux."""
 
     sources = ("server.c", "dyld.c")
+    others = ("dyld.h", "darwin.c")
 
     def __init__(self, cpu: str) -> None:
         """cpu: see Qemu."""
@@ -33,16 +38,18 @@ class MachO(Qemu):
 
     def refuse(self, bundle: Bundle) -> None:
         """Raises BundleError where macOS would refuse a library for its signature."""
-        for file in (library.file for c in bundle.components.values() for library in c.libraries):
+        libraries = [library.file.path for c in bundle.components.values() for library in c.libraries]
+        for path in (*libraries, *(file.path for file in bundle.libkokoro if file.path.name != HEADER)):
             try:
-                check_signature(file.path.read_bytes())
+                check_signature(path.read_bytes())
             except ValueError as error:
-                raise BundleError(
-                    f"{file.path} would be refused by macOS: {error}. Build it again."
-                ) from error
+                raise BundleError(f"{path} would be refused by macOS: {error}. Build it again.") from error
 
-    def start(self, program: Path) -> None:
-        """dyld.c loads no programs."""
+    def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start:
+        folder = TemporaryDirectory(prefix="kokoro-tvm-")
+        loader = self._make(("dyld.c", "darwin.c"), Path(folder.name, "darwin"), libraries)
+        return Start([*self._start(loader).command, str(program)], afterwards=folder.cleanup)
 
     def _options(self, libraries: Sequence[Path]) -> list[str]:
-        return ["-Wl,--export-dynamic", *super()._options(libraries)]  # libtvm_ffi calls dyld.c's functions
+        # libtvm_ffi calls dyld.c's functions, and dyld.c finds those of darwin.c by their names.
+        return ["-Wl,--export-dynamic", *super()._options(libraries)]

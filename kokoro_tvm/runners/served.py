@@ -55,6 +55,8 @@ class Served(Serving):
 
     sources: ClassVar[tuple[str, ...]] = ("server.c",)
     """Of its program, beside this file; they include `_FEATURES`."""
+    others: ClassVar[tuple[str, ...]] = ()
+    """What decides about results besides, beside this file: headers, and what runs programs."""
 
     @property
     @abstractmethod
@@ -69,11 +71,11 @@ class Served(Serving):
     def _start(self, program: Path) -> Start:
         """How a compiled program is started."""
 
-    def start(self, program: Path) -> Start | None:
+    def start(self, program: Path, libraries: Sequence[Path] = ()) -> Start | None:
         return self._start(program)
 
     def facts(self) -> dict[str, Any]:
-        contents = [path.read_bytes() for path in (*self._sources(), _FEATURES)]
+        contents = [path.read_bytes() for path in (*_paths(self.sources), *_paths(self.others), _FEATURES)]
         return {
             "emulator": self.version(),
             "compiler": self.compiler.version(*_PURPOSE),
@@ -104,20 +106,23 @@ class Served(Serving):
         from kokoro_tvm.runners.process import Server
 
         name = self.version()
-        self.compiler.version(*_PURPOSE)
         with TemporaryDirectory(prefix="kokoro-tvm-") as folder:
-            copies = [Path(shutil.copyfile(path, Path(folder, path.name))) for path in libraries]
-            program = Path(folder, "server")
-            options = [f"-I{_FEATURES.parent}", *self._options(copies)]
-            self.compiler.compile(self._sources(), program, *options)
-            start = self._start(program)
+            start = self._start(self._make(self.sources, Path(folder, "server"), libraries))
             environment = {"TVM_NUM_THREADS": str(threads), **start.environment}
             server = Server(start.command, name, environment, start.afterwards)
             server.features()  # once it answers, it has read the folder
             return server
 
-    def _sources(self) -> list[Path]:
-        return [Path(__file__).with_name(name) for name in self.sources]
+    def _make(self, sources: Sequence[str], program: Path, libraries: Sequence[Path]) -> Path:
+        """A program, with copies of libraries of the TVM runtime beside it. Raises BuildError."""
+        self.compiler.version(*_PURPOSE)
+        copies = [Path(shutil.copyfile(path, program.with_name(path.name))) for path in libraries]
+        self.compiler.compile(_paths(sources), program, f"-I{_FEATURES.parent}", *self._options(copies))
+        return program
+
+
+def _paths(names: Sequence[str]) -> list[Path]:
+    return [Path(__file__).with_name(name) for name in names]
 
 
 def version_of_runner(program: str, package: str) -> str:

@@ -18,6 +18,7 @@ from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.targets import target_kind
 from kokoro_tvm.toolchains.cc import CCompiler
+from kokoro_tvm.toolchains.zig import ZigC
 
 __all__ = ["compiler_of", "declare", "run"]
 
@@ -43,15 +44,16 @@ def compiler_of(recipe: Recipe) -> CCompiler:
     compiler = kind.c_compiler(recipe.target)
     if compiler is None:
         raise BuildError(
-            "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, and for Windows on x86-64, not for "
-            f"{kind.describe(recipe.target)}: leave `runtime: {{c: true}}` out of the recipe"
+            "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, for macOS on 64-bit ARM and for "
+            f"Windows on x86-64, not for {kind.describe(recipe.target)}: leave `runtime: {{c: true}}` out of "
+            "the recipe"
         )
     return compiler
 
 
 def run(out: Path, inputs: Inputs, *, compiler: dict[str, str]) -> None:
     """Raises BuildError where the compiler is not installed or fails."""
-    compile_libkokoro(CCompiler(**compiler), out)
+    compile_libkokoro((ZigC if "target" in compiler else CCompiler)(**compiler), out)
     shutil.copyfile(next(path for path in sources() if path.name == HEADER), out / HEADER)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,21 +101,26 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    from_c = _from_c(runner, tts.bundle, threads)
+    from_c = _from_c(runner, tts.bundle, threads, runner_libraries(inputs))
     report = validate_speech(lambda r: spoken[r.name], fitting, judged, from_c=from_c)
     report = replace(report, utterances=(*report.utterances, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()
 
 
-def _from_c(runner: Runner, bundle: Bundle, threads: int) -> Callable[[Reference], Utterance] | None:
-    """What speaks an utterance with the program of the bundle; None where it brings none."""
+def _from_c(
+    runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path]
+) -> Callable[[Reference], Utterance] | None:
+    """What speaks an utterance with the program of the bundle; None where it brings none.
+
+    libraries: of the TVM runtime that the runner executes code with.
+    """
     if not bundle.libkokoro:
         return None
     from kokoro_tvm.runners.program import Program
 
     def start(program: Path) -> Start:
-        found = runner.start(program)
+        found = runner.start(program, libraries)
         if found is None:
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return found

@@ -31,7 +31,7 @@ from kokoro_tvm.toolchains.coff import COFF
 from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import ELF
 from kokoro_tvm.toolchains.macho import MACHO
-from kokoro_tvm.toolchains.zig import ZIG
+from kokoro_tvm.toolchains.zig import MACOS, ZIG
 from kokoro_tvm.words import nearest
 
 if TYPE_CHECKING:
@@ -190,8 +190,11 @@ class Llvm(TargetKind):
         return WINE if is_windows else None
 
     def c_compiler(self, spec: LlvmTarget) -> CCompiler | None:
-        """gcc, for Linux on the CPUs that libkokoro knows how to ask what they have, and for Windows."""
+        """gcc, for Linux on the CPUs that libkokoro knows how to ask what they have, and for Windows; zig's
+        for macOS."""
         architecture, system = spec.platform.architecture, spec.platform.system
+        if spec.platform == Platform("aarch64", "darwin"):
+            return MACOS
         if spec.platform == Platform("x86_64", "windows"):
             return MINGW
         known = system == "linux" and architecture in _TABLES

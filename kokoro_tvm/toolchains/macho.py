@@ -11,10 +11,11 @@ from kokoro_tvm.toolchains.base import link_with
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.lld import IMPORTED, Lld
 
-__all__ = ["MACHO", "MachO"]
+__all__ = ["MACHO", "OLDEST", "MachO"]
 
+OLDEST = {"macos": "11.0", "ios": "14.0"}
+"""Of the systems that code is for; for macOS, that of the TVM runtime's wheels."""
 
-_OLDEST = {"macos": "11.0", "ios": "14.0"}  # for macOS, that of the TVM runtime's wheels
 # What a library that is linked into a program takes of TVM besides, which a loaded one is given.
 _LINKED = (
     *(f"TVMFFI{name}" for name in ("FunctionCall", "HandleInitOnce")),
@@ -53,7 +54,7 @@ class MachO(Lld):
     def link(self, objects: Sequence[Path], out: Path) -> None:
         """Everything the code takes of others is known here, so that a symbol that nobody has is an error
         with its name. The library is signed "ad hoc", which a Mac with Apple's processor insists on."""
-        oldest = _OLDEST[self._system]
+        oldest = OLDEST[self._system]
         options = ["-dylib", "-arch", "arm64", "-platform_version", self._system, oldest, oldest]
         options += ["-dead_strip"]
         # No debug information and no local symbols; fixups as opcodes, which LLD 14 has no other than.

@@ -1,4 +1,5 @@
-"""WebAssembly, by what the package `ziglang` holds of LLVM: clang with a C and a C++ library, and wasm-ld."""
+"""What the package `ziglang` holds: for WebAssembly clang with a C and a C++ library, and wasm-ld; for macOS
+clang with the headers and the symbols of its C library, to compile and link C without an SDK."""
 
 from __future__ import annotations
 
@@ -12,14 +13,16 @@ from typing import ClassVar
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of
-from kokoro_tvm.toolchains.cc import run_compiler
+from kokoro_tvm.toolchains.cc import CCompiler, run_compiler
+from kokoro_tvm.toolchains.macho import OLDEST
 
-__all__ = ["MOST_MEMORY", "ZIG", "Zig"]
+__all__ = ["MACOS", "MOST_MEMORY", "ZIG", "Zig", "ZigC"]
 
 MOST_MEMORY = (1 << 32) - (1 << 16)
 """Bytes that code of 32-bit addresses may have; what takes shared memory from outside has to name a limit."""
 
-_MISSING = "no ziglang to compile and link WebAssembly with: pip install 'kokoro-tvm[wasm]'"
+_MISSING = "no ziglang to {purpose}: pip install 'kokoro-tvm[wasm]'{otherwise}"
+_WEB = "compile and link WebAssembly with"
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,16 @@ class Zig(Toolchain):
         """Where the package lies; it is not imported. Raises BuildError where it is not installed."""
         found = importlib.util.find_spec("ziglang")
         if found is None or found.origin is None:
-            raise BuildError(_MISSING)
+            raise BuildError(_MISSING.format(purpose=_WEB, otherwise=""))
         return Path(found.origin).parent
 
-    def version(self) -> str:
-        """Of the package, which is the program's. Raises BuildError where it is not installed."""
+    def version(self, purpose: str = _WEB, otherwise: str = "") -> str:
+        """Of the package, which is the program's. Raises BuildError where it is not installed; purpose and
+        otherwise: see `version_of`."""
         try:
             return f"zig {metadata.version('ziglang')}"
         except metadata.PackageNotFoundError as error:
-            raise BuildError(_MISSING) from error
+            raise BuildError(_MISSING.format(purpose=purpose, otherwise=otherwise)) from error
 
     def link(self, objects: Sequence[Path], out: Path) -> None:
         """A library that is loaded beside others, at a place in memory that is chosen then: what it takes
@@ -69,3 +73,21 @@ class Zig(Toolchain):
 
 
 ZIG = Zig()
+
+
+@dataclass(frozen=True)
+class ZigC(CCompiler):
+    """zig as a C compiler for one of its targets."""
+
+    target: str
+
+    def version(self, purpose: str = "compile C with", otherwise: str = "") -> str:
+        return ZIG.version(purpose, otherwise)
+
+    def run(self, arguments: Sequence[str], what: str) -> None:
+        command = [str(ZIG.folder / ZIG.command), "cc", "-target", self.target, *arguments]
+        run_compiler(command, self.version(), what)
+
+
+MACOS = ZigC("zig cc", "ziglang", f"aarch64-macos.{OLDEST['macos']}")
+"""For macOS on arm64. It signs what it links ad hoc."""

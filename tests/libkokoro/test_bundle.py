@@ -75,10 +75,10 @@ def test_a_target_that_it_is_not_for_is_refused(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
     model = yaml.safe_dump(toy_model(), allow_unicode=True)
     (tmp_path / "recipes" / "toy-model.yaml").write_text(model, encoding="utf-8")
-    add_recipe(tmp_path, "mac", target={"kind": "llvm", "mcpu": "apple-m1", "mtriple": "arm64-apple-macos"})
+    add_recipe(tmp_path, "phone", target={"kind": "llvm", "mcpu": "apple-m1", "mtriple": "arm64-apple-ios"})
     with pytest.raises(BuildError) as caught:
-        compiler_of(load_recipe("mac", tmp_path / "recipes"))
+        compiler_of(load_recipe("phone", tmp_path / "recipes"))
     assert str(caught.value) == (
-        "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, and for Windows on x86-64, not for llvm "
-        "apple-m1: leave `runtime: {c: true}` out of the recipe"
+        "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, for macOS on 64-bit ARM and for Windows "
+        "on x86-64, not for llvm apple-m1: leave `runtime: {c: true}` out of the recipe"
     )

@@ -113,14 +113,16 @@ def test_a_damaged_library_is_refused_and_the_server_goes_on(server: Server, tmp
 
 
 @needs_all
-def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> None:
+@pytest.mark.parametrize("from_c", [False, True])
+def test_a_byte_that_was_changed_is_found_by_the_signature(from_c: bool, tmp_path: Path) -> None:
+    """Of a component's library as of libkokoro."""
     path = library_of(RECIPE, scaled, tmp_path)
     content = bytearray(path.read_bytes())
     content[len(content) // 4] ^= 1
     path.write_bytes(content)
     file = SimpleNamespace(path=path)
-    component = SimpleNamespace(libraries=[SimpleNamespace(file=file)])
-    bundle: Any = SimpleNamespace(components={"decoder": component})
+    component = SimpleNamespace(libraries=[] if from_c else [SimpleNamespace(file=file)])
+    bundle: Any = SimpleNamespace(components={"decoder": component}, libkokoro=[file] if from_c else [])
     message = rf"{re.escape(str(path))} would be refused by macOS: page \d+ of \d+ differs from its signature"
     with pytest.raises(BundleError, match=message) as caught:
         MachO("max").session(bundle, 1)

@@ -1,0 +1,56 @@
+/* What os.h says on Linux, beside os_posix.c. */
+#define _GNU_SOURCE /* memfd_create and the affinity of threads */
+#include "os.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kokoro.h"
+
+const char OS_FFI[] = "libtvm_ffi.so", OS_RUNTIME[] = "libtvm_runtime.so";
+
+int os_cores(int *cores, int most) {
+  cpu_set_t usable;
+  int count = 0;
+  if (sched_getaffinity(0, sizeof usable, &usable)) return 0;
+  for (int core = 0; core < CPU_SETSIZE && count < most; ++core)
+    if (CPU_ISSET(core, &usable)) cores[count++] = core;
+  return count;
+}
+
+/* A sealed file in memory, which nobody can change. The loader compares names first, and a descriptor comes again: so
+ * the path has a "/" for each 0 of a serial number, a "/." for each 1. */
+int os_check_out(const char *path, const char *content, size_t size, os_checked *made) {
+  static unsigned serial;
+  enum { ROOM = 128 };
+  const char *name = strrchr(path, '/');
+  int descriptor = memfd_create(name ? name + 1 : path, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  made->resource = (void *)(intptr_t)descriptor;
+  made->path = malloc(ROOM);
+  dlerror(); /* from here on errno has the reason */
+  size_t written = 0;
+  for (ssize_t count = 1; descriptor >= 0 && count > 0 && written < size; written += count > 0 ? (size_t)count : 0)
+    count = write(descriptor, content + written, size - written);
+  if (descriptor < 0 || !made->path || written < size ||
+      fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)) {
+    os_check_in(made);
+    return KOKORO_SYSTEM;
+  }
+  size_t used = (size_t)snprintf(made->path, ROOM, "/proc/self/fd");
+  for (unsigned digits = ++serial; digits; digits >>= 1)
+    used += (size_t)snprintf(made->path + used, ROOM - used, digits & 1 ? "/." : "/");
+  snprintf(made->path + used, ROOM - used, "/%d", descriptor);
+  return 0;
+}
+
+void os_check_in(void *checked) {
+  os_checked *made = checked;
+  int descriptor = (int)(intptr_t)made->resource;
+  if (descriptor >= 0) close(descriptor);
+  free(made->path);
+}
