@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import examples
 import gpus_at_hand
 import pytest
 from front_end_data import fetch_shipped
-from hypothesis import HealthCheck, settings
 from sharing import once
 from toys import copy_repository, doit, write_recipes
 
@@ -31,9 +31,7 @@ LONGEST = (
 CHILDREN = Path(__file__).parent / "children"  # what tests run in other processes
 
 
-# How long an example takes says nothing about what is tested, and machines are busy at times.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+examples.register()
 
 
 def pytest_configure(config: pytest.Config) -> None:
