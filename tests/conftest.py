@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import examples
 import gpus_at_hand
 import pytest
-from front_end_data import fetch_shipped
-from hypothesis import HealthCheck, settings
+from checkout import graph_of
 from sharing import once
 from toys import copy_repository, doit, write_recipes
 
@@ -29,16 +29,17 @@ LONGEST = (
 )
 
 CHILDREN = Path(__file__).parent / "children"  # what tests run in other processes
+# Threads of PyTorch's and numpy's that wait by spinning take the cores that another worker computes on.
+WAITING = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"}
 
 
-# How long an example takes says nothing about what is tested, and machines are busy at times.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+examples.register()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     sys.path.insert(0, str(CHILDREN))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHILDREN), os.environ.get("PYTHONPATH")]))
+    os.environ.update(WAITING)
     for name in [name for name in os.environ if name.startswith("KOKORO_TVM_")]:
         del os.environ[name]  # what tests build is built, whatever cache the caller uses
     config.addinivalue_line(
@@ -145,13 +146,12 @@ def toy_copy(toy_root: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def front_end_files(shared_folder: Path) -> Path:
-    """The folder of the real front end's files, fetched and converted as a build does it."""
-    folder = shared_folder / "front-end"
-    with once(shared_folder / "front-end-fetched") as first:
-        if first:
-            fetch_shipped(folder)
-    return folder
+def front_end_files() -> Path:
+    """The folder of the real front end's files: fetched and converted, once in this checkout."""
+    stage = graph_of("cpu").front_end
+    assert stage is not None
+    stage.run()
+    return stage.folder
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from checkout import RECIPES, graph_of
+
 from kokoro_tvm.compiler.codegen import generate
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import Recipe, load_recipe
 from kokoro_tvm.runners.served import Serving
 from kokoro_tvm.stages import runtime
@@ -27,8 +28,6 @@ __all__ = [
     "runtime_of",
 ]
 
-ROOT = Path(__file__).parents[1]
-RECIPES = ROOT / "recipes"
 _OPTIONS = {"opt_level": 3, "disabled_passes": [], "config": {}}
 
 
@@ -55,6 +54,7 @@ def generated_for(recipe: str, kernel: Any, machine: Machine | None = None, pref
     return generate(name, kernel, machine or machine_for(recipe), _OPTIONS, prefix)
 
 
+@cache
 def obstacle(name: str) -> str | None:
     """Why what the recipe builds cannot be linked or run here."""
     target = recipe_of(name).target
@@ -75,7 +75,7 @@ def runtime_of(name: str, folder: Path) -> list[Path]:
     target = recipe_of(name).target
     libraries = target_kind(target.kind).runner_libraries(target).values()
     if any(isinstance(each, CompiledLibrary) for each in libraries):
-        stage = RecipeGraph(recipe_of(name), ROOT / "artifacts", ROOT).runner
+        stage = graph_of(name).runner
         assert stage is not None
         stage.run()
         return [Path(shutil.copyfile(stage.path(each.name), folder / each.name)) for each in libraries]

@@ -13,7 +13,6 @@ import numpy as np
 import srsly
 import yaml
 
-from kokoro_tvm.model.front_end.fetch import fetch
 from kokoro_tvm.recipe.front_end import FrontEnd
 
 REPOSITORY = Path(__file__).parents[1]
@@ -25,13 +24,6 @@ def shipped() -> FrontEnd:
     """The front end of the shipped model recipe."""
     model = yaml.safe_load((REPOSITORY / "recipes" / "kokoro-82m.yaml").read_text(encoding="utf-8"))
     return FrontEnd.model_validate(model["front_end"], strict=False)
-
-
-def fetch_shipped(folder: Path) -> Path:
-    """Its files in `folder`, which is created."""
-    folder.mkdir(parents=True)
-    fetch(shipped(), folder, root=REPOSITORY)
-    return folder
 
 
 def toy_files() -> dict[str, dict[str, bytes]]:

@@ -14,6 +14,7 @@ import pytest
 import torch
 import tvm
 import tvm_ffi
+from examples import examples, night
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import machine_of
@@ -368,7 +369,7 @@ def random_lengths(
     for steps in dict.fromkeys((shortest, *also, most)):
         holds(steps)
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20))
     @given(st.integers(shortest, most))
     def random_ones(steps: int) -> None:
         holds(steps)
@@ -377,9 +378,13 @@ def random_lengths(
 
 
 def every_length(holds: Callable[[int], None], most: int, shortest: int = 1) -> None:
-    """The same with the lengths up to 70 one by one, and with those where vectors, tiles and blocks of some
-    width end."""
-    ends = (96, 128, 192, 256, 384, 512, 640, 1024, 1280)
-    edges = [end + d for end in ends for d in (-1, 0, 1)]
-    also = [steps for steps in (*range(1, 71), *edges) if shortest <= steps <= most]
-    random_lengths(holds, most, shortest, also)
+    """The same with lengths up to 70, and with those where vectors, tiles and blocks of some width end."""
+    ends = (96, 128, 192, 256, 384, 512, 640, 1024, 1280) if night() else (128, 256, 640, 1280)
+    edges = [end + d for end in ends for d in (-1, 0, 1) if shortest <= end + d <= most]
+    random_lengths(holds, most, shortest, (*short_lengths(shortest), *edges))
+
+
+def short_lengths(shortest: int = 1) -> list[int]:
+    """Up to 70, or the shortest alone if it is longer; by day those where vectors and tiles end."""
+    by_day = (*range(1, 10), 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 70)
+    return [n for n in (range(1, 71) if night() else by_day) if n >= shortest] or [shortest]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -25,6 +26,7 @@ from .support import (
     reference,
     results,
     run,
+    short_lengths,
 )
 
 pytestmark = needs_bfloat16
@@ -108,7 +110,7 @@ def test_plain_convolution_rounds_operands_and_nothing_else(name: str) -> None:
 _PAIRED, _OUTPUTS = st.sampled_from([32, 64, 96]), st.integers(1, 70) | st.sampled_from([32, 64])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(
     st.builds(
         conv1d,
@@ -128,7 +130,7 @@ _PAIRED, _OUTPUTS = st.sampled_from([32, 64, 96]), st.integers(1, 70) | st.sampl
 @example(FILTERED["7 taps, 3 apart"], {"norm", "alpha", "residual", "bias"})
 def test_random_layers_at_every_short_length(layer: Use, absent: set[str]) -> None:
     layer = without(layer, *absent & set(layer.tensors(layer.shortest)))
-    for steps in range(layer.shortest, max(70, layer.shortest) + 1):
+    for steps in short_lengths(layer.shortest):
         check(layer, steps, TRANSFORMED)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,7 +66,7 @@ def test_only_the_valid_part_counts(operation: str, target: str) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_random_uses(operation: str) -> None:
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=examples(8))
     @given(STRATEGIES[operation], st.integers(1, 90))
     def holds(use: Use, steps: int) -> None:
         tensors = use.tensors(max(steps, use.shortest))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ def test_every_length_and_id(machine: Machine) -> None:
     weight = random(ROWS, CHANNELS)
     most = 2**63 if machine.kind == "llvm" else 2**31
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=examples(30))
     @given(st.lists(st.integers(-most, most - 1) | st.integers(-2, ROWS + 1), min_size=1, max_size=512))
     def holds(ids: list[int]) -> None:
         got = run("embedding", {"weight": weight, "ids": torch.tensor([ids])}, machine=machine)

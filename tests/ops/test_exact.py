@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,7 +83,7 @@ def applied(compiler: str, a: np.ndarray, b: np.ndarray, arithmetic: type[Exact]
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_what_is_rounded_off_is_kept(compiler: str) -> None:
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=examples(300))
     @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=40))
     def holds(numbers: list[tuple[float, float]]) -> None:
         a, b = np.array(numbers, np.float32).T.copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ def tensors(steps: int, seed: int, piece: int = 0) -> dict[str, torch.Tensor | N
 
 @machines
 def test_the_kernel_draws_the_reference_s_bits(machine: Machine) -> None:
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20))
     @given(st.integers(1, LONG), st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
     @example(LONG, 2**64 - 1, 2**32 - 1)
     @example(LONG, 0, 0)

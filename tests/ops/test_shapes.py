@@ -1,8 +1,9 @@
-"""Every kernel against its torch reference: random shapes, and for each the lengths 1 to 70 one by one."""
+"""Every kernel against its torch reference: random shapes, each at short lengths, by night all up to 70."""
 
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -11,18 +12,18 @@ from kokoro_tvm.targets import Machine
 
 from .on_gpu import GPUS
 from .samples import STRATEGIES, USES, Use
-from .support import MACHINES, reference, run
+from .support import MACHINES, reference, run, short_lengths
 
 
 @pytest.mark.parametrize("operation", STRATEGIES)
 def test_random_shapes_at_every_short_length(operation: str) -> None:
     """One kernel for all lengths: they are known only at run time."""
 
-    @settings(max_examples=6, deadline=None)
+    @settings(max_examples=examples(8))
     @given(STRATEGIES[operation], st.sampled_from(sorted(MACHINES)))
     @example(USES[operation], "native")
     def holds(use: Use, machine: str) -> None:
-        for steps in range(use.shortest, max(70, use.shortest) + 1):
+        for steps in short_lengths(use.shortest):
             at_length(operation, use, steps, MACHINES[machine])
 
     holds()
@@ -44,7 +45,7 @@ def test_every_operation_on_a_gpu(operation: str) -> None:
 def test_random_shapes_on_a_gpu(operation: str, machine: Machine) -> None:
     """Every shape is a program to compile."""
 
-    @settings(max_examples=3, deadline=None)
+    @settings(max_examples=3)
     @given(STRATEGIES[operation])
     def holds(use: Use) -> None:
         for steps in (0, 1, 17, 32, 69):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import torch
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -77,7 +78,7 @@ def test_silence_has_no_magnitude_and_phase_zero(machine: Machine) -> None:
 def test_masked(machine: Machine) -> None:
     tensors = {"x": random(1, 1500)}
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20))
     @given(st.integers(3, 300).map(lambda hops: hops * 5))
     @example(15)
     @example(1280)

@@ -394,7 +394,7 @@ def _dotted(path: Path_) -> str:
 
 
 def _dump(value: Any) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10**6)
+    return yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=10**6)
 
 
 def _changed(value: Any, path: Path_, change: Callable[[Any, str | int], Any]) -> Any:

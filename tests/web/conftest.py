@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
-from elsewhere import RECIPES
+from checkout import RECIPES, graph_of, lend
 from hosting import QuietHandler, listening
 from sharing import once
 from toys import RECIPES as TOYS
@@ -32,8 +33,12 @@ def bundle(toy_root: Path, shared_folder: Path) -> Path:
             read = yaml.safe_load((RECIPES / "kokoro-82m.yaml").read_text(encoding="utf-8"))["front_end"]
             content = yaml.safe_load(model.read_text(encoding="utf-8")) | {"front_end": read}
             model.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
+            shipped = graph_of("wasm")
+            for stage in (shipped.front_end, shipped.runtime):
+                lend(stage, root)
             done = doit(root, "-n", "2", "wasm")
             assert done.returncode == 0, done.stdout + done.stderr
+            assert len(re.findall(r"(?:front_end|libtvm) +restored", done.stdout)) == 2, done.stdout
     return root / "artifacts" / "wasm"
 
 
