@@ -107,6 +107,11 @@ def _gives_moments(call: Call) -> bool:
     return plan.outputs % plan.columns == 0 and plan.tiles * plan.tile_steps >= FEWEST_STEPS
 
 
+def _in_place(call: Call) -> frozenset[str]:
+    """Every element is written once, from the elements at its own place."""
+    return frozenset({"residual", "added"} if int(call.attributes["repeat"]) == 1 else {"added"})
+
+
 def _gpu_tile(call: Call) -> Tile:
     channels, outputs = int(call.shapes["x"][2]), int(call.result[2])
     stride = int(call.attributes["stride"])
@@ -251,7 +256,7 @@ def _decomposed(
     shape=_shape,
     decomposition=_decomposed,
     kernels={
-        "cpu": HandKernel(_kernel, _packings, _gives_moments, _layer),
+        "cpu": HandKernel(_kernel, _packings, _gives_moments, _layer, in_place=_in_place),
         "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),
     },
     flops=_flops,

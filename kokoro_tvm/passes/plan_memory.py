@@ -3,7 +3,8 @@
 TVM's own planning shares storage of equal size only, because it cannot compare sizes that depend on a length.
 Here a storage serves every tensor that provably fits into it for any length. Largest first, each into the
 smallest that is free for as long as it lives (greedy by size: Pisarchyk and Lee, Efficient Memory Management
-for Deep Neural Net Inference, 2020).
+for Deep Neural Net Inference, 2020). A result lies where an argument of its kernel lies, if the kernel allows
+that (`IN_PLACE`) and nothing reads the argument afterwards.
 
 A storage is as large as the next multiple of `LoweringContext.storage_step` needs it. The runtime's pool
 hands back blocks of the very same size only; so an utterance takes the memory of the last, whatever its
@@ -13,6 +14,7 @@ microseconds.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +24,7 @@ from tvm import relax
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.passes.base.context import LoweringContext
+from kokoro_tvm.passes.select_kernels import IN_PLACE
 
 __all__ = ["apply"]
 
@@ -31,13 +34,15 @@ _TYPICAL = 1000
 
 @dataclass(eq=False)
 class _Tensor:
-    """A tensor: its allocation, its size in bytes, and the bindings between which it lives (indices)."""
+    """A tensor: its allocation, its size in bytes, the bindings between which it lives (indices), and the
+    allocations it may take the place of, although they live until it is written."""
 
     variable: Any
     size: Any
     typical: int
     first: int
     last: int
+    over: frozenset[Any] = frozenset()
 
 
 @dataclass(eq=False)
@@ -47,7 +52,13 @@ class _Slot:
     tensors: list[_Tensor] = field(default_factory=list)
 
     def is_free(self, tensor: _Tensor) -> bool:
-        return all(t.last < tensor.first or tensor.last < t.first for t in self.tensors)
+        return all(
+            t.last < tensor.first
+            or tensor.last < t.first
+            or t.variable in tensor.over
+            or tensor.variable in t.over
+            for t in self.tensors
+        )
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
@@ -61,7 +72,7 @@ def apply(module: Any, context: LoweringContext) -> Any:
     with context.target:
         module = tvm.transform.Sequential(explicit)(module)
         function = module[name]
-        planner = _Planner(module, _plan(function, name), context.storage_step)
+        planner = _Planner(module, _plan(module, name), context.storage_step)
         body = planner.visit_expr(function.body)
         module = planner.builder_.get()
         module[name] = relax.Function(
@@ -70,9 +81,10 @@ def apply(module: Any, context: LoweringContext) -> Any:
         return tvm.transform.Sequential(freed)(module)
 
 
-def _plan(function: Any, name: str) -> list[_Slot]:
+def _plan(module: Any, name: str) -> list[_Slot]:
     """Which tensors share a storage. What leaves the function has one for itself: its memory is the caller's
     for as long as it likes."""
+    function = module[name]
     bindings = [binding for block in function.body.blocks for binding in block.bindings]
     if any(isinstance(binding.value, relax.If) for binding in bindings):
         raise BuildError(f"{name} branches, so lifetimes are unknown; make it straight-line code")
@@ -85,16 +97,44 @@ def _plan(function: Any, name: str) -> list[_Slot]:
         for used in relax.analysis.free_vars(value):
             last[used] = max(last.get(used, 0), until)
     lengths = _Lengths(function)
+    over = _in_place(module, bindings, last)
     found = []
     for index, binding in enumerate(bindings):
         if _is_allocation(binding.value):
             size = _size(binding.value)
-            found.append(
-                _Tensor(binding.var, size, lengths.typical(size), index, last.get(binding.var, index))
-            )
+            until = last.get(binding.var, index)
+            places = over.get(binding.var, frozenset())
+            found.append(_Tensor(binding.var, size, lengths.typical(size), index, until, places))
     inner = [tensor for tensor in found if tensor.last < len(bindings)]
     returned = [_Slot([tensor]) for tensor in found if tensor.last == len(bindings)]
     return _shared(inner, lengths) + returned
+
+
+def _in_place(module: Any, bindings: list[Any], last: dict[Any, int]) -> dict[Any, frozenset[Any]]:
+    """Allocation of a result -> those it may take the place of: its kernel is the last to use them, and is
+    given them once."""
+    allocated: dict[Any, Any] = {}  # variable -> the allocation whose memory it names
+    fields: dict[Any, list[Any]] = {}
+    found = {}
+    for index, binding in enumerate(bindings):
+        value = binding.value
+        if _is_allocation(value):
+            allocated[binding.var] = binding.var
+        elif isinstance(value, relax.Tuple):
+            fields[binding.var] = list(value.fields)
+        elif isinstance(value, relax.TupleGetItem) and value.tuple_value in fields:
+            allocated[binding.var] = allocated.get(fields[value.tuple_value][value.index])
+        elif isinstance(value, relax.Var):
+            allocated[binding.var] = allocated.get(value)
+        elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
+            places = json.loads((module[value.op].attrs or {}).get(IN_PLACE, "null"))
+            if places is None:
+                continue
+            memory = [allocated.get(argument) for argument in value.args]
+            free = {memory[position] for position in places["over"]}
+            free = {m for m in free if m is not None and last[m] == index and memory.count(m) == 1}
+            found[memory[places["result"]]] = frozenset(free)
+    return found
 
 
 def _shared(tensors: list[_Tensor], lengths: _Lengths) -> list[_Slot]:

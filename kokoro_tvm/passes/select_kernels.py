@@ -21,12 +21,16 @@ from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.passes.base.context import LoweringContext
 from kokoro_tvm.passes.base.joined import JOINED, Joined, joined_weights, taken
 
-__all__ = ["PACKINGS", "WORK", "apply"]
+__all__ = ["IN_PLACE", "PACKINGS", "WORK", "apply"]
 
 PACKINGS = "kokoro.packings"
 """Attribute of the component's function: JSON, weight name -> how it is packed."""
 
 WORK = "kokoro.work"
+
+IN_PLACE = "kokoro.in_place"
+"""Attribute of a kernel: JSON, the position of its result among its arguments, and those of the arguments
+whose memory it may take."""
 
 
 def apply(module: Any, context: LoweringContext) -> Any:
@@ -129,7 +133,7 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
     for node in calls:
         if as_semantic_call(node) is None:
             continue
-        operation, call, _, _ = described(node, context.features, context.schedule)
+        operation, call, tensors, _ = described(node, context.features, context.schedule)
         if (key := _key(operation, call)) in kernels:
             continue
         try:
@@ -142,6 +146,9 @@ def _kernels(calls: Sequence[Any], context: LoweringContext) -> dict[str, Any]:
         if flops is not None:
             work["flops_per_step"] = flops(call)
         kernel = kernel.with_attr(WORK, json.dumps(work))
+        if over := registry()[operation].in_place(call) & set(tensors):
+            places = {"result": len(tensors), "over": sorted(map(tensors.index, over))}
+            kernel = kernel.with_attr(IN_PLACE, json.dumps(places))
         kernels[key] = kernel.with_attr("global_symbol", f"{context.component}_{operation}_{len(kernels)}")
     return kernels
 

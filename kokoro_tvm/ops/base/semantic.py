@@ -100,7 +100,9 @@ class HandKernel:
     packings: Call -> {weight argument: Packing}; gives_moments: whether the kernel for a Call can write the
     moments of its result besides; layer: Call -> what a schedule calls it, None where there is nothing to
     choose; halves: Call -> the tensors, "y" for the result, that the kernel can have as float16 in memory;
-    sharing: how calls share a launch, None where each has its own."""
+    sharing: how calls share a launch, None where each has its own; in_place: Call -> the tensors whose memory
+    the result may take, because the kernel reads each of their elements before it writes that of the result,
+    and never again."""
 
     build: Callable[[Call], Any]
     packings: Callable[[Call], Mapping[str, Packing]] = lambda call: {}
@@ -108,6 +110,7 @@ class HandKernel:
     layer: Callable[[Call], str | None] = lambda call: None
     halves: Callable[[Call], frozenset[str]] = lambda call: frozenset()
     sharing: Sharing | None = None
+    in_place: Callable[[Call], frozenset[str]] = lambda call: frozenset()
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,11 @@ class SemanticOp:
         """Tensors that the kernel for the call can have as float16 in memory, "y" for the result."""
         found = self.kernel_for(call.features)
         return found.halves(call) if found is not None else frozenset()
+
+    def in_place(self, call: Call) -> frozenset[str]:
+        """Tensors whose memory the result of the kernel for the call may take."""
+        found = self.kernel_for(call.features)
+        return found.in_place(call) if found is not None else frozenset()
 
     def sharing(self, features: Features) -> Sharing | None:
         """How calls share a launch of the machine's kernel; None where each has its own."""
