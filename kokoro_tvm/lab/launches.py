@@ -55,9 +55,9 @@ class Launch:
 def recorded_launches() -> Iterator[list[Launch]]:
     """Records the loops of libraries that are loaded within the block, as long as it lasts. It is for a
     process that opens one bundle and ends: these libraries run on one thread ever after."""
-    from tvm_ffi.libinfo import find_libtvm_ffi
-
     load_tvm_ffi()
+    from tvm_ffi.libinfo import find_libtvm_ffi  # by now torch does not come with it
+
     found: list[Launch] = []
     register = ctypes.CDLL(find_libtvm_ffi()).TVMFFIEnvModRegisterContextSymbol
     register.argtypes = (ctypes.c_char_p, ctypes.c_void_p)
