@@ -33,13 +33,11 @@ CHILDREN = Path(__file__).parent / "children"  # what tests run in other process
 WAITING = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"}
 
 
-examples.register()
-
-
 def pytest_configure(config: pytest.Config) -> None:
     sys.path.insert(0, str(CHILDREN))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHILDREN), os.environ.get("PYTHONPATH")]))
     os.environ.update(WAITING)
+    examples.choose(config.option.markexpr)
     for name in [name for name in os.environ if name.startswith("KOKORO_TVM_")]:
         del os.environ[name]  # what tests build is built, whatever cache the caller uses
     config.addinivalue_line(
@@ -72,6 +70,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))  # which is stable
+    for item in items if examples.night() else ():
+        if examples.draws(item):
+            item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="module")
