@@ -11,7 +11,7 @@ from typing import Any
 import examples
 import gpus_at_hand
 import pytest
-from checkout import graph_of
+from checkout import ROOT, graph_of
 from sharing import once
 from toys import copy_repository, doit, write_recipes
 
@@ -19,27 +19,21 @@ from kokoro_tvm.engine.resources import usable_memory_gb
 from kokoro_tvm.runtime.threads import usable_cores
 
 WORKER_MEMORY_GB = 4.0  # what the largest test takes, with the real weights
-# A file is run by one worker, so the files that take longest begin first; the others follow as collected.
-LONGEST = (
-    "test_speaks.py",
-    "test_portable.py",
-    "test_tiny.py",
-    "project/test_cluster.py",
-    "engine/test_faults.py",
-)
+# A file is run by one worker, so the files that take longest begin first; the others follow as collected, and
+# what speaks with the bundle that the first one builds comes last.
+LONGEST = ("test_speaks.py", "test_portable.py", "test_on_gpu.py", "test_tiny.py", "web/test_wasm_bundle.py")
+LAST = "libkokoro/test_speak.py"
 
 CHILDREN = Path(__file__).parent / "children"  # what tests run in other processes
 # Threads of PyTorch's and numpy's that wait by spinning take the cores that another worker computes on.
 WAITING = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"}
 
 
-examples.register()
-
-
 def pytest_configure(config: pytest.Config) -> None:
     sys.path.insert(0, str(CHILDREN))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHILDREN), os.environ.get("PYTHONPATH")]))
     os.environ.update(WAITING)
+    examples.choose(config.option.markexpr)
     for name in [name for name in os.environ if name.startswith("KOKORO_TVM_")]:
         del os.environ[name]  # what tests build is built, whatever cache the caller uses
     config.addinivalue_line(
@@ -70,8 +64,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
-    places = {tests / name: place for place, name in enumerate(LONGEST)}
+    places = {tests / name: place for place, name in enumerate(LONGEST)} | {tests / LAST: len(LONGEST) + 1}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))  # which is stable
+    for item in items if examples.night() else ():
+        if examples.draws(item):
+            item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +122,14 @@ def toy_root(shared_folder: Path) -> Path:
 def toy(toy_root: Path) -> Path:
     """The bundle of the recipe `toy`."""
     return toy_root / "artifacts" / "toy"
+
+
+@pytest.fixture(scope="session")
+def real_bundle() -> Path:
+    """The bundle of the recipe `cpu`, of the real weights, built in this checkout."""
+    built = doit(ROOT, "cpu")
+    assert built.returncode == 0, built.stdout[-4000:] + built.stderr[-4000:]
+    return ROOT / "artifacts" / "cpu"
 
 
 @pytest.fixture(scope="session")

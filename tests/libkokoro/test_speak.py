@@ -12,11 +12,10 @@ from calls import Speaker, durations, timeline
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_bundle import VOCABULARY
-from toys import REPOSITORY
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.runtime import SpeechWarning, read_bundle, write_wav
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime import SpeechWarning, write_wav
 
 UTTERANCES = [
     ("abc.", "af_heart", 1.0),
@@ -26,14 +25,6 @@ UTTERANCES = [
     ("b a, ca!", "af_heart(2)+am_adam( .5 )-bf_emma", 0.9),
 ]
 SEED = (1 << 63) + 12_345
-BUNDLE = REPOSITORY / "artifacts" / "cpu"
-
-
-def is_built(bundle: Path) -> bool:
-    try:
-        return read_bundle(bundle).root.is_dir()
-    except BundleError:
-        return False
 
 
 def assert_equal(speaker: Speaker, bundle: Path, phonemes: str, voice: str, speed: float) -> None:
@@ -58,7 +49,7 @@ def test_it_says_what_python_says(
 
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
-@pytest.mark.skipif(not is_built(BUNDLE), reason="artifacts/cpu is not built, or not by this version")
+@pytest.mark.weights
 @pytest.mark.parametrize(
     ("phonemes", "voice", "speed"),
     [
@@ -67,9 +58,9 @@ def test_it_says_what_python_says(
     ],
 )
 def test_it_says_what_python_says_with_the_real_weights(
-    speaker: Speaker, phonemes: str, voice: str, speed: float
+    speaker: Speaker, real_bundle: Path, phonemes: str, voice: str, speed: float
 ) -> None:
-    assert_equal(speaker, BUNDLE, phonemes, voice, speed)
+    assert_equal(speaker, real_bundle, phonemes, voice, speed)
 
 
 @settings(max_examples=40)
