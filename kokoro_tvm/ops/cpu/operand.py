@@ -53,7 +53,11 @@ class Operand(ABC):
 class _Float32(Operand):
     name, dtype, terms = "float32", "float32", 1
     # More points save more products and lose more bits: relative errors of a layer are 5e-7, 1.5e-6 and 2e-6.
-    filterings = ((3, Filtering(6, 3)), (7, Filtering(5, 7)), (12, Filtering(6, 6)))
+    filterings = (
+        (3, Filtering(6, 3)),
+        (7, Filtering(5, 7)),
+        (12, Filtering(2, 2).of(Filtering(6, 6))),
+    )
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
         return weight
@@ -77,7 +81,11 @@ class _Bfloat16(Operand):
 
     name, dtype, terms = "bfloat16", "int32", 2
     # Relative errors of a layer are 5e-3 to 7e-3, where plain convolution has 2.4e-3.
-    filterings = ((3, Filtering(4, 3)), (12, Filtering(4, 4)))
+    filterings = (
+        (3, Filtering(4, 3)),
+        (8, Filtering(2, 2).of(Filtering(4, 4))),
+        (12, Filtering(2, 3).of(Filtering(4, 4))),
+    )
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
         return pairs(weight[..., 0::2, :], weight[..., 1::2, :])
