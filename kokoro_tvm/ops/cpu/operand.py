@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
 from kokoro_tvm.ops.cpu.bfloat16 import pairs
 from kokoro_tvm.ops.cpu.dot import bfloat16_instructions, dot_pairs, round_pairs
 from kokoro_tvm.ops.cpu.filtering import Filtering
@@ -28,6 +29,10 @@ class Operand(ABC):
     dtype: str
     terms: int
     filterings: tuple[tuple[int, Filtering], ...]
+
+    @abstractmethod
+    def holds(self, channels: int, lanes: int) -> bool:
+        """Whether there are channels enough for `each_lane`, and whole lanes of them."""
 
     @abstractmethod
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
@@ -59,6 +64,9 @@ class _Float32(Operand):
         (12, Filtering(2, 2).of(Filtering(6, 6))),
     )
 
+    def holds(self, channels: int, lanes: int) -> bool:
+        return True
+
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
         return weight
 
@@ -87,6 +95,9 @@ class _Bfloat16(Operand):
         (12, Filtering(2, 3).of(Filtering(4, 4))),
     )
 
+    def holds(self, channels: int, lanes: int) -> bool:
+        return channels >= self.terms * lanes and channels % self.terms == 0
+
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
         return pairs(weight[..., 0::2, :], weight[..., 1::2, :])
 
@@ -95,10 +106,11 @@ class _Bfloat16(Operand):
 
     def each_lane(self, k: Kernel, channels: int, body: Callable[[Expr, int], None]) -> None:
         together = self.terms * k.lanes
-        if channels % together:
-            raise ValueError(f"{channels} channels are not whole pairs of vectors of {k.lanes}")
-        with k.loop(channels // together) as i:
-            body(k.let(i * together), k.lanes)
+        if not self.holds(channels, k.lanes):
+            raise ValueError(f"{channels} channels do not fill pairs of vectors of {k.lanes}")
+        with k.loop(ceildiv(channels, together)) as i:
+            # The last ones may be among those before them, too.
+            body(k.let(minimum(i * together, const(channels - together, "int64"))), k.lanes)
 
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
         first, second = vectors
