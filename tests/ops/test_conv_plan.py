@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -175,6 +177,18 @@ def test_the_rules_choose_what_there_is_a_kernel_for(dilation: int, taps: int, f
     assert plan.rows >= 1
     assert plan.tiles >= 1
     assert (plan.filtering == DIRECT) == (taps == 1 or dilation > 6)
+
+
+@machines
+@pytest.mark.parametrize("taps", [3, 7, 8, 11])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_schedule_may_choose_what_the_rules_do(precision: str, taps: int, features: Features) -> None:
+    features = replace(features, precision=precision)
+    rule = Plan(128, 128, taps, 1, features, tolerant=True)
+    again = replace(rule, choice=chosen(rule.filtering))
+    assert again.filtering == rule.filtering
+    assert again.packed_shape == rule.packed_shape
+    assert again.layout == rule.layout
 
 
 @machines

@@ -53,7 +53,7 @@ class Plan:
     def filtering(self) -> Filtering:
         """Minimal filtering where a few bits may be lost and it saves products."""
         if self.choice is not None:
-            return Filtering(self.choice.outputs, self.choice.taps)
+            return self.operand.filtering(self.choice.outputs, self.choice.taps)
         if not self._filters:
             return DIRECT
         table = self.operand.filterings

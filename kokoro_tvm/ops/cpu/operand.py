@@ -30,6 +30,11 @@ class Operand(ABC):
     terms: int
     filterings: tuple[tuple[int, Filtering], ...]
 
+    def filtering(self, outputs: int, taps: int) -> Filtering:
+        """The one with so many results and taps: of the table, where it has such a filtering of another."""
+        found = (f for _, f in self.filterings if (f.outputs, f.taps) == (outputs, taps))
+        return next(found, Filtering(outputs, taps))
+
     @abstractmethod
     def holds(self, channels: int, lanes: int) -> bool:
         """Whether there are channels enough for `each_lane`, and whole lanes of them."""
