@@ -36,16 +36,10 @@ FILTERED = {
     "3 taps, 5 apart": conv1d(64, 21, 3, stride=1, dilation=5, padding=5, tolerant=True),
     "5 taps, no padding": conv1d(32, 32, 5, stride=1, dilation=1, padding=0, tolerant=True),
     "7 taps, 3 apart": conv1d(64, 64, 7, stride=1, dilation=3, padding=9, tolerant=True),
-    "3 taps of channels that are not whole vectors": conv1d(
-        66, 32, 3, stride=1, dilation=1, padding=1, tolerant=True
-    ),
     "11 taps, 5 apart": conv1d(32, 32, 11, stride=1, dilation=5, padding=25, tolerant=True),
 }
 PLAIN = {
     "one tap": conv1d(64, 39, 1, stride=1, dilation=1, padding=0, tolerant=True),
-    "one tap of channels that are not whole vectors": conv1d(
-        34, 39, 1, stride=1, dilation=1, padding=0, tolerant=True
-    ),
     "far": conv1d(32, 64, 3, stride=1, dilation=7, padding=7, tolerant=True),
     "strided": conv1d(32, 39, 12, stride=6, dilation=1, padding=3, tolerant=True),
     "first upsampling": conv_transpose1d(64, 39, 10, lead=False, tolerant=True),
@@ -111,7 +105,7 @@ def test_plain_convolution_rounds_operands_and_nothing_else(name: str) -> None:
         check(plain, steps, SUMS)
 
 
-_PAIRED, _OUTPUTS = st.sampled_from([32, 48, 64, 90]), st.integers(1, 70) | st.sampled_from([32, 64])
+_PAIRED, _OUTPUTS = st.sampled_from([32, 64, 96]), st.integers(1, 70) | st.sampled_from([32, 64])
 
 
 @settings(max_examples=12, deadline=None)
@@ -173,8 +167,8 @@ def test_what_rounding_costs(taps: int, dilation: int, limit: float) -> None:
 
 @pytest.mark.parametrize(
     ("inputs", "tolerant"),
-    [(32, False), (22, True), (49, True)],
-    ids=["intolerant", "channels that do not fill a pair of vectors", "channels that are not pairs"],
+    [(32, False), (48, True)],
+    ids=["intolerant", "channels that are not pairs of vectors"],
 )
 def test_others_are_float32_to_the_last_bit(inputs: int, tolerant: bool) -> None:
     layer = conv1d(inputs, 32, 7, stride=1, dilation=1, padding=3, tolerant=tolerant)

@@ -46,8 +46,8 @@ class Plan:
     def operand(self) -> Operand:
         """That of the features' precision where a few bits may be lost and the channels fill its lanes."""
         wanted = OPERANDS[self.features.precision]
-        holds = wanted.holds(self.channels // self.stride, self.features.lanes)
-        return wanted if self.tolerant and holds else FLOAT32
+        whole = self.channels // self.stride % (wanted.terms * self.features.lanes) == 0
+        return wanted if self.tolerant and whole else FLOAT32
 
     @cached_property
     def filtering(self) -> Filtering:

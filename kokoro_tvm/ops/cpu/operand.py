@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
 from kokoro_tvm.ops.cpu.bfloat16 import pairs
 from kokoro_tvm.ops.cpu.dot import bfloat16_instructions, dot_pairs, round_pairs
 from kokoro_tvm.ops.cpu.filtering import Filtering
@@ -34,10 +33,6 @@ class Operand(ABC):
         """The one with so many results and taps: of the table, where it has such a filtering of another."""
         found = (f for _, f in self.filterings if (f.outputs, f.taps) == (outputs, taps))
         return next(found, Filtering(outputs, taps))
-
-    @abstractmethod
-    def holds(self, channels: int, lanes: int) -> bool:
-        """Whether there are channels enough for `each_lane`, and whole lanes of them."""
 
     @abstractmethod
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
@@ -69,9 +64,6 @@ class _Float32(Operand):
         (12, Filtering(2, 2).of(Filtering(6, 6))),
     )
 
-    def holds(self, channels: int, lanes: int) -> bool:
-        return True
-
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
         return weight
 
@@ -100,9 +92,6 @@ class _Bfloat16(Operand):
         (12, Filtering(2, 3).of(Filtering(4, 4))),
     )
 
-    def holds(self, channels: int, lanes: int) -> bool:
-        return channels >= self.terms * lanes and channels % self.terms == 0
-
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
         return pairs(weight[..., 0::2, :], weight[..., 1::2, :])
 
@@ -111,11 +100,10 @@ class _Bfloat16(Operand):
 
     def each_lane(self, k: Kernel, channels: int, body: Callable[[Expr, int], None]) -> None:
         together = self.terms * k.lanes
-        if not self.holds(channels, k.lanes):
-            raise ValueError(f"{channels} channels do not fill pairs of vectors of {k.lanes}")
-        with k.loop(ceildiv(channels, together)) as i:
-            # The last ones may be among those before them, too.
-            body(k.let(minimum(i * together, const(channels - together, "int64"))), k.lanes)
+        if channels % together:
+            raise ValueError(f"{channels} channels are not whole pairs of vectors of {k.lanes}")
+        with k.loop(channels // together) as i:
+            body(k.let(i * together), k.lanes)
 
     def round(self, vectors: tuple[Expr, ...]) -> Expr:
         first, second = vectors
