@@ -19,7 +19,6 @@ from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, seman
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack
-from kokoro_tvm.ops.cpu.filtering import Filtering
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu import conv as gpu_conv
 from kokoro_tvm.ops.gpu.activation import activated
@@ -46,7 +45,7 @@ def plan_of(call: Call) -> Plan:
     tolerant = bool(call.attributes["tolerant"])
     kept, choice = ceildiv(taps, stride), call.choice
     plan = Plan(channels, outputs, kept, dilation, call.features, tolerant, stride, choice=choice)
-    if choice is not None and not plan.allows(Filtering(choice.outputs, choice.taps)):
+    if choice is not None and not plan.allows(plan.filtering):
         raise BuildError(
             f"the schedule gives {_layer(call)!r} F({choice.outputs}, {choice.taps}), "
             "for which there is no kernel: take it out of the recipe's file in recipes/schedules, or "

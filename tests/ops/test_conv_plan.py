@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,6 +45,7 @@ def convolved(x: np.ndarray, weight: np.ndarray, stride: int = 1, dilation: int 
 def from_packed(packed: np.ndarray, plan: Plan, x: np.ndarray, steps: int) -> np.ndarray:
     """What the kernels make of packed weights: x (T, I) with zeros behind it -> (steps, columns)."""
     matrices, m, n = transforms(plan.filtering), plan.filtering.outputs, plan.filtering.points
+    samples = plan.filtering.samples
     reach = plan.dilation * plan.groups * plan.filtering.taps
     x = np.concatenate([x, np.zeros((reach + m * plan.dilation, x.shape[1]))])
     y = np.zeros((steps + m * plan.dilation, plan.column_blocks * plan.columns))
@@ -52,7 +55,7 @@ def from_packed(packed: np.ndarray, plan: Plan, x: np.ndarray, steps: int) -> np
         total = np.zeros((n, plan.column_blocks * plan.columns))
         for g in range(plan.groups):
             start = first + g * plan.filtering.taps * plan.dilation
-            window = matrices.signal @ x[start : start + n * plan.dilation : plan.dilation][:n]
+            window = matrices.signal @ x[start : start + samples * plan.dilation : plan.dilation][:samples]
             for p in range(n):
                 total[p] += np.einsum("bcv,c->bv", packed[:, p, g], window[p]).ravel()
         for j, combination in enumerate(matrices.output):
@@ -60,7 +63,19 @@ def from_packed(packed: np.ndarray, plan: Plan, x: np.ndarray, steps: int) -> np
     return y[:steps]
 
 
-@given(plans, st.integers(1, 40))
+# Groups of taps are filtered too, which no choice of a schedule asks for.
+ruled = st.builds(
+    Plan,
+    channels=st.integers(1, 9),
+    outputs=st.integers(1, 70),
+    taps=st.integers(8, 12),
+    dilation=st.sampled_from([1, 2, 3, 5]),
+    features=st.sampled_from(list(FEATURES.values())),
+    tolerant=st.just(True),
+)
+
+
+@given(plans | ruled, st.integers(1, 40))
 @settings(max_examples=60, deadline=None)
 def test_packed_weights_are_the_convolution(plan: Plan, steps: int) -> None:
     rng = np.random.default_rng(0)
@@ -162,6 +177,18 @@ def test_the_rules_choose_what_there_is_a_kernel_for(dilation: int, taps: int, f
     assert plan.rows >= 1
     assert plan.tiles >= 1
     assert (plan.filtering == DIRECT) == (taps == 1 or dilation > 6)
+
+
+@machines
+@pytest.mark.parametrize("taps", [3, 7, 8, 11])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_schedule_may_choose_what_the_rules_do(precision: str, taps: int, features: Features) -> None:
+    features = replace(features, precision=precision)
+    rule = Plan(128, 128, taps, 1, features, tolerant=True)
+    again = replace(rule, choice=chosen(rule.filtering))
+    assert again.filtering == rule.filtering
+    assert again.packed_shape == rule.packed_shape
+    assert again.layout == rule.layout
 
 
 @machines

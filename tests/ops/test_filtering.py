@@ -13,7 +13,12 @@ FILTERINGS = [
     for outputs in range(1, MOST_POINTS + 1)
     for taps in range(1, MOST_POINTS + 2 - outputs)
 ]
-named = pytest.mark.parametrize("filtering", FILTERINGS, ids=lambda f: f"F({f.outputs},{f.taps})")
+COMPOSED = [
+    Filtering(outputs, taps).of(Filtering(inner, inner))
+    for outputs, taps, inner in [(2, 2, 6), (2, 2, 4), (2, 3, 4), (3, 3, 4), (1, 3, 2), (4, 2, 3), (1, 1, 4)]
+]
+named = pytest.mark.parametrize("filtering", FILTERINGS, ids=str)
+any_named = pytest.mark.parametrize("filtering", FILTERINGS + COMPOSED, ids=str)
 
 
 def filtered(filtering: Filtering, taps: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -22,20 +27,38 @@ def filtered(filtering: Filtering, taps: np.ndarray, samples: np.ndarray) -> np.
     return matrices.output @ ((matrices.weight @ taps) * (matrices.signal @ samples))
 
 
-@named
+@any_named
 def test_shapes(filtering: Filtering) -> None:
     matrices, points = transforms(filtering), filtering.points
-    assert points == filtering.outputs + filtering.taps - 1
+    assert filtering.samples == filtering.outputs + filtering.taps - 1
     assert matrices.output.shape == (filtering.outputs, points)
     assert matrices.weight.shape == (points, filtering.taps)
-    assert matrices.signal.shape == (points, points)
+    assert matrices.signal.shape == (points, filtering.samples)
     assert {m.dtype for m in (matrices.output, matrices.weight, matrices.signal)} == {np.dtype(np.float64)}
 
 
 @named
+def test_one_filtering_has_as_many_products_as_samples(filtering: Filtering) -> None:
+    assert filtering.points == filtering.samples
+    assert (filtering.inner, filtering.outer) == (filtering, DIRECT)
+
+
+def test_a_filtering_of_another_has_the_products_of_both() -> None:
+    composed = Filtering(2, 3).of(Filtering(4, 4))
+    assert (composed.outputs, composed.taps, composed.points) == (8, 12, 4 * 7)
+    assert (composed.inner, composed.outer) == (Filtering(4, 4), Filtering(2, 3))
+    assert str(composed) == "F(2, 3) of F(4, 4)"
+
+
+def test_groups_that_do_not_see_whole_rows_later_are_not_filtered() -> None:
+    with pytest.raises(ValueError, match=r"F\(6, 3\) yields other than as many results as it takes taps"):
+        Filtering(2, 2).of(Filtering(6, 3))
+
+
+@any_named
 def test_every_tap_meets_every_sample(filtering: Filtering) -> None:
     """Filtering is bilinear: unit taps and unit samples tell all there is."""
-    m, r, n = filtering.outputs, filtering.taps, filtering.points
+    m, r, n = filtering.outputs, filtering.taps, filtering.samples
     for k, taps in enumerate(np.eye(r)):
         for i, samples in enumerate(np.eye(n)):
             want = [float(i == j + k) for j in range(m)]
@@ -45,11 +68,11 @@ def test_every_tap_meets_every_sample(filtering: Filtering) -> None:
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_any_filter_of_any_signal(data: st.DataObject) -> None:
-    filtering = data.draw(st.sampled_from([f for f in FILTERINGS if f.points <= 8]))
+    filtering = data.draw(st.sampled_from([f for f in FILTERINGS + COMPOSED if f.inner.points <= 8]))
     numbers = st.floats(-1e3, 1e3)
     taps, samples = (
         np.array(data.draw(st.lists(numbers, min_size=size, max_size=size)))
-        for size in (filtering.taps, filtering.points)
+        for size in (filtering.taps, filtering.samples)
     )
     want = np.correlate(samples, taps, "valid")
     scale = max(np.abs(taps).max() * np.abs(samples).max(), 1e-300)
@@ -61,14 +84,15 @@ def test_direct_is_one_product() -> None:
     assert [m.tolist() for m in (matrices.output, matrices.weight, matrices.signal)] == [[[1.0]]] * 3
 
 
-@named
+@any_named
 def test_signals_and_results_keep_their_size(filtering: Filtering) -> None:
-    """Of about unit gain at every point, by powers of two; what that costs is in the weights."""
-    matrices = transforms(filtering)
+    """Of about unit gain at every point, by powers of two; what that costs is in the weights. Of two
+    filterings, both gains meet, and inner rows share samples."""
+    matrices, most = transforms(filtering), 2**0.5 if filtering.within is None else 4.0
     for vectors in (matrices.signal, matrices.output.T):
         gains = np.linalg.norm(vectors, axis=1)
-        assert (gains >= 2**-0.5).all()
-        assert (gains <= 2**0.5).all()
+        assert (gains >= 1 / most).all()
+        assert (gains <= most).all()
 
 
 @pytest.mark.parametrize(("outputs", "taps"), [(11, 2), (2, 11), (6, 7)])
@@ -91,19 +115,30 @@ def test_opposite_points_share_their_sums(filtering: Filtering) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outputs", "taps", "limit"),
-    [(1, 1, 1.0), (4, 3, 2.2), (4, 4, 3.1), (6, 3, 4.6), (5, 7, 15.3), (6, 6, 15.1)],
+    ("filtering", "limit"),
+    [
+        (DIRECT, 1.0),
+        (Filtering(4, 3), 2.2),
+        (Filtering(4, 4), 3.1),
+        (Filtering(6, 3), 4.6),
+        (Filtering(5, 7), 15.3),
+        (Filtering(6, 6), 15.1),
+        (Filtering(2, 2).of(Filtering(4, 4)), 3.3),
+        (Filtering(2, 3).of(Filtering(4, 4)), 4.0),
+        (Filtering(2, 2).of(Filtering(6, 6)), 16.2),
+    ],
+    ids=str,
 )
-def test_loss(outputs: int, taps: int, limit: float) -> None:
+def test_loss(filtering: Filtering, limit: float) -> None:
     """As stated, and as rounding to half as many bits shows."""
-    matrices = transforms(Filtering(outputs, taps))
+    matrices, outputs, taps = transforms(filtering), filtering.outputs, filtering.taps
     assert 0.95 * limit <= matrices.loss <= limit
     rng = np.random.default_rng(0)
 
     def rounded(values: np.ndarray) -> np.ndarray:
         return values * (1 + 1e-4 * rng.standard_normal(values.shape))
 
-    taken, samples = rng.standard_normal((taps, 20_000)), rng.standard_normal((outputs + taps - 1, 20_000))
+    taken, samples = rng.standard_normal((taps, 20_000)), rng.standard_normal((filtering.samples, 20_000))
     products = rounded(matrices.weight @ taken) * rounded(matrices.signal @ samples)
     lost = matrices.output @ products - np.stack(
         [(taken * samples[j : j + taps]).sum(0) for j in range(outputs)]

@@ -22,7 +22,7 @@ from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan
 from kokoro_tvm.ops.cpu.factors import Factors
-from kokoro_tvm.ops.cpu.filtering import transforms
+from kokoro_tvm.ops.cpu.filtering import DIRECT, Transforms, transforms
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.moments import clear_slots, gather
 
@@ -191,23 +191,28 @@ def _interpolate(
     """Turns the products of a block back into results, of which `left` are left from `start` on, and writes
     them."""
     lanes, outputs, dilation = plan.features.lanes, plan.filtering.outputs, plan.dilation
-    matrices = transforms(plan.filtering)
-    combinations = matrices.halves(matrices.output.T).T
+    inner, outer = transforms(plan.filtering.inner), transforms(plan.filtering.outer)
     # Results of a row are a dilation apart, rows of one dilation a step.
     with k.loop(rows) as row:
         at = k.opaque(row // dilation * (dilation * (outputs - 1)) + row if outputs > 1 else row)
         with k.when(at < left):
             for v in range(plan.vectors):
                 column = k.let(column_block * plan.columns + v * lanes)
-                points = []
-                for p in range(plan.filtering.points):
-                    place = (p * plan.tiles * plan.rows + row) * plan.columns + v * lanes
-                    points.append(k.let(k.load(products, place, lanes=lanes)))
-                for pair in matrices.opposites:
-                    for p, value in zip(pair, _both(k, [points[p] for p in pair]), strict=True):
-                        points[p] = value
-                for j, combination in enumerate(combinations):
-                    value = k.let(_combined(combination, points, lanes))
+
+                def product(point: int, v: int = v) -> Expr:
+                    place = (point * plan.tiles * plan.rows + row) * plan.columns + v * lanes
+                    return k.let(k.load(products, place, lanes=lanes))
+
+                # Results of the outer filtering are products of the inner one.
+                n = plan.filtering.inner.points
+                by_point = [
+                    _inverse(k, outer, [product(at) for at in range(p, plan.filtering.points, n)], lanes)
+                    for p in range(n)
+                ]
+                values = [
+                    value for each in zip(*by_point, strict=True) for value in _inverse(k, inner, each, lanes)
+                ]
+                for j, value in enumerate(values):
                     with k.when(at + j * dilation < left) if j else nullcontext():
                         write(k.let(start + at + j * dilation), column, value, lanes)
 
@@ -297,6 +302,26 @@ def _combined(coefficients: Sequence[float], values: Sequence[Expr], lanes: int)
     return result
 
 
+def _forward(k: Kernel, matrices: Transforms, samples: Sequence[Expr], lanes: int) -> list[Expr]:
+    """The signal at every point."""
+    halves = matrices.halves(matrices.signal)
+    values = list(samples)
+    for pair in matrices.opposites:
+        combined = [k.let(_combined(halves[p], samples, lanes)) for p in pair]
+        for p, value in zip(pair, _both(k, combined), strict=True):
+            values[p] = value
+    return values
+
+
+def _inverse(k: Kernel, matrices: Transforms, products: Sequence[Expr], lanes: int) -> list[Expr]:
+    """The results of products at every point."""
+    values = list(products)
+    for pair in matrices.opposites:
+        for p, value in zip(pair, _both(k, [products[p] for p in pair]), strict=True):
+            values[p] = value
+    return [k.let(_combined(each, values, lanes)) for each in matrices.halves(matrices.output.T).T]
+
+
 def _both(k: Kernel, values: Sequence[Expr]) -> list[Expr]:
     """Sum and difference of two; one alone as it is."""
     if len(values) == 1:
@@ -308,11 +333,9 @@ def _both(k: Kernel, values: Sequence[Expr]) -> list[Expr]:
 def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr) -> None:
     """signal[point][row][channel]: the activated input of every row, transformed; zeros outside what is
     given."""
-    matrices = transforms(plan.filtering)
-    halves = matrices.halves(matrices.signal)
+    inner, outer = plan.filtering.inner, plan.filtering.outer
     terms = plan.operand.terms
-    fresh, points = plan.filtering.outputs, plan.filtering.points
-    kept = points - fresh
+    fresh, kept = inner.outputs, inner.taps - 1
 
     def channels(residue: int, c: Expr, width: int) -> None:
         """All rows of as many neighbouring vectors of `width` channels as go into one of packed lanes."""
@@ -342,35 +365,60 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
             at = (point * pitch + row) * plan.row_floats + residue * source.channels // terms + c // terms
             k.store(signal, plan.operand.round(tuple(values)), at, lanes=width)
 
-        if points == 1:
+        if plan.filtering == DIRECT:
             with k.loop(rows) as row:
                 put(0, row, activated(k.let(origin + row * source.stride + residue)))
             return
-        # Neighbouring rows of a residue of the dilation share all but `fresh` of their steps.
-        with k.loop(plan.dilation) as step:
-            window = [[k.registers(width) for _ in starts] for _ in range(points)]
 
-            def keep(i: int, values: Sequence[Expr]) -> None:
-                for register, value in zip(window[i], values, strict=True):
-                    k.store(register, value, 0, lanes=width)
+        def hold(registers: Sequence[Any], values: Sequence[Expr]) -> None:
+            for register, value in zip(registers, values, strict=True):
+                k.store(register, value, 0, lanes=width)
+
+        def held(registers: Sequence[Any]) -> list[Expr]:
+            return [k.let(k.load(register, 0, lanes=width)) for register in registers]
+
+        # Neighbouring rows of a residue of the dilation share all but `fresh` of their steps, and all but the
+        # outer filtering's results of their inner rows.
+        with k.loop(plan.dilation) as step:
+            window = [[k.registers(width) for _ in starts] for _ in range(inner.samples)]
+            before = [
+                [[k.registers(width) for _ in range(inner.points)] for _ in starts]
+                for _ in range(outer.taps - 1)
+            ]
+
+            def next_row(begin: Expr) -> list[list[Expr]]:
+                """What is kept and the samples from `begin` on, at every point, for each of `starts`."""
+                for i in range(fresh):
+                    hold(window[kept + i], activated(k.let(begin + i * plan.dilation)))
+                    fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
+                samples = [held(each) for each in window]
+                for i in range(kept):
+                    hold(window[i], samples[fresh + i])
+                return [_forward(k, transforms(inner), each, width) for each in zip(*samples, strict=True)]
+
+            def start_of(row: Expr) -> Expr:
+                """The first fresh step of an inner row."""
+                return k.opaque(origin + step + (row * fresh + kept) * plan.dilation)
 
             for i in range(kept):
-                keep(i, activated(k.let(origin + step + i * plan.dilation)))
+                hold(window[i], activated(k.let(origin + step + i * plan.dilation)))
+            for row, registers in enumerate(before):
+                for each, values in zip(registers, next_row(start_of(row)), strict=True):
+                    hold(each, values)
             with k.loop(rows // plan.dilation) as q:
-                begin = k.opaque(origin + step + (q * fresh + kept) * plan.dilation)
-                for i in range(fresh):
-                    keep(kept + i, activated(k.let(begin + i * plan.dilation)))
-                    fetch(begin + (_AHEAD * fresh + i) * plan.dilation)
-                values = [[k.let(k.load(register, 0, lanes=width)) for register in each] for each in window]
-                for pair in matrices.opposites:
-                    combined = [
-                        _both(k, [k.let(_combined(halves[p], each, width)) for p in pair])
-                        for each in zip(*values, strict=True)
+                first = q * outer.outputs + (outer.taps - 1)
+                known = [[held(each) for each in registers] for registers in before]
+                known += [next_row(start_of(first + i)) for i in range(outer.outputs)]
+                for p in range(inner.points):
+                    by_start = [
+                        _forward(k, transforms(outer), [row[s][p] for row in known], width)
+                        for s in range(len(starts))
                     ]
-                    for point, vectors in zip(pair, zip(*combined, strict=True), strict=True):
-                        put(point, q * plan.dilation + step, vectors)
-                for i in range(kept):
-                    keep(i, values[fresh + i])
+                    for o, vectors in enumerate(zip(*by_start, strict=True)):
+                        put(o * inner.points + p, q * plan.dilation + step, vectors)
+                for registers, row in zip(before, known[outer.outputs :], strict=True):
+                    for each, values in zip(registers, row, strict=True):
+                        hold(each, values)
 
     for residue in range(source.stride):
         plan.operand.each_lane(k, source.channels, partial(channels, residue))

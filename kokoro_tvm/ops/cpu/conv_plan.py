@@ -53,7 +53,7 @@ class Plan:
     def filtering(self) -> Filtering:
         """Minimal filtering where a few bits may be lost and it saves products."""
         if self.choice is not None:
-            return Filtering(self.choice.outputs, self.choice.taps)
+            return self.operand.filtering(self.choice.outputs, self.choice.taps)
         if not self._filters:
             return DIRECT
         table = self.operand.filterings
@@ -77,7 +77,8 @@ class Plan:
         return DIRECT if self.transforms_weights else self.filtering
 
     def _transformable(self, filtering: Filtering) -> bool:
-        return filtering != DIRECT and self.reach <= filtering.taps and self.operand is FLOAT32
+        alone = filtering != DIRECT and filtering.within is None
+        return alone and self.reach <= filtering.taps and self.operand is FLOAT32
 
     @property
     def _filters(self) -> bool:
@@ -96,7 +97,7 @@ class Plan:
         if self.phases > 1 and not self._transformable(filtering):
             return False
         whole = filtering.taps >= self.taps or filtering.taps == filtering.outputs
-        return self._filters and whole and filtering.points <= MOST_POINTS
+        return self._filters and whole and filtering.inner.points <= MOST_POINTS
 
     @property
     def terms(self) -> int:
@@ -179,8 +180,7 @@ class Plan:
     @property
     def layout(self) -> str:
         """What tells layouts of weights apart."""
-        filtering = f"F({self.stored.outputs}, {self.stored.taps})"
-        return f"{self.operand.name}, {filtering}, columns={self.columns}"
+        return f"{self.operand.name}, {self.stored}, columns={self.columns}"
 
 
 def pack(weight: np.ndarray, plan: Plan) -> np.ndarray:

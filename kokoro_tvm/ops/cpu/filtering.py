@@ -4,6 +4,11 @@ products instead of `outputs * taps`.
 Toom and Cook's construction, turned round as Winograd did: filter and signal are evaluated at as many points,
 multiplied point by point, and interpolated. Points are chosen, and rows scaled by powers of two, so that
 float32 loses little: see `_MAGNITUDES`.
+
+Many taps lose much, for they need many points. So groups of taps are filtered in their turn: where a
+filtering of m taps yields m results, the next group of taps sees what the first one sees m results later.
+Transformed rows are then the samples, and transformed groups the taps, of an outer filtering. F(2, 2) of
+F(4, 4) has 21 products for 8 results of 8 taps and loses little more than F(4, 4) does.
 """
 
 from __future__ import annotations
@@ -39,15 +44,48 @@ MOST_POINTS = max(_MAGNITUDES) + 1
 
 @dataclass(frozen=True)
 class Filtering:
-    """How many results a tile yields, and how many taps it takes at a time; 1 and 1 is plain convolution."""
+    """How many results a tile yields, and how many taps it takes at a time; 1 and 1 is plain convolution.
+
+    within: the filtering of the groups of taps that an outer one filters, where there are two.
+    """
 
     outputs: int
     taps: int
+    within: Filtering | None = None
+
+    @property
+    def samples(self) -> int:
+        """Of the signal, that a tile's results see."""
+        return self.outputs + self.taps - 1
 
     @property
     def points(self) -> int:
         """Products per tile; more points save more products and lose more bits."""
-        return self.outputs + self.taps - 1
+        return self.samples if self.within is None else self.inner.points * self.outer.points
+
+    @property
+    def inner(self) -> Filtering:
+        """That of samples and taps."""
+        return self if self.within is None else self.within
+
+    @property
+    def outer(self) -> Filtering:
+        """That of the inner one's rows and groups of taps: plain convolution of one where there is none."""
+        if self.within is None:
+            return DIRECT
+        return Filtering(self.outputs // self.within.outputs, self.taps // self.within.taps)
+
+    def of(self, inner: Filtering) -> Filtering:
+        """This filtering of the groups of taps, and of the rows, of another. Raises ValueError where a group
+        does not see what the one before sees whole rows later."""
+        if inner.outputs != inner.taps:
+            raise ValueError(f"{inner} yields other than as many results as it takes taps")
+        return Filtering(self.outputs * inner.outputs, self.taps * inner.taps, inner)
+
+    def __str__(self) -> str:
+        if self.within is None:
+            return f"F({self.outputs}, {self.taps})"
+        return f"{self.outer} of {self.within}"
 
 
 DIRECT = Filtering(1, 1)
@@ -57,9 +95,10 @@ DIRECT = Filtering(1, 1)
 class Transforms:
     """float64 matrices with: results = output @ ((weight @ taps) * (signal @ samples)).
 
-    output (outputs, points), weight (points, taps), signal (points, points). opposites: every point once,
-    with its opposite where it has one. Rows of `signal` and columns of `output` that belong to opposites
-    differ in the sign of every other entry alone, so that `halves` of them have only half as many.
+    output (outputs, points), weight (points, taps), signal (points, samples). opposites: every point once,
+    with its opposite where it has one; empty for a filtering of another, both of which have theirs. Rows of
+    `signal` and columns of `output` that belong to opposites differ in the sign of every other entry alone,
+    so that `halves` of them have only half as many.
     """
 
     output: np.ndarray
@@ -87,6 +126,8 @@ class Transforms:
 @cache
 def transforms(filtering: Filtering) -> Transforms:
     """The matrices of F(outputs, taps). Raises ValueError where there are not enough points."""
+    if filtering.within is not None:
+        return _composed(filtering)
     m, r, n = filtering.outputs, filtering.taps, filtering.points
     if n == 1:
         one = np.ones((1, 1))
@@ -112,6 +153,17 @@ def transforms(filtering: Filtering) -> Transforms:
     return Transforms(
         *_balanced(*(np.array(matrix, np.float64) for matrix in (output, weight, signal))), opposites
     )
+
+
+def _composed(filtering: Filtering) -> Transforms:
+    """The matrices of one filtering of another: points of the outer one, each with those of the inner one."""
+    inner, outer = transforms(filtering.inner), transforms(filtering.outer)
+    samples, apart = filtering.inner.samples, filtering.inner.outputs
+    signal = np.zeros((filtering.points, filtering.samples))
+    for row, coefficients in enumerate(outer.signal.T):
+        part = slice(row * apart, row * apart + samples)
+        signal[:, part] += np.kron(coefficients[:, None], inner.signal)
+    return Transforms(np.kron(outer.output, inner.output), np.kron(outer.weight, inner.weight), signal, ())
 
 
 def _polynomial(roots: Sequence[Fraction]) -> list[Fraction]:
