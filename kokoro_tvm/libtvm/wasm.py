@@ -65,7 +65,7 @@ _BLOCKS = {"posix_memalign": "kokoro_take_block", "free": "kokoro_give_block"}
 
 def sources() -> list[Path]:
     """Those of our own."""
-    return [_HERE / "wasm.cc", _HERE / "blocks.cc", _HERE / "single.h"]
+    return [*(_HERE / name for name in ("wasm.cc", "blocks.cc", "webgpu.cc", "single.h"))]
 
 
 def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
@@ -82,6 +82,7 @@ def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
         units: dict[Path, list[str]] = {
             _HERE / "wasm.cc": [],
             _HERE / "blocks.cc": [],
+            _HERE / "webgpu.cc": [],
             _unit(ffi, Path(folder, "ffi.cc")): [],
             hands_over: [],
             allocates: [*_renamed(_LOCKED), *_renamed(_BLOCKS)],

@@ -5,6 +5,6 @@ Validation, speech and the report open sessions through a runner and load no cod
 
 from __future__ import annotations
 
-from kokoro_tvm.runners.base import Runner, Start, open_synthesizer
+from kokoro_tvm.runners.base import Runner, Start, open_parts, open_synthesizer
 
-__all__ = ["Runner", "Start", "open_synthesizer"]
+__all__ = ["Runner", "Start", "open_parts", "open_synthesizer"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle import Bundle
     from kokoro_tvm.runtime.session import SessionBase
 
-__all__ = ["Runner", "Start", "open_synthesizer"]
+__all__ = ["Runner", "Start", "open_parts", "open_synthesizer"]
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,14 @@ def open_synthesizer(
     runner: Runner, bundle: Path, threads: int, libraries: Sequence[Path] = ()
 ) -> Synthesizer:
     """A synthesizer whose components the runner executes; see its `session`. Raises BundleError."""
-    from kokoro_tvm.runtime import Synthesizer, read_bundle
+    from kokoro_tvm.runtime import read_bundle
+
+    return open_parts(runner, read_bundle(bundle), threads, libraries)
+
+
+def open_parts(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Synthesizer:
+    """The same for a bundle that was read, or is in no folder of its own yet."""
+    from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.voices import Voices
 
-    opened = read_bundle(bundle)
-    return Synthesizer.from_parts(opened, runner.session(opened, threads, libraries), Voices.open(opened))
+    return Synthesizer.from_parts(bundle, runner.session(bundle, threads, libraries), Voices.open(bundle))

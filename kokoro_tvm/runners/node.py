@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["NODE"]
 
 _SERVER = Path(__file__).with_name("server.mjs")
+_FILES = (_SERVER, _SERVER.with_name("serving.mjs"))
 _OLDEST = 18
 
 
@@ -36,7 +37,7 @@ class Node(Serving):
     def facts(self) -> dict[str, Any]:
         if not (WEB / "runtime").is_dir():
             raise BuildError(f"{WEB} lacks the JavaScript that runs the code: install kokoro-tvm again")
-        contents = [path.read_bytes() for path in (_SERVER, *sorted((WEB / "runtime").glob("*.js")))]
+        contents = [path.read_bytes() for path in (*_FILES, *sorted((WEB / "runtime").glob("*.js")))]
         return {"node": self.version(), "server": hashlib.sha256(b"".join(contents)).hexdigest()}
 
     def serve(self, libraries: Sequence[Path], threads: int) -> Server:

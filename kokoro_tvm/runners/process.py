@@ -105,20 +105,25 @@ class Server:
         return self._request(f"run {function}", *parts)
 
     def _request(self, what: str, *parts: bytes | memoryview) -> tuple[Array, ...]:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
         try:
-            for part in parts:
-                stdin.write(part)
-            stdin.flush()
-            word, count = stdout.readline().split()
+            reply = self._exchange(parts)
+            word, count = reply.readline().split()
             if word == b"error":
-                raise BundleError(f"{self.name} could not {what}: {_first_line(_read(stdout, int(count)))}")
-            return tuple(_array(stdout) for _ in range(int(count)))
+                raise BundleError(f"{self.name} could not {what}: {_first_line(_read(reply, int(count)))}")
+            return tuple(_array(reply) for _ in range(int(count)))
         except (OSError, ValueError) as error:  # it is gone, or sent half an answer
             self.close()
             raise BundleError(f"{self.name} could not {what}: {_ending(self._process)}.") from error
+
+    def _exchange(self, parts: Sequence[bytes | memoryview]) -> IO[bytes]:
+        """Sends a request; what the reply is read from."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        for part in parts:
+            stdin.write(part)
+        stdin.flush()
+        return stdout
 
 
 class ProcessSession(SessionBase):

@@ -177,6 +177,10 @@ class TargetKind(ABC):
         """
         return {}
 
+    def is_for_browsers(self, spec: Any) -> bool:
+        """Whether pages run the code."""
+        return False
+
     def runner_libraries(self, spec: Any) -> Mapping[str, RuntimeLibrary]:
         """The TVM runtime that a runner which needs one executes the code with: what bundles bring, unless
         the runner is a program for another platform than the code."""

@@ -11,44 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from wgsl import ROTATION, WRITES, code_of, rotated
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners import wgpu, wgpu_kernels
 from kokoro_tvm.runners.source.device import on_device
-from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
-
-# As TVM prints it, with the body in the place of BODY.
-TEXT = """
-@group(0) @binding(0) var<storage, read> x : array<f32>;
-@group(0) @binding(1) var<storage, read_write> y : array<f32>;
-struct PODArgs {
-  n: i32,
-  scale: f32,
-  most: u32,
-  packGridDimX: u32
-}
-@group(0) @binding(2) var<uniform> podArgs : PODArgs;
-var<workgroup> s : array<f32, 64>;
-@compute @workgroup_size(64, 1, 1)
-fn k(
-  @builtin(workgroup_id) blockIdx : vec3<u32>,
-  @builtin(num_workgroups) gridDim : vec3<u32>,
-  @builtin(local_invocation_id) threadIdx : vec3<u32>
-) {
-  if (blockIdx.z * gridDim.x + blockIdx.x > podArgs.packGridDimX) { return; }
-  let block : i32 = i32(blockIdx.z * gridDim.x + blockIdx.x);
-  let t : i32 = i32(threadIdx.x);
-  let i : i32 = block * 64i + t;
-BODY
-}
-"""
-ROTATION = """
-  if (i < podArgs.n) { s[t] = x[i]; } else { s[t] = 0.0f; }
-  workgroupBarrier();
-  let v : f32 = s[(t + 63) % 64];
-  if (i < podArgs.n) { y[i] = v * podArgs.scale + f32(podArgs.most); }
-"""
-WRITES = "paramWriteAccess:[0,1]"
 
 
 @pytest.fixture
@@ -60,12 +27,6 @@ def vulkan() -> None:
 needs_vulkan = pytest.mark.usefixtures("vulkan")
 
 
-def code_of(body: str, launch: Sequence[str] = ("blockIdx.x", "threadIdx.x", WRITES)) -> DeviceCode:
-    arguments = ((3, 64, 1), (0, 32, 1), (3, 64, 1), (2, 32, 1), (1, 32, 1))
-    function = DeviceFunction("k", arguments, tuple(launch), ())
-    return DeviceCode("webgpu", "", {"k": function}, {"k": TEXT.replace("BODY", body).encode()})
-
-
 def launch(
     kernels: Any, x: np.ndarray, y: np.ndarray, scale: float = 1.0, most: int = 0, extents: Sequence[int] = ()
 ) -> np.ndarray:
@@ -74,12 +35,6 @@ def launch(
     at = [ctypes.c_void_p(array.ctypes.data) for array in (x, y)]
     kernels["k"](at[0], len(x), at[1], scale, most, *(extents or (-(-len(x) // 64), 64)))
     return y
-
-
-def rotated(x: np.ndarray) -> np.ndarray:
-    whole = np.zeros(-(-len(x) // 64) * 64, np.float32)
-    whole[: len(x)] = x
-    return np.roll(whole.reshape(-1, 64), 1, axis=1).reshape(-1)[: len(x)]
 
 
 @needs_vulkan

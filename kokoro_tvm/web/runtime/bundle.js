@@ -1,17 +1,18 @@
-/** A bundle's components in WebAssembly: files that are compared with the manifest, weights, calls. */
+/** A bundle's components in WebAssembly and on a GPU: files that are compared with the manifest, weights, calls. */
 
 import { BundleError, UnsupportedError } from '../errors.js';
+import { Host, OnGpu } from './device.js';
 import { features } from './features.js';
 import { Tvm } from './tvm.js';
-import { loadWeights } from './weights.js';
 
 const SCHEMA = 5; // of bundle.json that this version reads
 /** Arrays of a port's dtype. */
 const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint32: Uint32Array };
 
 /**
- * What a component takes and returns: values in row-major order.
- * @typedef {{values: Float32Array | BigInt64Array | Int32Array | Uint32Array, shape: number[]}} Values
+ * What a component takes and returns: values in row-major order, or what a GPU has of them.
+ * @typedef {{values: Float32Array | BigInt64Array | Int32Array | Uint32Array, shape: number[], tensor?: undefined}
+ *   | {values?: undefined, shape: number[], tensor: import('./tvm.js').Tensor}} Values
  */
 
 /** A bundle whose components can be called. */
@@ -20,15 +21,17 @@ export class Bundle {
    * Loads all components. Throws BundleError for a file that is not the one that the manifest names and another
    * layout, UnsupportedError where this engine's WebAssembly lacks what the code uses, MemoryError.
    * @param {import('./folder.js').Folder} folder
-   * @param {{log?: (line: string) => void, threads?: number, pieces?: import('./pieces.js').Pieces | null}} [options]
-   *   log: lines that the TVM runtime prints; threads: see `Tvm.start`; pieces: where all files but the manifest are,
-   *   if they are in pieces
+   * @param {{log?: (line: string) => void, threads?: number, pieces?: import('./pieces.js').Pieces | null,
+   *   gpu?: import('./gpu.js').Gpu | null}} [options] log: lines that the TVM runtime prints; threads: see `Tvm.start`;
+   *   pieces: where all files but the manifest are, if they are in pieces; gpu: for a bundle whose components compute on one
    */
   static async open(folder, options = {}) {
     const manifest = JSON.parse(await folder.text('bundle.json'));
     refuse(manifest);
     const bundle = new Bundle(options.pieces ?? folder, manifest);
     bundle.#tvm = await Tvm.start(await bundle.file(manifest.runtime), options);
+    bundle.#host = new Host(bundle.#tvm);
+    bundle.#gpu = options.gpu ? new OnGpu(bundle.#tvm, options.gpu) : null;
     try {
       for (const [name, component] of Object.entries(manifest.components)) {
         await bundle.#load(name, component);
@@ -42,6 +45,9 @@ export class Bundle {
 
   #files;
   #tvm;
+  #host;
+  /** @type {OnGpu | null} */
+  #gpu = null;
   #loaded = new Map();
 
   /** @param {import('./folder.js').Folder | import('./pieces.js').Pieces} files */
@@ -73,9 +79,10 @@ export class Bundle {
     return this.#tvm.threads;
   }
 
-  /** Ends all threads but the caller's; no component can be called any more. */
+  /** Ends all threads but the caller's, and gives up the GPU; no component can be called any more. */
   close() {
     this.#tvm.close();
+    this.#gpu?.gpu.close();
   }
 
   /** The longest utterance on an axis, `tokens` or `frames`, that every component takes. */
@@ -85,47 +92,60 @@ export class Bundle {
   }
 
   /**
-   * What a component returns for inputs of a length on its axis, without padding.
+   * What a component returns for inputs of a length on its axis, without padding. What a GPU computes is queued, its outputs
+   * are the caller's to `release`.
    * @param {string} entry a component's name, or `decoder_seeded`
    * @param {number} length
    * @param {...Values} inputs in the order of its signature
    * @returns {Values[]}
    */
   run(entry, length, ...inputs) {
-    const { component, machines, parameters } = this.#loaded.get(entry.replace(/_seeded$/, ''));
+    const { component, device, machines, parameters } = this.#loaded.get(entry.replace(/_seeded$/, ''));
     const signature = entry.endsWith('_seeded') ? component.seeded : component;
     const machine = machines.find(({ bucket }) => length <= bucket);
     if (!machine) {
       throw new RangeError(`${length} ${component.axis} are more than the largest bucket of ${entry} takes`);
     }
-    const tensors = signature.inputs.map(({ dtype }, index) => {
-      const { values, shape } = inputs[index];
-      if (!(values instanceof ARRAYS[dtype])) throw new TypeError(`input ${index} of ${entry} is no ${dtype}`);
-      return this.#tvm.tensor(values, shape, dtype);
+    const tensors = signature.inputs.map(({ name, dtype }, index) => {
+      const { values, tensor } = inputs[index];
+      const fits = tensor ? tensor.dtype === dtype : values instanceof ARRAYS[dtype];
+      if (!fits) throw new TypeError(`input ${index} of ${entry} is no ${dtype}`);
+      return device.input(`${entry} ${name}`, inputs[index], dtype);
     });
     try {
       this.#tvm.global('vm.builtin.memory_manager.clear').call(); // it keeps blocks of one size alone
       const results = machine.functions(signature.function).call(...tensors, ...parameters);
-      const found = results.map((tensor) => ({ values: tensor.values(), shape: tensor.shape }));
-      results.forEach((tensor) => tensor.free());
-      return found;
+      return results.map((tensor) => device.output(tensor));
     } finally {
-      tensors.forEach((tensor) => tensor.free());
+      const taken = new Set(inputs.map(({ tensor }) => tensor)); // which their owner frees
+      tensors.filter((tensor) => !taken.has(tensor)).forEach((tensor) => tensor.free());
     }
   }
 
+  /** The values of an output, wherever they are. @param {Values} output @returns {Promise<Float32Array>} rejected with a
+   * GpuError where the GPU fails */
+  async read(output) {
+    return /** @type {Float32Array} */ (output.values ?? (await this.#gpu?.read(output)));
+  }
+
+  /** @param {...Values} outputs that nobody needs any more */
+  release(...outputs) {
+    outputs.forEach(({ tensor }) => tensor?.free());
+  }
+
   async #load(name, component) {
-    const addresses = await loadWeights(this.#tvm.memory, component, this.#files.parts(component.weights));
-    const parameters = component.parameters.map(({ shape, dtype }, index) =>
-      this.#tvm.tensor(null, shape, dtype, addresses[index]),
-    );
+    const onGpu = component.libraries.some(({ kernels }) => kernels);
+    if (onGpu && !this.#gpu) throw new UnsupportedError(`${name} of this bundle computes on a GPU, and none was opened.`);
+    const device = onGpu ? this.#gpu : this.#host;
+    const parameters = await device.parameters(component, this.#files.parts(component.weights));
     const libraries = [...component.libraries].sort((a, b) => a.bucket - b.bucket);
     const machines = [];
     for (const library of libraries) {
       const module = await this.#tvm.compile(await this.file(library));
-      machines.push({ bucket: library.bucket, functions: this.#tvm.machine(module) });
+      const kernels = library.kernels ? await device.kernels(await this.file(library.kernels)) : null;
+      machines.push({ bucket: library.bucket, functions: this.#tvm.machine(module, device.initialization, kernels) });
     }
-    this.#loaded.set(name, { component, machines, parameters });
+    this.#loaded.set(name, { component, device, machines, parameters });
   }
 }
 

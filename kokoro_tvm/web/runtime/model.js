@@ -44,11 +44,13 @@ export class Model {
     const frames = durations.reduce((sum, each) => sum + each, 0);
     const [text] = this.bundle.run('text_encoder', tokens.length, ids(tokens));
     const [f0, noisiness] = this.bundle.run('f0n', frames, this.#spread(features, durations, frames), this.#prosody(style));
-    if (pitch) f0.values.forEach((value, place) => (f0.values[place] = value * pitch[place]));
+    const spoken = pitch ? { ...f0, values: times(await this.bundle.read(f0), pitch), tensor: undefined } : f0;
     const timbre = { values: style.slice(0, this.half), shape: [1, this.half] };
     const words = { values: seed, shape: [seed.length] };
-    const inputs = [this.#spread(text, durations, frames), f0, noisiness, timbre, words];
-    const [{ values }] = this.bundle.run('decoder_seeded', frames, ...inputs);
+    const inputs = [this.#spread(text, durations, frames), spoken, noisiness, timbre, words];
+    const [audio] = this.bundle.run('decoder_seeded', frames, ...inputs);
+    const values = await this.bundle.read(audio);
+    this.bundle.release(f0, noisiness, audio);
     if (!values.every(Number.isFinite)) {
       throw new BundleError('The decoder gave audio that is not finite. Load the bundle again.');
     }
@@ -71,5 +73,8 @@ export class Model {
     return { values: style.slice(this.half), shape: [1, this.half] };
   }
 }
+
+/** @param {Float32Array} values @param {Float32Array} factors */
+const times = (values, factors) => values.map((value, place) => value * factors[place]);
 
 const ids = (tokens) => ({ values: BigInt64Array.from(tokens, BigInt), shape: [1, tokens.length] });

@@ -5,6 +5,7 @@
 
 import { BundleError } from '../errors.js';
 import { memoryOf, sharing } from './binary.js';
+import { NO_GPU } from './gpu.js';
 import { Library } from './library.js';
 import { newMemory } from './memory.js';
 import { Threads } from './threads.js';
@@ -16,7 +17,6 @@ const TENSOR = 48; // of a DLManagedTensor: 40 of its DLTensor, a context and a 
 const TASKS = 4; // where a TVMParallelGroupEnv has their number
 const ALIGNMENT = 64;
 const CPU = 1;
-const POOLED = 2; // how the virtual machine allocates
 
 /** TVMFFITypeIndex. */
 const Type = { none: 0, int: 1, bool: 2, string: 8, object: 64, function: 68, tensor: 70, array: 71 };
@@ -24,6 +24,7 @@ const Type = { none: 0, int: 1, bool: 2, string: 8, object: 64, function: 68, te
 /** Element types by name: [DLPack's code, bits, the array that holds it]. */
 const DTYPES = {
   float32: [2, 32, Float32Array],
+  float16: [2, 16, Uint16Array], // their bits
   float64: [2, 64, Float64Array],
   int32: [0, 32, Int32Array],
   int64: [0, 64, BigInt64Array],
@@ -41,7 +42,7 @@ export class TvmError extends Error {
   }
 }
 
-/** An array in the runtime's memory, until it is freed. */
+/** An array in the runtime's memory, or in a GPU's, until it is freed. */
 export class Tensor {
   constructor(tvm, handle, memory) {
     this.tvm = tvm;
@@ -64,6 +65,11 @@ export class Tensor {
 
   get shape() {
     return this.#view.shape;
+  }
+
+  /** Where it is; of a GPU's, the number of the buffer. */
+  get address() {
+    return this.#view.data;
   }
 
   get dtype() {
@@ -109,11 +115,12 @@ class Function {
 export class Tvm {
   /**
    * @param {Uint8Array} bytes libtvm.wasm
-   * @param {{log?: (line: string) => void, threads?: number, patience?: number}} [options] threads: more than
-   *   one need shared memory, and a caller that may wait; patience: see `Threads.start`
+   * @param {{log?: (line: string) => void, threads?: number, patience?: number, gpu?: import('./gpu.js').Gpu | null}} [options]
+   *   threads: more than one need shared memory, and a caller that may wait; patience: see `Threads.start`; gpu: what
+   *   computes the kernels of libraries that have some
    * @returns {Promise<Tvm>}
    */
-  static async start(bytes, { log = (line) => console.warn(line), threads = 1, patience } = {}) {
+  static async start(bytes, { log = (line) => console.warn(line), threads = 1, patience, gpu = null } = {}) {
     const tvm = new Tvm();
     const memory = memoryOf(bytes);
     if (!memory) throw new BundleError('libtvm.wasm is of another version. Build the bundle again.');
@@ -125,7 +132,8 @@ export class Tvm {
       find_symbol: (library, name) => tvm.#libraries[library - 1].symbol(tvm.text(name)),
       launch: (...call) => tvm.#launch(...call),
     };
-    const imports = { env: { memory: tvm.memory }, host, wasi_snapshot_preview1: wasi(() => tvm.memory, log) };
+    const env = { memory: tvm.memory };
+    const imports = { env, host, gpu: gpu?.imports(tvm) ?? NO_GPU, wasi_snapshot_preview1: wasi(() => tvm.memory, log) };
     const { exports } = await WebAssembly.instantiate(module, imports);
     tvm.api = { ...exports, memory: tvm.memory };
     if (shared) tvm.#threads = await Threads.start(threads, module, tvm.memory, { patience });
@@ -163,19 +171,25 @@ export class Tvm {
 
   /** The functions of a compiled library by their names; throws TvmError where there is none of a name. */
   library(module) {
+    return this.#functionsOf(this.#load(module));
+  }
+
+  /** The functions of the virtual machine that a compiled library holds. @param {WebAssembly.Module} module
+   * @param {number[]} initialization what it is initialised with @param {number | null} [kernels] that it launches */
+  machine(module, initialization, kernels = null) {
+    const loaded = this.#load(module);
+    if (kernels !== null) this.global('kokoro.import_kernels').call(loaded, kernels);
+    const machine = this.#functionsOf(this.#functionsOf(loaded)('vm_load_executable').call());
+    machine('vm_initialization').call(...initialization);
+    return machine;
+  }
+
+  #load(module) {
     const allocate = (size, alignment) => this.allocate(size, alignment);
     const loaded = new Library(module, this.api, allocate, (place) => this.#threads?.load(place));
     const name = `library-${this.#libraries.push(loaded)}`;
     this.#names.set(name, this.#libraries.length);
-    return this.#functionsOf(this.global('ffi.Module.load_from_file.so').call(name, 'wasm'));
-  }
-
-  /** The functions of the virtual machine that a compiled library holds. */
-  machine(module) {
-    const functions = this.library(module);
-    const machine = this.#functionsOf(functions('vm_load_executable').call());
-    machine('vm_initialization').call(CPU, 0, POOLED);
-    return machine;
+    return this.global('ffi.Module.load_from_file.so').call(name, 'wasm');
   }
 
   /** A function that TVM has registered. */
@@ -201,8 +215,9 @@ export class Tvm {
    * @param {number[]} shape
    * @param {string} dtype
    * @param {number} [address] where the values already lie, in place of `values`
+   * @param {number} [device] whose memory that is, by DLPack's number
    */
-  tensor(values, shape, dtype, address = 0) {
+  tensor(values, shape, dtype, address = 0, device = CPU) {
     const data = address || this.allocate(Math.max(values.byteLength, 1));
     if (!address) {
       const content = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
@@ -216,7 +231,7 @@ export class Tvm {
     const strides = extents + 8 * shape.length;
     const fields = [
       [0, data],
-      [4, CPU],
+      [4, device],
       [12, shape.length],
       [16, code | (bits << 8) | (1 << 16)],
       [20, extents],

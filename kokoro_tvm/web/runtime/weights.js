@@ -6,7 +6,7 @@ import { widen } from './half.js';
 const PAGE = 65536; // of memory
 const COUNT = 8; // bytes at the start of a file: how long its header is
 /** Safetensors' word for a dtype; and for what a file may have in the place of float32. */
-const WORDS = { float32: 'F32', int64: 'I64', int32: 'I32', uint32: 'U32' };
+const WORDS = { float32: 'F32', float16: 'F16', int64: 'I64', int32: 'I32', uint32: 'U32' };
 const HALF = 'F16';
 
 /**
@@ -53,7 +53,7 @@ export async function loadWeights(memory, { parameters, weights: { file, size } 
 
 /** The layout of a file, or null where its header is not there yet.
  * @param {Uint8Array} bytes its first ones @returns {Layout | null} */
-function layoutOf(bytes, parameters, file, size) {
+export function layoutOf(bytes, parameters, file, size) {
   if (bytes.length < COUNT) return null;
   const header = COUNT + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   if (header > size) throw new BundleError(`${file} is no safetensors file. Load the bundle again.`);

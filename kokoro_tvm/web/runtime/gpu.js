@@ -1,0 +1,315 @@
+/** A GPU, by WebGPU: memory, kernels that compiled code launches, and the way back.
+ *
+ * Whatever the runtime asks for is queued, and nothing waits until something is read. Memory is buffers, each with a number
+ * that compiled code takes for its address (kokoro_tvm/libtvm/platform/webgpu.cc).
+ */
+
+import { Code, folded } from './kernels.js';
+
+const BUFFERS = 10; // that a kernel takes at most: kokoro_tvm/ops/gpu
+const GREATEST = ['maxBufferSize', 'maxStorageBufferBindingSize']; // as the GPU has them: an utterance's are large
+const LAUNCHES = 32; // submitted together, so that none of a browser's watchdogs waits for a whole utterance
+const SLOT = 256; // bytes between the scalars of two launches, which is what WebGPU asks for
+const STEP = 64; // between numbers of buffers: TVM wants data aligned
+const ANY = 16; // bytes of a TVMFFIAny, whose value is in the second half
+const FILTERS = /** @type {const} */ (['validation', 'out-of-memory', 'internal']);
+
+/** Why a GPU does not compute speech here; the message says what happened, as a sentence. */
+export class GpuError extends Error {
+  name = 'GpuError';
+}
+
+/** What a runtime without a GPU has in its place. */
+export const NO_GPU = Object.fromEntries(
+  ['allocate', 'release', 'find_kernel', 'launch_kernel'].map((name) => [name, () => refuse(name)]),
+);
+
+/** @returns {never} */
+function refuse(name) {
+  throw new GpuError(`Code for a GPU called ${name}, and none was opened.`);
+}
+
+/** The browser's GPU, opened for one runtime. */
+export class Gpu {
+  /**
+   * Rejected with a GpuError where there is none that runs the kernels.
+   * @param {{float16?: boolean, software?: boolean}} [options] float16: whether kernels store it; software: whether a CPU
+   *   may stand in for the GPU, which is slower than WebAssembly
+   * @returns {Promise<Gpu>}
+   */
+  static async open({ float16 = false, software = false } = {}) {
+    const adapter = await found();
+    if (!software && isSoftware(adapter)) throw new GpuError('The browser has no GPU, only a program in the place of one.');
+    const { limits, features } = adapter;
+    if (limits.maxStorageBuffersPerShaderStage < BUFFERS) {
+      const had = limits.maxStorageBuffersPerShaderStage;
+      throw new GpuError(`The GPU gives a kernel ${had} buffers, and ${BUFFERS} are needed.`);
+    }
+    if (float16 && !features.has('shader-f16')) throw new GpuError('The GPU does not know float16.');
+    const requiredLimits = { maxStorageBuffersPerShaderStage: BUFFERS };
+    for (const name of GREATEST) requiredLimits[name] = limits[name];
+    const requiredFeatures = /** @type {GPUFeatureName[]} */ (float16 ? ['shader-f16'] : []);
+    return new Gpu(await opened(adapter, { requiredLimits, requiredFeatures }));
+  }
+
+  #device;
+  /** @type {any} */
+  #tvm;
+  /** @type {GpuError | null} */
+  #failure = null;
+  #buffers = new Map(); // number -> GPUBuffer
+  #next = STEP;
+  /** @type {{number: number, size: number, age: number}[]} buffers that nobody has */
+  #free = [];
+  #age = 0; // how often something was read
+  #kernels = []; // of all libraries
+  #libraries = []; // name -> number of a kernel, from 1
+  /** @type {GPUCommandEncoder | null} */
+  #encoder = null;
+  /** @type {GPUComputePassEncoder | null} */
+  #pass = null;
+  #launches = 0; // in the encoder
+  #scalars = new DataView(new ArrayBuffer(LAUNCHES * SLOT));
+  #uniforms;
+
+  /** @param {GPUDevice} device */
+  constructor(device) {
+    this.#device = device;
+    device.lost.then(({ message }) => this.#fail(`The GPU was lost${message ? ` (${message})` : ''}.`));
+    this.#watch();
+    const usage = GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST;
+    this.#uniforms = this.#buffers.get(this.#add({ size: LAUNCHES * SLOT, usage }));
+  }
+
+  /** What compiled code calls. @param {import('./tvm.js').Tvm} tvm whose memory has arguments and names */
+  imports(tvm) {
+    this.#tvm = tvm;
+    return {
+      allocate: (size) => this.allocate(size >>> 0),
+      release: (number) => this.release(number >>> 0),
+      find_kernel: (library, name) => this.#libraries[library].get(tvm.text(name)) ?? 0,
+      launch_kernel: (kernel, at, count) => this.#launch(this.#kernels[kernel - 1], at >>> 0, count),
+    };
+  }
+
+  /** Compiles kernels side by side; the number of their library.
+   * @param {import('./kernels.js').Kernel[]} kernels @returns {Promise<number>} rejected with a GpuError */
+  async compile(kernels) {
+    const compiled = await Promise.all(kernels.map((kernel) => this.#compiled(kernel)));
+    const numbers = compiled.map((kernel) => [kernel.name, this.#kernels.push(kernel)]);
+    return this.#libraries.push(new Map(/** @type {[string, number][]} */ (numbers))) - 1;
+  }
+
+  /** The number of a buffer with so many bytes, which hold anything. Throws a GpuError. @param {number} size */
+  allocate(size) {
+    const whole = Math.max(4, Math.ceil(size / 4) * 4);
+    const place = this.#free.findIndex((each) => each.size === whole);
+    if (place >= 0) return this.#free.splice(place, 1)[0].number;
+    return this.#add({ size: whole, usage: STORAGE() });
+  }
+
+  /** Nobody needs the buffer any more; what is queued may. @param {number} number */
+  release(number) {
+    this.#free.push({ number, size: this.#buffers.get(number).size, age: this.#age });
+  }
+
+  /** A buffer that `fill` writes before anything else sees it. @param {number} size
+   * @param {(bytes: ArrayBuffer) => void} fill @returns {number} */
+  filled(size, fill) {
+    const number = this.#add({ size: Math.ceil(size / 4) * 4, usage: STORAGE(), mappedAtCreation: true });
+    const buffer = this.#buffers.get(number);
+    fill(buffer.getMappedRange());
+    buffer.unmap();
+    return number;
+  }
+
+  /** @param {number} number of a buffer @param {ArrayBufferView} values of four bytes each */
+  write(number, values) {
+    this.#check();
+    this.#submit(); // what is queued may read what was there
+    this.#device.queue.writeBuffer(this.#buffers.get(number), 0, values.buffer, values.byteOffset, values.byteLength);
+  }
+
+  /** Bytes of a buffer once everything that is queued was computed.
+   * @param {number} number @param {number} size a multiple of 4 @returns {Promise<ArrayBuffer>} rejected with a GpuError */
+  async read(number, size) {
+    this.#check();
+    const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
+    const staging = this.#created({ size, usage });
+    this.#end();
+    this.#commands().copyBufferToBuffer(this.#buffers.get(number), 0, staging, 0, size);
+    this.#submit();
+    this.#forget();
+    const complaint = this.#complaints();
+    this.#watch();
+    try {
+      await staging.mapAsync(GPUMapMode.READ);
+      this.#complain(await complaint);
+      return staging.getMappedRange().slice(0);
+    } catch (error) {
+      await complaint; // else it would be nobody's
+      if (!(error instanceof GpuError)) await settled(); // a device that was lost says so
+      this.#check();
+      throw error instanceof GpuError ? error : new GpuError(`The GPU gives nothing back (${error.message}).`, { cause: error });
+    } finally {
+      staging.destroy();
+    }
+  }
+
+  close() {
+    this.#fail('The GPU was closed.');
+    this.#device.destroy();
+  }
+
+  #add(descriptor) {
+    this.#check();
+    const number = this.#next;
+    this.#next += STEP;
+    this.#buffers.set(number, this.#created(descriptor));
+    return number;
+  }
+
+  /** @param {GPUBufferDescriptor} descriptor @returns {GPUBuffer} */
+  #created(descriptor) {
+    try {
+      return this.#device.createBuffer(descriptor);
+    } catch (error) {
+      throw new GpuError(`The GPU has no memory for ${descriptor.size} bytes (${error.message}).`, { cause: error });
+    }
+  }
+
+  /** Gives up buffers that the last utterance did not need, and that nobody has. */
+  #forget() {
+    for (const { number, age } of this.#free) {
+      if (age === this.#age) continue;
+      this.#buffers.get(number).destroy();
+      this.#buffers.delete(number);
+    }
+    this.#free = this.#free.filter(({ age }) => age === this.#age);
+    this.#age += 1;
+  }
+
+  /** @param {import('./kernels.js').Kernel} kernel */
+  async #compiled({ name, text, codes, axes, writes }) {
+    const device = this.#device;
+    const types = /** @type {GPUBufferBindingType[]} */ (writes.map((each) => (each ? 'storage' : 'read-only-storage')));
+    const entries = [...types, /** @type {const} */ ('uniform')].map((type, binding) => {
+      return { binding, visibility: GPUShaderStage.COMPUTE, buffer: { type } };
+    });
+    const layout = device.createBindGroupLayout({ entries });
+    const values = codes.map((code, argument) => ({ code, argument }));
+    try {
+      const pipeline = await device.createComputePipelineAsync({
+        layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+        compute: { module: device.createShaderModule({ code: text }), entryPoint: name },
+      });
+      return {
+        name, layout, pipeline, axes, count: codes.length,
+        buffers: values.filter(({ code }) => code === Code.pointer).map(({ argument }) => argument),
+        scalars: values.filter(({ code }) => code !== Code.pointer),
+      };
+    } catch (error) {
+      await settled();
+      this.#check();
+      throw new GpuError(`The GPU does not take the kernel ${name} (${error.message}).`, { cause: error });
+    }
+  }
+
+  /** @param {any} kernel @param {number} at the address of its arguments, TVMFFIAny @param {number} count */
+  #launch({ name, layout, pipeline, axes, buffers, scalars, count: taken }, at, count) {
+    this.#check();
+    if (count !== taken + axes.length) throw new TypeError(`${name} was called with ${count} arguments`);
+    if (this.#launches === LAUNCHES) this.#submit();
+    const { view } = this.#tvm;
+    const value = (argument) => at + ANY * argument + ANY / 2;
+    const extents = [1, 1, 1];
+    axes.forEach((axis, place) => axis !== null && (extents[axis] = view.getInt32(value(taken + place), true)));
+    const [groups, y, own] = extents;
+    if (own !== 1) throw new TypeError(`${name}: blockIdx.z is not a kernel's own on WebGPU`);
+    const slot = SLOT * this.#launches++;
+    scalars.forEach(({ code, argument }, place) => {
+      if (code === Code.float) this.#scalars.setFloat32(slot + 4 * place, view.getFloat64(value(argument), true), true);
+      else this.#scalars.setUint32(slot + 4 * place, view.getUint32(value(argument), true), true);
+    });
+    this.#scalars.setUint32(slot + 4 * scalars.length, groups, true);
+    const bound = buffers.map((argument) => ({ buffer: this.#buffers.get(view.getUint32(value(argument), true)) }));
+    bound.push({ buffer: this.#uniforms, offset: slot, size: 4 * (scalars.length + 1) });
+    const entries = bound.map((resource, binding) => ({ binding, resource }));
+    this.#pass ??= this.#commands().beginComputePass();
+    this.#pass.setPipeline(pipeline);
+    this.#pass.setBindGroup(0, this.#device.createBindGroup({ layout, entries }));
+    const [x, z] = folded(groups);
+    this.#pass.dispatchWorkgroups(x, y, z);
+  }
+
+  #commands() {
+    return (this.#encoder ??= this.#device.createCommandEncoder());
+  }
+
+  #end() {
+    this.#pass?.end();
+    this.#pass = null;
+  }
+
+  #submit() {
+    if (!this.#encoder) return;
+    this.#end();
+    const { queue } = this.#device;
+    if (this.#launches) queue.writeBuffer(this.#uniforms, 0, this.#scalars.buffer, 0, SLOT * this.#launches);
+    queue.submit([this.#encoder.finish()]);
+    this.#encoder = null;
+    this.#launches = 0;
+  }
+
+  /** From now on the browser says what it refuses, which it does later than it is asked. */
+  #watch() {
+    FILTERS.forEach((filter) => this.#device.pushErrorScope(filter));
+  }
+
+  /** What it has refused since. @returns {Promise<GPUError | undefined>} */
+  async #complaints() {
+    const errors = FILTERS.map(() => this.#device.popErrorScope().catch(() => null)); // a lost device has none
+    return (await Promise.all(errors)).find((error) => error !== null);
+  }
+
+  /** @param {GPUError | undefined} error */
+  #complain(error) {
+    if (!error) return;
+    const isMemory = globalThis.GPUOutOfMemoryError && error instanceof GPUOutOfMemoryError;
+    this.#fail(isMemory ? 'The GPU has too little memory.' : `The GPU refuses what it was asked for (${error.message}).`);
+    this.#check();
+  }
+
+  /** @param {string} message */
+  #fail(message) {
+    this.#failure ??= new GpuError(message);
+  }
+
+  #check() {
+    if (this.#failure) throw this.#failure;
+  }
+}
+
+const STORAGE = () => GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+
+/** Lets promises of the browser that are decided call whoever waits for them. */
+const settled = () => new Promise((done) => setTimeout(done));
+
+async function found() {
+  if (!globalThis.navigator?.gpu) throw new GpuError('The browser has no WebGPU.');
+  const adapter = await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' }).catch(() => null);
+  if (!adapter) throw new GpuError('The browser gives no GPU.');
+  return adapter;
+}
+
+/** @param {GPUAdapter} adapter @param {GPUDeviceDescriptor} descriptor */
+async function opened(adapter, descriptor) {
+  try {
+    return await adapter.requestDevice(descriptor);
+  } catch (error) {
+    throw new GpuError(`The browser does not give the GPU (${error.message}).`, { cause: error });
+  }
+}
+
+/** @param {any} adapter */
+const isSoftware = ({ info, isFallbackAdapter }) => info?.isFallbackAdapter ?? isFallbackAdapter ?? false;
