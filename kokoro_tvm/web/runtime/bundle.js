@@ -9,6 +9,9 @@ const SCHEMA = 5; // of bundle.json that this version reads
 /** Arrays of a port's dtype. */
 const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint32: Uint32Array };
 
+/** Tokens or frames of the first call, which nobody hears: as few as run every loop of the code. */
+const LEAST = 8;
+
 /**
  * What a component takes and returns: values in row-major order.
  * @typedef {{values: Float32Array | BigInt64Array | Int32Array | Uint32Array, shape: number[]}} Values
@@ -30,9 +33,10 @@ export class Bundle {
     const bundle = new Bundle(options.pieces ?? folder, manifest);
     bundle.#tvm = await Tvm.start(await bundle.file(manifest.runtime), options);
     try {
-      for (const [name, component] of Object.entries(manifest.components)) {
-        await bundle.#load(name, component);
-      }
+      const components = Object.entries(manifest.components);
+      for (const each of components) await bundle.#loadCode(...each);
+      bundle.#warmUp();
+      for (const each of components) await bundle.#loadWeights(...each);
     } catch (error) {
       bundle.close();
       throw error;
@@ -114,19 +118,54 @@ export class Bundle {
     }
   }
 
-  async #load(name, component) {
-    const addresses = await loadWeights(this.#tvm.memory, component, this.#files.parts(component.weights));
-    const parameters = component.parameters.map(({ shape, dtype }, index) =>
-      this.#tvm.tensor(null, shape, dtype, addresses[index]),
-    );
+  async #loadCode(name, component) {
     const libraries = [...component.libraries].sort((a, b) => a.bucket - b.bucket);
     const machines = [];
     for (const library of libraries) {
       const module = await this.#tvm.compile(await this.file(library));
       machines.push({ bucket: library.bucket, functions: this.#tvm.machine(module) });
     }
-    this.#loaded.set(name, { component, machines, parameters });
+    this.#loaded.set(name, { component, machines, parameters: [] });
   }
+
+  async #loadWeights(name, component) {
+    const addresses = await loadWeights(this.#tvm.memory, component, this.#files.parts(component.weights));
+    this.#loaded.get(name).parameters = this.#parameters(component, (index) => addresses[index]);
+  }
+
+  /** Runs every component on zeros. An engine's first code of a loop is several times slower than what it makes of one
+   * that it has seen running, and a call that has begun ends in the first: so it makes the other while weights are loaded. */
+  #warmUp() {
+    const sizeOf = ({ shape, dtype }) => product(shape) * ARRAYS[dtype].BYTES_PER_ELEMENT;
+    const components = [...this.#loaded.values()].map(({ component }) => component);
+    const size = Math.max(...components.flatMap(({ parameters }) => parameters.map(sizeOf)));
+    const zeros = this.#tvm.allocate(size); // all parameters at once
+    this.#tvm.bytes.fill(0, zeros, zeros + size);
+    for (const [name, loaded] of this.#loaded) {
+      const { component } = loaded;
+      loaded.parameters = this.#parameters(component, () => zeros);
+      const inputs = (component.seeded ?? component).inputs.map(({ dtype, shape }) => {
+        const extents = shape.map(extent);
+        return { values: new ARRAYS[dtype](product(extents)), shape: extents };
+      });
+      this.run(component.seeded ? `${name}_seeded` : name, LEAST, ...inputs);
+      loaded.parameters.forEach((tensor) => tensor.free());
+    }
+    this.#tvm.api.free(zeros);
+  }
+
+  #parameters({ parameters }, address) {
+    return parameters.map(({ shape, dtype }, index) => this.#tvm.tensor(null, shape, dtype, address(index)));
+  }
+}
+
+const product = (shape) => shape.reduce((all, each) => all * each, 1);
+
+/** An extent of a signature, as 512, "F" or "2*F", at the least length. @param {number | string} each */
+function extent(each) {
+  if (typeof each === 'number') return each;
+  const [factor, axis] = each.split('*');
+  return axis ? Number(factor) * LEAST : LEAST;
 }
 
 function refuse({ schema, length, cpu_features: needed }) {
