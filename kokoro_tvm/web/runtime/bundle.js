@@ -3,7 +3,7 @@
 import { BundleError, UnsupportedError } from '../errors.js';
 import { features } from './features.js';
 import { Tvm } from './tvm.js';
-import { loadWeights } from './weights.js';
+import { grown, loadWeights } from './weights.js';
 
 const SCHEMA = 5; // of bundle.json that this version reads
 /** Arrays of a port's dtype. */
@@ -35,8 +35,8 @@ export class Bundle {
     try {
       const components = Object.entries(manifest.components);
       for (const each of components) await bundle.#loadCode(...each);
-      bundle.#warmUp();
-      for (const each of components) await bundle.#loadWeights(...each);
+      const room = bundle.#warmUp();
+      for (const each of components) await bundle.#loadWeights(...each, room);
     } catch (error) {
       bundle.close();
       throw error;
@@ -128,36 +128,40 @@ export class Bundle {
     this.#loaded.set(name, { component, machines, parameters: [] });
   }
 
-  async #loadWeights(name, component) {
-    const addresses = await loadWeights(this.#tvm.memory, component, this.#files.parts(component.weights));
+  async #loadWeights(name, component, room) {
+    const ofName = room.name === name ? room : null;
+    const addresses = await loadWeights(this.#tvm.memory, component, this.#files.parts(component.weights), ofName);
     this.#loaded.get(name).parameters = this.#parameters(component, (index) => addresses[index]);
   }
 
   /** Runs every component on zeros. An engine's first code of a loop is several times slower than what it makes of one
-   * that it has seen running, and a call that has begun ends in the first: so it makes the other while weights are loaded. */
+   * that it has seen running, and a call that has begun ends in the first: so it makes the other while weights are loaded.
+   * Returns the zeros' memory, and the name of the component whose weights fit there. */
   #warmUp() {
-    const sizeOf = ({ shape, dtype }) => product(shape) * ARRAYS[dtype].BYTES_PER_ELEMENT;
-    const components = [...this.#loaded.values()].map(({ component }) => component);
-    const size = Math.max(...components.flatMap(({ parameters }) => parameters.map(sizeOf)));
-    const zeros = this.#tvm.allocate(size); // all parameters at once
-    this.#tvm.bytes.fill(0, zeros, zeros + size);
-    for (const [name, loaded] of this.#loaded) {
-      const { component } = loaded;
-      loaded.parameters = this.#parameters(component, () => zeros);
-      const inputs = (component.seeded ?? component).inputs.map(({ dtype, shape }) => {
+    const loaded = [...this.#loaded.values()];
+    const sizes = loaded.map(({ component: { parameters } }) => parameters.map(sizeOf));
+    const sums = sizes.map((each) => each.reduce((sum, size) => sum + size, 0));
+    const size = Math.max(Math.min(...sums), ...sizes.flat());
+    const start = grown(this.#tvm.memory, size, 'a first call'); // every parameter is read there
+    for (const [name, each] of this.#loaded) {
+      const { seeded } = each.component;
+      each.parameters = this.#parameters(each.component, () => start);
+      const inputs = (seeded ?? each.component).inputs.map(({ dtype, shape }) => {
         const extents = shape.map(extent);
         return { values: new ARRAYS[dtype](product(extents)), shape: extents };
       });
-      this.run(component.seeded ? `${name}_seeded` : name, LEAST, ...inputs);
-      loaded.parameters.forEach((tensor) => tensor.free());
+      this.run(seeded ? `${name}_seeded` : name, LEAST, ...inputs);
+      each.parameters.forEach((tensor) => tensor.free());
     }
-    this.#tvm.api.free(zeros);
+    return { start, size, name: [...this.#loaded.keys()][sums.indexOf(Math.min(...sums))] };
   }
 
   #parameters({ parameters }, address) {
     return parameters.map(({ shape, dtype }, index) => this.#tvm.tensor(null, shape, dtype, address(index)));
   }
 }
+
+const sizeOf = ({ shape, dtype }) => product(shape) * ARRAYS[dtype].BYTES_PER_ELEMENT;
 
 const product = (shape) => shape.reduce((all, each) => all * each, 1);
 
