@@ -60,7 +60,7 @@ export class Pieces {
   #order = [];
   /** @type {Map<string, Promise<Uint8Array<ArrayBuffer>>>} those not read yet, by their sha256 */
   #ahead = new Map();
-  /** @type {ArrayBuffer[]} memory of pieces that were read, for the next ones: garbage of megabytes is collected late */
+  /** @type {ArrayBuffer[]} memory of pieces that were read, for the next ones */
   #room = [];
   #counted = new Set(); // digests of those that the progress has as loaded
   #progress = { loaded: 0, total: 0, kept: 0, offline: false, full: false };
@@ -183,7 +183,7 @@ export class Pieces {
 
   /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} what the list names, else it is rejected */
   async #attempt(piece) {
-    const { file, sha256, size } = piece;
+    const { file, sha256, size, width } = piece;
     const isCounted = this.#counted.has(sha256); // another file has the same piece
     let there = 0;
     const come = (bytes) => {
@@ -202,8 +202,9 @@ export class Pieces {
         parts.push(part);
         come(part.length);
       }
-      const bytes = await unpacked(parts, piece).catch(() => null); // cut short, or of other bytes
-      if (bytes?.length !== size || (await digest(bytes)) !== sha256) {
+      const bytes = this.#roomFor(size);
+      const whole = await unpack(parts, width, bytes).catch(() => false); // cut short, or of other bytes
+      if (!whole || (await digest(bytes)) !== sha256) {
         throw new BundleError(
           `A piece of ${file} has not the ${size} bytes with sha256 ${sha256} that the list names. ` +
             'If it stays so, the site is damaged: write it again.',
@@ -241,17 +242,29 @@ export class Pieces {
   }
 }
 
-/** @param {Uint8Array<ArrayBuffer>[]} parts @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
-async function unpacked(parts, { width }) {
-  const stream = new Blob(parts).stream().pipeThrough(new DecompressionStream('deflate'));
-  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-  if (width === 1) return planes;
-  const bytes = new Uint8Array(planes.length);
-  const count = planes.length / width;
-  for (let plane = 0, from = 0; plane < width; ++plane) {
-    for (let to = plane; from < (plane + 1) * count; to += width) bytes[to] = planes[from++];
+/** Unpacks a piece. @param {Uint8Array<ArrayBuffer>[]} parts of what was sent @param {number} width see `Piece`
+ * @param {Uint8Array<ArrayBuffer>} bytes where its content goes
+ * @returns {Promise<boolean>} whether that is filled exactly; rejected for what is not packed */
+async function unpack(parts, width, bytes) {
+  const sent = new ReadableStream({
+    pull(controller) {
+      for (const part of parts) controller.enqueue(part);
+      controller.close();
+    },
+  });
+  const count = bytes.length / width; // of a plane
+  let there = 0;
+  for await (const part of received(sent.pipeThrough(new DecompressionStream('deflate')), 'a piece')) {
+    if (there + part.length > bytes.length) return false;
+    for (let from = 0; from < part.length; ) {
+      const plane = Math.floor(there / count);
+      let to = (there % count) * width + plane;
+      const end = Math.min(part.length, from + (plane + 1) * count - there);
+      there += end - from;
+      for (; from < end; to += width) bytes[to] = part[from++];
+    }
   }
-  return bytes;
+  return there === bytes.length;
 }
 
 /** Frees memory that nothing refers to any more. @param {any} buffer */
