@@ -116,11 +116,12 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
 
 def test_it_builds_then_says_how_all_stands_then_tests() -> None:
     runs = [(step["run"], step.get("if")) for step in STEPS if "run" in step]
-    assert runs[-7:] == [
+    assert runs[-8:] == [
         (".venv/bin/doit nightly", None),
         (".venv/bin/doit report", "always()"),
         (".venv/bin/kokoro-tvm status", "always()"),
         (".venv/bin/kokoro-tvm gc --keep 0 --cache", None),  # or the cache would grow for ever
+        (".venv/bin/kokoro-tvm web wasm -o site", None),
         (".venv/bin/python -m pytest -m nightly", None),
         (
             ".venv/bin/kokoro-tvm profile --against last-night --repeat 15",
@@ -143,8 +144,10 @@ def test_it_builds_the_set_keeps_what_it_built_and_uploads_report_and_bundles() 
     assert cache["with"]["key"].startswith(cache["with"]["restore-keys"])
     assert JOB["env"]["KOKORO_TVM_CACHE"] == "${{ github.workspace }}/" + cache["with"]["path"]
     assert JOB["env"].keys() - {"PIP_EXTRA_INDEX_URL"} == {"KOKORO_TVM_EVENTS", "KOKORO_TVM_CACHE"}
-    report, bundles = [step for name, step in uses if name == "actions/upload-artifact"]
+    report, bundles, site = [step for name, step in uses if name == "actions/upload-artifact"]
     assert report["if"] == "always()"
     kept = report["with"]["path"].splitlines()
     assert {JOB["env"]["KOKORO_TVM_EVENTS"], "artifacts/*/report.html"} <= set(kept)
     assert "if" not in bundles  # what missed a gate is not handed out
+    assert "if" not in site
+    assert f".venv/bin/kokoro-tvm web wasm -o {site['with']['path']}" in COMMANDS

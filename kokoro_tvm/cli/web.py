@@ -23,6 +23,9 @@ def web(
         Path,
         typer.Option("-o", "--output", metavar="DIR", help="The site's folder; a site in it is replaced."),
     ] = Path("site"),
+    mp3: Annotated[
+        bool, typer.Option(help="Fetch an encoder, lamejs (LGPL), from the npm registry, to save MP3.")
+    ] = True,
     root: Annotated[
         Path, typer.Option("--root", metavar="DIR", help="The folder with `artifacts/`.")
     ] = Path(),
@@ -35,11 +38,13 @@ def web(
     """
     from rich.filesize import decimal
 
+    from kokoro_tvm.project.mp3 import fetch_encoder
     from kokoro_tvm.project.site import write_site
 
     bundle = root / "artifacts" / recipe
     if not bundle.is_dir():
         bundle = Path(recipe)
-    files = write_site(bundle, output)
+    encoder = fetch_encoder(root / "artifacts" / "npm", typer.echo) if mp3 else None
+    files = write_site(bundle, output, encoder)
     size = decimal(sum(file.stat().st_size for file in files))
     typer.echo(f"{output}: {len(files)} files, {size}. To look at it: python -m http.server -d {output}")

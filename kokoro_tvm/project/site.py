@@ -12,6 +12,7 @@ from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.javascript import OFFLINE, WEB, page_files
 from kokoro_tvm.platforms import Platform, platform_of
 from kokoro_tvm.project.distribution import verified_bundle
+from kokoro_tvm.project.mp3 import MODULE
 from kokoro_tvm.project.pieces import FOLDER, INDEX, write_pieces
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
@@ -23,6 +24,7 @@ BUNDLE = "bundle"
 
 _MANIFEST = "bundle.json"
 _WORKER = "service_worker.js"
+_MP3 = "mp3"
 _SERVER, _BUNDLE = (f'data-synthesizer="./{name}_synthesizer.js"' for name in ("http", "bundle"))
 _HEAD = """\
 <link rel="manifest" href="./manifest.webmanifest">
@@ -31,11 +33,12 @@ _HEAD = """\
 </head>"""
 
 
-def write_site(path: Path, out: Path) -> list[Path]:
+def write_site(path: Path, out: Path, encoder: Path | None = None) -> list[Path]:
     """Write the page and the bundle at `path` into the folder `out`, which is made new or replaced.
 
-    Returns the site's files. Raises BundleError for a bundle of another kind, without a front end or damaged;
-    InputError where `out` holds something else than a site.
+    encoder: a folder that `fetch_encoder` gave; without it the page does not save MP3. Returns the site's
+    files. Raises BundleError for a bundle of another kind, without a front end or damaged; InputError where
+    `out` holds something else than a site.
     """
     bundle = verified_bundle(path)
     if platform_of(str(bundle.target.get("mtriple", ""))) != Platform("wasm32", ""):
@@ -55,6 +58,9 @@ def write_site(path: Path, out: Path) -> list[Path]:
             _copy(file, made / file.name)
         index = made / "index.html"
         text = index.read_text(encoding="utf-8").replace(_SERVER, _BUNDLE)
+        if encoder:
+            shutil.copytree(encoder, made / _MP3)
+            text = text.replace(_BUNDLE, f'{_BUNDLE} data-mp3="./{_MP3}/{MODULE}"')
         index.write_text(text.replace("</head>", _HEAD), encoding="utf-8")
         for name in (_MANIFEST, PROVENANCE):
             _copy(bundle.root / name, made / BUNDLE / name)

@@ -58,11 +58,14 @@ export function wavFile(pieces, sampleRate) {
   return [new Uint8Array(header.buffer), ...pieces.map(toBytes)];
 }
 
-/** @param {Float32Array} samples @returns {Uint8Array} */
+/** Samples of 16 bits. @param {Float32Array} samples -1 to 1; what is beyond is cut @returns {Int16Array} */
+export function toInt16(samples) {
+  return Int16Array.from(samples, (sample) => Math.max(-SCALE, Math.min(SCALE - 1, Math.round(sample * SCALE))));
+}
+
+/** @param {Float32Array} samples @returns {Uint8Array} little-endian */
 function toBytes(samples) {
   const view = new DataView(new ArrayBuffer(2 * samples.length));
-  samples.forEach((sample, place) =>
-    view.setInt16(2 * place, Math.max(-SCALE, Math.min(SCALE - 1, Math.round(sample * SCALE))), true),
-  );
+  toInt16(samples).forEach((sample, place) => view.setInt16(2 * place, sample, true));
   return new Uint8Array(view.buffer);
 }

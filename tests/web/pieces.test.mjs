@@ -16,6 +16,7 @@ const packed = (bytes, width) => {
 const WIDTH = 2;
 const sent = (...pieces) => pieces.reduce((sum, each) => sum + packed(each, WIDTH).length, 0);
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+const pathOf = (bytes, site = "https://site.example/app/pieces/") => `kokoro-tvm-pieces/${sha256(site)}/${sha256(bytes)}`;
 const pieceUrl = (bytes) => `https://site.example/app/pieces/${sha256(bytes)}`;
 const filled = (value, size = 1000) => Uint8Array.from({ length: size }, (_, place) => value * place * place);
 const entry = (file, ...pieces) => ({
@@ -33,25 +34,61 @@ async function read(pieces, file) {
 
 /** What the server has: address -> bytes, a function that gives a response, or nothing. */
 let server;
-/** What the browser keeps: address -> bytes. */
+/** What the browser keeps: path -> bytes; and paths that another tab has open. */
 let kept;
+let open;
 let requests;
 let full;
 
+/** The private file system of an origin, as far as it is used. */
+class Folder {
+  constructor(path) {
+    this.path = path;
+  }
+  async getDirectoryHandle(name) {
+    return new Folder(`${this.path}${name}/`);
+  }
+  async *keys() {
+    for (const path of kept.keys()) if (path.startsWith(this.path)) yield path.slice(this.path.length);
+  }
+  async getFileHandle(name, { create = false } = {}) {
+    const path = this.path + name;
+    if (!create && !kept.has(path)) throw new DOMException("not there", "NotFoundError");
+    return new FileHandle(path);
+  }
+  async removeEntry(name) {
+    if (!kept.delete(this.path + name)) throw new DOMException("not there", "NotFoundError");
+  }
+}
+class FileHandle {
+  constructor(path) {
+    this.path = path;
+  }
+  async createSyncAccessHandle() {
+    if (open.has(this.path)) throw new DOMException("open", "NoModificationAllowedError");
+    return {
+      getSize: () => kept.get(this.path).length,
+      read: (room) => (room.set(kept.get(this.path)), kept.get(this.path).length),
+      write: (bytes) => {
+        if (full) throw new DOMException("full", "QuotaExceededError");
+        kept.set(this.path, bytes.slice());
+        return bytes.length;
+      },
+      truncate: (size) => assert.equal(kept.get(this.path).length, size),
+      close() {},
+    };
+  }
+  async getFile() {
+    return new Blob([kept.get(this.path)]);
+  }
+}
+
 beforeEach(() => {
+  open = new Set();
   [server, kept, requests, full] = [new Map(), new Map(), [], false];
   mock.timers.enable({ apis: ["setTimeout"] });
-  globalThis.caches = {
-    open: async () => ({
-      match: async (url) => kept.has(url) && new Response(kept.get(url)),
-      put: async (url, response) => {
-        if (full) throw new DOMException("full", "QuotaExceededError");
-        kept.set(url, new Uint8Array(await response.arrayBuffer()));
-      },
-      keys: async () => [...kept.keys()].map((url) => ({ url })),
-      delete: async (request) => kept.delete(request.url ?? request),
-    }),
-  };
+  globalThis.FileSystemFileHandle = FileHandle;
+  Object.defineProperty(globalThis, "navigator", { value: { storage: { getDirectory: async () => new Folder("") } }, configurable: true });
   mock.method(globalThis, "fetch", async (url) => {
     requests.push(String(url));
     const found = server.get(String(url));
@@ -63,7 +100,7 @@ beforeEach(() => {
 afterEach(() => {
   mock.restoreAll();
   mock.timers.reset();
-  delete globalThis.caches;
+  delete globalThis.FileSystemFileHandle;
 });
 
 const entryOf = (each) => [sha256(each), each.length, WIDTH, packed(each, WIDTH).length];
@@ -127,9 +164,10 @@ test("pieces that two bundles have in common are fetched once", async () => {
   const pieces = await Pieces.open(BASE);
   await read(pieces, entry("weights", a, c));
   assert.deepEqual(requests, [LIST, pieceUrl(c)]);
-  kept.set("https://site.example/other/pieces/1", a);
-  await pieces.removeOthers();
-  assert.deepEqual([...kept.keys()].sort(), [pieceUrl(a), pieceUrl(c), "https://site.example/other/pieces/1"].sort());
+  const other = pathOf(a, "https://site.example/other/pieces/");
+  kept.set(other, a);
+  await pieces.close();
+  assert.deepEqual([...kept.keys()].sort(), [pathOf(a), pathOf(c), other].sort());
 });
 
 test("a lost connection costs the piece that was on its way, and nothing is counted twice", async () => {
@@ -171,7 +209,7 @@ test("attempts end, and trying again goes on from what is there", async () => {
   const first = await Pieces.open(BASE);
   await assert.rejects(passed(read(first, entry("weights", a, b))), { name: "ConnectionError" });
   assert.equal(requests.filter((url) => url === pieceUrl(b)).length, 5);
-  while (!kept.has(pieceUrl(a))) await new Promise(setImmediate);
+  while (!kept.has(pathOf(a))) await new Promise(setImmediate);
   server.set(pieceUrl(b), packed(b, WIDTH));
   requests = [];
   await read(await Pieces.open(BASE), entry("weights", a, b));
@@ -219,16 +257,35 @@ test("a piece that is another is fetched again, and refused in the end", async (
     name: "BundleError",
     message: new RegExp(`^A piece of weights has not the 1000 bytes with sha256 ${sha256(a)} that the list names`),
   });
-  assert.ok(!kept.has(pieceUrl(a)));
+  assert.ok(!kept.has(pathOf(a)));
 });
 
 test("what the browser keeps is compared too, and fetched again where it was changed or given up", async () => {
   put({ weights: [a, b] });
-  kept.set(pieceUrl(a), b);
+  kept.set(pathOf(a), b);
   const pieces = await Pieces.open(BASE);
   assert.deepEqual((await read(pieces, entry("weights", a, b))).subarray(0, 1000), a);
-  kept.delete(pieceUrl(b));
+  kept.delete(pathOf(b));
   assert.deepEqual((await read(pieces, entry("weights", a, b))).subarray(1000), b);
+});
+
+test("two tabs read what one keeps, and neither writes what the other does", async () => {
+  put({ weights: [a, b] });
+  kept.set(pathOf(a), a);
+  open.add(pathOf(a)).add(pathOf(b));
+  const found = await read(await Pieces.open(BASE), entry("weights", a, b));
+  assert.deepEqual(found, new Uint8Array(Buffer.concat([a, b])));
+  assert.deepEqual(requests, [LIST, pieceUrl(b)]);
+  assert.deepEqual([...kept.keys()], [pathOf(a)]);
+});
+
+test("what is kept is read into the memory of what was read before", async () => {
+  const many = Array.from({ length: 20 }, (_, place) => filled(place + 1));
+  put({ weights: many });
+  await read(await Pieces.open(BASE), entry("weights", ...many));
+  const buffers = new Set();
+  for await (const part of (await Pieces.open(BASE)).parts(entry("weights", ...many))) buffers.add(part.buffer);
+  assert.ok(buffers.size <= 7, `${buffers.size}`);
 });
 
 test("a browser that keeps nothing, or has no room, loads all the same", async () => {
@@ -239,7 +296,7 @@ test("a browser that keeps nothing, or has no room, loads all the same", async (
   assert.equal((await read(pieces, entry("weights", a, b))).length, 2000);
   assert.equal(progress.at(-1).full, true);
   assert.equal(kept.size, 0);
-  globalThis.caches.open = () => Promise.reject(new DOMException("insecure", "SecurityError"));
+  navigator.storage.getDirectory = () => Promise.reject(new DOMException("insecure", "SecurityError"));
   const none = await Pieces.open(BASE);
   assert.equal((await read(none, entry("weights", a, b))).length, 2000);
 });

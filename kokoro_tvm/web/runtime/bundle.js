@@ -4,10 +4,14 @@ import { BundleError, UnsupportedError } from '../errors.js';
 import { Host, OnGpu } from './device.js';
 import { features } from './features.js';
 import { Tvm } from './tvm.js';
+import { grown } from './weights.js';
 
 const SCHEMA = 5; // of bundle.json that this version reads
 /** Arrays of a port's dtype. */
 const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, uint32: Uint32Array };
+
+/** Tokens or frames of the first call, which nobody hears: as few as run every loop of the code. */
+const LEAST = 8;
 
 /**
  * What a component takes and returns: values in row-major order, or what a GPU has of them.
@@ -33,9 +37,10 @@ export class Bundle {
     bundle.#host = new Host(bundle.#tvm);
     bundle.#gpu = options.gpu ? new OnGpu(bundle.#tvm, options.gpu) : null;
     try {
-      for (const [name, component] of Object.entries(manifest.components)) {
-        await bundle.#load(name, component);
-      }
+      const components = Object.entries(manifest.components);
+      for (const each of components) await bundle.#loadCode(...each);
+      const room = bundle.#warmUp();
+      for (const each of components) await bundle.#loadWeights(...each, room);
     } catch (error) {
       bundle.close();
       throw error;
@@ -133,11 +138,10 @@ export class Bundle {
     outputs.forEach(({ tensor }) => tensor?.free());
   }
 
-  async #load(name, component) {
+  async #loadCode(name, component) {
     const onGpu = component.libraries.some(({ kernels }) => kernels);
     if (onGpu && !this.#gpu) throw new UnsupportedError(`${name} of this bundle computes on a GPU, and none was opened.`);
     const device = onGpu ? this.#gpu : this.#host;
-    const parameters = await device.parameters(component, this.#files.parts(component.weights));
     const libraries = [...component.libraries].sort((a, b) => a.bucket - b.bucket);
     const machines = [];
     for (const library of libraries) {
@@ -145,8 +149,48 @@ export class Bundle {
       const kernels = library.kernels ? await device.kernels(await this.file(library.kernels)) : null;
       machines.push({ bucket: library.bucket, functions: this.#tvm.machine(module, device.initialization, kernels) });
     }
-    this.#loaded.set(name, { component, device, machines, parameters });
+    this.#loaded.set(name, { component, device, machines, parameters: [] });
   }
+
+  async #loadWeights(name, component, room) {
+    const loaded = this.#loaded.get(name);
+    const ofName = room?.name === name ? room : null;
+    loaded.parameters = await loaded.device.parameters(component, this.#files.parts(component.weights), ofName);
+  }
+
+  /** Runs every component of WebAssembly on zeros. An engine's first code of a loop is several times slower than what it
+   * makes of one that it has seen running, and a call that has begun ends in the first: so it makes the other while weights
+   * are loaded. Returns the zeros' memory, and the name of the component whose weights fit there; null where there is none. */
+  #warmUp() {
+    const here = [...this.#loaded].filter(([, { device }]) => device === this.#host);
+    if (!here.length) return null;
+    const sizes = here.map(([, { component }]) => component.parameters.map(sizeOf));
+    const sums = sizes.map((each) => each.reduce((sum, size) => sum + size, 0));
+    const size = Math.max(Math.min(...sums), ...sizes.flat());
+    const start = grown(this.#tvm.memory, size, 'a first call'); // every parameter is read there
+    for (const [name, each] of here) {
+      const { seeded } = each.component;
+      each.parameters = this.#host.tensors(each.component, () => start);
+      const inputs = (seeded ?? each.component).inputs.map(({ dtype, shape }) => {
+        const extents = shape.map(extent);
+        return { values: new ARRAYS[dtype](product(extents)), shape: extents };
+      });
+      this.run(seeded ? `${name}_seeded` : name, LEAST, ...inputs);
+      each.parameters.forEach((tensor) => tensor.free());
+    }
+    return { start, size, name: here[sums.indexOf(Math.min(...sums))][0] };
+  }
+}
+
+const sizeOf = ({ shape, dtype }) => product(shape) * ARRAYS[dtype].BYTES_PER_ELEMENT;
+
+const product = (shape) => shape.reduce((all, each) => all * each, 1);
+
+/** An extent of a signature, as 512, "F" or "2*F", at the least length. @param {number | string} each */
+function extent(each) {
+  if (typeof each === 'number') return each;
+  const [factor, axis] = each.split('*');
+  return axis ? Number(factor) * LEAST : LEAST;
 }
 
 function refuse({ schema, length, cpu_features: needed }) {

@@ -26,10 +26,16 @@ export class Host {
   }
 
   /** A component's weights as tensors. @param {any} component @param {AsyncIterable<Uint8Array>} parts of its file
+   * @param {{start: number, size: number} | null} room memory that they may take, where it is large enough
    * @returns {Promise<Tensor[]>} */
-  async parameters(component, parts) {
-    const addresses = await loadWeights(this.tvm.memory, component, parts);
-    return component.parameters.map(({ shape, dtype }, index) => this.tvm.tensor(null, shape, dtype, addresses[index]));
+  async parameters(component, parts, room) {
+    const addresses = await loadWeights(this.tvm.memory, component, parts, room);
+    return this.tensors(component, (index) => addresses[index]);
+  }
+
+  /** @param {any} component @param {(index: number) => number} address of each of its weights @returns {Tensor[]} */
+  tensors({ parameters }, address) {
+    return parameters.map(({ shape, dtype }, index) => this.tvm.tensor(null, shape, dtype, address(index)));
   }
 
   /** @param {string} key @param {Values} given @param {string} dtype @returns {Tensor} the caller's to free */

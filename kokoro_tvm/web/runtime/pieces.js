@@ -5,11 +5,11 @@
 
 import { BundleError, ConnectionError, UnsupportedError } from '../errors.js';
 import { received } from './folder.js';
+import { Kept } from './kept.js';
 
 const LIST = 'pieces.json'; // in the bundle's folder
 const FOLDER = '../pieces/'; // from there
 const SCHEMA = 1; // of the list that this version reads
-const CACHE = 'kokoro-tvm-pieces'; // of the browser; one for all bundles of an origin
 const SIDE_BY_SIDE = 6;
 const ATTEMPTS = 5; // at each piece while there is a connection
 const PAUSE = 500; // milliseconds before the second attempt, twice as long before every further one
@@ -46,12 +46,12 @@ export class Pieces {
     if (list.schema !== SCHEMA) {
       throw new BundleError(`pieces.json has schema ${list.schema}; this version reads ${SCHEMA}. Reload the page.`);
     }
-    const kept = await store();
-    return new Pieces(new URL(FOLDER, base), list.files, kept, await urls(kept), onprogress);
+    const folder = new URL(FOLDER, base);
+    const site = await digest(new TextEncoder().encode(folder.href));
+    return new Pieces(folder, list.files, await Kept.open(site), onprogress);
   }
 
   #folder;
-  #store;
   #kept;
   #onprogress;
   /** @type {Map<string, {sha256: string, first: number, count: number}>} where a file's pieces are in the order */
@@ -60,16 +60,16 @@ export class Pieces {
   #order = [];
   /** @type {Map<string, Promise<Uint8Array<ArrayBuffer>>>} those not read yet, by their sha256 */
   #ahead = new Map();
+  /** @type {ArrayBuffer[]} memory of pieces that were read, for the next ones */
+  #room = [];
   #counted = new Set(); // digests of those that the progress has as loaded
   #progress = { loaded: 0, total: 0, kept: 0, offline: false, full: false };
   #reported = 0;
 
   /** @param {URL} folder @param {Record<string, {sha256: string, pieces: [string, number, number, number][]}>} files
-   * @param {Cache | null} store @param {Set<string>} kept the addresses that it has
-   * @param {(progress: Progress) => void} onprogress */
-  constructor(folder, files, store, kept, onprogress) {
+   * @param {Kept | null} kept @param {(progress: Progress) => void} onprogress */
+  constructor(folder, files, kept, onprogress) {
     this.#folder = folder;
-    this.#store = store;
     this.#kept = kept;
     this.#onprogress = onprogress;
     for (const [file, { sha256, pieces }] of Object.entries(files)) {
@@ -80,7 +80,7 @@ export class Pieces {
     }
     for (const piece of new Map(this.#order.map((each) => [each.sha256, each])).values()) {
       this.#progress.total += piece.packed;
-      if (!kept.has(this.#url(piece))) continue;
+      if (!kept?.names.has(piece.sha256)) continue;
       this.#counted.add(piece.sha256);
       this.#progress.kept += piece.packed;
     }
@@ -107,16 +107,18 @@ export class Pieces {
       this.#ahead.delete(digest);
       const part = /** @type {Uint8Array<ArrayBuffer>} */ (await bytes);
       yield part;
-      // The memory is free once the next is asked for; garbage collectors let hundreds of megabytes of it pile up.
-      /** @type {any} */ (part.buffer).transfer?.(0);
+      this.#room.push(part.buffer);
+      const least = this.#room.sort((a, b) => b.byteLength - a.byteLength).splice(SIDE_BY_SIDE);
+      least.forEach(freed);
     }
   }
 
-  /** Removes pieces that are kept of this site and that the list no longer names. */
-  async removeOthers() {
-    const named = new Set(this.#order.map((piece) => this.#url(piece)));
-    const others = [...this.#kept].filter((url) => url.startsWith(this.#folder.href) && !named.has(url));
-    await Promise.all(others.map((url) => this.#store?.delete(url)));
+  /** Once all is read: removes pieces that are kept of this site and that the list no longer names. */
+  async close() {
+    this.#room.splice(0).forEach(freed);
+    const named = new Set(this.#order.map(({ sha256 }) => sha256));
+    const others = [...(this.#kept?.names ?? [])].filter((name) => !named.has(name));
+    await Promise.all(others.map((name) => this.#kept?.remove(name)));
   }
 
   /** @param {Piece} piece */
@@ -129,11 +131,10 @@ export class Pieces {
 
   /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
   async #bytes(piece) {
-    const url = this.#url(piece);
-    if (this.#kept.has(url)) {
-      const response = await this.#store?.match(url);
-      const kept = response && new Uint8Array(await response.arrayBuffer());
-      if (kept && (await digest(kept)) === piece.sha256) return kept;
+    const { sha256, size } = piece;
+    if (this.#kept?.names.has(sha256)) {
+      const bytes = await this.#kept.read(sha256, this.#roomFor(size));
+      if (bytes && (await digest(bytes)) === sha256) return bytes;
       await this.#forget(piece); // the browser gave it up, or the disk has changed it
     }
     const bytes = await this.#fetch(piece);
@@ -141,11 +142,17 @@ export class Pieces {
     return bytes;
   }
 
+  /** @param {number} size @returns {Uint8Array<ArrayBuffer>} */
+  #roomFor(size) {
+    const place = this.#room.findIndex(({ byteLength }) => byteLength >= size);
+    const [buffer] = place < 0 ? [new ArrayBuffer(size)] : this.#room.splice(place, 1);
+    return new Uint8Array(buffer, 0, size);
+  }
+
   /** @param {Piece} piece @param {Uint8Array<ArrayBuffer>} bytes */
-  async #keep(piece, bytes) {
+  async #keep({ sha256 }, bytes) {
     try {
-      await this.#store?.put(this.#url(piece), new Response(bytes));
-      this.#kept.add(this.#url(piece));
+      await this.#kept?.write(sha256, bytes);
     } catch (error) {
       if (error.name !== 'QuotaExceededError') throw error;
       this.#report({ full: true });
@@ -153,12 +160,10 @@ export class Pieces {
   }
 
   /** @param {Piece} piece */
-  async #forget(piece) {
-    const url = this.#url(piece);
-    this.#kept.delete(url);
-    await this.#store?.delete(url);
-    this.#counted.delete(piece.sha256);
-    this.#report({ loaded: this.#progress.loaded - piece.packed, kept: this.#progress.kept - piece.packed });
+  async #forget({ sha256, packed }) {
+    await this.#kept?.remove(sha256);
+    this.#counted.delete(sha256);
+    this.#report({ loaded: this.#progress.loaded - packed, kept: this.#progress.kept - packed });
   }
 
   /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
@@ -178,7 +183,7 @@ export class Pieces {
 
   /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} what the list names, else it is rejected */
   async #attempt(piece) {
-    const { file, sha256, size } = piece;
+    const { file, sha256, size, width } = piece;
     const isCounted = this.#counted.has(sha256); // another file has the same piece
     let there = 0;
     const come = (bytes) => {
@@ -197,8 +202,9 @@ export class Pieces {
         parts.push(part);
         come(part.length);
       }
-      const bytes = await unpacked(parts, piece).catch(() => null); // cut short, or of other bytes
-      if (bytes?.length !== size || (await digest(bytes)) !== sha256) {
+      const bytes = this.#roomFor(size);
+      const whole = await unpack(parts, width, bytes).catch(() => false); // cut short, or of other bytes
+      if (!whole || (await digest(bytes)) !== sha256) {
         throw new BundleError(
           `A piece of ${file} has not the ${size} bytes with sha256 ${sha256} that the list names. ` +
             'If it stays so, the site is damaged: write it again.',
@@ -236,32 +242,35 @@ export class Pieces {
   }
 }
 
-/** @param {Uint8Array<ArrayBuffer>[]} parts @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} */
-async function unpacked(parts, { width }) {
-  const stream = new Blob(parts).stream().pipeThrough(new DecompressionStream('deflate'));
-  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-  if (width === 1) return planes;
-  const bytes = new Uint8Array(planes.length);
-  const count = planes.length / width;
-  for (let plane = 0, from = 0; plane < width; ++plane) {
-    for (let to = plane; from < (plane + 1) * count; to += width) bytes[to] = planes[from++];
+/** Unpacks a piece. @param {Uint8Array<ArrayBuffer>[]} parts of what was sent @param {number} width see `Piece`
+ * @param {Uint8Array<ArrayBuffer>} bytes where its content goes
+ * @returns {Promise<boolean>} whether that is filled exactly; rejected for what is not packed */
+async function unpack(parts, width, bytes) {
+  const sent = new ReadableStream({
+    pull(controller) {
+      for (const part of parts) controller.enqueue(part);
+      controller.close();
+    },
+  });
+  const count = bytes.length / width; // of a plane
+  let there = 0;
+  for await (const part of received(sent.pipeThrough(new DecompressionStream('deflate')), 'a piece')) {
+    if (there + part.length > bytes.length) return false;
+    for (let from = 0; from < part.length; ) {
+      const plane = Math.floor(there / count);
+      let to = (there % count) * width + plane;
+      const end = Math.min(part.length, from + (plane + 1) * count - there);
+      there += end - from;
+      for (; from < end; to += width) bytes[to] = part[from++];
+    }
   }
-  return bytes;
+  return there === bytes.length;
 }
+
+/** Frees memory that nothing refers to any more. @param {any} buffer */
+const freed = (buffer) => buffer.transfer?.(0);
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
-
-/** Where pieces are kept; null where the browser keeps nothing, as some private windows do. */
-async function store() {
-  try {
-    return await globalThis.caches.open(CACHE);
-  } catch {
-    return null;
-  }
-}
-
-/** The addresses that a store has. @param {Cache | null} store */
-const urls = async (store) => new Set(((await store?.keys()) ?? []).map(({ url }) => url));
 
 /** What a server answers. @param {URL | string} url @param {RequestInit} options */
 async function answer(url, options) {

@@ -16,9 +16,10 @@ const HALF = 'F16';
  * @param {WebAssembly.Memory} memory
  * @param {{parameters: {name: string, dtype: string}[], weights: {file: string, size: number}}} component
  * @param {AsyncIterable<Uint8Array>} parts of the file
+ * @param {{start: number, size: number} | null} [room] memory that it may take, where it is large enough
  * @returns {Promise<number[]>} addresses
  */
-export async function loadWeights(memory, { parameters, weights: { file, size } }, parts) {
+export async function loadWeights(memory, { parameters, weights: { file, size } }, parts, room = null) {
   /** @type {Layout | null} */
   let layout = null;
   let head = new Uint8Array(0);
@@ -36,7 +37,7 @@ export async function loadWeights(memory, { parameters, weights: { file, size } 
     head = joined(head, part);
     layout = layoutOf(head, parameters, file, size);
     if (!layout) continue;
-    start = grown(memory, layout.size, file);
+    start = room && layout.size <= room.size ? room.start : grown(memory, layout.size, file);
     at = start + layout.size - (size - layout.header); // at the end, from where it grows towards the start
     put(head.subarray(layout.header));
   }
@@ -99,8 +100,8 @@ function arranged(memory, { tensors }, start, from, parameters) {
   return parameters.map(({ name }) => addresses.get(name));
 }
 
-/** Where memory for so many bytes begins, which is there from now on. */
-function grown(memory, size, file) {
+/** Where memory for so many bytes begins, which is there from now on, all of them 0. Throws a MemoryError. */
+export function grown(memory, size, file) {
   try {
     return memory.grow(Math.ceil(size / PAGE)) * PAGE;
   } catch (error) {

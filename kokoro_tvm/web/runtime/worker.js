@@ -11,6 +11,8 @@ const MOST_THREADS = 8; // more share too little work, and a machine has other t
 
 /** As many as the browser names cores, where pages may share memory: where they are cross-origin isolated. */
 const threads = self.crossOriginIsolated ? Math.min(navigator.hardwareConcurrency, MOST_THREADS) : 1;
+/** @type {Pieces | null} */
+let pieces;
 /** @type {Model} */
 let model;
 /** @type {Speaking} */
@@ -21,14 +23,13 @@ const streams = new Map();
 
 const methods = {
   async open(_, base) {
-    const pieces = await Pieces.open(new URL(base), (progress) => self.postMessage({ progress }));
+    pieces = await Pieces.open(new URL(base), (progress) => self.postMessage({ progress }));
     try {
       model = new Model(await Bundle.open(new Folder(below(base)), { pieces, threads }));
     } catch (error) {
       if (error instanceof RangeError) throw new MemoryError(`${error.message}.`); // of an array, or a module
       throw error;
     }
-    await pieces?.removeOthers();
     const { vocabulary, sampleRate, samplesPerFrame, most, bundle } = model;
     return { manifest: bundle.manifest, threads, vocabulary, sampleRate, samplesPerFrame, most };
   },
@@ -38,6 +39,7 @@ const methods = {
   /** Loads what reading takes; the names of the voices. */
   async prepare() {
     speaking = await Speaking.open(model);
+    await pieces?.close();
     return speaking.voices;
   },
   plan: (context, ...values) => speaking.plan(context, ...values),

@@ -1,0 +1,65 @@
+"""An encoder of MP3 for a site: lamejs, LAME in JavaScript, from the npm registry.
+
+Its license is the LGPL. So no file of it is part of this project: a site has it in a folder of its own, as it
+was published, and the page loads it to save a speech as MP3. Whoever has the site may put another there.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.pins import check_sha256
+from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
+from kokoro_tvm.model.sources.npm import extract, pack
+
+__all__ = ["MODULE", "PACKAGE", "VERSION", "fetch_encoder"]
+
+PACKAGE = "@breezystack/lamejs"
+VERSION = "1.2.7"
+MODULE = "lamejs.js"
+"""What the page loads: an ES module that exports `Mp3Encoder`."""
+
+_FILES = {
+    "dist/lamejs.js": "1c5f944911ccf2f6e29ab36c2e568363210ab16f50c0d76077060f40ecf91d28",
+    "LICENSE": "cd144ca132e3842b01f5ed2d6f3a32141e24a1cc15e115aa5f19a2294ce0a379",
+    "README.md": "17d0a13abd2be08c869ce58bd084f0d970dac868e33a9f24b63029b03dcd05ad",
+    "package.json": "cd7e0d13df9e60b931dd7b307c2e1c06af9c44667dda281d5c77d7d226034f9e",
+}
+"""What is taken of the package -> sha256; package.json names the license, and where the sources are."""
+
+_PINS = {PurePosixPath("package", path): sha256 for path, sha256 in _FILES.items()}
+_MOST_BYTES = 1 << 20
+
+
+def fetch_encoder(cache: Path, log: Log) -> Path:
+    """The folder of the encoder below `cache`, fetched where it is not there yet: module, license, README.
+
+    Raises BuildError where npm or its registry does not answer, and where a file is not the pinned one.
+    """
+    folder = cache / f"lamejs-{VERSION}"
+    if not folder.is_dir():
+        _fetch(folder, log)
+    for path, sha256 in _PINS.items():
+        check_sha256(folder / path.name, sha256, f"{path.name} of {PACKAGE}@{VERSION}")
+    return folder
+
+
+def _fetch(folder: Path, log: Log) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
+        work, made = Path(temporary), Path(temporary, "made")
+        made.mkdir()
+        try:
+            archive = pack(PACKAGE, VERSION, work, log)
+        except SourceUnavailableError as error:
+            raise BuildError(
+                f"The encoder of MP3 cannot be had: {error}. Without it the page saves WAV: --no-mp3."
+            ) from error
+        extract(archive, made, _PINS.__contains__, _MOST_BYTES)
+        missing = [path.name for path in _PINS if not (made / path.name).is_file()]
+        if missing:
+            raise BuildError(f"{PACKAGE}@{VERSION} has no {', '.join(missing)}")
+        shutil.move(made, folder)
