@@ -56,7 +56,11 @@ def reporter(out: io.StringIO, err: io.StringIO) -> LineReporter:
 
 def lines(out: io.StringIO) -> list[str]:
     """What was printed, less the times."""
-    return [re.sub(r"\d+\.\d s", "_ s", line).strip() for line in out.getvalue().splitlines()]
+    return [timeless(line) for line in out.getvalue().splitlines()]
+
+
+def timeless(line: str) -> str:
+    return re.sub(r"\b\d+(\.\d)? s\b", "_ s", line).strip()
 
 
 def test_a_build(reporter: LineReporter, out: io.StringIO, err: io.StringIO) -> None:
@@ -70,7 +74,7 @@ def test_a_build(reporter: LineReporter, out: io.StringIO, err: io.StringIO) -> 
     reporter.complete_run()
     assert lines(out) == [
         "_ s  [2/2]  cpu.lower.bert-512               lower bert",
-        "_ s  [2/2]  cpu.lower.bert-512               still running, 0 s",
+        "_ s  [2/2]  cpu.lower.bert-512               still running, _ s",
         "_ s  [2/2]  cpu.lower.bert-512               done in _ s",
         "",
         "1 stages built, 1 were current.",
@@ -139,8 +143,7 @@ def test_lines_of_threads_come_whole(reporter: LineReporter, out: io.StringIO) -
         list(pool.map(lambda _: reporter.beat(EXPORT.name), range(400)))
     printed = lines(out)
     assert len(printed) == 401
-    running = re.compile(r"_ s  \[1/2\]  cpu\.export\.bert-512 {14}still running, \d+ s")
-    assert [line for line in printed[1:] if not running.fullmatch(line)] == []
+    assert set(printed[1:]) == {"_ s  [1/2]  cpu.export.bert-512              still running, _ s"}
 
 
 def test_long_lines_are_not_broken(reporter: LineReporter, out: io.StringIO) -> None:
@@ -194,9 +197,9 @@ def test_a_live_view_leaves_a_line_for_what_ended(terminal: Terminal, tmp_path: 
     reporter.complete_run()
     printed = terminal.getvalue()
     assert "line 19 " in printed  # the phase, while it ran
-    kept = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line).strip() for line in printed.splitlines()]
-    assert [re.sub(r"^[\d.]+ s", "_ s", line) for line in kept if " cpu.export.bert-512  " in line][-1] == (
-        "_ s  [2/2]  cpu.export.bert-512              done in 0.0 s, 1.5 kB"
+    kept = [timeless(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line)) for line in printed.splitlines()]
+    assert [line for line in kept if " cpu.export.bert-512  " in line][-1] == (
+        "_ s  [2/2]  cpu.export.bert-512              done in _ s, 1.5 kB"
     )
     assert any(line.endswith("[2/2]  cpu.lower.bert-512               FAILED") for line in kept)
     start = kept.index("line 12")
