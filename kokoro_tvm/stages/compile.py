@@ -19,13 +19,13 @@ from kokoro_tvm.engine.resources import Needs
 from kokoro_tvm.engine.sources import function_sources, sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
-from kokoro_tvm.engine.versions import tvm_versions, versions
+from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.parts import Resources
 from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of, threads
 from kokoro_tvm.stages.files import log, read_json
-from kokoro_tvm.stages.lower import lowered, lowering
+from kokoro_tvm.stages.lower import lowered, lowering, lowering_here
 from kokoro_tvm.targets import KERNELS, target_kind
 
 __all__ = ["declare", "processes", "run"]
@@ -62,7 +62,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
         },
         settings=lambda: {
             "target": target.model_dump(mode="json"),
-            "lowering": lowering(recipe, spec) | {"versions": tvm_versions() | versions("torch")},
+            "lowering": lowering(recipe, spec) | lowering_here(recipe, spec, lower.inputs["machine"][0]),
             "generator": {"sources": _generator(target.kind), "versions": tvm_versions()},
             "processes": processes(recipe.resources, threads()),
         },

@@ -20,7 +20,7 @@ from kokoro_tvm.targets import target_kind
 if TYPE_CHECKING:
     from kokoro_tvm.compiler.lower import Lowered
 
-__all__ = ["declare", "lowered", "lowering", "run"]
+__all__ = ["declare", "lowered", "lowering", "lowering_here", "run"]
 
 # What only exporting needs has had its effect on the program.
 _EXPORTED = (OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches")
@@ -32,17 +32,9 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
         used = [f"{OPS}.{operation}" for operation in export.read_json("operations.json")]
         return [*passes, *used, type(target_kind(recipe.target_of(spec.component).kind)).__module__]
 
-    def schedule() -> Mapping[str, LayerChoice]:
-        """Of this component, for the features of the resolved target: no other CPU's is part of the key."""
-        return choices(recipe.schedules, machine.read_json("machine.json")["required"], spec.component)
-
-    def settings() -> dict[str, Any]:
-        found = {layer: choice.model_dump() for layer, choice in schedule().items()}
-        return {"versions": tvm_versions() | versions("torch"), "schedule": found}
-
     def facts() -> dict[str, Any]:
         found = {"project": __version__, "versions": tvm_versions() | versions("torch", "numpy")}
-        chosen = {layer: str(choice) for layer, choice in schedule().items()}
+        chosen = {layer: str(choice) for layer, choice in _schedule(recipe, spec, machine).items()}
         return found | ({"schedule": chosen} if chosen else {})
 
     return place.stage(
@@ -52,7 +44,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
         outputs=("module.py", "parameters.json"),
         inputs={"program": (export, "program.pt2"), "machine": (machine, "machine.json")},
         parameters=lowering(recipe, spec),
-        settings=settings,
+        settings=lambda: lowering_here(recipe, spec, machine),
         sources=lambda: function_sources(
             "kokoro_tvm.stages.lower:run", modules(), apart=[*_EXPORTED, *modules_of("runners", "toolchains")]
         ),
@@ -73,6 +65,17 @@ def lowering(recipe: Recipe, spec: ArtifactSpec) -> dict[str, Any]:
     }
 
 
+def lowering_here(recipe: Recipe, spec: ArtifactSpec, machine: Stage) -> dict[str, Any]:
+    """What the machine that was resolved and the tools at hand decide besides."""
+    schedule = {layer: choice.model_dump() for layer, choice in _schedule(recipe, spec, machine).items()}
+    return {"versions": tvm_versions() | versions("torch"), "schedule": schedule}
+
+
+def _schedule(recipe: Recipe, spec: ArtifactSpec, machine: Stage) -> Mapping[str, LayerChoice]:
+    """Of this component, for the features of the resolved target: no other CPU's is part of the key."""
+    return choices(recipe.schedules, machine.read_json("machine.json")["required"], spec.component)
+
+
 def run(
     out: Path,
     inputs: Inputs,
@@ -84,7 +87,7 @@ def run(
     """Writes the module as TVMScript and the parameters it takes; with `dump_ir` also the module after every
     pass.
 
-    schedule: layer -> what to take in place of the rule; recipe: `lowering`, and versions.
+    schedule: layer -> what to take in place of the rule; recipe: the rest of `lowering` and `lowering_here`.
     """
     count = 0
 
