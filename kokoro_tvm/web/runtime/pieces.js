@@ -112,11 +112,15 @@ export class Pieces {
     }
   }
 
-  /** Removes pieces that are kept of this site and that the list no longer names. */
-  async removeOthers() {
-    const named = new Set(this.#order.map((piece) => this.#url(piece)));
-    const others = [...this.#kept].filter((url) => url.startsWith(this.#folder.href) && !named.has(url));
-    await Promise.all(others.map((url) => this.#store?.delete(url)));
+  /** Removes pieces that are kept of this site and that the list no longer names, nor those of other bundles of the site.
+   * @param {...URL} bases folders of these */
+  async removeOthers(...bases) {
+    const lists = await Promise.all(bases.map(async (base) => (await answer(new URL(LIST, base), {})).json()));
+    const others = lists.flatMap(({ files }) => Object.values(files).flatMap(({ pieces }) => pieces));
+    const digests = [...this.#order, ...others.map(([sha256]) => ({ sha256 }))];
+    const named = new Set(digests.map((piece) => this.#url(piece)));
+    const left = [...this.#kept].filter((url) => url.startsWith(this.#folder.href) && !named.has(url));
+    await Promise.all(left.map((url) => this.#store?.delete(url)));
   }
 
   /** @param {Piece} piece */
@@ -230,7 +234,7 @@ export class Pieces {
     this.#onprogress({ ...progress });
   }
 
-  /** @param {Piece} piece */
+  /** @param {{sha256: string}} piece */
   #url({ sha256 }) {
     return new URL(sha256, this.#folder).href;
   }
