@@ -59,7 +59,7 @@ def test_passes() -> None:
 
 def test_stages(tmp_path: Path) -> None:
     there = set()
-    for recipe in ("cpu-listened", "cuda"):
+    for recipe in ("cpu-listened", "cuda", "webgpu"):
         graph = RecipeGraph(load_recipe(recipe, ROOT / "recipes"), tmp_path, ROOT)
         there |= {stage.name.split(".")[1] for stage in (*graph.stages(), graph.report)}
     assert sorted(first_column(section(read("docs/build.md"), "Stages"))) == sorted(there)

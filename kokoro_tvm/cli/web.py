@@ -19,6 +19,15 @@ def web(
     recipe: Annotated[
         str, typer.Argument(help="Name of a recipe that is built, or the folder of a bundle.")
     ] = "wasm",
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            "--gpu",
+            metavar="RECIPE",
+            help="A recipe for WebGPU that is built, such as `webgpu`, or the folder of a bundle. It "
+            "computes where the browser has a GPU.",
+        ),
+    ] = None,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="DIR", help="The site's folder; a site in it is replaced."),
@@ -32,19 +41,20 @@ def web(
 ) -> None:
     """Write a page that speaks in the browser, as a folder for any web server.
 
-    The bundle has to be one for WebAssembly. Every file of it is compared with the manifest first, and
-    written in pieces that the page compares, keeps, and does not load twice. No server computes, and no
-    header is needed.
+    The bundle has to be one for WebAssembly; a second one is for browsers with a GPU. Every file is compared
+    with the manifest first, and written in pieces that the page compares, keeps, and does not load twice. No
+    server computes, and no header is needed.
     """
     from rich.filesize import decimal
 
     from kokoro_tvm.project.mp3 import fetch_encoder
     from kokoro_tvm.project.site import write_site
 
-    bundle = root / "artifacts" / recipe
-    if not bundle.is_dir():
-        bundle = Path(recipe)
+    def bundle(name: str) -> Path:
+        built = root / "artifacts" / name
+        return built if built.is_dir() else Path(name)
+
     encoder = fetch_encoder(root / "artifacts" / "npm", typer.echo) if mp3 else None
-    files = write_site(bundle, output, encoder)
+    files = write_site(bundle(recipe), output, None if gpu is None else bundle(gpu), encoder)
     size = decimal(sum(file.stat().st_size for file in files))
     typer.echo(f"{output}: {len(files)} files, {size}. To look at it: python -m http.server -d {output}")

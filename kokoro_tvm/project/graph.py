@@ -27,6 +27,7 @@ from kokoro_tvm.stages import (
     compile,
     export,
     front_end,
+    golden,
     intelligibility,
     libkokoro,
     libtvm,
@@ -99,6 +100,7 @@ class RecipeGraph:
             *(stage for spec in specs if (stage := self.assemble(spec)) is not None),
             *(self.pack(component) for component in self.recipe.components),
             *([self.speak] if self._runner else []),
+            *([self.golden] if self.golden is not None else []),
             self.reference,
             *(self.validate(spec) for spec in specs),
             self.bundle,
@@ -256,11 +258,22 @@ class RecipeGraph:
         return speak.declare(self.place, self.recipe, self._all_parts | self._runner_parts)
 
     @cached_property
+    def golden(self) -> Stage | None:
+        """None for what runs in no browser, or nothing runs here."""
+        if self._runner is None or not target_kind(self.recipe.target.kind).is_for_browsers(
+            self.recipe.target
+        ):
+            return None
+        return golden.declare(self.place, self.recipe, self._all_parts | self._runner_parts)
+
+    @cached_property
     def bundle(self) -> Stage:
         judged = dict(self._validations)
         if self.phonemes is not None:
             judged["phonemes"] = (self.phonemes, "phonemes.json")
         parts = {**self._all_parts, **self._runtime_parts}
+        if self.golden is not None:
+            parts |= {file: (self.golden, file) for file in self.golden.outputs}
         if self.libkokoro is not None:
             parts |= files_of("libkokoro", self.libkokoro)
         return bundle.declare(self.place, self.recipe, parts, judged, self.checkpoint, self.front_end)

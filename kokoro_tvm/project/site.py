@@ -1,4 +1,7 @@
-"""A page that speaks by itself: the page and a bundle for WebAssembly, as a folder for any host."""
+"""A page that speaks by itself: the page and a bundle for WebAssembly, as a folder for any host.
+
+A second bundle is for GPUs: the page takes it where there is one that computes what it should.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from tempfile import TemporaryDirectory
 
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.javascript import OFFLINE, WEB, page_files
-from kokoro_tvm.platforms import Platform, platform_of
+from kokoro_tvm.platforms import WEB as WEB_ASSEMBLY
+from kokoro_tvm.platforms import platform_of
 from kokoro_tvm.project.distribution import verified_bundle
 from kokoro_tvm.project.mp3 import MODULE
 from kokoro_tvm.project.pieces import FOLDER, INDEX, write_pieces
@@ -22,10 +26,13 @@ __all__ = ["write_site"]
 BUNDLE = "bundle"
 """The bundle's folder in a site, where bundle_synthesizer.js looks for it."""
 
+_ON_GPU = "bundle-gpu"
+"""That of the second one, where gpu_synthesizer.js looks for it."""
+
 _MANIFEST = "bundle.json"
 _WORKER = "service_worker.js"
 _MP3 = "mp3"
-_SERVER, _BUNDLE = (f'data-synthesizer="./{name}_synthesizer.js"' for name in ("http", "bundle"))
+_SERVER, _BUNDLE, _GPU = (f'data-synthesizer="./{name}_synthesizer.js"' for name in ("http", "bundle", "gpu"))
 _HEAD = """\
 <link rel="manifest" href="./manifest.webmanifest">
 <link rel="apple-touch-icon" href="./icon-192.png">
@@ -33,20 +40,20 @@ _HEAD = """\
 </head>"""
 
 
-def write_site(path: Path, out: Path, encoder: Path | None = None) -> list[Path]:
+def write_site(path: Path, out: Path, gpu: Path | None = None, encoder: Path | None = None) -> list[Path]:
     """Write the page and the bundle at `path` into the folder `out`, which is made new or replaced.
 
-    encoder: a folder that `fetch_encoder` gave; without it the page does not save MP3. Returns the site's
-    files. Raises BundleError for a bundle of another kind, without a front end or damaged; InputError where
-    `out` holds something else than a site.
+    gpu: a bundle for WebGPU; what both have alike is written once. encoder: a folder that `fetch_encoder`
+    gave; without it the page does not save MP3. Returns the site's files. Raises BundleError for bundles of
+    another kind, without a front end or damaged, and for two of different models; InputError where `out`
+    holds something else than a site.
     """
-    bundle = verified_bundle(path)
-    if platform_of(str(bundle.target.get("mtriple", ""))) != Platform("wasm32", ""):
-        raise BundleError(
-            f"{path} is no bundle for WebAssembly, and a page runs nothing else. Build one: `doit wasm`."
-        )
-    if bundle.front_end is None:
-        raise BundleError(f"{path} has no front end, so a page could not read text with it.")
+    bundles = {BUNDLE: _bundle(path)}
+    if bundles[BUNDLE].gpu is not None:
+        raise BundleError(f"{path} needs a GPU, which not every browser has: name it behind --gpu.")
+    if gpu is not None:
+        bundles[_ON_GPU] = _bundle(gpu)
+        _check_pair(path, bundles[BUNDLE], gpu, bundles[_ON_GPU])
     if out.exists() and not (out / BUNDLE / _MANIFEST).is_file() and any(out.iterdir()):
         raise InputError(f"{out} holds other files. Give a new or an empty folder.")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -57,19 +64,47 @@ def write_site(path: Path, out: Path, encoder: Path | None = None) -> list[Path]
         for file in OFFLINE.iterdir():
             _copy(file, made / file.name)
         index = made / "index.html"
-        text = index.read_text(encoding="utf-8").replace(_SERVER, _BUNDLE)
+        synthesizer = _BUNDLE if gpu is None else _GPU
+        text = index.read_text(encoding="utf-8").replace(_SERVER, synthesizer)
         if encoder:
             shutil.copytree(encoder, made / _MP3)
-            text = text.replace(_BUNDLE, f'{_BUNDLE} data-mp3="./{_MP3}/{MODULE}"')
+            text = text.replace(synthesizer, f'{synthesizer} data-mp3="./{_MP3}/{MODULE}"')
         index.write_text(text.replace("</head>", _HEAD), encoding="utf-8")
-        for name in (_MANIFEST, PROVENANCE):
-            _copy(bundle.root / name, made / BUNDLE / name)
-        write_pieces(_in_order_of_need(bundle), made, made / BUNDLE / INDEX)
+        for folder, bundle in bundles.items():
+            for name in (_MANIFEST, PROVENANCE):
+                _copy(bundle.root / name, made / folder / name)
+            write_pieces(_in_order_of_need(bundle), made, made / folder / INDEX)
         _write_worker(made)
         if out.exists():
             out.rename(Path(work, "replaced"))
         made.rename(out)
     return sorted(file for file in out.rglob("*") if file.is_file())
+
+
+def _bundle(path: Path) -> Bundle:
+    """One that a page can run and read text with. Raises BundleError."""
+    bundle = verified_bundle(path)
+    if platform_of(str(bundle.target.get("mtriple", ""))) != WEB_ASSEMBLY:
+        raise BundleError(
+            f"{path} is no bundle for WebAssembly, and a page runs nothing else. Build one: `doit wasm`."
+        )
+    if bundle.front_end is None:
+        raise BundleError(f"{path} has no front end, so a page could not read text with it.")
+    return bundle
+
+
+def _check_pair(path: Path, bundle: Bundle, gpu: Path, other: Bundle) -> None:
+    """Raises BundleError for what is no bundle for WebGPU, and for one that would speak otherwise."""
+    if other.gpu != "webgpu":
+        raise BundleError(f"{gpu} is no bundle for WebGPU. Build one: `doit webgpu`.")
+    if other.golden is None:
+        raise BundleError(f"{gpu} has no word to compare a GPU with: its gates were not run. Build it again.")
+    same = [(each.model, each.voices.sha256, each.front_end) for each in (bundle, other)]
+    read = [(model, voices, front_end and front_end.sha256) for model, voices, front_end in same]
+    if read[0] != read[1]:
+        raise BundleError(
+            f"{gpu} has another model, front end or other voices than {path}. Build both again."
+        )
 
 
 def _in_order_of_need(bundle: Bundle) -> list[Path]:

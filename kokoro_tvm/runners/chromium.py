@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -44,6 +44,16 @@ _SWITCHES = (
 )
 # Memory is shared between threads where these come with every file.
 _ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
+# Ends the browser, whose profile is $0, with the process that reads from it: that may end without a word.
+_ENDING = """
+"$@" & browser=$!
+exec 3<&0
+{ cat <&3 >/dev/null; kill $browser; } 2>/dev/null &
+wait $browser
+status=$?
+rm -rf "$0"
+exit $status
+"""
 _PAUSE_S = 1.0  # between looks at whether the browser is still there
 _POLL_S = 20.0  # that it waits for a request before it asks again
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript"}
@@ -98,18 +108,17 @@ class _Browser(Server):
     def __init__(self, program: str, name: str, runtime: Path, settings: str) -> None:
         self._exchanges = _Exchanges(runtime)
         self._http = _serve(self._exchanges)
-        profile = TemporaryDirectory(prefix="kokoro-tvm-chromium-", ignore_cleanup_errors=True)
+        profile = mkdtemp(prefix="kokoro-tvm-chromium-")
         host, port = self._http.server_address[:2]
         page = f"http://{host!s}:{port}/{self._exchanges.secret}/chromium.html?{settings}"
         as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        command = [program, *_SWITCHES, *as_root, f"--user-data-dir={profile.name}", page]
+        command = [program, *_SWITCHES, *as_root, f"--user-data-dir={profile}", page]
 
-        def afterwards() -> None:
-            self._http.shutdown()
-            self._http.server_close()
-            profile.cleanup()
+        def afterwards(http: ThreadingHTTPServer = self._http) -> None:
+            http.shutdown()
+            http.server_close()
 
-        super().__init__(command, name, afterwards=afterwards)
+        super().__init__(["sh", "-c", _ENDING, profile, *command], name, afterwards=afterwards)
 
     def open(
         self,

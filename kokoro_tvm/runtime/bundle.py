@@ -104,7 +104,8 @@ class Bundle:
     None where that has to be installed, `ffi` the `libtvm_ffi` that goes with it, for whatever is not Python;
     `libkokoro` is the C library, its program and its header, where the bundle has them.
     `not_run` is why its gates were not run, empty where they were. `front_end` is None where the model's
-    recipe has none: English then goes by what is installed. `sha256` is that of bundle.json, which has the
+    recipe has none: English then goes by what is installed. `golden` is what pages compare their speech with,
+    in bundles for browsers. `sha256` is that of bundle.json, which has the
     digests of all other files. `version` is that of the kokoro-tvm that wrote it, for information. Both are
     empty for a bundle that was not read from a file.
     """
@@ -130,6 +131,7 @@ class Bundle:
     not_run: str = ""
     target: dict[str, Any] = field(default_factory=dict)
     front_end: FileRef | None = None
+    golden: FileRef | None = None
     schema: int = SCHEMA
     version: str = ""
     sha256: str = ""
@@ -156,8 +158,8 @@ class Bundle:
 
     def files(self) -> tuple[FileRef, ...]:
         """Every file whose digest the manifest has."""
-        front_end = () if self.front_end is None else (self.front_end,)
-        return (self.voices, *front_end, *self.libkokoro, *self.component_files())
+        found = (file for file in (self.front_end, self.golden) if file is not None)
+        return (self.voices, *found, *self.libkokoro, *self.component_files())
 
     def component_files(self) -> tuple[FileRef, ...]:
         """Weights, libraries and the TVM runtime."""
@@ -267,6 +269,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         vocabulary={symbol: vocabulary.get(symbol, int) for symbol in vocabulary.names()},
         voices=_file(root, node.child("voices")),
         front_end=_file(root, node.child("front_end")) if node.has("front_end") else None,
+        golden=_file(root, node.child("golden")) if node.has("golden") else None,
         components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
         cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
         toolchain={name: toolchain.get(name, str) for name in toolchain.names()},

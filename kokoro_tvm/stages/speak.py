@@ -61,16 +61,14 @@ def run(
     names: dict[str, str],
     threads: int,
 ) -> None:
-    from kokoro_tvm.runtime import Synthesizer, write_wav
-    from kokoro_tvm.runtime.voices import Voices
+    from kokoro_tvm.runners import open_parts
+    from kokoro_tvm.runtime import write_wav
     from kokoro_tvm.stages.manifest import loose_bundle
 
     runner, reason = find_runner(target)
     if runner is None:
         raise BuildError(f"no hello.wav: {reason}")
     bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
-    tts = Synthesizer.from_parts(
-        bundle, runner.session(bundle, threads, runner_libraries(inputs)), Voices.open(bundle)
-    )
+    tts = open_parts(runner, bundle, threads, runner_libraries(inputs))
     speech = tts.from_phonemes(phonemes, voice=voice, speed=speed)
     write_wav(out / "hello.wav", speech.audio, speech.sample_rate)

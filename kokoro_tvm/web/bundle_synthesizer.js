@@ -5,15 +5,18 @@ import { RemoteModel } from "./runtime/remote.js";
 import { Speech } from "./speech.js";
 import { SpeechError } from "./synthesizer.js";
 
-const BUNDLE = "bundle/"; // beside the page
+export const BUNDLE = "bundle/"; // beside the page
 const SAMPLE_RATE = 24000; // of every Kokoro model
 
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./planner.js").Options & {signal?: AbortSignal}} Options */
 /** @typedef {import("./synthesizer.js").Chunk} Chunk */
 /** @typedef {import("./runtime/pieces.js").Progress} Progress */
-/** onprogress: called as a bundle is loaded; worker: what starts the worker, where it is not a page's.
- * @typedef {{onprogress?: (progress: Progress) => void, worker?: () => Worker}} Opening */
+/** @typedef {import("./runtime/remote.js").Way} Way */
+/** onprogress: called as a bundle is loaded; gpu: the folder of a bundle for WebGPU, which computes where it can; onway:
+ * called once it is known whether it does, and where that changes; worker: what starts the worker, where it is not a page's.
+ * @typedef {{onprogress?: (progress: Progress) => void, gpu?: string | URL, onway?: (way: Way) => void,
+ *   worker?: () => Worker}} Opening */
 
 /** Names of errors while it is loaded -> kinds of what the page is told. */
 const KINDS = { ConnectionError: "unreachable", UnsupportedError: "unsupported", MemoryError: "memory" };

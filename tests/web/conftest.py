@@ -25,10 +25,7 @@ def bundle(toy_root: Path, shared_folder: Path) -> Path:
     with once(shared_folder / "wasm-built") as first:
         if first:
             copy_repository(toy_root, root)
-            recipe = yaml.safe_load((RECIPES / "wasm.yaml").read_text(encoding="utf-8"))
-            del recipe["utterances"]  # the toy has one
-            text = yaml.safe_dump(recipe | TOYS["toy"] | {"model": "toy-model"})
-            (root / "recipes" / "wasm.yaml").write_text(text, encoding="utf-8")
+            write_toy(root, "wasm")
             model = root / "recipes" / "toy-model.yaml"
             read = yaml.safe_load((RECIPES / "kokoro-82m.yaml").read_text(encoding="utf-8"))["front_end"]
             content = yaml.safe_load(model.read_text(encoding="utf-8")) | {"front_end": read}
@@ -40,6 +37,26 @@ def bundle(toy_root: Path, shared_folder: Path) -> Path:
             assert done.returncode == 0, done.stdout + done.stderr
             assert len(re.findall(r"(?:front_end|libtvm) +restored", done.stdout)) == 2, done.stdout
     return root / "artifacts" / "wasm"
+
+
+@pytest.fixture(scope="session")
+def gpu_bundle(bundle: Path, shared_folder: Path) -> Path:
+    """The shipped recipe `webgpu`, of the same toy."""
+    root = bundle.parents[1]
+    with once(shared_folder / "webgpu-built") as first:
+        if first:
+            write_toy(root, "webgpu")
+            done = doit(root, "-n", "2", "webgpu")
+            assert done.returncode == 0, done.stdout + done.stderr
+    return root / "artifacts" / "webgpu"
+
+
+def write_toy(root: Path, name: str) -> None:
+    """A shipped recipe, of the toy."""
+    recipe = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
+    del recipe["utterances"]  # the toy has one
+    text = yaml.safe_dump(recipe | TOYS["toy"] | {"model": "toy-model"})
+    (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

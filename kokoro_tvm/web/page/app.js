@@ -14,6 +14,7 @@ import { startTheme } from "./theme.js";
 import { VoicePicker } from "./voice_picker.js";
 import { describe, languageOf } from "./voices.js";
 import { Wave } from "./wave.js";
+import { showThreads, showWay } from "./way.js";
 
 /** @typedef {import("./speaker.js").Request} Request */
 /** @typedef {import("./speaker.js").State} State */
@@ -51,7 +52,7 @@ startTheme(settings.theme, (theme) => {
 });
 
 const module = await import(new URL(document.documentElement.dataset.synthesizer ?? "", document.baseURI).href);
-const synthesizer = /** @type {import("../synthesizer.js").Synthesizer} */ (await module.open(document.baseURI, { onprogress: showLoading }));
+const synthesizer = /** @type {import("../synthesizer.js").Synthesizer} */ (await module.open(document.baseURI, { onprogress: showLoading, onway }));
 const authorize = synthesizer.authorize?.bind(synthesizer) ?? null;
 
 const reading = new Reading(byId("reading"), (place) => speaker.record && speaker.seek(speaker.record.words[place].start));
@@ -270,10 +271,10 @@ function followLink() {
   if (wanted.text) edit();
 }
 
-/** Where speech is computed here: how many threads do. @param {number} [count] */
-function showThreads(count) {
-  byId("threads").hidden = count === undefined;
-  byId("threads").textContent = `Computed in this browser, by ${count === 1 ? "one thread" : `${count} threads`}.`;
+/** @param {import("../runtime/remote.js").Way} way */
+function onway(way) {
+  showWay(way);
+  if (way.notice) say(way.notice);
 }
 
 async function start() {

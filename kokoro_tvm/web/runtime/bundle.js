@@ -74,6 +74,11 @@ export class Bundle {
     return bytes;
   }
 
+  /** Once all files are read: gives up what reading them takes. */
+  settle() {
+    this.#files.settle?.();
+  }
+
   /** Bytes of the runtime's memory, with weights and code's data. */
   get memory() {
     return this.#tvm.memory.buffer.byteLength;

@@ -113,12 +113,19 @@ export class Pieces {
     }
   }
 
-  /** Once all is read: removes pieces that are kept of this site and that the list no longer names. */
-  async close() {
+  /** Once all is read: gives up the memory that reading takes. */
+  settle() {
     this.#room.splice(0).forEach(freed);
-    const named = new Set(this.#order.map(({ sha256 }) => sha256));
-    const others = [...(this.#kept?.names ?? [])].filter((name) => !named.has(name));
-    await Promise.all(others.map((name) => this.#kept?.remove(name)));
+  }
+
+  /** Removes pieces that are kept of this site and that the list no longer names, nor those of other bundles of the site.
+   * @param {...URL} bases folders of these */
+  async removeOthers(...bases) {
+    const lists = await Promise.all(bases.map(async (base) => (await answer(new URL(LIST, base), {})).json()));
+    const others = lists.flatMap(({ files }) => Object.values(files).flatMap(({ pieces }) => pieces));
+    const named = new Set([...this.#order.map(({ sha256 }) => sha256), ...others.map(([sha256]) => sha256)]);
+    const left = [...(this.#kept?.names ?? [])].filter((name) => !named.has(name));
+    await Promise.all(left.map((name) => this.#kept?.remove(name)));
   }
 
   /** @param {Piece} piece */
@@ -236,7 +243,7 @@ export class Pieces {
     this.#onprogress({ ...progress });
   }
 
-  /** @param {Piece} piece */
+  /** @param {{sha256: string}} piece */
   #url({ sha256 }) {
     return new URL(sha256, this.#folder).href;
   }

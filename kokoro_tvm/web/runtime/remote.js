@@ -2,6 +2,11 @@
 
 import { ConnectionError, UnsupportedError } from '../errors.js';
 
+/**
+ * What computes now, and why it is not the GPU where a bundle for one was given.
+ * @typedef {{computes: 'gpu' | 'wasm', notice: string | null}} Way
+ */
+
 function ofPage() {
   if (!globalThis.Worker) throw new UnsupportedError('It has no module workers.');
   return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
@@ -13,14 +18,17 @@ export class RemoteModel {
   /**
    * Loads a bundle in a new worker.
    * @param {string | URL} base the bundle's folder, an address that ends in a slash
-   * @param {{onprogress?: (progress: import('./pieces.js').Progress) => void, worker?: () => Worker}} [options]
-   *   onprogress: called as it is loaded; worker: what starts the worker, where it is not a page's
+   * @param {{onprogress?: (progress: import('./pieces.js').Progress) => void, worker?: () => Worker,
+   *   gpu?: string | URL, onway?: (way: Way) => void}} [options] onprogress: called as it is loaded;
+   *   worker: what starts the worker, where it is not a page's; gpu: the folder of a bundle for WebGPU, which computes where
+   *   it can; onway: called once it is known whether it does, and where that changes
    * @returns {Promise<RemoteModel>} rejected with what `Pieces.open` and `Bundle.open` throw
    */
-  static async open(base, { onprogress = () => {}, worker = ofPage } = {}) {
-    const model = new RemoteModel(worker(), onprogress);
+  static async open(base, { onprogress = () => {}, worker = ofPage, gpu, onway = () => {} } = {}) {
+    const model = new RemoteModel(worker(), onprogress, onway);
+    const address = (folder) => String(new URL(folder, globalThis.location?.href));
     try {
-      return Object.assign(model, await model.#call('open', String(new URL(base, globalThis.location?.href))));
+      return Object.assign(model, await model.#call('open', address(base), gpu ? address(gpu) : null));
     } catch (error) {
       model.close();
       throw error;
@@ -41,11 +49,13 @@ export class RemoteModel {
   /** @type {Error | null} */
   #end = null; // why nothing is answered any more
 
-  /** @param {Worker} worker @param {(progress: import('./pieces.js').Progress) => void} onprogress */
-  constructor(worker, onprogress) {
+  /** @param {Worker} worker @param {(progress: import('./pieces.js').Progress) => void} onprogress
+   * @param {(way: Way) => void} onway */
+  constructor(worker, onprogress, onway) {
     this.#worker = worker;
-    this.#worker.onmessage = ({ data: { id, result, error, progress, notice } }) => {
+    this.#worker.onmessage = ({ data: { id, result, error, progress, notice, way } }) => {
       if (progress) return onprogress(progress);
+      if (way) return onway(way);
       const { resolve, reject, warn } = this.#waiting.get(id);
       if (notice !== undefined) return warn?.(notice);
       this.#waiting.delete(id);

@@ -1,19 +1,13 @@
 /** A module worker that computes, so that the page answers meanwhile: see `remote.js`. */
 
-import { MemoryError } from '../errors.js';
-import { Bundle } from './bundle.js';
-import { Folder, below } from './folder.js';
-import { Model } from './model.js';
-import { Pieces } from './pieces.js';
+import { openModel } from './choosing.js';
 import { Speaking } from './speaking.js';
 
 const MOST_THREADS = 8; // more share too little work, and a machine has other things to do
 
 /** As many as the browser names cores, where pages may share memory: where they are cross-origin isolated. */
 const threads = self.crossOriginIsolated ? Math.min(navigator.hardwareConcurrency, MOST_THREADS) : 1;
-/** @type {Pieces | null} */
-let pieces;
-/** @type {Model} */
+/** @type {any} a `Model` */
 let model;
 /** @type {Speaking} */
 let speaking;
@@ -22,14 +16,12 @@ const aborts = new Map();
 const streams = new Map();
 
 const methods = {
-  async open(_, base) {
-    pieces = await Pieces.open(new URL(base), (progress) => self.postMessage({ progress }));
-    try {
-      model = new Model(await Bundle.open(new Folder(below(base)), { pieces, threads }));
-    } catch (error) {
-      if (error instanceof RangeError) throw new MemoryError(`${error.message}.`); // of an array, or a module
-      throw error;
-    }
+  async open(_, base, gpu) {
+    model = await openModel(new URL(base), gpu && new URL(gpu), {
+      threads,
+      onprogress: (progress) => self.postMessage({ progress }),
+      onway: (way) => self.postMessage({ way }),
+    });
     const { vocabulary, sampleRate, samplesPerFrame, most, bundle } = model;
     return { manifest: bundle.manifest, threads, vocabulary, sampleRate, samplesPerFrame, most };
   },
@@ -39,7 +31,7 @@ const methods = {
   /** Loads what reading takes; the names of the voices. */
   async prepare() {
     speaking = await Speaking.open(model);
-    await pieces?.close();
+    model.bundle.settle();
     return speaking.voices;
   },
   plan: (context, ...values) => speaking.plan(context, ...values),

@@ -1,0 +1,78 @@
+"""The golden word: one utterance that a page computes before it speaks, and compares with what it is here.
+
+A bundle for browsers brings it, because a GPU or its driver may compute something else than it is asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.engine.inputs import Inputs
+from kokoro_tvm.engine.sources import function_sources
+from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.versions import TVM, versions
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.stages.base import Place, runner_facts, runner_libraries, runner_modules, threads
+from kokoro_tvm.targets import find_runner
+
+__all__ = ["declare", "run"]
+
+
+def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -> Stage:
+    """parts: see `kokoro_tvm.stages.manifest`, and the group `runner`, see `kokoro_tvm.stages.base`.
+
+    The word is the shortest of the model's utterances.
+    """
+    shortest = min(recipe.utterances, key=lambda utterance: len(utterance.phonemes))
+    names = {key: getattr(recipe, key) for key in ("name", "model")}
+    return place.stage(
+        "golden",
+        doc="compute the word that pages compare with",
+        outputs=("golden.safetensors",),
+        inputs=parts,
+        parameters={
+            "phonemes": shortest.phonemes,
+            "voice": shortest.voice,
+            "length": recipe.length,
+            "precision": recipe.precision,
+        },
+        settings=lambda: {
+            "target": recipe.target.model_dump(mode="json"),
+            "names": names,
+            "threads": threads(),
+        },
+        sources=lambda: function_sources("kokoro_tvm.stages.golden:run", runner_modules(recipe)),
+        facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
+    )
+
+
+def run(
+    out: Path,
+    inputs: Inputs,
+    *,
+    phonemes: str,
+    voice: str,
+    length: str,
+    precision: str,
+    target: dict[str, Any],
+    names: dict[str, str],
+    threads: int,
+) -> None:
+    """Writes tokens (T,) uint8 with the 0 at both ends, style (256,) and audio (samples,) float32, for seed 0
+    and speed 1. `kokoro_tvm/web/runtime/golden.js` reads them."""
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    from kokoro_tvm.runners import open_parts
+    from kokoro_tvm.runtime.voices import Voices, style_of
+    from kokoro_tvm.stages.manifest import loose_bundle
+
+    runner, reason = find_runner(target)
+    assert runner is not None, reason  # else there is no such stage
+    bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
+    known = [bundle.vocabulary[symbol] for symbol in phonemes if symbol in bundle.vocabulary]
+    tokens = np.array([0, *known, 0], np.uint8)
+    style = np.array(style_of(Voices.open(bundle).table(voice), phonemes), np.float32).reshape(-1)
+    speech = open_parts(runner, bundle, threads, runner_libraries(inputs)).run(tokens.astype(np.int64), style)
+    save_file({"tokens": tokens, "style": style, "audio": speech.audio}, out / "golden.safetensors")
