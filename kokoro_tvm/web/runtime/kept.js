@@ -12,7 +12,7 @@ export class Kept {
    * @returns {Promise<Kept | null>} null where the browser keeps nothing, as some private windows do
    */
   static async open(site) {
-    if (!globalThis.FileSystemFileHandle?.prototype.createSyncAccessHandle) return null;
+    if (!(/** @type {any} */ (globalThis.FileSystemFileHandle)?.prototype.createSyncAccessHandle)) return null;
     try {
       const root = await navigator.storage.getDirectory();
       const all = await root.getDirectoryHandle(FOLDER, { create: true });

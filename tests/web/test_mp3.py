@@ -1,0 +1,28 @@
+"""The encoder of MP3 that a site is given: what is fetched is what is pinned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.project import mp3
+
+
+def test_an_encoder_that_is_another_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / f"lamejs-{mp3.VERSION}"
+    folder.mkdir()
+    for name in ("lamejs.js", "LICENSE", "README.md", "package.json"):
+        (folder / name).write_text(name, encoding="utf-8")
+    with pytest.raises(BuildError, match=r"lamejs\.js of @breezystack/lamejs@1\.2\.7 is not the pinned file"):
+        mp3.fetch_encoder(tmp_path, lambda line: None)
+
+
+def test_a_registry_that_does_not_answer_names_the_way_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BuildError, match=r"The encoder of MP3 cannot be had: .* --no-mp3"):
+        mp3.fetch_encoder(tmp_path, lambda line: None)
+    assert list(tmp_path.iterdir()) == []
