@@ -245,7 +245,7 @@ def test_a_kernel_that_does_not_compile_gives_way(plain: Host, tab: Any) -> None
 @pytest.mark.parametrize(
     ("injected", "notice"),
     [
-        (changed("code.replace(/1\\.0f/g, '1.5f')"), "The GPU computes something else than it should."),
+        (changed("code.replaceAll('1.000000e+00f', '1.500000e+00f')"), "The GPU computes something else"),
         (LOST.replace("READS", "0"), "The GPU was lost"),
     ],
 )
