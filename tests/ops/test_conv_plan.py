@@ -197,6 +197,12 @@ def test_nothing_is_lost_where_nothing_may_be(features: Features) -> None:
 
 
 @machines
+def test_groups_of_taps_are_filtered_where_it_was_measured(features: Features) -> None:
+    found = Plan(128, 128, 11, 1, features, tolerant=True).filtering
+    assert found == (Filtering(2, 2).of(Filtering(6, 6)) if features.lanes == 16 else Filtering(6, 6))
+
+
+@machines
 def test_strided_layers_are_plain(features: Features) -> None:
     assert Plan(128, 128, 3, 1, features, tolerant=True, stride=2).filtering == DIRECT
 

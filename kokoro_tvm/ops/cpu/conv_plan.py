@@ -18,6 +18,9 @@ __all__ = ["Plan", "folded", "pack", "phases"]
 # Layers this wide have so many weights that reading transformed ones, two to three times as many, takes long.
 _WIDE = 512 * 512
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
+# Filtering groups of taps too makes weights 1.5 times as large, which pages load; it pays with this many lanes
+# and was not measured with fewer.
+_MEASURED_LANES = 16
 
 # What the transformed input of a block may take of the second-level cache; of one point, where the weights of
 # a point are transformed there too.
@@ -58,6 +61,8 @@ class Plan:
             return DIRECT
         table = self.operand.filterings
         found = next((f for most, f in table if self.reach <= most), table[-1][1])
+        if self.features.lanes < _MEASURED_LANES:
+            found = found.inner
         stored_transformed = not self.wide and self.phases == 1
         return found if stored_transformed or self._transformable(found) else DIRECT
 
