@@ -18,8 +18,8 @@ __all__ = ["Plan", "folded", "pack", "phases"]
 # Layers this wide have so many weights that reading transformed ones, two to three times as many, takes long.
 _WIDE = 512 * 512
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
-# Filtering groups of taps too makes weights 1.5 times as large, which pages load; it pays with this many lanes
-# and was not measured with fewer.
+# Filtering groups of taps too makes weights, which pages load, 1.5 times as large; it pays with this many
+# lanes, and was not measured with fewer.
 _MEASURED_LANES = 16
 
 # What the transformed input of a block may take of the second-level cache; of one point, where the weights of
