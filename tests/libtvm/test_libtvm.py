@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from elsewhere import RECIPES, ROOT, library_of, machine_for, obstacle, runner_of
+from checkout import RECIPES, ROOT
+from elsewhere import library_of, machine_for, obstacle, runner_of
 from small_kernels import scaled
 
 from kokoro_tvm.errors import BuildError, BundleError

@@ -130,7 +130,7 @@ def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> No
     content[len(content) // 4] ^= 1
     path.write_bytes(content)
     component = SimpleNamespace(libraries=[SimpleNamespace(file=SimpleNamespace(path=path))])
-    bundle: Any = SimpleNamespace(components={"decoder": component})
+    bundle: Any = SimpleNamespace(components={"decoder": component}, libkokoro=())
     with pytest.raises(BundleError, match="would be refused by macOS"):
         runner().session(bundle, 1)
 

@@ -1,5 +1,5 @@
 /* Speaks utterances of so many frames with the modules of a page: node lengths.mjs WEB BUNDLE FRAMES..., which prints
- * how many bytes the runtime's memory has before, and after each. */
+ * how many bytes of weights the bundle has, and how many the runtime's memory has after each. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -12,7 +12,7 @@ const { Model } = await load('model.js');
 const bundle = await Bundle.open(new Folder(below(pathToFileURL(`${folder}/`))));
 const model = new Model(bundle);
 const style = new Float32Array(2 * bundle.manifest.style_dim);
-const sizes = [bundle.memory];
+const sizes = [Object.values(bundle.manifest.components).reduce((sum, { weights }) => sum + weights.size, 0)];
 for (const length of lengths) {
   const tokens = [0, ...Array(18).fill(50), 0];
   const frames = tokens.map(() => Math.round(Number(length) / tokens.length));

@@ -118,15 +118,15 @@ def test_a_thread_that_cannot_be_started_is_an_error(bundle: Path) -> None:
 def test_utterances_of_all_lengths_take_the_memory_of_the_longest(bundle: Path) -> None:
     """Blocks of one length are joined for the next; after the longest, memory stays as it is."""
 
-    def growth(*frames: int) -> list[int]:
+    def besides_weights(*frames: int) -> list[int]:
         program = Path(__file__).with_name("lengths.mjs")
         command = ["node", str(program), str(WEB), str(bundle), *map(str, frames)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        before, *after = json.loads(done.stdout)
-        return [size - before for size in after]
+        weights, *memory = json.loads(done.stdout)
+        return [size - weights for size in memory]
 
-    (alone,) = growth(120)
-    mixed = growth(20, 40, 60, 80, 100, 120, 60, 20, 100, 40, 120)
+    (alone,) = besides_weights(120)
+    mixed = besides_weights(20, 40, 60, 80, 100, 120, 60, 20, 100, 40, 120)
     assert alone > 1 << 19, "too little to tell anything"
     assert mixed[-1] < 1.25 * alone
     assert mixed[5:] == [mixed[5]] * 6
