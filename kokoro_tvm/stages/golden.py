@@ -1,6 +1,6 @@
 """The golden word: one utterance that a page computes before it speaks, and compares with what it is here.
 
-A bundle for browsers brings it, because a GPU or its driver may compute something else than it is asked for.
+A bundle for browsers brings it, because a GPU or its driver may compute something else than it should.
 """
 
 from __future__ import annotations

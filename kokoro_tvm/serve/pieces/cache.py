@@ -172,7 +172,7 @@ class PieceCache:
                 self._metrics.count_cache("write", "written" if kept else "skipped", self._store.bytes)
 
     def _usable(self, action: str) -> bool:
-        """Whether the store is to be asked; reads that hang are waited for, so that they do not pile up."""
+        """Whether the store is to be used; reads that hang are waited for, so that they do not pile up."""
         with self._lock:
             return time.monotonic() >= self._waits[action] and not self._hanging
 
