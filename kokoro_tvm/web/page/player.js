@@ -1,6 +1,7 @@
 /** Plays a record through an AudioWorklet, while it is still growing. */
 
 import { SpeechError } from "../synthesizer.js";
+import { Playhead } from "./playhead.js";
 
 const PREBUFFER = 0.15; // seconds that are there before sound begins, and after a gap
 const AHEAD = 10; // seconds that the worklet has at hand
@@ -48,6 +49,7 @@ export class Player {
   #origin = 0; // sample of the record at which the present queue began
   #sent = 0; // samples of the record that the worklet has, or has had
   #finished = false; // the worklet knows that nothing follows
+  #head = new Playhead();
   #report = { played: 0, flowing: false, ended: false, gaps: 0, at: 0 };
 
   /** @param {(player: Player) => void} changed is called when it begins, runs dry or ends */
@@ -74,11 +76,10 @@ export class Player {
   get position() {
     const record = this.#record;
     if (!record || !this.#context) return 0;
-    const { played, at } = this.#report;
-    const late = this.#context.outputLatency || this.#context.baseLatency || 0;
-    const since = this.flowing ? Math.max(0, this.#context.currentTime - at) - late : 0;
-    const seconds = (this.#origin + played) / record.sampleRate + since;
-    return Math.max(this.#origin / record.sampleRate, Math.min(seconds, record.seconds));
+    const { currentTime, outputLatency, baseLatency } = this.#context;
+    const report = { ...this.#report, flowing: this.flowing };
+    const latency = outputLatency || baseLatency || 0;
+    return this.#head.place(report, currentTime, latency, this.#sent, record.sampleRate) / record.sampleRate;
   }
 
   /** @param {import("./record.js").Record} record @param {number} seconds where to begin @param {boolean} [paused] */
@@ -143,6 +144,7 @@ export class Player {
   #clear(origin) {
     this.#epoch += 1;
     this.#origin = this.#sent = origin;
+    this.#head.begin(origin);
     this.#finished = false;
     this.#report = { ...this.#report, played: 0, flowing: false, ended: false };
     this.#node?.port.postMessage({ type: "clear", epoch: this.#epoch });
