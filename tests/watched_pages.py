@@ -132,10 +132,48 @@ class Page:
         assert {urlparse(request.url).netloc for request in self.requests} == {urlparse(self.url).netloc}
 
 
-def places_of(part: NDArray[np.float32], whole: NDArray[np.float32]) -> list[int]:
-    """Where `part` begins in `whole`, sample for sample."""
-    starts = np.flatnonzero(whole[: max(0, len(whole) - len(part) + 1)] == part[0])
-    return [int(start) for start in starts if np.array_equal(whole[start : start + len(part)], part)]
+FADE = 96  # samples in which the page's player goes to silence
+WINDOW = 64  # samples by which a sound is known again
+
+
+def places_of(part: NDArray[np.float32], heard: NDArray[np.float32]) -> list[int]:
+    """Where `part` begins in what was heard, sample for sample.
+
+    Silence may lie within, after a fade: a pause, or a gap where the machine was too busy.
+    """
+    known = part[:WINDOW]
+    starts = np.flatnonzero(heard[: max(0, len(heard) - len(part) + 1)] == part[0])
+    starts = [start for start in starts if np.array_equal(heard[start : start + len(known)], known)]
+    return [int(start) for start in starts if _follows(part, heard[start:])]
+
+
+def _follows(part: NDArray[np.float32], heard: NDArray[np.float32]) -> bool:
+    last = part[0]
+    while len(part):
+        count = min(len(part), len(heard))
+        other = np.flatnonzero(part[:count] != heard[:count])
+        same = int(other[0]) if len(other) else count
+        last = part[same - 1] if same else last
+        part, heard = part[same:], heard[same:]
+        if len(part):
+            again = _after_silence(last, part[:WINDOW], heard)
+            if again is None:
+                return False
+            heard = heard[again:]
+    return True
+
+
+def _after_silence(last: float, known: NDArray[np.float32], heard: NDArray[np.float32]) -> int | None:
+    """Where a sound goes on after its sample `last`: nothing but a fade to silence lies between."""
+    if not len(heard) or abs(heard[0] - last * (1 - 1 / FADE)) > 1e-6:
+        return None
+    loud = np.abs(heard)
+    rises = np.flatnonzero(loud[1:] > loud[:-1])
+    silent = int(rises[0]) + 1 if len(rises) else len(heard)
+    for place in np.flatnonzero(heard[: silent + 1] == known[0]):
+        if np.array_equal(heard[place : place + len(known)], known):
+            return int(place)
+    return None
 
 
 def tasks_of(trace: Path) -> list[float]:

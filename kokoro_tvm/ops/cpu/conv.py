@@ -15,22 +15,19 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan
 from kokoro_tvm.ops.cpu.factors import Factors
-from kokoro_tvm.ops.cpu.filtering import DIRECT, Transforms, transforms
+from kokoro_tvm.ops.cpu.filtering import DIRECT, transforms
 from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.cpu.points import forward, inverse
 from kokoro_tvm.ops.moments import clear_slots, gather
 
 __all__ = ["Input", "Output", "emit"]
 
-_TASKS = (
-    8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share evenly
-)
+_TASKS = 8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share it
 _AHEAD = 4  # rows that are fetched before their turn: one channel's steps lie too far apart for the hardware
 
 Expr = Any
@@ -206,11 +203,11 @@ def _interpolate(
                 # Results of the outer filtering are products of the inner one.
                 n = plan.filtering.inner.points
                 by_point = [
-                    _inverse(k, outer, [product(at) for at in range(p, plan.filtering.points, n)], lanes)
+                    inverse(k, outer, [product(at) for at in range(p, plan.filtering.points, n)], lanes)
                     for p in range(n)
                 ]
                 values = [
-                    value for each in zip(*by_point, strict=True) for value in _inverse(k, inner, each, lanes)
+                    value for each in zip(*by_point, strict=True) for value in inverse(k, inner, each, lanes)
                 ]
                 for j, value in enumerate(values):
                     with k.when(at + j * dilation < left) if j else nullcontext():
@@ -287,49 +284,6 @@ def _multiply(
             k.choose(piece == 0, begin, add)
 
 
-def _combined(coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
-    """Linear combination of vectors; zeros and ones cost nothing."""
-    result = None
-    for coefficient, value in zip(np.asarray(coefficients, np.float64), values, strict=True):
-        if coefficient == 0.0:
-            continue
-        if result is None:
-            result = value if coefficient == 1.0 else value * const(float(coefficient), dtype(lanes))
-        elif coefficient in (1.0, -1.0):
-            result = result + value if coefficient > 0 else result - value
-        else:
-            result = result + value * const(float(coefficient), dtype(lanes))
-    return result
-
-
-def _forward(k: Kernel, matrices: Transforms, samples: Sequence[Expr], lanes: int) -> list[Expr]:
-    """The signal at every point."""
-    halves = matrices.halves(matrices.signal)
-    values = list(samples)
-    for pair in matrices.opposites:
-        combined = [k.let(_combined(halves[p], samples, lanes)) for p in pair]
-        for p, value in zip(pair, _both(k, combined), strict=True):
-            values[p] = value
-    return values
-
-
-def _inverse(k: Kernel, matrices: Transforms, products: Sequence[Expr], lanes: int) -> list[Expr]:
-    """The results of products at every point."""
-    values = list(products)
-    for pair in matrices.opposites:
-        for p, value in zip(pair, _both(k, [products[p] for p in pair]), strict=True):
-            values[p] = value
-    return [k.let(_combined(each, values, lanes)) for each in matrices.halves(matrices.output.T).T]
-
-
-def _both(k: Kernel, values: Sequence[Expr]) -> list[Expr]:
-    """Sum and difference of two; one alone as it is."""
-    if len(values) == 1:
-        return list(values)
-    first, second = values
-    return [k.let(first + second), k.let(first - second)]
-
-
 def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr) -> None:
     """signal[point][row][channel]: the activated input of every row, transformed; zeros outside what is
     given."""
@@ -394,7 +348,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
                 samples = [held(each) for each in window]
                 for i in range(kept):
                     hold(window[i], samples[fresh + i])
-                return [_forward(k, transforms(inner), each, width) for each in zip(*samples, strict=True)]
+                return [forward(k, transforms(inner), each, width) for each in zip(*samples, strict=True)]
 
             def start_of(row: Expr) -> Expr:
                 """The first fresh step of an inner row."""
@@ -411,7 +365,7 @@ def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin:
                 known += [next_row(start_of(first + i)) for i in range(outer.outputs)]
                 for p in range(inner.points):
                     by_start = [
-                        _forward(k, transforms(outer), [row[s][p] for row in known], width)
+                        forward(k, transforms(outer), [row[s][p] for row in known], width)
                         for s in range(len(starts))
                     ]
                     for o, vectors in enumerate(zip(*by_start, strict=True)):

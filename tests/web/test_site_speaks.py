@@ -1,0 +1,174 @@
+"""A site as someone uses it: type, listen, take another voice, stop, save, and that without a connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+import soundfile
+from chromium import chromium
+from elsewhere import obstacle
+from hosting import Host
+from numpy.typing import NDArray
+from watched_pages import CAPTURE, Page, places_of
+
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.project import mp3
+from kokoro_tvm.project.site import write_site
+from kokoro_tvm.runners import open_synthesizer
+from kokoro_tvm.runners.node import NODE
+from kokoro_tvm.runtime import SpeechWarning
+
+pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+TEXT = "He ran home. Dr. Smith had 3 dogs!"
+LONG = " ".join([TEXT] * 6)
+DELAY = 1105  # samples of silence that a decoder gives before what LAME encoded
+KEPT = "navigator.serviceWorker.ready.then(({ active }) => active.state)"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium("--autoplay-policy=no-user-gesture-required") as opened:
+        yield opened
+
+
+@pytest.fixture
+def host(site_folder: Path) -> Iterator[Host]:
+    """The site on a host that has the module that keeps what is heard."""
+    made = Host(site_folder)
+    made.answer = lambda path: CAPTURE.encode() if path == "/capture.js" else None
+    with made.running():
+        yield made
+
+
+@pytest.fixture
+def page(browser: Any, host: Host) -> Iterator[Page]:
+    context = browser.new_context()
+    page = Page(context.new_page(), host.address)
+    yield page.open()
+    page.check()
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def spoken(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Callable[..., NDArray[np.float32]]:
+    """What the bundle says with Python for everything but its components, which Node runs."""
+    tts = open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
+
+    def speak(text: str, voice: str = "af_heart") -> NDArray[np.float32]:
+        with pytest.warns(SpeechWarning):
+            return tts(text, voice=voice).audio
+
+    return speak
+
+
+def saved(tab: Any, suffix: str, folder: Path) -> Path:
+    with tab.expect_download() as download:
+        tab.click(f"#save-{suffix}:enabled")
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def same(samples: NDArray[np.float32], rounded: NDArray[np.float32]) -> bool:
+    """Whether samples of 16 bits are those of a speech."""
+    return len(samples) == len(rounded) and bool(np.abs(np.clip(samples, -1, 1) - rounded).max() <= 1 / 32768)
+
+
+def test_what_is_heard_is_what_the_bundle_says(page: Page, spoken: Callable[..., Any]) -> None:
+    """Sample for sample."""
+    page.speak(TEXT)
+    page.state("ended")
+    assert len(places_of(spoken(TEXT), page.heard())) == 1
+    assert page.lit() == sorted(set(page.lit()))
+
+
+def test_another_voice_goes_on_with_the_sentence(
+    page: Page, spoken: Callable[..., Any], tmp_path: Path
+) -> None:
+    page.tab.click("#voice-panel summary")
+    page.speak(LONG)
+    page.state("speaking")
+    names = page.tab.eval_on_selector_all("#voices input", "all => all.map(({ value }) => value)")
+    other = next(name for name in names if name != "af_heart")
+    page.tab.check(f"#voice-{other}", force=True)
+    audio, _ = soundfile.read(saved(page.tab, "wav", tmp_path), dtype="float32")
+    starts = [place.start() for sentence in ("He ran", "Dr. Smith") for place in re.finditer(sentence, LONG)]
+    rests = [rest for start in starts if same(rest := spoken(LONG[start:], other), audio[-len(rest) :])]
+    assert len(rests) == 1
+    before = audio[: -len(rests[0])]
+    assert same(spoken(LONG)[: len(before)], before)
+
+
+def test_stop_ends_the_work_and_what_there_is_can_be_saved(
+    page: Page, spoken: Callable[..., Any], tmp_path: Path
+) -> None:
+    page.speak(LONG * 30)
+    page.state("speaking")
+    page.tab.click("#stop")
+    first = saved(page.tab, "wav", tmp_path).read_bytes()
+    page.tab.wait_for_timeout(300)
+    assert len(first) > 44
+    assert saved(page.tab, "wav", tmp_path).read_bytes() == first, "it was computed on"
+    page.speak(TEXT)
+    audio, _ = soundfile.read(saved(page.tab, "wav", tmp_path), dtype="float32")
+    assert same(spoken(TEXT), audio)
+
+
+def test_without_an_encoder_there_is_no_button_for_mp3(page: Page) -> None:
+    assert page.tab.is_hidden("#save-mp3")
+    assert page.tab.is_visible("#save-wav")
+
+
+@pytest.fixture(scope="module")
+def with_mp3(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mp3")
+    try:
+        encoder = mp3.fetch_encoder(folder / "npm", lambda line: None)
+    except BuildError as error:
+        pytest.skip(str(error))
+    write_site(bundle, folder / "site", encoder=encoder)
+    return folder / "site"
+
+
+def decoded(path: Path) -> NDArray[np.float32]:
+    with av.open(path) as file:
+        frames = [frame.to_ndarray()[0] for frame in file.decode(audio=0)]
+    return np.concatenate(frames)
+
+
+def test_the_page_speaks_and_saves_without_a_connection(
+    browser: Any, with_mp3: Path, tmp_path: Path, spoken: Callable[..., Any]
+) -> None:
+    context = browser.new_context()
+    with Host(with_mp3).running() as host:
+        page = Page(context.new_page(), host.address).open()
+        page.tab.evaluate(KEPT)
+        assert "/mp3/lamejs.js" in host.requests, "the service worker keeps it"
+    page = page.open()  # where nothing answers any more
+    page.speak(TEXT)
+    page.state("ended")
+    wav, _ = soundfile.read(saved(page.tab, "wav", tmp_path), dtype="float32")
+    assert same(spoken(TEXT), wav)
+    path = saved(page.tab, "mp3", tmp_path)
+    assert path.name == "he-ran-home-dr-smith-had-3-dogs.mp3"
+    audio = decoded(path)[DELAY:]
+    assert len(wav) <= len(audio) <= len(wav) + 2 * 1152
+    assert np.corrcoef(audio[: len(wav)], wav)[0, 1] > 0.98
+    context.close()
+
+
+def test_an_encoder_that_is_gone_is_said(browser: Any, with_mp3: Path) -> None:
+    context = browser.new_context()
+    with Host(with_mp3).running() as host:
+        page = Page(context.new_page(), host.address).open()
+        host.answer = lambda path: b"export const other = 1;" if path == "/mp3/lamejs.js" else None
+        page.speak(TEXT)
+        page.tab.click("#save-mp3:enabled")
+        assert page.problem().startswith("The MP3 file could not be made: ")
+    context.close()
