@@ -99,7 +99,7 @@ class RecipeGraph:
             *(self.compile(spec) for spec in specs),
             *(stage for spec in specs if (stage := self.assemble(spec)) is not None),
             *(self.pack(component) for component in self.recipe.components),
-            *([self.speak] if self._runner else []),
+            *([self.speak] if self.is_run else []),
             *([self.golden] if self.golden is not None else []),
             self.reference,
             *(self.validate(spec) for spec in specs),
@@ -201,6 +201,11 @@ class RecipeGraph:
         return {f"runner/{file}": (stage, file) for stage, file in runtime.libraries_of(self.runner)}
 
     @property
+    def is_run(self) -> bool:
+        """Whether something here runs the code."""
+        return self._runner is not None
+
+    @property
     def _runner(self) -> Runner | None:
         return target_kind(self.recipe.target.kind).runner(self.recipe.target)
 
@@ -260,9 +265,8 @@ class RecipeGraph:
     @cached_property
     def golden(self) -> Stage | None:
         """None for what runs in no browser, or nothing runs here."""
-        if self._runner is None or not target_kind(self.recipe.target.kind).is_for_browsers(
-            self.recipe.target
-        ):
+        kind = target_kind(self.recipe.target.kind)
+        if not (self.is_run and kind.is_for_browsers(self.recipe.target)):
             return None
         return golden.declare(self.place, self.recipe, self._all_parts | self._runner_parts)
 

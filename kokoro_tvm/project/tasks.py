@@ -22,6 +22,7 @@ from kokoro_tvm.engine.resources import Budget, usable_processes
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
+from kokoro_tvm.project.conclusion import conclusion, shortest
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.project import REPORT, open_graph
 from kokoro_tvm.project.sets import SETS, lacking, members
@@ -78,7 +79,7 @@ def recipe_tasks(
         yield {
             "basename": name,
             "doc": f"build, validate and bundle the recipe {name}",
-            "actions": [_Action(partial(_conclude, reporter, graph.bundle_folder))],
+            "actions": [_Action(partial(_conclude, reporter, graph))],
             "task_dep": [stage.name for stage in stages],
             # Always run, never counted as work.
             "uptodate": [False],
@@ -93,7 +94,7 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
     built = [g for g in graphs if (g.bundle_folder / "bundle.json").is_file()] or graphs[:1]
 
     def tell() -> None:
-        pages = [_shortest(g.report.path("report.html")) for g in built]
+        pages = [shortest(g.report.path("report.html")) for g in built]
         reporter.conclusion.extend(f"The report is {page}; open it in a browser." for page in pages)
 
     return {
@@ -196,16 +197,5 @@ class _Action(BaseAction):
         return repr(self.function)
 
 
-def _conclude(reporter: LineReporter, folder: Path) -> None:
-    command = _shortest(Path(sys.executable).with_name("kokoro-tvm"))
-    bundle = _shortest(folder)
-    reporter.conclusion.append(
-        f"The bundle is {bundle}, and it says hello in {bundle / 'hello.wav'}.\n"
-        f'Next: {command} say --bundle {bundle} -o speech.wav "Anything you like."'
-    )
-
-
-def _shortest(path: Path) -> Path:
-    """As one would type it from here."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+def _conclude(reporter: LineReporter, graph: RecipeGraph) -> None:
+    reporter.conclusion.append(conclusion(graph, Path(sys.executable).with_name("kokoro-tvm")))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from kokoro_tvm.platforms import WEB, Platform, this_platform
+
 if TYPE_CHECKING:
     from kokoro_tvm.libtvm import Compiler
     from kokoro_tvm.ops.base.features import Features
@@ -177,9 +179,13 @@ class TargetKind(ABC):
         """
         return {}
 
+    def platform(self, spec: Any) -> Platform:
+        """What loads the code; of a GPU, its host."""
+        return this_platform()
+
     def is_for_browsers(self, spec: Any) -> bool:
         """Whether pages run the code."""
-        return False
+        return self.platform(spec) == WEB
 
     def runner_libraries(self, spec: Any) -> Mapping[str, RuntimeLibrary]:
         """The TVM runtime that a runner which needs one executes the code with: what bundles bring, unless

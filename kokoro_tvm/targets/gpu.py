@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from kokoro_tvm.constants import ComponentName
+from kokoro_tvm.platforms import Platform
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.source.emulated import EmulatedSource
@@ -78,6 +79,9 @@ class GpuKind(TargetKind):
     def named(self, options: dict[str, Any]) -> dict[str, Any]:
         """The GPU's options as TVM's Target takes them."""
         return {}
+
+    def platform(self, spec: GpuTarget) -> Platform:
+        return HOST.platform(spec.host)
 
     def toolchain(self, spec: GpuTarget) -> Toolchain:
         return HOST.toolchain(spec.host)

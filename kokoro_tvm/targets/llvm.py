@@ -213,8 +213,8 @@ class Llvm(TargetKind):
             return runtime
         return runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
 
-    def is_for_browsers(self, spec: LlvmTarget) -> bool:
-        return spec.platform == WEB
+    def platform(self, spec: LlvmTarget) -> Platform:
+        return spec.platform
 
     def runner_libraries(self, spec: LlvmTarget) -> Mapping[str, RuntimeLibrary]:
         """Of Linux, for the code of macOS and iOS."""

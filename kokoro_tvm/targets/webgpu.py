@@ -43,8 +43,5 @@ class WebGpu(GpuKind):
         """That of WebAssembly, which a page has no other way to."""
         return HOST.runtime_libraries(spec.host, ffi) if self.is_for_browsers(spec) else {}
 
-    def is_for_browsers(self, spec: GpuTarget) -> bool:
-        return HOST.is_for_browsers(spec.host)
-
 
 KIND = WebGpu()
