@@ -88,8 +88,9 @@ def put_web(page: Path, file: Path) -> None:
 def put_load(page: Path, file: Path) -> None:
     """The table of servers under load, and what it was measured on."""
     result = read_load(file)
-    caption = f"{result.machine}; {result.threads} threads. Each server for {result.seconds:g} s in each of "
-    caption += f"{result.rounds} rounds, {result.sentences} sentences and {result.pages} pages. "
+    turns = "one round" if result.rounds == 1 else f"each of {result.rounds} rounds"
+    caption = f"{result.machine}; {result.threads} threads. Each server for {result.seconds:g} s in {turns}, "
+    caption += f"{result.sentences} sentences and {result.pages} pages. "
     if not result.complete:
         caption += "The run was cut off before its last round. "
     if result.others_cores is not None:

@@ -22,6 +22,7 @@ __all__ = [
     "files_of",
     "modules_of",
     "references_of",
+    "run_settings",
     "runner_facts",
     "runner_libraries",
     "runner_modules",
@@ -133,6 +134,16 @@ def runner_facts(recipe: Recipe) -> Any:
 
 def _runner(recipe: Recipe) -> Runner | None:
     return target_kind(recipe.target.kind).runner(recipe.target)
+
+
+def run_settings(recipe: Recipe) -> dict[str, Any]:
+    """Settings of the stages that run the code before there is a bundle: the target, the names that the
+    bundle will have, and threads."""
+    return {
+        "target": recipe.target.model_dump(mode="json"),
+        "names": {"name": recipe.name, "model": recipe.model},
+        "threads": threads(),
+    }
 
 
 def threads() -> int:

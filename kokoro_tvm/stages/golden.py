@@ -13,7 +13,7 @@ from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, runner_facts, runner_libraries, runner_modules, threads
+from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries, runner_modules
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
@@ -25,7 +25,6 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
     The word is the shortest of the model's utterances.
     """
     shortest = min(recipe.utterances, key=lambda utterance: len(utterance.phonemes))
-    names = {key: getattr(recipe, key) for key in ("name", "model")}
     return place.stage(
         "golden",
         doc="compute the word that pages compare with",
@@ -37,11 +36,7 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
             "length": recipe.length,
             "precision": recipe.precision,
         },
-        settings=lambda: {
-            "target": recipe.target.model_dump(mode="json"),
-            "names": names,
-            "threads": threads(),
-        },
+        settings=lambda: run_settings(recipe),
         sources=lambda: function_sources("kokoro_tvm.stages.golden:run", runner_modules(recipe)),
         facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
     )
@@ -65,14 +60,14 @@ def run(
     from safetensors.numpy import save_file
 
     from kokoro_tvm.runners import open_parts
+    from kokoro_tvm.runtime.phonemes import encode
     from kokoro_tvm.runtime.voices import Voices, style_of
     from kokoro_tvm.stages.manifest import loose_bundle
 
     runner, reason = find_runner(target)
     assert runner is not None, reason  # else there is no such stage
     bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
-    known = [bundle.vocabulary[symbol] for symbol in phonemes if symbol in bundle.vocabulary]
-    tokens = np.array([0, *known, 0], np.uint8)
+    tokens = np.array(encode(phonemes, bundle.vocabulary), np.uint8)
     style = np.array(style_of(Voices.open(bundle).table(voice), phonemes), np.float32).reshape(-1)
     speech = open_parts(runner, bundle, threads, runner_libraries(inputs)).run(tokens.astype(np.int64), style)
     save_file({"tokens": tokens, "style": style, "audio": speech.audio}, out / "golden.safetensors")

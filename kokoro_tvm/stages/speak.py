@@ -11,7 +11,7 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, runner_facts, runner_libraries, runner_modules, threads
+from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries, runner_modules
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["HELLO", "declare", "run"]
@@ -29,7 +29,6 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
     if len(recipe.judged) < len(recipe.utterances):
         chosen = next(utterance for utterance in recipe.utterances if utterance.name == recipe.judged[0])
         phrase = {"phonemes": chosen.phonemes, "voice": chosen.voice, "speed": chosen.speed}
-    names = {key: getattr(recipe, key) for key in ("name", "model")}
     return place.stage(
         "speak",
         folder=place.bundle,
@@ -38,11 +37,7 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
         outputs=("hello.wav",),
         inputs=parts,
         parameters={**phrase, "length": recipe.length, "precision": recipe.precision},
-        settings=lambda: {
-            "target": recipe.target.model_dump(mode="json"),
-            "names": names,
-            "threads": threads(),
-        },
+        settings=lambda: run_settings(recipe),
         sources=lambda: function_sources("kokoro_tvm.stages.speak:run", runner_modules(recipe)),
         facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
     )

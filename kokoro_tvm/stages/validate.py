@@ -13,10 +13,10 @@ from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
 from kokoro_tvm.stages.base import (
     Place,
     references_of,
+    run_settings,
     runner_facts,
     runner_libraries,
     runner_modules,
-    threads,
 )
 from kokoro_tvm.targets import find_runner
 
@@ -36,12 +36,7 @@ def declare(
         outputs=("validation.json",),
         inputs={**parts, **references_of(recipe, reference)},
         parameters={"length": recipe.length, "precision": recipe.precision},
-        settings=lambda: {
-            "gates": gates,
-            "target": recipe.target.model_dump(mode="json"),
-            "names": {"name": recipe.name, "model": recipe.model},
-            "threads": threads(),
-        },
+        settings=lambda: {"gates": gates, **run_settings(recipe)},
         sources=lambda: function_sources("kokoro_tvm.stages.validate:run", runner_modules(recipe)),
         facts=lambda: {
             "gates": {spec.component: gates[spec.component], "enforce": gates["enforce"]},
