@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
+from pathlib import Path
 
-__all__ = ["either", "hint", "nearest", "shorten"]
+__all__ = ["as_typed", "either", "hint", "nearest", "shorten"]
 
 _NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
 
@@ -65,3 +66,9 @@ def _one_slip(left: str, right: str) -> bool:
 def _alike(left: str, right: str) -> int:
     """How many letters both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+
+
+def as_typed(path: Path) -> Path:
+    """As one would type it from here: relative to the working directory if it lies below."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 from rich.filesize import decimal
 
 from kokoro_tvm.diagnostics.machine import Facts, Language, Pin, RecipeNeeds, Tool
+from kokoro_tvm.words import as_typed
 
 __all__ = ["Finding", "Verdict", "examine"]
 
@@ -188,6 +189,4 @@ def _checkpoints(facts: Facts) -> Iterator[Finding]:
 
 
 def _python_here() -> Path:
-    """The interpreter's path, relative to the working directory if it lies below."""
-    path = Path(sys.executable)
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return as_typed(Path(sys.executable))

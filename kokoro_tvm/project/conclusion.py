@@ -7,15 +7,16 @@ from pathlib import Path
 from kokoro_tvm.platforms import this_platform
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.targets import target_kind
+from kokoro_tvm.words import as_typed
 
-__all__ = ["conclusion", "shortest"]
+__all__ = ["conclusion"]
 
 
 def conclusion(graph: RecipeGraph, command: Path) -> str:
     """Two lines; command: the program `kokoro-tvm`."""
-    bundle = shortest(graph.bundle_folder)
+    bundle = as_typed(graph.bundle_folder)
     hello = f", and it says hello in {bundle / 'hello.wav'}" if graph.is_run else ""
-    return f"The bundle is {bundle}{hello}.\nNext: {_next(graph, bundle, str(shortest(command)))}"
+    return f"The bundle is {bundle}{hello}.\nNext: {_next(graph, bundle, str(as_typed(command)))}"
 
 
 def _next(graph: RecipeGraph, bundle: Path, command: str) -> str:
@@ -30,9 +31,3 @@ def _next(graph: RecipeGraph, bundle: Path, command: str) -> str:
     if platform.system == "ios":
         return f"{command} package {graph.recipe.name}"
     return f"copy {bundle} to a machine with {platform}, and there: kokoro-tvm {say}"
-
-
-def shortest(path: Path) -> Path:
-    """As one would type it from here."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -22,11 +22,12 @@ from kokoro_tvm.engine.resources import Budget, usable_processes
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
-from kokoro_tvm.project.conclusion import conclusion, shortest
+from kokoro_tvm.project.conclusion import conclusion
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.project import REPORT, open_graph
 from kokoro_tvm.project.sets import SETS, lacking, members
 from kokoro_tvm.recipe import Recipe, list_recipes
+from kokoro_tvm.words import as_typed
 
 __all__ = ["doit_config", "recipe_tasks"]
 
@@ -94,7 +95,7 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
     built = [g for g in graphs if (g.bundle_folder / "bundle.json").is_file()] or graphs[:1]
 
     def tell() -> None:
-        pages = [shortest(g.report.path("report.html")) for g in built]
+        pages = [as_typed(g.report.path("report.html")) for g in built]
         reporter.conclusion.extend(f"The report is {page}; open it in a browser." for page in pages)
 
     return {

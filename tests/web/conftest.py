@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from checkout import RECIPES, graph_of, lend
+from chromium import chromium
 from hosting import QuietHandler, listening
 from sharing import once
 from toys import RECIPES as TOYS
@@ -57,6 +59,13 @@ def write_toy(root: Path, name: str) -> None:
     del recipe["utterances"]  # the toy has one
     text = yaml.safe_dump(recipe | TOYS["toy"] | {"model": "toy-model"})
     (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser that plays without having been clicked."""
+    with chromium("--autoplay-policy=no-user-gesture-required") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chromium import chromium
 from elsewhere import obstacle
 from hosting import Host
 from watched_pages import tasks_of
@@ -26,12 +25,6 @@ TEXT = "He ran home. Dr. Smith had 3 dogs!"
 FORGET = """navigator.storage.getDirectory().then(
   folder => folder.removeEntry("kokoro-tvm-pieces", { recursive: true }))"""
 LOADING_S = 120_000  # milliseconds; machines are busy at times
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium("--autoplay-policy=no-user-gesture-required") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from chromium import chromium
 from elsewhere import obstacle
 from hosting import Host
 from numpy.typing import NDArray
@@ -23,12 +22,6 @@ from kokoro_tvm.runtime import SpeechWarning
 pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
 TEXT = "He ran home. Dr. Smith had 3 dogs!"
 LONG = " ".join([TEXT] * 6)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium("--autoplay-policy=no-user-gesture-required") as opened:
-        yield opened
 
 
 @pytest.fixture

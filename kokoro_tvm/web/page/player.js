@@ -79,7 +79,8 @@ export class Player {
     const { currentTime, outputLatency, baseLatency } = this.#context;
     const report = { ...this.#report, flowing: this.flowing };
     const latency = outputLatency || baseLatency || 0;
-    return this.#head.place(report, currentTime, latency, this.#sent, record.sampleRate) / record.sampleRate;
+    const place = this.#head.place(report, currentTime, latency, this.#sent, record.sampleRate);
+    return Math.min(place, record.length) / record.sampleRate; // which may have been cut meanwhile
   }
 
   /** @param {import("./record.js").Record} record @param {number} seconds where to begin @param {boolean} [paused] */
