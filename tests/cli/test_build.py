@@ -53,7 +53,6 @@ class Ran:
 def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
     ran = Ran()
     monkeypatch.setattr(tasks, "_task", ran.task)
-    monkeypatch.setattr(tasks, "_conclude", lambda reporter, folder: reporter.conclusion.append(str(folder)))
     return ran
 
 
@@ -66,9 +65,10 @@ def run(*words: str) -> int:
 def test_the_default_is_cpu(root: Path, ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     assert len(ran.stages) == 34
-    assert capsys.readouterr().out.endswith(
-        f"\n34 stages built, 0 were current.\n{root / 'artifacts' / 'cpu'}\n"
-    )
+    built, bundle, following = capsys.readouterr().out.splitlines()[-3:]
+    assert built == "34 stages built, 0 were current."
+    assert bundle == "The bundle is artifacts/cpu, and it says hello in artifacts/cpu/hello.wav."
+    assert following.startswith("Next: ") and " say --bundle artifacts/cpu " in following
 
 
 @pytest.mark.parametrize("words", [["cpu/f0n-5120"], ["f0n-5120"], ["cpu.validate.f0n-5120", "-n", "2"]])
