@@ -47,6 +47,8 @@ WATCH = """(() => {
     new MutationObserver(became).observe(play, { attributeFilter: ["data-state"] });
     new MutationObserver(seen).observe(reading, { attributeFilter: ["class"], subtree: true });
   });
+})()"""
+TAP = """(() => {
   window.taps = [];
   const { addModule } = AudioWorklet.prototype;
   AudioWorklet.prototype.addModule = async function (...args) {
@@ -76,7 +78,8 @@ KEPT = """place => new Promise(done => {
 class Page:
     """A tab with the page of a server."""
 
-    def __init__(self, tab: Any, url: str) -> None:
+    def __init__(self, tab: Any, url: str, *, is_heard: bool = True) -> None:
+        """is_heard: keeps what is played; the page then asks its server for /capture.js."""
         self.tab = tab
         self.url = url
         self.requests: list[Any] = []
@@ -86,6 +89,8 @@ class Page:
         tab.on("pageerror", lambda error: self.errors.append(str(error)))
         tab.set_default_timeout(1000 * PATIENCE)
         tab.add_init_script(WATCH)
+        if is_heard:
+            tab.add_init_script(TAP)
 
     def open(self, fragment: str = "") -> Page:
         self.tab.goto(f"{self.url}/{fragment}")
