@@ -12,7 +12,12 @@ from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack, phases
 from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms
 
-FEATURES = {"avx512": Features(16, 32), "avx2": Features(8, 16), "neon": Features(4, 32, by_lane=True)}
+FEATURES = {
+    "avx512": Features(16, 32),
+    "avx2": Features(8, 16),
+    "neon": Features(4, 32, by_lane=True),
+    "wasm": Features(4, 12, eager_memory=True),
+}
 FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(6, 3), Filtering(5, 7), Filtering(6, 6)]
 
 
@@ -156,7 +161,8 @@ def test_a_transposed_convolution_is_one_of_more_outputs(
 def test_sizes(channels: int, dilation: int, filtering: Filtering, features: Features) -> None:
     """Tiles are whole dilations, accumulators leave registers for operands, a block is at least a tile."""
     plan = Plan(channels, 40, 11, dilation, features, choice=chosen(filtering))
-    assert plan.rows * plan.vectors <= features.registers - 4
+    assert plan.held * plan.vectors <= features.registers - 4
+    assert plan.rows % plan.held == 0
     assert filtering == DIRECT or plan.rows % dilation == 0
     assert plan.rows >= 1
     assert plan.tiles >= 1

@@ -148,9 +148,9 @@ def emit(
             base = shift(column_block) if shift is not None else const(0, "int64")
             with k.loop(plan.filtering.points) as point:
                 factors.prepare(column_block, point, base)
-                with k.loop(own_tiles) as tile:
-                    first_row = k.let(point * pitch + tile * plan.rows + (base if spare else 0))
-                    target = k.let((point * (plan.tiles * plan.rows) + tile * plan.rows) * plan.columns)
+                with k.loop(own_tiles * (plan.rows // plan.held)) as tile:
+                    first_row = k.let(point * pitch + tile * plan.held + (base if spare else 0))
+                    target = k.let((point * (plan.tiles * plan.rows) + tile * plan.held) * plan.columns)
                     multiply = partial(
                         _multiply,
                         k,
@@ -160,10 +160,10 @@ def emit(
                         sums=(products, target),
                     )
                     if plan.few_rows:
-                        few = left - tile * plan.rows <= plan.few_rows
-                        k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.rows))
+                        few = left - tile * plan.held <= plan.few_rows
+                        k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.held))
                     else:
-                        multiply(plan.rows)
+                        multiply(plan.held)
             _interpolate(k, plan, products, column_block, rows, start, left, write)
             if moments is not None:
                 results, gathered = moments

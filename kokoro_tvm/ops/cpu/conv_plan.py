@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,7 +33,7 @@ class Plan:
     """One convolution in the form that all share: stride 1, taps `dilation` steps apart.
 
     A row is `filtering.outputs` results, `dilation` steps apart; rows beside one another are a step apart
-    within a dilation. A tile of `rows` rows x `columns` output channels is held in registers.
+    within a dilation. Of a tile of `rows` rows x `columns` output channels, registers hold `held` rows.
     """
 
     channels: int  # of the input, times the stride
@@ -115,13 +116,21 @@ class Plan:
         return ceildiv(self.taps, self.filtering.taps)
 
     @property
-    def rows(self) -> int:
-        """Rows of a register tile: whole dilations, so that a block starts where a dilation starts. Two
-        accumulators each, and room for operands: a vector of values of every row, where they are read so."""
+    def held(self) -> int:
+        """Rows of a register tile: whole dilations, where there are registers for one. Two accumulators each,
+        and room for operands: a vector of values of every row, where they are read so."""
         many = 10 if self.features.by_lane else 12
         registers = self.features.registers
         most = many if registers >= 32 else 6 if registers >= 16 else 4
-        return most if self.filtering == DIRECT else max(most // self.dilation, 1) * self.dilation
+        if self.filtering == DIRECT or self.dilation > most:
+            return most
+        return most // self.dilation * self.dilation
+
+    @property
+    def rows(self) -> int:
+        """Rows of a tile, of one register tile or several: whole dilations, so that a block starts where a
+        dilation starts."""
+        return self.held if self.filtering == DIRECT else math.lcm(self.held, self.dilation)
 
     @property
     def few_rows(self) -> int:
@@ -153,7 +162,7 @@ class Plan:
 
     @property
     def tiles(self) -> int:
-        """Register tiles one above the other in the largest block."""
+        """Tiles one above the other in the largest block."""
         if self.choice is not None and self.choice.tiles is not None:
             return self.choice.tiles
         rows = _BLOCK_FLOATS // (self.terms * self.stored.points) - self.halo
@@ -161,7 +170,7 @@ class Plan:
 
     @property
     def tile_steps(self) -> int:
-        """Time steps a register tile yields."""
+        """Time steps a tile yields."""
         return self.rows * self.filtering.outputs
 
     @property
