@@ -74,7 +74,7 @@ def compile_wasm(zig: Zig, out: Path, processes: int) -> None:
     Raises BuildError where the compiler is not installed or fails, or where TVM is not installed.
     """
     flags = [*_TARGET, *FLAGS, *include_flags(), "-g0", "-include", str(_HERE / "single.h")]
-    flags += ["-DTVM_FFI_CMAKE_LITTLE_ENDIAN=1", "-Wno-everything"]
+    flags += ["-DTVM_FFI_CMAKE_LITTLE_ENDIAN=1", "-Wno-everything", f"-ffile-prefix-map={_HERE}={_HERE.name}"]
     ffi = [path for path in ffi_sources() if path.stem in _FFI]
     runtime = {path.name: path for path in runtime_sources() if path.name not in _WITHOUT}
     hands_over, allocates = runtime.pop(_HANDS_OVER), runtime.pop(_ALLOCATES)

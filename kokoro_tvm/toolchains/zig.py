@@ -15,6 +15,7 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of
 from kokoro_tvm.toolchains.cc import CCompiler, run_compiler
 from kokoro_tvm.toolchains.macho import OLDEST
+from kokoro_tvm.toolchains.wasm_offsets import with_offsets
 
 __all__ = ["MACOS", "MOST_MEMORY", "ZIG", "Zig", "ZigC"]
 
@@ -56,6 +57,7 @@ class Zig(Toolchain):
         link_with(
             self.version(), [str(self.folder / self.command), "wasm-ld", *options, *map(str, objects)], out
         )
+        out.write_bytes(with_offsets(out.read_bytes()))
 
     def check(self) -> str | None:
         with tempfile.TemporaryDirectory() as folder:

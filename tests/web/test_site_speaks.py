@@ -59,6 +59,16 @@ def spoken(bundle: Path, runner_runtime: Callable[[str], list[Path]]) -> Callabl
     return speak
 
 
+# What a browser does to a page that nobody sees: nothing is painted, and timers wait for a second.
+BACKGROUND = """
+  Object.defineProperty(document, "hidden", { value: true });
+  Object.defineProperty(document, "visibilityState", { value: "hidden" });
+  window.requestAnimationFrame = () => 0;
+  const later = window.setTimeout;
+  window.setTimeout = (call, delay, ...rest) => later(call, Math.max(1000, delay ?? 0), ...rest);
+"""
+
+
 def saved(tab: Any, suffix: str, folder: Path) -> Path:
     with tab.expect_download() as download:
         tab.click(f"#save-{suffix}:enabled")
@@ -95,6 +105,14 @@ def test_another_voice_goes_on_with_the_sentence(
     rest = next(rest for rest in rests if same(rest, audio[-len(rest) :]))
     before = audio[: -len(rest)]
     assert same(spoken(LONG)[: len(before)], before)
+
+
+def test_a_tab_in_the_background_speaks_on(page: Page, spoken: Callable[..., Any]) -> None:
+    page.tab.evaluate(BACKGROUND)
+    page.speak(LONG)
+    page.state("ended")
+    assert len(places_of(spoken(LONG), page.heard())) == 1
+    assert page.tab.text_content("#status").startswith("Finished: ")
 
 
 def test_stop_ends_the_work_and_what_there_is_can_be_saved(

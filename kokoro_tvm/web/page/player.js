@@ -46,7 +46,6 @@ export class Player {
   #context = /** @type {AudioContext | null} */ (null);
   #record = /** @type {import("./record.js").Record | null} */ (null);
   #epoch = 0;
-  #origin = 0; // sample of the record at which the present queue began
   #sent = 0; // samples of the record that the worklet has, or has had
   #finished = false; // the worklet knows that nothing follows
   #head = new Playhead();
@@ -98,7 +97,7 @@ export class Player {
   fill() {
     const record = this.#record;
     if (!record || !this.#node) return;
-    const wanted = Math.min(record.length, this.#origin + this.#report.played + AHEAD * record.sampleRate);
+    const wanted = Math.min(record.length, this.#head.origin + this.#report.played + AHEAD * record.sampleRate);
     while (this.#sent < wanted) {
       const samples = record.read(this.#sent, Math.min(PORTION * record.sampleRate, record.length - this.#sent));
       this.#sent += samples.length;
@@ -144,7 +143,7 @@ export class Player {
   /** @param {number} origin */
   #clear(origin) {
     this.#epoch += 1;
-    this.#origin = this.#sent = origin;
+    this.#sent = origin;
     this.#head.begin(origin);
     this.#finished = false;
     this.#report = { ...this.#report, played: 0, flowing: false, ended: false };

@@ -7,12 +7,13 @@
  * place is reckoned forward from a report, never past what the audio thread has, and it never goes back.
  */
 export class Playhead {
-  #origin = 0;
+  /** The sample at which the listener began. */
+  origin = 0;
   #reached = 0;
 
   /** @param {number} origin the sample at which the listener begins now */
   begin(origin) {
-    this.#origin = this.#reached = origin;
+    this.origin = this.#reached = origin;
   }
 
   /**
@@ -25,7 +26,7 @@ export class Playhead {
    */
   place({ played, flowing, at }, now, latency, sent, sampleRate) {
     const since = Math.max(0, now - at) - latency;
-    const heard = this.#origin + played + (flowing ? since : Math.min(0, since)) * sampleRate;
+    const heard = this.origin + played + (flowing ? since : Math.min(0, since)) * sampleRate;
     this.#reached = Math.max(this.#reached, Math.min(heard, sent));
     return this.#reached;
   }
