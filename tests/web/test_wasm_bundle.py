@@ -125,8 +125,9 @@ def test_a_thread_that_cannot_be_started_is_an_error(bundle: Path) -> None:
     assert there["message"].startswith("a thread cannot be started: ")
 
 
-def test_utterances_of_all_lengths_take_the_memory_of_the_longest(bundle: Path) -> None:
-    """Blocks of one length are joined for the next: memory soon stays as it is, for 200 utterances."""
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.nightly)])
+def test_utterances_of_all_lengths_take_the_memory_of_the_longest(count: int, bundle: Path) -> None:
+    """Blocks of one length are joined for the next: a fourth more at most, however many there are."""
 
     def besides_weights(*frames: int) -> list[int]:
         program = Path(__file__).with_name("lengths.mjs")
@@ -136,11 +137,11 @@ def test_utterances_of_all_lengths_take_the_memory_of_the_longest(bundle: Path) 
         return [size - weights for size in memory]
 
     (alone,) = besides_weights(120)
-    later = np.random.default_rng(0).integers(20, 121, 200).tolist()
+    later = np.random.default_rng(0).integers(20, 121, count).tolist()
     mixed = besides_weights(20, 40, 60, 80, 100, 120, *later)
     assert alone > 1 << 19, "too little to tell anything"
     assert mixed[-1] < 1.3 * alone
-    assert len(set(mixed[-150:])) == 1
+    assert len(set(mixed[5:])) <= 3, "it grows on and on"
 
 
 ISOLATION = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
