@@ -82,7 +82,7 @@ def test_readme_claims_the_gain_that_the_gates_ask() -> None:
     claim = (
         r"nearer to it than PyTorch's own float32 is: by (\d+) dB or more on each of the (\d+) utterances of "
         r"every build\. On the corpus of (\d+) \(`kokoro-tvm validate e2e --corpus`\) the gates ask for "
-        r"(\d+) dB or more on each and (\d+) dB or more at the median"
+        r"(\d+) dB or more on each and (\d+) dB or more at the median: "
     )
     found = re.search(claim, text)
     assert found, "README.md does not say by how much it is nearer than PyTorch float32"

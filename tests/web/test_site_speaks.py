@@ -101,9 +101,9 @@ def test_another_voice_goes_on_with_the_sentence(
     page.tab.check(f"#voice-{other}", force=True)
     audio, _ = soundfile.read(saved(page.tab, "wav", tmp_path), dtype="float32")
     starts = [sentence.start() for sentence in re.finditer("He ran|Dr. Smith", LONG)]
-    rests = (spoken(LONG[start:], other) for start in starts)
-    rest = next(rest for rest in rests if same(rest, audio[-len(rest) :]))
-    before = audio[: -len(rest)]
+    rests = [rest for start in starts if same(rest := spoken(LONG[start:], other), audio[-len(rest) :])]
+    assert len(rests) == 1
+    before = audio[: -len(rests[0])]
     assert same(spoken(LONG)[: len(before)], before)
 
 
@@ -159,6 +159,7 @@ def test_the_page_speaks_and_saves_without_a_connection(
     with Host(with_mp3).running() as host:
         page = Page(context.new_page(), host.address, is_heard=False).open()
         assert page.tab.evaluate("navigator.serviceWorker.ready.then(({ active }) => Boolean(active))")
+        assert "/mp3/lamejs.js" in host.requests, "the service worker keeps it"
     page.open()  # where nothing answers any more
     page.speak(TEXT)
     page.state("ended")
@@ -168,8 +169,8 @@ def test_the_page_speaks_and_saves_without_a_connection(
     assert path.name == "he-ran-home-dr-smith-had-3-dogs.mp3"
     audio = decoded(path)[DELAY:]
     assert len(wav) <= len(audio) <= len(wav) + 2 * 1152
-    # The toy hisses, and what is highest of it is left out.
-    assert np.corrcoef(audio[: len(wav)], wav)[0, 1] > 0.9
+    # 64 kbit/s leave 0.957 of what is mostly hiss, the toy's; one sample off, it would be 0.02.
+    assert np.corrcoef(audio[: len(wav)], wav)[0, 1] > 0.95
     page.check()
     context.close()
 
