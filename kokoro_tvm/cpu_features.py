@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["ARM", "CPUINFO", "PORTABLE", "RISCV", "WASM", "X86", "features_of_cpu"]
+__all__ = ["AMX", "ARM", "CPUINFO", "PORTABLE", "RISCV", "WASM", "X86", "features_of_cpu"]
 
 CPUINFO = Path("/proc/cpuinfo")
 
 # LLVM's name -> the word in /proc/cpuinfo. All that a compiler may choose for arithmetic, bits and memory is
-# here; what only an operating system or an explicit request uses (page keys, monitors, AMX) is not.
+# here, and what kernels use by name; what only an operating system uses (page keys, monitors) is not.
 X86: Mapping[str, str] = {
     "sse2": "sse2",
     "sse3": "pni",
@@ -59,6 +59,8 @@ X86: Mapping[str, str] = {
     "avxvnniint8": "avx_vnni_int8",
     "avxvnniint16": "avx_vnni_int16",
     "avxneconvert": "avx_ne_convert",
+    "amx-tile": "amx_tile",
+    "amx-bf16": "amx_bf16",
 }
 ARM: Mapping[str, str] = {
     "fp-armv8": "fp",
@@ -85,6 +87,9 @@ ARM: Mapping[str, str] = {
     "sve": "sve",
     "sve2": "sve2",
 }
+
+# Tiles that multiply bfloat16: kernels name them, and Linux gives them to a process that requests them.
+AMX = frozenset({"amx-tile", "amx-bf16"})
 
 # Single letters alone: Linux' other ways to ask need a kernel of 2023.
 RISCV: Mapping[str, str] = {name: name for name in "mafdcv"}

@@ -43,7 +43,7 @@ def assembly(machine: Machine) -> str:
     return generated(program(COMPONENT), COMPONENT, machine)
 
 
-def convolutions(precision: str) -> str:
+def convolutions(precision: str, *more: str) -> str:
     """That of a filtered convolution and a transposed one which tolerate rounding, for a CPU that can."""
 
     def forward(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
@@ -52,7 +52,7 @@ def convolutions(precision: str) -> str:
         return ops.conv_transpose1d(x, weights["upsampling"], stride=2, tolerant=True)
 
     weights = {"widening": (64, 4), "filtered": (64, 64, 3), "upsampling": (64, 64, 4)}
-    machine = machine_of("x86-64-v4", "x86_64-linux-gnu", ("+avx512bf16",), precision)
+    machine = machine_of("x86-64-v4", "x86_64-linux-gnu", ("+avx512bf16", *more), precision)
     return generated(small_program(forward, weights), "small", machine)
 
 
@@ -71,6 +71,14 @@ def test_x86_64_v4_multiplies_sixteen_lanes() -> None:
     text = assembly(of_recipe("x86-64-v4"))
     assert count(rf"{FMA}.*%zmm", text) > 100
     assert count(rf"{FMA}.*%ymm", text) == 0
+
+
+def test_amx_multiplies_as_often_as_it_reads() -> None:
+    """Four products of two tiles of rows and two of columns; two of one and two for the last rows."""
+    text = convolutions("bfloat16", "+amx-tile", "+amx-bf16")
+    assert 6 * count("tileloadd", text) == 7 * count("tdpbf16ps", text) > 0
+    assert count("vdpbf16ps", text) == 0
+    assert count("ldtilecfg", text) == count("tilerelease", text) > 0
 
 
 def inner_loop(mcpu: str) -> list[str]:

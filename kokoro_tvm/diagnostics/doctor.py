@@ -25,7 +25,10 @@ Verdict = Literal["fine", "note", "wrong"]
 BUILD_DISK = 1_500_000_000
 BUILD_MEMORY = 6_500_000_000
 # Of all CPU features, those that decide how fast speech is and which recipes run.
-_SHOWN_FEATURES = ("avx2", "fma", "avx512f", "avx512bf16", "neon", "dotprod", "i8mm", "bf16", "sve")
+_SHOWN_FEATURES = (
+    *("avx2", "fma", "avx512f", "avx512bf16", "amx-bf16"),
+    *("neon", "dotprod", "i8mm", "bf16", "sve"),
+)
 
 
 @dataclass(frozen=True)

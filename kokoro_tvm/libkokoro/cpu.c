@@ -1,9 +1,28 @@
 /* Whether this CPU has the instructions a bundle was compiled for. */
+#define _DEFAULT_SOURCE /* syscall */
 #include "bundle.h"
 
 #include <string.h>
 
 #include "cpu_features.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Linux gives a process the tiles of AMX if it requests them. */
+static void request_tiles(scope *s, const manifest *bundle) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+  if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA))
+    fail(s, KOKORO_BUNDLE, "%s (recipe %s) needs AMX, and Linux does not give it to this process (%s).", bundle->root,
+         bundle->recipe, strerror(errno));
+}
+#else
+static void request_tiles(scope *s, const manifest *bundle) {
+  fail(s, KOKORO_BUNDLE, "%s (recipe %s) needs AMX, which only Linux gives.", bundle->root, bundle->recipe);
+}
+#endif
 
 #ifndef CPU_FEATURE_COUNT
 #error "cpu_features.h has no list for this architecture"
@@ -22,4 +41,6 @@ void check_cpu(scope *s, const manifest *bundle) {
   if (*missing)
     fail(s, KOKORO_BUNDLE, "%s (recipe %s) was built for a processor with %s, which this one lacks.", bundle->root,
          bundle->recipe, missing);
+  for (int64_t i = 0; i < bundle->features; ++i)
+    if (strcmp(bundle->cpu_features[i], "amx-tile") == 0) request_tiles(s, bundle);
 }

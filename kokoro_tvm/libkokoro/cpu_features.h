@@ -7,7 +7,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 enum { A, B, C, D };
-enum { ALWAYS, AVX, AVX512 }; /* which registers the operating system has to save */
+enum { ALWAYS, AVX, AVX512, TILES }; /* which registers the operating system has to save */
 typedef struct cpu_feature {
   const char *name;
   unsigned leaf, part;
@@ -29,6 +29,7 @@ static const cpu_feature CPU_FEATURES[] = {
     {"vaes", 7, 0, C, 9, AVX}, {"vpclmulqdq", 7, 0, C, 10, AVX}, {"avx512vnni", 7, 0, C, 11, AVX512},
     {"avx512bitalg", 7, 0, C, 12, AVX512}, {"avx512vpopcntdq", 7, 0, C, 14, AVX512},
     {"avx512vp2intersect", 7, 0, D, 8, AVX512}, {"avx512fp16", 7, 0, D, 23, AVX512},
+    {"amx-bf16", 7, 0, D, 22, TILES}, {"amx-tile", 7, 0, D, 24, TILES},
     {"avxvnni", 7, 1, A, 4, AVX}, {"avx512bf16", 7, 1, A, 5, AVX512}, {"avxifma", 7, 1, A, 23, AVX},
     {"avxvnniint8", 7, 1, D, 4, AVX}, {"avxneconvert", 7, 1, D, 5, AVX}, {"avxvnniint16", 7, 1, D, 10, AVX}};
 
@@ -40,7 +41,7 @@ static unsigned saved_registers(void) { /* XCR0, bits 0 to 31 */
 }
 
 static int cpu_has(const cpu_feature *each) {
-  static const unsigned needed[] = {0, 6, 0xE6};
+  static const unsigned needed[] = {0, 6, 0xE6, 0x60000};
   unsigned registers[4] = {0}, most = __get_cpuid_max(each->leaf & 0x80000000, 0), first[4];
   if (most < each->leaf) return 0;
   if (each->part) { /* part 0 of leaf 7 holds the number of the last */

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from pathlib import Path
 
-from kokoro_tvm.cpu_features import CPUINFO, PORTABLE, features_of_cpu
+from kokoro_tvm.cpu_features import AMX, CPUINFO, PORTABLE, features_of_cpu
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.platforms import WEB, platform_of, this_platform
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.notices import warn
 
+_ARCH_PRCTL, _REQUEST, _TILES = 158, 0x1023, 18  # of Linux on x86-64: a system call and its arguments
+
 __all__ = ["check_cpu", "check_platform", "refuse_missing"]
 
 
-def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
+def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO, emulated: frozenset[str] = frozenset()) -> None:
     """Refuse a bundle whose code this processor cannot run, instead of dying of an illegal instruction.
+
+    emulated: features that this process has without the processor. AMX is requested of Linux where it is
+    needed.
 
     Where the operating system does not list the processor's features, a warning says that nothing was
     compared.
 
     Raises:
-        BundleError: names the features that are missing, and the recipes whose bundles run here.
+        BundleError: names the features that are missing, and the recipes whose bundles run here; or Linux
+            does not give AMX.
     """
     had = features_of_cpu(cpuinfo)
     if had is None:
@@ -30,7 +38,18 @@ def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO) -> None:
                 f"(recipe {bundle.recipe}) runs here: it needs {', '.join(bundle.cpu_features)}."
             )
         return
-    refuse_missing(bundle, had, "this one", _advice(bundle, had))
+    refuse_missing(bundle, had | emulated, "this one", _advice(bundle, had))
+    if {*bundle.cpu_features} & (AMX - emulated):
+        _request_tiles(bundle)
+
+
+def _request_tiles(bundle: Bundle) -> None:
+    """Linux gives a process the tiles of AMX, 8 KB a thread, if it requests them."""
+    if ctypes.CDLL(None, use_errno=True).syscall(_ARCH_PRCTL, _REQUEST, _TILES):
+        raise BundleError(
+            f"{bundle.root} (recipe {bundle.recipe}) needs AMX, and Linux does not give it to this process "
+            f"({os.strerror(ctypes.get_errno())}). Use the recipe `cpu`, built on this machine."
+        )
 
 
 def check_platform(bundle: Bundle) -> None:

@@ -143,11 +143,17 @@ class Session(SessionBase):
     """Every library of a bundle with its weights mapped. Threads may share it; runs queue up."""
 
     def __init__(
-        self, bundle: Bundle, threads: int, files: OpenFiles | None = None, device: Device | None = None
+        self,
+        bundle: Bundle,
+        threads: int,
+        files: OpenFiles | None = None,
+        device: Device | None = None,
+        emulated: frozenset[str] = frozenset(),
     ) -> None:
         """Load all libraries; `threads` compute together.
 
         `device` is the GPU of components that compute on one; the first of this machine where none is given.
+        emulated: features that this process has without the CPU.
 
         A library is loaded only if its bytes are those the manifest names. Weights are mapped from `files`,
         whose digests the caller has compared; without them they are opened here and only their size is
@@ -162,7 +168,7 @@ class Session(SessionBase):
         self.threads = threads
         self._reserved: dict[str, int] = {}
         check_platform(bundle)
-        check_cpu(bundle)
+        check_cpu(bundle, emulated=emulated)
         with ExitStack() as stack:
             if files is None:
                 files = stack.enter_context(OpenFiles(bundle.component_files()))

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm import libtvm
-from kokoro_tvm.cpu_features import ARM, PORTABLE, RISCV, WASM, X86, features_of_cpu
+from kokoro_tvm.cpu_features import AMX, ARM, PORTABLE, RISCV, WASM, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.platforms import WEB, Platform, platform_of, this_platform
 from kokoro_tvm.runners.ios import Ios
@@ -22,6 +22,7 @@ from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.macho import MachO
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.runners.tiles import TILES
 from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
 from kokoro_tvm.targets.base import CompiledLibrary, Machine, PinnedLibrary, RuntimeLibrary, TargetKind
@@ -156,11 +157,18 @@ class Llvm(TargetKind):
                 f"recipe's target, name a CPU that has it (znver4, sapphirerapids, or x86-64-v4 with mattr: "
                 f"[+{_BFLOAT16}]), or use a recipe of precision float32, such as `cpu`"
             )
+        if precision != "bfloat16" or not {*required} >= AMX:  # no kernel uses them then
+            required = tuple(name for name in required if name not in AMX)
         lanes, registers = next(((n, r) for f, n, r in _VECTOR_FEATURES if f in required), (1, 16))
         options: dict[str, Any] = {"mtriple": triple, "mcpu": cpu, "mattr": list(attributes)}
         options |= _OPTIONS.get(platform_of(triple).architecture, {})
         features = Features(
-            lanes, registers, precision, by_lane="neon" in required, eager_memory=spec.platform == WEB
+            lanes,
+            registers,
+            precision,
+            by_lane="neon" in required,
+            eager_memory=spec.platform == WEB,
+            tiles={*required} >= AMX,
         )
         return Machine("llvm", options, features, required)
 
@@ -175,7 +183,7 @@ class Llvm(TargetKind):
 
     def runner(self, spec: LlvmTarget) -> Runner | None:
         """This process, for code of this machine's architecture and operating system; else an emulator of
-        what is not its own."""
+        what is not its own, be it AMX alone."""
         if not spec.run:
             return None
         if spec.emulate is not None:
@@ -183,7 +191,7 @@ class Llvm(TargetKind):
                 return _APPLE[spec.platform](spec.emulate)
             return Qemu(spec.platform.architecture, spec.emulate)
         if spec.is_native:
-            return LOCAL
+            return TILES if AMX & _lacking(spec) else LOCAL
         if spec.platform == WEB:
             return NODE
         is_windows = spec.platform == Platform(this_platform().architecture, "windows")
@@ -235,19 +243,10 @@ class Llvm(TargetKind):
 
     def lacking(self, spec: LlvmTarget, precision: str) -> tuple[str, ...]:
         """What a level, an added feature or the precision needs is known; what a CPU's name means, LLVM
-        knows. Code that is emulated, or not run, needs nothing."""
-        there = features_of_cpu()
-        if there is None or not spec.run or spec.emulate is not None or spec.platform == WEB:
+        knows. Code that is emulated, or not run, needs nothing; AMX alone is emulated where it is lacking."""
+        if not spec.run or spec.emulate is not None or spec.platform == WEB:
             return ()
-        needed = set(PORTABLE.get(spec.mcpu, ()))
-        needed |= {_BFLOAT16} if precision == "bfloat16" else set()
-        for word in spec.mattr:
-            name = word[1:]
-            if word[0] == "-":
-                needed.discard(name)
-            elif any(name in table for table in _TABLES.values()):  # others are habits of LLVM
-                needed.add(name)
-        return tuple(sorted(needed - there))
+        return tuple(sorted(_lacking(spec, {_BFLOAT16} if precision == "bfloat16" else ()) - AMX))
 
 
 KIND = Llvm()
@@ -256,6 +255,21 @@ KIND = Llvm()
 def native() -> Machine:
     """The machine this runs on."""
     return KIND.resolve(LlvmTarget(kind="llvm", mcpu="native"), "float32")
+
+
+def _lacking(spec: LlvmTarget, needed: Iterable[str] = ()) -> set[str]:
+    """What this machine's CPU lacks of what a level has, of the features that are added, and of `needed`."""
+    there = features_of_cpu()
+    if there is None:
+        return set()
+    all_needed = {*PORTABLE.get(spec.mcpu, ()), *needed}
+    for word in spec.mattr:
+        name = word[1:]
+        if word[0] == "-":
+            all_needed.discard(name)
+        elif any(name in table for table in _TABLES.values()):  # others are habits of LLVM
+            all_needed.add(name)
+    return all_needed - there
 
 
 def _installed(package: str, pattern: str) -> Path:

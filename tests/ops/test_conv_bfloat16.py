@@ -14,6 +14,7 @@ from torch import Tensor
 
 from kokoro_tvm import ops
 from kokoro_tvm.ops.base.activation import activate
+from kokoro_tvm.targets import Machine
 
 from .samples import Use, assert_moments, conv1d, conv_transpose1d
 from .support import (
@@ -83,9 +84,9 @@ def without(layer: Use, *absent: str) -> Use:
     return replace(layer, tensors=lambda steps: layer.tensors(steps) | dict.fromkeys(absent))
 
 
-def check(layer: Use, steps: int, tolerance: float) -> None:
+def check(layer: Use, steps: int, tolerance: float, machine: Machine | None = BFLOAT16) -> None:
     tensors = layer.tensors(steps)
-    got = run(operation(layer), tensors, layer.attributes, machine=BFLOAT16)
+    got = run(operation(layer), tensors, layer.attributes, machine=machine)
     want = of_rounded(layer, tensors)
     assert got.shape == want.shape
     # However well they cancel, terms are of the order of one.

@@ -49,6 +49,8 @@ def test_the_shipped_recipes_are_built_every_night_and_the_default_one_at_every_
         ("cpu-bf16", V4, ("avx512bf16",)),
         ("cpu-bf16", V4 | {"avx512bf16"}, ()),
         ("cpu-bf16", None, ()),  # nobody knows; the build will tell
+        ("x86-64-amx", V4 | {"avx512bf16"}, ()),  # which is emulated
+        ("x86-64-amx", V4, ("avx512bf16",)),
         ("x86-64-v3", V3, ()),
         ("x86-64-v3", V3 - {"fma", "avx2"}, ("avx2", "fma")),
         ("x86-64-v4", V3, ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")),
@@ -78,7 +80,7 @@ def test_a_set_needs_its_recipes_and_names_what_is_left_out(
     made = tasks_of(RECIPES, tmp_path)
     assert made["ci"]["task_dep"] == ["cpu"]
     assert set(made["nightly"]["task_dep"]) == {
-        f"{r.name}-not-here" if r.name in ("cpu-bf16", "x86-64-v4") else r.name for r in SHIPPED
+        f"{r.name}-not-here" if r.name in ("cpu-bf16", "x86-64-amx", "x86-64-v4") else r.name for r in SHIPPED
     }
     on_a_cpu_with(None, monkeypatch)
     assert tasks_of(RECIPES, tmp_path)["nightly"]["task_dep"] == [r.name for r in SHIPPED]

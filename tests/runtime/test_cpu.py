@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
 from pathlib import Path
 
 import pytest
 from toy_bundle import edit_manifest
 
-from kokoro_tvm.cpu_features import PORTABLE, X86, features_of_cpu
+from kokoro_tvm.cpu_features import AMX, PORTABLE, X86, features_of_cpu
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.platforms import Platform, this_platform
 from kokoro_tvm.runtime import Bundle, SpeechWarning, Synthesizer, read_bundle
 from kokoro_tvm.runtime.cpu import check_cpu
 
@@ -119,3 +121,26 @@ def test_another_architecture(bundle: Bundle, tmp_path: Path) -> None:
 def test_unknown_features_are_not_taken_for_granted(bundle: Bundle, tmp_path: Path) -> None:
     newer = dataclasses.replace(bundle, cpu_features=("avx2", "avx99"))
     assert "with avx99, which this one lacks" in refusal(newer, flags("avx2"), tmp_path)
+
+
+TILES = (*PORTABLE["x86-64-v4"], "avx512bf16", *sorted(AMX))
+
+
+def test_amx_is_refused_where_it_is_lacking_and_not_emulated(bundle: Bundle, tmp_path: Path) -> None:
+    built = dataclasses.replace(bundle, recipe="x86-64-amx", precision="bfloat16", cpu_features=TILES)
+    assert "with amx-bf16, amx-tile, which this one lacks. " in refusal(built, flags(*NATIVE), tmp_path)
+    (tmp_path / "cpuinfo").write_text(flags(*NATIVE))
+    check_cpu(built, tmp_path / "cpuinfo", emulated=AMX)
+
+
+@pytest.mark.skipif(this_platform() != Platform("x86_64", "linux"), reason="not Linux on x86-64")
+def test_linux_is_asked_for_amx(bundle: Bundle, tmp_path: Path) -> None:
+    """And says no where the CPU has none, whatever a list says."""
+    built = dataclasses.replace(bundle, recipe="x86-64-amx", cpu_features=TILES)
+    if (features_of_cpu() or frozenset()) >= AMX:
+        check_cpu(built)
+        return
+    message = refusal(built, flags(*TILES), tmp_path)
+    assert re.search(
+        r"needs AMX, and Linux does not give it to this process \(\w.*\)\. Use the recipe", message
+    )

@@ -6,10 +6,12 @@ import pytest
 import tvm
 from machines import machine_of
 
-from kokoro_tvm.cpu_features import PORTABLE, features_of_cpu
+from kokoro_tvm.cpu_features import AMX, PORTABLE, features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.runners import Runner
 from kokoro_tvm.runners.local import LOCAL
+from kokoro_tvm.runners.tiles import TILES
 from kokoro_tvm.targets import Machine, find_runner, tvm_target
 from kokoro_tvm.targets import llvm as target
 
@@ -109,12 +111,21 @@ def test_what_a_hypervisor_hides_is_taken_away(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("mcpu", "mattr"), [("znver5", ()), ("sapphirerapids", ()), ("x86-64-v4", ("+avx512bf16",))]
+    ("mcpu", "mattr", "tiles"),
+    [
+        ("znver5", (), False),
+        ("sapphirerapids", (), True),
+        ("sapphirerapids", ("-amx-bf16",), False),
+        ("x86-64-v4", ("+avx512bf16",), False),
+        ("x86-64-v4", ("+avx512bf16", "+amx-tile", "+amx-bf16"), True),
+    ],
 )
-def test_bfloat16_where_the_instruction_is(mcpu: str, mattr: tuple[str, ...]) -> None:
+def test_bfloat16_where_the_instruction_is(mcpu: str, mattr: tuple[str, ...], tiles: bool) -> None:
     machine = machine_of(mcpu, X86, mattr, "bfloat16")
-    assert machine.features == Features(16, 32, "bfloat16")
+    assert machine.features == Features(16, 32, "bfloat16", tiles=tiles)
     assert "avx512bf16" in machine.required
+    assert (AMX & {*machine.required} == AMX) is tiles, "what is not used is not required"
+    assert not AMX & {*machine_of(mcpu, X86, mattr, "float32").required}
     assert machine_of(mcpu, X86, mattr, "float32").features == Features(16, 32)
     assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
 
@@ -186,6 +197,32 @@ def test_this_process_runs_code_for_the_machine_it_is_on(
     found = find_runner({"kind": "llvm", "mcpu": "generic", "mtriple": triple})
     reason = "nothing on this machine runs code for llvm generic"
     assert found == ((LOCAL, "") if runs else (None, reason))
+
+
+@pytest.mark.parametrize(
+    ("had", "precision", "runner", "missing"),
+    [
+        (AMX, "bfloat16", LOCAL, ()),
+        (frozenset(), "bfloat16", TILES, ()),
+        (frozenset(), "float32", TILES, ()),
+        ({"amx-tile"}, "bfloat16", TILES, ()),
+        (None, "bfloat16", LOCAL, ()),
+    ],
+)
+def test_amx_alone_is_emulated(
+    had: frozenset[str] | None,
+    precision: str,
+    runner: Runner,
+    missing: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = None if had is None else PORTABLE["x86-64-v4"] | {"avx512bf16"} | had
+    monkeypatch.setattr(target, "features_of_cpu", lambda: there)
+    spec = target.LlvmTarget(kind="llvm", mcpu="x86-64-v4", mattr=("+avx512bf16", "+amx-tile", "+amx-bf16"))
+    assert target.KIND.runner(spec) is runner
+    assert target.KIND.lacking(spec, precision) == missing
+    native = target.LlvmTarget(kind="llvm", mcpu="native")
+    assert target.KIND.runner(native) is LOCAL
 
 
 def test_what_runs_here_has_a_name() -> None:

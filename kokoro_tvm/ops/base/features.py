@@ -25,7 +25,8 @@ class Features:
     kernels by hand the machine can run ("cpu", "gpu"), None: none, so that every operation is decomposed;
     by_lane: whether a multiplication takes one lane of a register as its factor, for all lanes (NEON), so
     that values are better read as whole vectors than spread while they are read; eager_memory: whether memory
-    costs as soon as it is reserved, rather than when it is touched; workgroup: of a GPU."""
+    costs as soon as it is reserved, rather than when it is touched; tiles: whether there are registers of 16
+    rows of 16 lanes that multiply pairs of bfloat16 (AMX); workgroup: of a GPU."""
 
     lanes: int
     registers: int
@@ -33,12 +34,13 @@ class Features:
     kernels: str | None = "cpu"
     by_lane: bool = False
     eager_memory: bool = False
+    tiles: bool = False
     workgroup: Workgroup | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Without what a machine lacks, so that a new ability changes no other's keys."""
         data = asdict(self)
-        absent = [name for name in ("by_lane", "eager_memory", "workgroup") if not data[name]]
+        absent = [name for name in ("by_lane", "eager_memory", "tiles", "workgroup") if not data[name]]
         return {name: value for name, value in data.items() if name not in absent}
 
     @classmethod

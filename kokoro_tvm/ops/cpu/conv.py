@@ -17,6 +17,7 @@ from typing import Any
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype
+from kokoro_tvm.ops.cpu import amx
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan
 from kokoro_tvm.ops.cpu.factors import Factors
@@ -129,7 +130,11 @@ def emit(
         const(plan.column_blocks, "int64"),
     )
     split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))
-    with plan.operand.instructions(), k.parallel(blocks * split) as task:
+    with (
+        plan.operand.instructions(),
+        k.parallel(blocks * split) as task,
+        amx.configured(k) if plan.tiles_multiply else nullcontext(),
+    ):
         block = k.opaque(task // split)
         part = k.opaque(task - block * split)
         first_tile = k.opaque(block * tiles // blocks)
@@ -151,14 +156,13 @@ def emit(
                 with k.loop(own_tiles * (plan.rows // plan.held)) as tile:
                     first_row = k.let(point * pitch + tile * plan.held + (base if spare else 0))
                     target = k.let((point * (plan.tiles * plan.rows) + tile * plan.held) * plan.columns)
-                    multiply = partial(
-                        _multiply,
-                        k,
-                        plan,
-                        factors=factors.of(column_block, point, tile),
-                        signals=(signal, first_row),
-                        sums=(products, target),
-                    )
+                    ends = (signal, first_row), (products, target)
+                    if plan.tiles_multiply:
+                        place = (column_block, point)
+                        multiply = partial(_multiply_tiles, k, plan, weights=(weight, place), ends=ends)
+                    else:
+                        of = factors.of(column_block, point, tile)
+                        multiply = partial(_multiply, k, plan, factors=of, ends=ends)
                     if plan.few_rows:
                         few = left - tile * plan.held <= plan.few_rows
                         k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.held))
@@ -219,15 +223,14 @@ def _multiply(
     plan: Plan,
     rows: int,
     factors: Callable[[Expr, Expr], list[Expr]],
-    signals: tuple[Any, Expr],
-    sums: tuple[Any, Expr],
+    ends: tuple[tuple[Any, Expr], tuple[Any, Expr]],
 ) -> None:
     """One register tile: sums over groups and channels of `rows` rows of the signal times columns of weights.
 
-    factors(group, channel): vectors of weights, one for each of `vectors`; signals: the scratch and the
-    first row of the tile in it; sums: where it goes, and from which element on.
+    factors(group, channel): vectors of weights, one for each of `vectors`; ends: the scratch with the signal
+    and the first row of the tile in it; where the sums go, and from which element on.
     """
-    (signal, first_row), (products, target) = signals, sums
+    (signal, first_row), (products, target) = ends
     lanes = plan.features.lanes
     places = [(row, v) for row in range(rows) for v in range(plan.vectors)]
     acc = {place: k.registers(lanes) for place in places}
@@ -282,6 +285,37 @@ def _multiply(
             begin()
         else:
             k.choose(piece == 0, begin, add)
+
+
+def _multiply_tiles(
+    k: Kernel,
+    plan: Plan,
+    rows: int,
+    weights: tuple[Any, tuple[Expr, Expr]],
+    ends: tuple[tuple[Any, Expr], tuple[Any, Expr]],
+) -> None:
+    """The same by tiles of AMX, a sum for each tile of rows and of columns.
+
+    weights: all of them, and the column block and point that are multiplied by.
+    """
+    (weight, place), ((signal, first_row), (products, target)) = weights, ends
+    across, down = plan.vectors, rows // amx.ROWS
+    values, factors = range(4, 4 + down), range(6, 6 + across)  # tiles; those before hold the sums
+    places = [(row, v) for row in range(down) for v in range(across)]
+    for row, v in places:
+        amx.clear(row * across + v)
+    with k.loop(plan.groups) as g, k.loop(plan.terms // amx.LANES) as piece:
+        c = k.let(piece * amx.LANES)
+        start = k.let((first_row + g * plan.dilation) * plan.row_floats + c)
+        for row, tile in enumerate(values):
+            amx.load(tile, signal, (start + row * amx.ROWS * plan.row_floats,), plan.row_floats)
+        for v, tile in enumerate(factors):
+            amx.load(tile, weight, (*place, g, c, v * amx.LANES), plan.columns)
+        for row, v in places:
+            amx.add_products(row * across + v, values[row], factors[v])
+    for row, v in places:
+        at = target + (row * amx.ROWS * plan.columns + v * amx.LANES)
+        amx.store(row * across + v, products, (at,), plan.columns)
 
 
 def _fill(k: Kernel, plan: Plan, source: Input, signal: Any, pitch: int, origin: Expr, rows: Expr) -> None:

@@ -12,12 +12,13 @@ from kokoro_tvm.ops.base.expressions import ceildiv
 from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.cpu.filtering import DIRECT, MOST_POINTS, Filtering, transforms
-from kokoro_tvm.ops.cpu.operand import FLOAT32, OPERANDS, Operand
+from kokoro_tvm.ops.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
 __all__ = ["Plan", "folded", "pack", "phases"]
 
 # Layers this wide have so many weights that reading transformed ones, two to three times as many, takes long.
 _WIDE = 512 * 512
+_TILE_ROWS = 32  # of two tiles of AMX, each with the two of a column block
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
 # Filtering groups of taps too makes weights, which pages load, 1.5 times as large; it pays with this many
 # lanes, and was not measured with fewer.
@@ -52,6 +53,11 @@ class Plan:
         wanted = OPERANDS[self.features.precision]
         whole = self.channels // self.stride % (wanted.terms * self.features.lanes) == 0
         return wanted if self.tolerant and whole else FLOAT32
+
+    @property
+    def tiles_multiply(self) -> bool:
+        """Whether AMX does: so fast that filtering, which saves products, saves no time."""
+        return self.features.tiles and self.operand is BFLOAT16
 
     @cached_property
     def filtering(self) -> Filtering:
@@ -89,7 +95,8 @@ class Plan:
     @property
     def _filters(self) -> bool:
         """Whether minimal filtering is possible and of use at all."""
-        return self.tolerant and self.stride == 1 and self.taps > 1 and self.dilation <= _LARGEST_DILATION
+        able = self.tolerant and self.stride == 1 and self.taps > 1 and self.dilation <= _LARGEST_DILATION
+        return able and not self.tiles_multiply
 
     @property
     def reach(self) -> int:
@@ -119,6 +126,8 @@ class Plan:
     def held(self) -> int:
         """Rows of a register tile: whole dilations, where there are registers for one. Two accumulators each,
         and room for operands: a vector of values of every row, where they are read so."""
+        if self.tiles_multiply:
+            return _TILE_ROWS
         many = 10 if self.features.by_lane else 12
         registers = self.features.registers
         most = many if registers >= 32 else 6 if registers >= 16 else 4

@@ -1,0 +1,117 @@
+"""Convolutions by tiles of AMX, emulated where the CPU has none: only operands are rounded to bfloat16."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import machine_of
+
+from kokoro_tvm import ops
+from kokoro_tvm.cpu_features import AMX, features_of_cpu
+from kokoro_tvm.ops.cpu.conv_plan import Plan
+from kokoro_tvm.ops.cpu.filtering import DIRECT
+from kokoro_tvm.runners.tiles import emulate
+
+from .samples import Use, assert_moments, conv1d, conv_transpose1d
+from .support import check_masked, every_length, needs_bfloat16, random_lengths, results, run, short_lengths
+from .test_conv_bfloat16 import LAYERS, MOVED, SUMS, check, operation, without
+
+pytestmark = needs_bfloat16
+MACHINE = machine_of(
+    "x86-64-v4",
+    "x86_64-linux-gnu",
+    ("-prefer-256-bit", "+avx512bf16", "+amx-tile", "+amx-bf16"),
+    "bfloat16",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _amx() -> None:
+    if not (features_of_cpu() or frozenset()) >= AMX:
+        emulate()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_length(name: str) -> None:
+    every_length(lambda steps: check(LAYERS[name], steps, MOVED, MACHINE), 700, LAYERS[name].shortest)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_operands_are_rounded_and_nothing_else(name: str) -> None:
+    plain = without(LAYERS[name], *{"norm", "alpha"} & set(LAYERS[name].tensors(LAYERS[name].shortest)))
+    plain = replace(plain, attributes=plain.attributes | {"slope": 1.0})
+    for steps in (plain.shortest, 16, 31, 32, 33, 700):
+        if steps >= plain.shortest:
+            check(plain, steps, SUMS, MACHINE)
+
+
+_PAIRED, _OUTPUTS = st.sampled_from([32, 64, 96]), st.integers(1, 70) | st.sampled_from([32, 64])
+
+
+@settings(max_examples=examples(12))
+@given(
+    st.builds(
+        conv1d,
+        _PAIRED,
+        _OUTPUTS,
+        st.integers(1, 12),
+        stride=st.just(1),
+        dilation=st.sampled_from([1, 2, 3, 5, 7]),
+        padding=st.integers(0, 30),
+        tolerant=st.just(True),
+    )
+    | st.builds(
+        conv_transpose1d, _PAIRED, _OUTPUTS, st.sampled_from([2, 4, 6, 10]), st.booleans(), st.just(True)
+    ),
+    st.sets(st.sampled_from(["bias", "norm", "alpha", "residual"])),
+)
+def test_random_layers_at_every_short_length(layer: Use, absent: set[str]) -> None:
+    layer = without(layer, *absent & set(layer.tensors(layer.shortest)))
+    for steps in short_lengths(layer.shortest):
+        check(layer, steps, MOVED, MACHINE)
+
+
+def test_wide_layers() -> None:
+    """Which threads share by columns."""
+    layer = conv1d(512, 1024, 3, stride=1, dilation=1, padding=1, tolerant=True)
+    for steps in (1, 17, 70):
+        check(layer, steps, MOVED, MACHINE)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_masked(name: str) -> None:
+    layer = LAYERS[name]
+
+    def holds(length: int) -> None:
+        given_tensors = layer.tensors(200)
+        check_masked(operation(layer), given_tensors, layer.attributes, length=length, machine=MACHINE)
+
+    random_lengths(holds, 200, layer.shortest, also=(33, 199))
+
+
+@pytest.mark.parametrize("name", ["far", "7 taps, 3 apart"])
+def test_moments_are_those_of_what_was_written(name: str) -> None:
+    layer = LAYERS[name]
+
+    def holds(steps: int) -> None:
+        arguments = "conv1d", layer.tensors(steps), layer.attributes
+        y, moments = results(*arguments, moments=True, machine=MACHINE)
+        assert y.tobytes() == run(*arguments, machine=MACHINE).tobytes()
+        assert_moments(moments, ops.moments(torch.from_numpy(y).double()).numpy())
+
+    every_length(holds, 1300)
+
+
+@pytest.mark.parametrize("taps", [1, 3, 7, 11])
+def test_products_are_saved_nowhere(taps: int) -> None:
+    """Multiplying takes less time than transforming would."""
+    plan = Plan(128, 128, taps, 1, MACHINE.features, tolerant=True)
+    assert plan.tiles_multiply
+    assert plan.filtering == DIRECT
+    assert not Plan(128, 128, taps, 1, MACHINE.features).tiles_multiply, "intolerant"
+    assert not Plan(48, 128, taps, 1, MACHINE.features, tolerant=True).tiles_multiply, "not whole pairs"
