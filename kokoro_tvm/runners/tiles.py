@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from kokoro_tvm.cpu_features import AMX
+from kokoro_tvm.cpu_features import AMX, features_of_cpu
 from kokoro_tvm.runners.base import Runner
 from kokoro_tvm.toolchains.base import problem_of
 from kokoro_tvm.toolchains.cc import linux_compiler
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle import Bundle
     from kokoro_tvm.runtime.session import Session
 
-__all__ = ["TILES", "emulate"]
+__all__ = ["TILES", "emulate", "use_amx"]
 
 _SOURCE = Path(__file__).with_name("tiles.c")
 _COMPILER = linux_compiler("x86_64")
@@ -61,3 +61,13 @@ def emulate() -> None:
         loaded = ctypes.CDLL(str(library), use_errno=True)
     if loaded.emulate_tiles():
         raise OSError(ctypes.get_errno(), "the handler of illegal instructions cannot be set")
+
+
+def use_amx() -> None:
+    """From here on this process executes AMX, as Linux gives it or emulated. Raises OSError, BuildError."""
+    from kokoro_tvm.runtime.cpu import request_amx
+
+    if (features_of_cpu() or frozenset()) >= AMX:
+        request_amx()
+    else:
+        emulate()

@@ -14,7 +14,7 @@ from kokoro_tvm.runtime.notices import warn
 
 _ARCH_PRCTL, _REQUEST, _TILES = 158, 0x1023, 18  # of Linux on x86-64: a system call and its arguments
 
-__all__ = ["check_cpu", "check_platform", "refuse_missing"]
+__all__ = ["check_cpu", "check_platform", "refuse_missing", "request_amx"]
 
 
 def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO, emulated: frozenset[str] = frozenset()) -> None:
@@ -40,16 +40,19 @@ def check_cpu(bundle: Bundle, cpuinfo: Path = CPUINFO, emulated: frozenset[str] 
         return
     refuse_missing(bundle, had | emulated, "this one", _advice(bundle, had))
     if {*bundle.cpu_features} & (AMX - emulated):
-        _request_tiles(bundle)
+        try:
+            request_amx()
+        except OSError as error:
+            raise BundleError(
+                f"{bundle.root} (recipe {bundle.recipe}) needs AMX, and Linux does not give it to this "
+                f"process ({error.strerror}). Use the recipe `cpu`, built on this machine."
+            ) from error
 
 
-def _request_tiles(bundle: Bundle) -> None:
-    """Linux gives a process the tiles of AMX, 8 KB a thread, if it requests them."""
+def request_amx() -> None:
+    """Linux gives a process the tiles of AMX, 8 KB a thread, if it requests them. Raises OSError."""
     if ctypes.CDLL(None, use_errno=True).syscall(_ARCH_PRCTL, _REQUEST, _TILES):
-        raise BundleError(
-            f"{bundle.root} (recipe {bundle.recipe}) needs AMX, and Linux does not give it to this process "
-            f"({os.strerror(ctypes.get_errno())}). Use the recipe `cpu`, built on this machine."
-        )
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def check_platform(bundle: Bundle) -> None:

@@ -21,10 +21,12 @@ from machines import machine_of
 from torch import Tensor
 
 import kokoro_tvm.ops  # noqa: F401  (registers the operations)
+from kokoro_tvm.cpu_features import AMX, features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
 from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runners.process import Place
+from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.runtime.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
@@ -39,10 +41,11 @@ MACHINES: dict[str, Machine] = {"native": NATIVE}
 if "avx2" in NATIVE.required:
     MACHINES["avx2"] = machine_of("x86-64-v3", None, ())
 ARM = machine_of("generic", "aarch64-linux-gnu", ())
-# As the native one, with operands rounded to bfloat16; None where the CPU cannot multiply them.
+# As the native one, with operands rounded to bfloat16 and multiplied by vectors; None where the CPU cannot.
 BFLOAT16: Machine | None
 try:
-    BFLOAT16 = machine_of("native", None, (), "bfloat16")
+    without_amx = sorted(f"-{name}" for name in AMX & (features_of_cpu() or frozenset()))
+    BFLOAT16 = machine_of("native", None, without_amx, "bfloat16")
     _LACKS = ""
 except BuildError as error:
     BFLOAT16, _LACKS = None, str(error)
@@ -309,6 +312,8 @@ def _kernel(
         return kernel, registry()[operation].packings(call)
     if (on_device := on_gpu(machine, function)) is not None:
         return on_device, registry()[operation].packings(call)
+    if machine.features.tiles:
+        use_amx()
     library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
     return library[function.attrs["global_symbol"]], registry()[operation].packings(call)
 

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from machines import machine_of
 
 from kokoro_tvm import ops
-from kokoro_tvm.cpu_features import AMX, features_of_cpu
 from kokoro_tvm.ops.cpu.conv_plan import Plan
 from kokoro_tvm.ops.cpu.filtering import DIRECT
-from kokoro_tvm.runners.tiles import emulate
 
 from .samples import Use, assert_moments, conv1d, conv_transpose1d
 from .support import check_masked, every_length, needs_bfloat16, random_lengths, results, run, short_lengths
@@ -28,12 +26,6 @@ MACHINE = machine_of(
     ("-prefer-256-bit", "+avx512bf16", "+amx-tile", "+amx-bf16"),
     "bfloat16",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _amx() -> None:
-    if not (features_of_cpu() or frozenset()) >= AMX:
-        emulate()
 
 
 @pytest.mark.parametrize("name", LAYERS)

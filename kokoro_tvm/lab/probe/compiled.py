@@ -16,6 +16,7 @@ from kokoro_tvm.compiler.lower import lower
 from kokoro_tvm.compiler.pack import packed_weights
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.probe.subject import Subject
+from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.runtime.pool import compute
 from kokoro_tvm.runtime.tensors import aligned
 from kokoro_tvm.runtime.threads import usable_cores
@@ -50,6 +51,8 @@ class Compiled:
             subject.pass_context,
             processes=usable_cores(),
         )
+        if subject.machine.features.tiles:
+            use_amx()
         machine = tvm_ffi.load_module(str(library.resolve()))["vm_load_executable"]()
         machine["vm_initialization"](1, 0, 2)
         self._call = machine[f"{subject.component}_forward"]

@@ -16,6 +16,7 @@ from kokoro_tvm.lab.tuning.layers import Layer
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.ops.moments import slots
+from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.targets import Machine, tvm_target
 
 __all__ = ["CompiledTrial", "prepared"]
@@ -71,6 +72,8 @@ class CompiledTrial:
 
 def prepared(machine: Machine) -> Any:
     """`prepare` of `search.search` for this machine."""
+    if machine.features.tiles:
+        use_amx()
     return lambda layer, choice: CompiledTrial(layer, choice, machine)
 
 

@@ -50,6 +50,21 @@ def test_every_choice_computes_the_same(choice: Choice) -> None:
     assert trial.seconds() > 0
 
 
+def test_what_amx_multiplies_is_measured_here_too() -> None:
+    """By the choice that there is: no filtering."""
+    mattr = ("+avx512bf16", "+amx-tile", "+amx-bf16")
+    try:
+        machine_of("native", None, (), "bfloat16")
+    except BuildError as error:
+        pytest.skip(str(error))
+    machine = machine_of("x86-64-v4", "x86_64-linux-gnu", mattr, "bfloat16")
+    layer = replace(LAYER, call=replace(CALL, features=machine.features))
+    assert plan_of(layer.call).tiles_multiply
+    assert prepared(machine)(layer, Choice(1, 1, 4)).error <= ALLOWED_ERROR["bfloat16"]
+    with pytest.raises(BuildError, match="tune again"):
+        plan_of(replace(layer.call, choice=Choice(4, 3, 4)))
+
+
 def test_an_error_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = prepared(MACHINE)(LAYER, Choice(4, 3, 8))
     monkeypatch.setattr(trial, "_pack", lambda array, pack=trial._pack: pack(array * np.float32(1.0001)))
