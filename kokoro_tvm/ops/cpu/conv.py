@@ -29,6 +29,7 @@ from kokoro_tvm.ops.moments import clear_slots, gather
 __all__ = ["Input", "Output", "emit"]
 
 _TASKS = 8  # work is cut into a multiple of this where there is enough, so that 2, 4 or 8 threads share it
+_MANY_TASKS = 16  # of layers with columns enough for it, whatever the length
 _AHEAD = 4  # rows that are fetched before their turn: one channel's steps lie too far apart for the hardware
 
 Expr = Any
@@ -125,11 +126,12 @@ def emit(
     else:
         blocks = k.opaque(select(tiles >= _TASKS, even, tiles))
     # Where time alone gives too few tasks, tasks share out the column blocks besides.
+    tasks = _MANY_TASKS if plan.taps == 1 or plan.wide or plan.phases > 1 else _TASKS
     parts = minimum(
-        ceildiv(const(_TASKS, "int64"), maximum(blocks, const(1, "int64"))),
+        ceildiv(const(tasks, "int64"), maximum(blocks, const(1, "int64"))),
         const(plan.column_blocks, "int64"),
     )
-    split = k.opaque(select(blocks < _TASKS, parts, const(1, "int64")))
+    split = k.opaque(select(blocks < tasks, parts, const(1, "int64")))
     with (
         plan.operand.instructions(),
         k.parallel(blocks * split) as task,
