@@ -103,9 +103,10 @@ def test_native_code_runs_here() -> None:
 def test_what_a_hypervisor_hides_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     named = machine_of("native", None, ())
     hidden = named.required[-1]
-    monkeypatch.setattr(target, "features_of_cpu", lambda: frozenset(named.required) - {hidden})
+    there = features_of_cpu() or frozenset(named.required)
+    monkeypatch.setattr(target, "features_of_cpu", lambda: there - {hidden})
     machine = machine_of("native", None, ())
-    assert machine.options["mattr"] == [*named.options["mattr"], f"-{hidden}"]
+    assert sorted(machine.options["mattr"]) == sorted([*named.options["mattr"], f"-{hidden}"])
     assert hidden not in machine.required
     assert machine_of(**named.options).options == named.options, "only of the native one"
 
