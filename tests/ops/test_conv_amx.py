@@ -8,16 +8,15 @@ import pytest
 import torch
 from examples import examples
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from machines import machine_of
 
 from kokoro_tvm import ops
 from kokoro_tvm.ops.cpu.conv_plan import Plan
 from kokoro_tvm.ops.cpu.filtering import DIRECT
 
-from .samples import Use, assert_moments, conv1d, conv_transpose1d
+from .samples import Use, assert_moments, conv1d
 from .support import check_masked, every_length, needs_bfloat16, random_lengths, results, run, short_lengths
-from .test_conv_bfloat16 import LAYERS, MOVED, SUMS, check, operation, without
+from .test_conv_bfloat16 import ABSENT, ANY_LAYER, LAYERS, MOVED, SUMS, check, operation, without
 
 pytestmark = needs_bfloat16
 MACHINE = machine_of(
@@ -42,26 +41,8 @@ def test_operands_are_rounded_and_nothing_else(name: str) -> None:
             check(plain, steps, SUMS, MACHINE)
 
 
-_PAIRED, _OUTPUTS = st.sampled_from([32, 64, 96]), st.integers(1, 70) | st.sampled_from([32, 64])
-
-
 @settings(max_examples=examples(12))
-@given(
-    st.builds(
-        conv1d,
-        _PAIRED,
-        _OUTPUTS,
-        st.integers(1, 12),
-        stride=st.just(1),
-        dilation=st.sampled_from([1, 2, 3, 5, 7]),
-        padding=st.integers(0, 30),
-        tolerant=st.just(True),
-    )
-    | st.builds(
-        conv_transpose1d, _PAIRED, _OUTPUTS, st.sampled_from([2, 4, 6, 10]), st.booleans(), st.just(True)
-    ),
-    st.sets(st.sampled_from(["bias", "norm", "alpha", "residual"])),
-)
+@given(ANY_LAYER, ABSENT)
 def test_random_layers_at_every_short_length(layer: Use, absent: set[str]) -> None:
     layer = without(layer, *absent & set(layer.tensors(layer.shortest)))
     for steps in short_lengths(layer.shortest):
