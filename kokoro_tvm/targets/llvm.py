@@ -133,8 +133,9 @@ class Llvm(TargetKind):
     def resolve(self, spec: LlvmTarget, precision: str) -> Machine:
         """`native` is the CPU this runs on.
 
-        LLVM goes by a CPU's name; what a hypervisor hides of the native one is taken away. Raises BuildError
-        for a CPU that LLVM does not know, and for one without the instruction that the precision needs.
+        LLVM goes by a CPU's name, and a hypervisor may give another one: what the native CPU has beyond its
+        name is added, what is hidden of it is removed. Raises BuildError for a CPU that LLVM does not know,
+        and for one without the instruction that the precision needs.
         """
         from tvm.target import codegen
 
@@ -147,10 +148,12 @@ class Llvm(TargetKind):
                 f"LLVM knows no CPU {cpu!r} for {triple}: `llc -mtriple={triple} -mcpu=help` lists them"
             )
         attributes = tuple(spec.mattr)
-        required = _features(triple, cpu, attributes)
         if spec.mcpu == "native" and (there := features_of_cpu()) is not None:
-            attributes += tuple(f"-{name}" for name in required if name not in there)
-            required = _features(triple, cpu, attributes)
+            named = _features(triple, cpu, ())
+            beyond = [name for name in _TABLES[platform_of(triple).architecture] if name in there - {*named}]
+            hidden = [name for name in named if name not in there]
+            attributes = (*(f"+{name}" for name in beyond), *(f"-{name}" for name in hidden), *attributes)
+        required = _features(triple, cpu, attributes)
         if precision == "bfloat16" and _BFLOAT16 not in required:
             raise BuildError(
                 f"precision bfloat16 needs the CPU feature {_BFLOAT16}, which {cpu} ({triple}) lacks: in the "

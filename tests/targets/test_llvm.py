@@ -102,15 +102,28 @@ def test_native_code_runs_here() -> None:
     assert had is None or set(machine_of("native", None, ()).required) <= had
 
 
+def test_native_has_what_the_cpu_has_beyond_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some hypervisors give a server's CPU the model number of a desktop's, which has no bfloat16."""
+    monkeypatch.setattr(target, "features_of_cpu", lambda: PORTABLE["x86-64-v4"] | {"avx512bf16"} | AMX)
+    monkeypatch.setattr("tvm.target.codegen.llvm_get_system_cpu", lambda: "rocketlake")
+    monkeypatch.setattr("tvm.target.codegen.llvm_get_system_triple", lambda: X86)
+    machine = machine_of("native", None, (), "bfloat16")
+    assert machine.features == Features(16, 32, "bfloat16", tiles=True)
+    assert {*machine.required} == PORTABLE["x86-64-v4"] | {"avx512bf16"} | AMX
+    narrow = machine_of("native", None, ("-avx512f",))
+    assert {*narrow.required} == PORTABLE["x86-64-v3"], "what the recipe removes stays removed"
+
+
 def test_what_a_hypervisor_hides_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     named = machine_of("native", None, ())
-    hidden = named.required[-1]
+    hidden = [name for name in named.required if f"+{name}" not in named.options["mattr"]][-1]
     there = features_of_cpu() or frozenset(named.required)
     monkeypatch.setattr(target, "features_of_cpu", lambda: there - {hidden})
     machine = machine_of("native", None, ())
     gone = {*named.options["mattr"], f"-{hidden}"}
     table = X86_FEATURES if "sse2" in named.required else ARM_FEATURES
-    assert machine.options["mattr"] == [word for name in table if (word := f"-{name}") in gone]
+    removed = [word for word in machine.options["mattr"] if word.startswith("-")]
+    assert removed == [word for name in table if (word := f"-{name}") in gone]
     assert hidden not in machine.required
     assert machine_of(**named.options).options == named.options, "only of the native one"
 
