@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -20,6 +19,8 @@ def chromium(*switches: str) -> Iterator[Any]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip(f"no Chromium here: none of {', '.join(NAMES)} is installed, CHROMIUM names none")
+    from playwright.sync_api import sync_playwright  # of [test-slow]
+
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", *switches])
         yield opened

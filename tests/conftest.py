@@ -11,6 +11,7 @@ from typing import Any
 import examples
 import gpus_at_hand
 import pytest
+import tiers
 from checkout import ROOT, graph_of
 from sharing import once
 from toys import copy_repository, doit, write_recipes
@@ -33,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.path.insert(0, str(CHILDREN))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHILDREN), os.environ.get("PYTHONPATH")]))
     os.environ.update(WAITING)
+    config.option.markexpr = tiers.selection(config.option.markexpr)
     examples.choose(config.option.markexpr)
     for name in [name for name in os.environ if name.startswith("KOKORO_TVM_")]:
         del os.environ[name]  # what tests build is built, whatever cache the caller uses
@@ -42,6 +44,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers", "upstream: what TVM and PyTorch do wrong today; one fails when that has changed"
+    )
+    config.addinivalue_line(
+        "markers", "slow(why): a second job of every push runs it, `-m slow`; why it is not in the first one"
     )
     config.addinivalue_line("markers", "nightly: takes minutes; only run when asked for, `-m nightly`")
     config.addinivalue_line("markers", "gpu: executes kernels for GPUs, on one or on what stands in for it")
@@ -66,6 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(LONGEST)} | {tests / LAST: len(LONGEST) + 1}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))  # which is stable
+    tiers.check(items)
     for item in items if examples.night() else ():
         if examples.draws(item):
             item.add_marker(pytest.mark.nightly)

@@ -145,14 +145,15 @@ def pasted_line(marker: str) -> str:
     return found[1]
 
 
-def test_ci_runs_the_line_readme_gives_for_the_tests() -> None:
-    script = ROOT / ".ci/run"
+@pytest.mark.parametrize(("marker", "name"), [("tests", "run"), ("slow tests", "slow")])
+def test_ci_runs_the_line_readme_gives(marker: str, name: str) -> None:
+    script = ROOT / ".ci" / name
     assert os.access(script, os.X_OK)
-    assert script.read_text(encoding="utf-8").splitlines()[-1] == pasted_line("tests")
+    assert script.read_text(encoding="utf-8").splitlines()[-1] == pasted_line(marker)
 
 
 def test_pasted_lines_need_nothing_before_them() -> None:
-    for marker in ("build", "tests"):
+    for marker in ("build", "tests", "slow tests"):
         assert re.match(
             r"python3\.11 -m venv \.venv && \.venv/bin/pip install (--no-compile )?-e ", pasted_line(marker)
         )

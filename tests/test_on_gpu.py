@@ -43,6 +43,7 @@ KINDS = [
 TEXT = ["bert", "duration", "text_encoder"]
 
 
+@pytest.mark.slow("builds the toy for GPUs")
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     ("length", "precision", "host"),

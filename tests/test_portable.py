@@ -31,6 +31,8 @@ from kokoro_tvm.runtime.bundle import read_bundle
 from kokoro_tvm.targets import find_runner, resolve, target_kind
 from kokoro_tvm.targets.llvm import LlvmTarget
 
+pytestmark = pytest.mark.slow("builds the toy for other machines")
+
 RECIPES = REPOSITORY / "recipes"
 NATIVE = ("cpu", "cpu-listened", "cpu-masked", "cpu-padded")  # test_tiny.py builds for it, all policies
 SHIPPED = [name for name in list_recipes(RECIPES) if name not in NATIVE]

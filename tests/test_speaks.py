@@ -18,7 +18,7 @@ from kokoro_tvm.truth.reference import Reference, load_reference
 ROOT = Path(__file__).parents[1]
 BUNDLE = ROOT / "artifacts" / "cpu"
 
-pytestmark = pytest.mark.weights
+pytestmark = [pytest.mark.slow("builds the real weights"), pytest.mark.weights]
 
 
 def _doit() -> str:

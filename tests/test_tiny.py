@@ -111,6 +111,7 @@ def test_a_second_run_executes_nothing(toy: Path, toy_root: Path, monkeypatch: p
     assert again.stdout.startswith("Nothing to do: all 32 stages are current.\nThe bundle is artifacts/toy, ")
 
 
+@pytest.mark.slow("builds in a second checkout")
 def test_another_checkout_builds_the_same_bytes(toy: Path, toy_root: Path, tmp_path: Path) -> None:
     """In a folder with a longer name, in another order, one after the other and not side by side."""
     other = tmp_path / "another checkout, which has a name of its own" / "repository"
@@ -163,6 +164,7 @@ def test_the_bundle_can_be_copied_elsewhere(toy: Path, tmp_path: Path) -> None:
     assert np.array_equal(speak(tmp_path / "copy").audio, speak(toy).audio)
 
 
+@pytest.mark.slow("builds the toy with every length policy")
 def test_masked_says_the_same_bit_for_bit_in_every_bucket(others: Path, tmp_path: Path) -> None:
     """And the same as `exact`, which knows no buckets."""
     larger = tmp_path / "larger"
@@ -243,6 +245,7 @@ def test_the_report_is_a_page_beside_the_bundle(toy: Path, toy_root: Path) -> No
     assert "Nothing to do" in doit(toy_root, "toy.report").stdout
 
 
+@pytest.mark.slow("builds the toy with every length policy")
 def test_padded_speaks_too(others: Path) -> None:
     """Its padding changes what it says; its gates only report, or it would not have been built."""
     speech = speak(others / "padded")

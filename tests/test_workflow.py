@@ -24,10 +24,8 @@ def read(path: Path) -> dict[Any, Any]:
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-def job(workflow: dict[Any, Any]) -> dict[str, Any]:
-    """Its only one."""
-    (found,) = workflow["jobs"].values()
-    return dict(found)
+def jobs(path: Path) -> list[dict[str, Any]]:
+    return list(read(path)["jobs"].values())
 
 
 def commands(steps: list[dict[str, Any]]) -> list[str]:
@@ -38,7 +36,7 @@ def commands(steps: list[dict[str, Any]]) -> list[str]:
 def test_a_workflow_may_only_read_and_has_no_secrets(path: Path) -> None:
     assert read(path)["permissions"] == {"contents": "read"}
     assert "secrets." not in path.read_text(encoding="utf-8")
-    assert 0 < job(read(path))["timeout-minutes"] <= 360
+    assert all(0 < job["timeout-minutes"] <= 360 for job in jobs(path))
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -46,7 +44,7 @@ def test_actions_are_pinned_by_commit_with_the_version_beside_it(path: Path) -> 
     """Who can move a tag cannot change what runs here; the comment is for readers and for updates."""
     lines = path.read_text(encoding="utf-8").splitlines()
     used = [line.partition("uses:")[2].strip() for line in lines if "uses:" in line]
-    assert len(used) == sum("uses" in step for step in job(read(path))["steps"])
+    assert len(used) == sum("uses" in step for job in jobs(path) for step in job["steps"])
     for each in used:
         assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", each), each
 
@@ -59,21 +57,22 @@ def test_one_version_of_an_action_has_one_commit() -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_the_machine_and_python_are_pinned_too(path: Path) -> None:
-    found = job(read(path))
-    assert re.fullmatch(r"ubuntu-\d+\.04", found["runs-on"])
-    steps = [step for step in found["steps"] if "setup-python" in step.get("uses", "")]
-    assert [step["with"]["python-version"] for step in steps] == ["3.11"]
+    for job in jobs(path):
+        assert re.fullmatch(r"ubuntu-\d+\.04", job["runs-on"])
+        steps = [step for step in job["steps"] if "setup-python" in step.get("uses", "")]
+        assert [step["with"]["python-version"] for step in steps] == ["3.11"]
 
 
 def test_every_push_and_pull_request_runs_what_the_readme_says() -> None:
-    """.ci/run is the README's line: tests/test_docs.py."""
-    workflow = read(ROOT / ".github/workflows/tests.yml")
-    assert set(workflow[True]) == {"push", "pull_request"}
-    assert commands(job(workflow)["steps"]) == [".ci/run"]
+    """One tier a job, side by side. What they run are the README's lines: tests/test_docs.py."""
+    workflow = ROOT / ".github/workflows/tests.yml"
+    assert set(read(workflow)[True]) == {"push", "pull_request"}
+    assert [commands(job["steps"]) for job in jobs(workflow)] == [[".ci/run"], [".ci/slow"]]
+    assert not any("needs" in job for job in jobs(workflow))
 
 
 NIGHTLY = read(ROOT / ".github/workflows/nightly.yml")
-JOB = job(NIGHTLY)
+(JOB,) = jobs(ROOT / ".github/workflows/nightly.yml")
 STEPS: list[dict[str, Any]] = JOB["steps"]
 COMMANDS = commands(STEPS)
 
@@ -87,7 +86,7 @@ def test_it_runs_at_night_and_on_request() -> None:
 def test_it_installs_as_the_readme_says_and_what_only_nights_need() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     install, extra = COMMANDS[0].rsplit(" ", 1)
-    assert extra == "'.[asr,test]'"
+    assert extra == "'.[asr,test-slow]'"
     assert f"{install} '.[build]' && .venv/bin/doit" in readme
 
 

@@ -42,6 +42,7 @@ def export(tmp_path: Path) -> Path:
     return tmp_path / "model.onnx"
 
 
+@pytest.mark.slow("needs the peers' packages")
 @pytest.mark.parametrize("precision", ["float32", "default"])
 @pytest.mark.parametrize("library", ["onnxruntime", "openvino"])
 def test_onnx_engines(export: Path, library: str, precision: str) -> None:
@@ -53,12 +54,14 @@ def test_onnx_engines(export: Path, library: str, precision: str) -> None:
     assert engine.details
 
 
+@pytest.mark.slow("needs the peers' packages")
 def test_openvino_can_be_held_to_float32(export: Path) -> None:
     pytest.importorskip("openvino")
     engine = open_engine(EngineSpec("kokoro_tvm.bench.engines.openvino", str(export), 1, "float32"))
     assert engine.details == "f32"
 
 
+@pytest.mark.slow("needs the peers' packages")
 @pytest.mark.skipif("avx512f" not in (features_of_cpu() or ()), reason="this CPU has no more than AVX2")
 @pytest.mark.parametrize("held", [False, True])
 def test_pytorch_and_openvino_follow_the_variables_that_hold_them(held: bool) -> None:

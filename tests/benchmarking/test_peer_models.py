@@ -93,6 +93,7 @@ def test_weights_are_the_builds_to_fetch(models: PeerModels, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow("needs the peers' packages")
 def test_int8_is_made_of_float32(models: PeerModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
     import numpy as np

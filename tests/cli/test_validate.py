@@ -11,6 +11,8 @@ from toys import PHONEMES
 
 from kokoro_tvm.cli import main
 
+pytestmark = pytest.mark.slow("builds the toy with every length policy")
+
 
 @pytest.fixture
 def run(others: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):

@@ -93,6 +93,7 @@ def test_a_library_tells_what_it_is(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow("compiles in several processes")
 def test_the_same_program_gives_the_same_library_wherever_it_lies_in_memory(tmp_path: Path) -> None:
     """Every export and lowering makes objects at other addresses; hash tables of TVM's go by those."""
     libraries = set()

@@ -146,6 +146,7 @@ def test_loading_gives_the_same_program(name: str, tmp_path: Path) -> None:
     assert loaded.graph_signature.user_inputs == program(name, "masked").graph_signature.user_inputs
 
 
+@pytest.mark.slow("exports in several processes")
 def test_bytes_are_the_same_in_every_process(tmp_path: Path) -> None:
     code = (
         "import sys, yaml; from pathlib import Path\n"

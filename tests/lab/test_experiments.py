@@ -11,6 +11,8 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.lab.experiments import bucket_sizes, decoder_tail, prefix_f0n
 from kokoro_tvm.lab.setting import Lab
 
+pytestmark = pytest.mark.slow("builds the toy with every length policy")
+
 
 def test_prefix_f0n(lab: Callable[[str], Lab]) -> None:
     toy = lab("toy")

@@ -16,6 +16,8 @@ from kokoro_tvm.libkokoro import LINUX, compile_libkokoro
 from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.toolchains.cc import linux_compiler
 
+pytestmark = pytest.mark.slow("runs code for other CPUs in QEMU")
+
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 PHONEMES = "abc, “da”."
 

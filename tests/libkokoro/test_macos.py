@@ -34,7 +34,10 @@ PHONEMES, SEED = "abc, d — ab!", 1 << 63 | 5
 Runtime = Callable[[str], list[Path]]
 
 _OBSTACLE = COMPILER.check() or obstacle(RECIPE)
-pytestmark = pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE))
+pytestmark = [
+    pytest.mark.slow("runs code for macOS in QEMU"),
+    pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE)),
+]
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ def test_it_says_what_python_says(
     assert_equal(speaker, compiled(length), phonemes, voice, speed)
 
 
+@pytest.mark.slow("builds the real weights")
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 @pytest.mark.weights
 @pytest.mark.parametrize(

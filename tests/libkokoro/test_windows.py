@@ -34,7 +34,10 @@ INCLUDE = next(path.parent for path in sources() if path.name == HEADER)
 PHONEMES, SEED = "abc, d — ab!", 1 << 63 | 5
 Runtime = Callable[[str], list[Path]]
 
-pytestmark = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstacle(RECIPE)))
+pytestmark = [
+    pytest.mark.slow("runs code for Windows in Wine"),
+    pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstacle(RECIPE))),
+]
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,8 @@ from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime.cpu import refuse_missing
 from kokoro_tvm.toolchains.cc import CCompiler, cxx_compiler, linux_compiler, tvm_ffi_headers
 
+pytestmark = pytest.mark.slow("runs code for other machines")
+
 RECIPE = "linux-riscv64"
 INCLUDE = ROOT / "kokoro_tvm" / "libtvm" / "include"
 HARD_FLOAT_DOUBLE = 4  # of a RISC-V ELF file's flags

@@ -13,7 +13,7 @@ from kokoro_tvm.measure import listening
 from kokoro_tvm.measure.metrics import magnitude_correlation
 from kokoro_tvm.model.kokoro import load_config, load_state
 
-pytestmark = pytest.mark.weights
+pytestmark = [pytest.mark.slow("builds the real weights"), pytest.mark.weights]
 
 
 class Ears:

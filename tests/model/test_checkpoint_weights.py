@@ -14,7 +14,7 @@ from kokoro_tvm.model.checkpoint_files import values_sha256
 from kokoro_tvm.model.kokoro import build_model, load_config, load_state
 from kokoro_tvm.recipe import load_recipe
 
-pytestmark = pytest.mark.weights
+pytestmark = [pytest.mark.slow("builds the real weights"), pytest.mark.weights]
 ROOT = Path(__file__).parents[2]
 PHONEMES = "həlˈO wˈɜɹld."
 

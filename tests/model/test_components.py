@@ -149,6 +149,7 @@ def test_decoder_refuses_curves_of_another_length() -> None:
             run("decoder", model, *wrong)
 
 
+@pytest.mark.slow("builds the real weights")
 @pytest.mark.weights
 def test_chained_components_speak_like_the_stock_model() -> None:
     """Real weights, float64, the same noise: what differs are float32 constants inside the stock source."""

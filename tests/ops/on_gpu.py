@@ -23,7 +23,9 @@ from kokoro_tvm.targets import Machine
 from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.gnu import GNU
 
-__all__ = ["GPUS", "RACES", "GpuKernel", "on_gpu"]
+__all__ = ["AS_CPP", "GPUS", "RACES", "GpuKernel", "on_gpu"]
+
+AS_CPP = pytest.mark.slow("compiles kernels for GPUs as C++")
 
 BARRIER = "__syncthreads();"  # CUDA's
 _FEATURES = Features(1, 0, "float32", "gpu", workgroup=Workgroup(256, 16384))

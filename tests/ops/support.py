@@ -52,10 +52,19 @@ except BuildError as error:
 
 THREADS = max(2, usable_cores())  # TVM's own choice is half as many as there are cores
 
+HERE = [
+    pytest.param(NATIVE, id="native"),
+    *(
+        pytest.param(machine, id=name, marks=pytest.mark.slow("compiles every operation for another CPU"))
+        for name, machine in MACHINES.items()
+        if name != "native"
+    ),
+]
+here = pytest.mark.parametrize("machine", HERE)
 machines = pytest.mark.parametrize(
     "machine",
     [
-        *(pytest.param(machine, id=name) for name, machine in MACHINES.items()),
+        *HERE,
         *(pytest.param(machine, id=name, marks=pytest.mark.nightly) for name, machine in GPUS.items()),
         *(
             pytest.param(

@@ -9,11 +9,11 @@ import torch
 from kokoro_tvm.targets import Machine
 
 from .support import (
-    MACHINES,
     check,
     check_masked,
     compiled_for,
     every_length,
+    here,
     machines,
     random,
     random_lengths,
@@ -153,13 +153,13 @@ def test_stride_with_dilation_is_refused(machine: Machine) -> None:
         run("conv1d", tensors(shape, (), 20), attributes(shape, {}), machine=machine)
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@here
 @pytest.mark.parametrize("extras", ["plain", "all"])
-def test_accumulators_stay_in_registers(name: str, extras: str) -> None:
+def test_accumulators_stay_in_registers(machine: Machine, extras: str) -> None:
     """The workspace holds the slab and the sums of a tile; accumulators in it would cost three times the
     time."""
     shape = SHAPES["three taps"]
     present, more = EXTRAS[extras]
-    module = compiled_for(MACHINES[name], "conv1d", tensors(shape, present, 64), attributes(shape, more))
+    module = compiled_for(machine, "conv1d", tensors(shape, present, 64), attributes(shape, more))
     calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))
     assert 1 <= len(calls) <= 2

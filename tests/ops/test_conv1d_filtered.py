@@ -11,12 +11,12 @@ import torch
 from kokoro_tvm.targets import Machine
 
 from .support import (
-    MACHINES,
     check,
     check_masked,
     compiled_for,
     every_length,
     filtered,
+    here,
     machines,
     random,
     random_lengths,
@@ -139,10 +139,10 @@ def test_static_shape(steps: int) -> None:
     assert got.tobytes() == run("conv1d", *arguments).tobytes()
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_accumulators_stay_in_registers(name: str) -> None:
+@here
+def test_accumulators_stay_in_registers(machine: Machine) -> None:
     """The workspace holds the transformed input and the products of a block."""
     arguments = tensors("7 taps, 3 apart", 64), attributes("7 taps, 3 apart")
-    module = compiled_for(MACHINES[name], "conv1d", *arguments)
+    module = compiled_for(machine, "conv1d", *arguments)
     calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))
     assert 1 <= len(calls) <= 2

@@ -13,7 +13,7 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.targets import Machine
 
-from .on_gpu import GPUS
+from .on_gpu import AS_CPP, GPUS
 from .samples import Use, assert_moments, conv1d, conv_transpose1d
 from .support import Tensors, assert_near, reference, results
 
@@ -30,7 +30,7 @@ HALVES = ("x", "residual", "added", "y")
 machines = pytest.mark.parametrize(
     "machine",
     [
-        pytest.param(m, id=kind, marks=() if kind == "cuda" else pytest.mark.nightly)
+        pytest.param(m, id=kind, marks=AS_CPP if kind == "cuda" else pytest.mark.nightly)
         for kind, m in HALF.items()
     ],
 )

@@ -9,12 +9,12 @@ import torch
 from kokoro_tvm.targets import Machine
 
 from .support import (
-    MACHINES,
     check,
     check_masked,
     compiled_for,
     every_length,
     filtered,
+    here,
     machines,
     random,
     random_lengths,
@@ -110,8 +110,8 @@ def test_lead_is_the_reflection_of_the_second_step(machine: Machine) -> None:
     assert (got[:, 0] == got[:, 2]).all()
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_accumulators_stay_in_registers(name: str) -> None:
-    module = compiled_for(MACHINES[name], "conv_transpose1d", tensors("first", 64), attributes("first"))
+@here
+def test_accumulators_stay_in_registers(machine: Machine) -> None:
+    module = compiled_for(machine, "conv_transpose1d", tensors("first", 64), attributes("first"))
     calls = re.findall(r"= load ptr, ptr @__TVMBackendAllocWorkspace\b", module.inspect_source("ll"))
     assert 1 <= len(calls) <= 2

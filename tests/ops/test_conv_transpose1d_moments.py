@@ -10,7 +10,7 @@ from kokoro_tvm import ops
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.targets import Machine
 
-from .on_gpu import GPUS, RACES
+from .on_gpu import AS_CPP, GPUS, RACES
 from .samples import assert_moments, combined, conv_transpose1d
 from .support import results, run
 
@@ -19,7 +19,7 @@ gpus = pytest.mark.parametrize(
     "machine",
     [
         *(pytest.param(machine, id=kind, marks=pytest.mark.nightly) for kind, machine in GPUS.items()),
-        pytest.param(RACES, id="races"),
+        pytest.param(RACES, id="races", marks=AS_CPP),
     ],
 )
 

@@ -18,7 +18,7 @@ from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.exact import Exact
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
-from .on_gpu import GPUS, arrays_for, on_gpu
+from .on_gpu import AS_CPP, GPUS, arrays_for, on_gpu
 from .support import NATIVE
 
 # Of magnitudes whose errors are normal numbers.
@@ -26,7 +26,7 @@ NUMBERS = st.floats(-(2.0**40), 2.0**40, width=32).map(lambda x: x if abs(x) >= 
 COMPILERS = (
     "llvm",
     "llvm fast-math",
-    "cuda",
+    pytest.param("cuda", marks=AS_CPP),
     *(pytest.param(k, marks=pytest.mark.nightly) for k in GPUS if k != "cuda"),
 )
 

@@ -14,12 +14,12 @@ from kokoro_tvm.ops.gpu.fourier import hann, sine_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.targets import Machine
 
-from .on_gpu import GPUS, on_gpu
+from .on_gpu import AS_CPP, GPUS, on_gpu
 
 kinds = pytest.mark.parametrize(
     "machine",
     [
-        pytest.param(m, id=kind, marks=pytest.mark.nightly if kind != "metal" else ())
+        pytest.param(m, id=kind, marks=pytest.mark.nightly if kind != "metal" else AS_CPP)
         for kind, m in GPUS.items()
     ],
 )

@@ -11,7 +11,7 @@ import tvm
 from kokoro_tvm.compiler.device import device_code
 from kokoro_tvm.ops.base.semantic import registry
 
-from .on_gpu import GPUS
+from .on_gpu import AS_CPP, GPUS
 from .samples import (
     SAMPLES,
     STEPS,
@@ -82,6 +82,7 @@ def test_is_one_launch_of_narrow_types(operation: str, kind: str) -> None:
         assert body.count("var<storage") <= 10
 
 
+@AS_CPP
 @pytest.mark.parametrize("name", LARGE)
 def test_kokoro_s_sizes_keep_within_a_workgroup(name: str) -> None:
     """Shared memory, threads and registers; and the result is right."""
@@ -91,6 +92,7 @@ def test_kokoro_s_sizes_keep_within_a_workgroup(name: str) -> None:
     use.near(got, reference(operation, tensors, use.attributes))
 
 
+@AS_CPP
 @pytest.mark.parametrize(
     "name", ["conv1d", "conv1d dilated", "conv_transpose1d", "conv_transpose1d leading", "join"]
 )

@@ -7,7 +7,7 @@ import pytest
 
 from kokoro_tvm.ops.base.semantic import registry
 
-from .on_gpu import BARRIER, RACES, without_barrier
+from .on_gpu import AS_CPP, BARRIER, RACES, without_barrier
 from .samples import STEPS, USES
 from .support import prepared, reference, run
 
@@ -17,6 +17,7 @@ LONG = 300
 NEEDLESS = {"adain_coefficients": [8]}
 
 
+@AS_CPP
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_no_operation_has_a_race(operation: str) -> None:
     use = USES[operation]

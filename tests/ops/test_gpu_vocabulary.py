@@ -13,7 +13,9 @@ from kokoro_tvm.ops.base import math
 from kokoro_tvm.ops.base.expressions import const
 from kokoro_tvm.ops.gpu.kernel import GpuKernel as Writer
 
-from .on_gpu import GPUS, GpuKernel
+from .on_gpu import AS_CPP, GPUS, GpuKernel
+
+pytestmark = AS_CPP
 
 kinds = pytest.mark.parametrize("kind", GPUS)
 N = 150  # two workgroups and a part of one

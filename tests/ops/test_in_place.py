@@ -11,9 +11,19 @@ from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.runtime.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine
 
-from .support import BFLOAT16, GPUS, MACHINES, NATIVE, THREADS, every_length, prepared, random, run
+from .support import (
+    BFLOAT16,
+    GPUS,
+    HERE,
+    NATIVE,
+    THREADS,
+    every_length,
+    needs_bfloat16,
+    prepared,
+    random,
+    run,
+)
 
-HERE = {**MACHINES, **({"bfloat16": BFLOAT16} if BFLOAT16 is not None else {})}
 # channels, taps, dilation, tolerant: direct, one tap, filtered and wide, whose blocks are cut differently.
 LAYERS = {
     "direct": (21, 3, 1, False),
@@ -24,7 +34,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("machine", HERE.values(), ids=HERE)
+@pytest.mark.parametrize("machine", [*HERE, pytest.param(BFLOAT16, id="bfloat16", marks=needs_bfloat16)])
 @pytest.mark.parametrize("over", ["residual", "added"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_convolution_over_what_it_adds(name: str, over: str, machine: Machine) -> None:

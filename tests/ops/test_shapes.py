@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 from examples import examples
 from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from kokoro_tvm.ops.base.semantic import registry
 from kokoro_tvm.targets import Machine
 
-from .on_gpu import GPUS
+from .on_gpu import AS_CPP, GPUS
 from .samples import STRATEGIES, USES, Use
-from .support import MACHINES, reference, run, short_lengths
+from .support import here, reference, run, short_lengths
 
 
+@here
 @pytest.mark.parametrize("operation", STRATEGIES)
-def test_random_shapes_at_every_short_length(operation: str) -> None:
+def test_random_shapes_at_every_short_length(operation: str, machine: Machine) -> None:
     """One kernel for all lengths: they are known only at run time."""
 
     @settings(max_examples=examples(8))
-    @given(STRATEGIES[operation], st.sampled_from(sorted(MACHINES)))
-    @example(USES[operation], "native")
-    def holds(use: Use, machine: str) -> None:
+    @given(STRATEGIES[operation])
+    @example(USES[operation])
+    def holds(use: Use) -> None:
         for steps in short_lengths(use.shortest):
-            at_length(operation, use, steps, MACHINES[machine])
+            at_length(operation, use, steps, machine)
 
     holds()
 
@@ -32,6 +32,7 @@ def test_random_shapes_at_every_short_length(operation: str) -> None:
 _ON_GPUS = [name for name in STRATEGIES if "gpu" in registry()[name].kernels]
 
 
+@AS_CPP
 @pytest.mark.parametrize("operation", _ON_GPUS)
 def test_every_operation_on_a_gpu(operation: str) -> None:
     """Many threads one after another, from the CUDA that TVM prints: a few lengths."""

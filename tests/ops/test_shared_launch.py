@@ -12,7 +12,7 @@ from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.targets import Machine
 
-from .on_gpu import GPUS, RACES, on_gpu
+from .on_gpu import AS_CPP, GPUS, RACES, on_gpu
 from .support import _guarded, random, run
 
 CHANNELS, STYLE, EPS = 21, 9, 1e-5
@@ -21,7 +21,7 @@ OPERATION = registry()["adain_coefficients"]
 kinds = pytest.mark.parametrize(
     "machine",
     [
-        pytest.param(machine, id=name, marks=[] if name in ("cuda", "races") else pytest.mark.nightly)
+        pytest.param(machine, id=name, marks=AS_CPP if name in ("cuda", "races") else pytest.mark.nightly)
         for name, machine in {**GPUS, "races": RACES}.items()
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 import tvm
 import tvm_ffi
 from lowering import lowered
-from ops.on_gpu import GPUS, on_gpu
+from ops.on_gpu import AS_CPP, GPUS, on_gpu
 
 from .on_gpu import GPU, kernels, phases
 
@@ -54,6 +54,7 @@ def arguments(function: Any) -> list[np.ndarray]:
     return made
 
 
+@AS_CPP
 def test_the_same_is_computed() -> None:
     """Each function as it was before, compiled for this machine, and its launch from CUDA's text."""
     found = phases("duration", "masked")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow("opens pages in Chromium")
+
 
 def shown(browser: Any, page: Path, folder: Path, scheme: str, width: int) -> dict[str, Any]:
     """What a window of this width shows: a screenshot, colours, what is too wide, what went wrong."""

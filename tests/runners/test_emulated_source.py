@@ -26,6 +26,8 @@ from kokoro_tvm.runners.source.runner import SourceRunner
 from kokoro_tvm.runtime.device_code import DeviceCode
 from kokoro_tvm.targets import find_runner, target_kind
 
+pytestmark = pytest.mark.slow("runs code for other machines")
+
 RECIPES = ("metal-macos", "metal-ios")
 GROUP, GROUPS = 64, 5
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"

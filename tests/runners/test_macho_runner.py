@@ -21,6 +21,8 @@ from kokoro_tvm.targets import PinnedLibrary, target_kind
 from kokoro_tvm.toolchains import macho
 from kokoro_tvm.toolchains.lld import IMPORTED
 
+pytestmark = pytest.mark.slow("runs code for macOS in QEMU")
+
 RECIPE = "macos-arm64"
 needs_all = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstacle(RECIPE)))
 X = np.linspace(-1, 1, 64, dtype=np.float32)

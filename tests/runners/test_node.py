@@ -16,6 +16,8 @@ from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runners.process import Place, Server
 from kokoro_tvm.toolchains.zig import ZIG
 
+pytestmark = pytest.mark.slow("runs code for WebAssembly")
+
 RECIPE = "wasm"
 X = np.linspace(-1, 1, 64, dtype=np.float32)
 needs_node = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstacle(RECIPE)))

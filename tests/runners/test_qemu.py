@@ -22,6 +22,8 @@ from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime.cpu import refuse_missing
 from kokoro_tvm.targets import find_runner
 
+pytestmark = pytest.mark.slow("runs code for other CPUs in QEMU")
+
 RECIPE, X86 = "x86-64-v2", "x86_64-linux-gnu"
 SERVER = "linux-arm64-server"
 OLD, NEWER = Qemu("x86_64", "Nehalem"), Qemu("x86_64", "Haswell")

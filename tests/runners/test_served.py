@@ -15,6 +15,8 @@ from kokoro_tvm.cpu_features import PORTABLE
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runners.process import Server
 
+pytestmark = pytest.mark.slow("runs code for other machines")
+
 RUN = ("x86-64-v2", "windows-x86-64", "macos-arm64", "wasm")
 # No memory can be forbidden there, so what is written into it is looked for.
 LEAVING = {"wasm": "beyond wrote outside its argument 1"}

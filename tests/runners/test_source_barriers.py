@@ -16,6 +16,8 @@ from source_kernels import (
 
 from kokoro_tvm.runners.source.program import Order, load
 
+pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
+
 
 @kinds
 @pytest.mark.parametrize("order", Order)

@@ -20,6 +20,8 @@ from source_kernels import (
 
 from kokoro_tvm.runners.source.program import load
 
+pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
+
 
 @kinds
 def test_shared_memory_that_nobody_wrote_shows(kind: str) -> None:

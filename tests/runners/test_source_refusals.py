@@ -16,6 +16,8 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.source.program import load
 from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
 
+pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
+
 
 def test_where_there_is_no_compiler_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")

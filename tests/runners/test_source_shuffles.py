@@ -17,6 +17,8 @@ from source_kernels import (
 from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.program import Order
 
+pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
+
 
 @kinds
 @pytest.mark.parametrize("order", [Order.FORWARDS, Order.BACKWARDS, Order.SHUFFLED])

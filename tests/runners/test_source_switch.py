@@ -11,6 +11,8 @@ import pytest
 
 import kokoro_tvm.runners.source
 
+pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
+
 HEADER = Path(kokoro_tvm.runners.source.__file__).with_name("switch.h")
 PROGRAM = f"""
 #include <stdio.h>

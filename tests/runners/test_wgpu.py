@@ -17,6 +17,8 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners import wgpu, wgpu_kernels
 from kokoro_tvm.runners.source.device import on_device
 
+pytestmark = pytest.mark.slow("runs kernels for GPUs on Vulkan")
+
 
 @pytest.fixture
 def vulkan() -> None:

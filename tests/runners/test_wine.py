@@ -18,6 +18,8 @@ from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.runners.wine import WINE, Wine
 from kokoro_tvm.targets import find_runner, target_kind
 
+pytestmark = pytest.mark.slow("runs code for Windows in Wine")
+
 RECIPE = "windows-x86-64"
 needs_wine = pytest.mark.skipif(obstacle(RECIPE) is not None, reason=str(obstacle(RECIPE)))
 X = np.linspace(-1, 1, 64, dtype=np.float32)

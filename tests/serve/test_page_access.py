@@ -12,6 +12,8 @@ from browsing import TEXT, Page, page_of, serving_slowly
 from serving import Server
 from watched_pages import tasks_of
 
+pytestmark = pytest.mark.slow("opens pages in Chromium")
+
 # What is wrong with the boxes and colours of the page as it is now.
 FAULTS = """() => {
   const faults = [];

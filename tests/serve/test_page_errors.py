@@ -11,6 +11,8 @@ import pytest
 from browsing import TEXT, Page, page_of, serving_slowly
 from serving import Server, wait_for
 
+pytestmark = pytest.mark.slow("opens pages in Chromium")
+
 BUSY = "The server has as much to do as it accepts. Try again in "
 GONE = "The server does not answer. Check that it is running and that you are connected, then try again."
 LOST = "The connection was lost before the end. What has arrived can be heard. Try again for all of it."

@@ -11,6 +11,8 @@ import pytest
 from browsing import TEXT, Page, page_of, places_of, serving_slowly, spoken_by
 from serving import Server, wait_for
 
+pytestmark = pytest.mark.slow("opens pages in Chromium")
+
 # The colour of the darkest point of the spectrogram, and that of its text: red, green, blue.
 PIXELS = """() => {
   const color = getComputedStyle(spectrogram).color;

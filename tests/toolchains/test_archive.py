@@ -22,6 +22,8 @@ from kokoro_tvm.project.distribution import write_xcframework
 from kokoro_tvm.toolchains.archive import Archive, prefix_of
 from kokoro_tvm.toolchains.macho import MachO
 
+pytestmark = pytest.mark.slow("links for other machines")
+
 RECIPE = "metal-ios"
 _PROBLEM = Archive().check() or MachO("ios").check()
 needs_llvm = pytest.mark.skipif(_PROBLEM is not None, reason=str(_PROBLEM))

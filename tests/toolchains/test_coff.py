@@ -13,6 +13,8 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains import coff
 from kokoro_tvm.toolchains.coff import COFF
 
+pytestmark = pytest.mark.slow("links for other machines")
+
 RECIPE = "windows-x86-64"
 needs_lld = pytest.mark.skipif(COFF.check() is not None, reason=str(COFF.check()))
 

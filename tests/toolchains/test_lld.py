@@ -16,6 +16,8 @@ from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import ELF, Elf, Lld
 from kokoro_tvm.toolchains.macho import MACHO, MachO
 
+pytestmark = pytest.mark.slow("links for other machines")
+
 LINKED = {"linux-arm64": ELF, "windows-x86-64": COFF, "macos-arm64": MACHO}
 """Recipe -> what links its libraries."""
 linked = pytest.mark.parametrize(

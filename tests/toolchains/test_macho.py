@@ -16,6 +16,8 @@ from kokoro_tvm.toolchains import macho
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.macho import MACHO
 
+pytestmark = pytest.mark.slow("links for other machines")
+
 RECIPE = "macos-arm64"
 needs_lld = pytest.mark.skipif(MACHO.check() is not None, reason=str(MACHO.check()))
 

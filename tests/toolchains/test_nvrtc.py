@@ -10,6 +10,8 @@ import pytest
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains import nvrtc
 
+pytestmark = pytest.mark.slow("compiles kernels for GPUs with NVRTC")
+
 needs_compiler = pytest.mark.skipif(nvrtc.check() is not None, reason=str(nvrtc.check()))
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 KERNEL = """

@@ -14,6 +14,8 @@ from small_kernels import scaled
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.toolchains.zig import ZIG, Zig
 
+pytestmark = pytest.mark.slow("links for other machines")
+
 needs_zig = pytest.mark.skipif(ZIG.check() is not None, reason=str(ZIG.check()))
 
 

@@ -62,6 +62,7 @@ def test_utterances_are_divided_by_their_length() -> None:
     assert divide([short, fast, long], 1) == [[long, fast, short]]
 
 
+@pytest.mark.slow("computes the references twice")
 def test_side_by_side_gives_the_same_bits(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audio = []
     for cores in (1, 2):

@@ -14,7 +14,10 @@ from kokoro_tvm.bench.web.__main__ import System, measure
 from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runtime import read_bundle
 
-pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+pytestmark = [
+    pytest.mark.slow("runs the bundle for WebAssembly"),
+    pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
+]
 
 
 def test_every_text_is_spoken_with_each_number_of_threads_in_every_round(bundle: Path) -> None:

@@ -15,6 +15,8 @@ from wgsl import ROTATION, code_of, rotated
 
 from kokoro_tvm.javascript import WEB
 
+pytestmark = pytest.mark.slow("opens pages in Chromium")
+
 SWITCHES = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 
 

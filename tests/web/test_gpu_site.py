@@ -28,7 +28,10 @@ from kokoro_tvm.runners.chromium import CHROMIUM
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
 
-pytestmark = pytest.mark.skipif(obstacle("webgpu") is not None, reason=str(obstacle("webgpu")))
+pytestmark = [
+    pytest.mark.slow("opens pages in Chromium"),
+    pytest.mark.skipif(obstacle("webgpu") is not None, reason=str(obstacle("webgpu"))),
+]
 READY = "#play:enabled"
 KERNELS = "decoder-130.kernels"
 LOADING_S = 300_000  # milliseconds; machines are busy at times

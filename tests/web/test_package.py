@@ -29,6 +29,7 @@ from kokoro_tvm.runtime.speech import Speech
 NPM = shutil.which("npm")
 ROOT = Path(__file__).parents[2]
 pytestmark = [
+    pytest.mark.slow("runs the bundle for WebAssembly"),
     pytest.mark.skipif(NPM is None, reason="no npm here: it packs what is tested"),
     pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
 ]

@@ -18,7 +18,10 @@ from watched_pages import tasks_of
 
 from kokoro_tvm.project.pieces import PIECE
 
-pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+pytestmark = [
+    pytest.mark.slow("opens pages in Chromium"),
+    pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
+]
 READY = "#play:enabled"
 PROBLEM = "#problem:not([hidden])"
 TEXT = "He ran home. Dr. Smith had 3 dogs!"

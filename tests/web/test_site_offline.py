@@ -16,7 +16,10 @@ from kokoro_tvm.javascript import WEB, page_files
 from kokoro_tvm.project import site as site_module
 from kokoro_tvm.project.site import write_site
 
-pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+pytestmark = [
+    pytest.mark.slow("opens pages in Chromium"),
+    pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
+]
 READY = "#play:enabled"
 LOADING_S = 120_000  # milliseconds
 KEPT = "navigator.serviceWorker.ready.then(({ active }) => active.state)"

@@ -23,7 +23,10 @@ from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
 
-pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+pytestmark = [
+    pytest.mark.slow("opens pages in Chromium"),
+    pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
+]
 TEXT = "He ran home. Dr. Smith had 3 dogs!"
 LONG = " ".join([TEXT] * 6)
 DELAY = 1105  # samples of silence that a decoder gives before what LAME encoded

@@ -27,7 +27,10 @@ from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
 from kokoro_tvm.runtime.bundle import SCHEMA
 
-pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+pytestmark = [
+    pytest.mark.slow("runs the bundle for WebAssembly"),
+    pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
+]
 TOKENS = [0, 50, 83, 54, 156, 57, 16, 65, 0]
 
 

@@ -14,7 +14,10 @@ from elsewhere import obstacle
 from kokoro_tvm.javascript import WEB
 from kokoro_tvm.toolchains.zig import ZIG
 
-pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+pytestmark = [
+    pytest.mark.slow("runs the bundle for WebAssembly"),
+    pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
+]
 HERE = Path(__file__).parent
 FAILED = "a thread failed, and with it the runtime: "
 Run = Callable[..., dict[str, Any]]
