@@ -15,9 +15,9 @@ _CLOSING = "[)\\]}”’»\"']*"
 _BOUNDARIES = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"[.!?…]+{_CLOSING}\s+",
-        rf"[;:]+{_CLOSING}\s+",
-        rf"(?:[,—]+{_CLOSING}\s+|\s+(?=—))",
+        rf"(?<![.!?…])[.!?…]+{_CLOSING}\s+",
+        rf"(?<![;:])[;:]+{_CLOSING}\s+",
+        rf"(?:(?<![,—])[,—]+{_CLOSING}\s+|(?<!\s)\s+(?=—))",
         r"\s+",
         rf"[.!?…;:,—]+{_CLOSING}",
     )

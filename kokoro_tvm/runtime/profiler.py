@@ -124,7 +124,7 @@ def _operation(call: Call) -> str:
     """Operation of a kernel that its library does not list: its name without component and number."""
     if _is_overhead(call.name):
         return OVERHEAD
-    return re.sub(r"_?\d+$", "", call.name.removeprefix(f"{call.component}_"))
+    return re.sub(r"(?<!\d)_?\d+$", "", call.name.removeprefix(f"{call.component}_"))
 
 
 def _is_overhead(name: str) -> bool:

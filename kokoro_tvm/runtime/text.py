@@ -14,7 +14,9 @@ from kokoro_tvm.runtime.notices import quoted, warn
 
 __all__ = ["check_text", "read_utterances", "spoken_utterances"]
 
-_WITHOUT_SPACES = frozenset("jz")  # languages that are written without spaces between words
+_WORD = re.compile(r"\w+")
+_LATIN_WORD = re.compile(f"{LATIN}+")  # of languages that are written without spaces between words
+_WORDS = {"j": _LATIN_WORD, "z": _LATIN_WORD}
 _LONGEST_WORD = 128  # UTF-8 bytes; espeak-ng drops what a single word has beyond about 160
 
 
@@ -32,7 +34,7 @@ def check_text(source: SourceText, code: str) -> None:
         raise InputError("The text is not valid UTF-8. Convert it to UTF-8 first.")
     if not source.speakable:
         raise InputError(f"There is nothing to speak: {quoted(text, 20)} has no letter or digit.")
-    for word in re.findall(f"{LATIN}+" if code in _WITHOUT_SPACES else r"\w+", text):
+    for word in _WORDS.get(code, _WORD).findall(text):
         if len(word.encode()) > _LONGEST_WORD:
             raise InputError(
                 f"The text has {len(word)} characters without a space or punctuation ('{word[:20]}…'), "

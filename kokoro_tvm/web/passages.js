@@ -27,7 +27,7 @@ const END = new Pattern(
   `(?P<mark>(?:[.!?…]+|[${WIDE}]+)[${CLOSING}]*${FRENCH})(?P<gap>\\s*)|\\n[^\\S\\n]*\\n\\s*|\\n\\s*`,
 );
 const BLANK_LINE = new Pattern("\\n[^\\S\\n]*\\n");
-const LAST_WORD = new Pattern("(?:[^\\W\\d_]\\.)*[^\\W\\d_]+$");
+const LAST_WORD = new Pattern("(?:[^\\W\\d_]\\.){0,10}[^\\W\\d_]{1,20}$");
 const CLAUSE = new Pattern(`[;:,—、，；：][${CLOSING}]*\\s*`);
 const SPACES = new Pattern("\\s+");
 const LONGEST = 1500; // characters; a passage without an end of a sentence is cut here

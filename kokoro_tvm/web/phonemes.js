@@ -8,12 +8,12 @@ import { Pattern, endOf, isAlpha, isSpace, length, quote, strip } from "./fronte
 const CLOSING = "[)\\]}”’»\"']*";
 // In order of preference; a part ends where the match ends. The last is for texts without space after marks.
 const BOUNDARIES = [
-  `[.!?…]+${CLOSING}\\s+`,
-  `[;:]+${CLOSING}\\s+`,
-  `(?:[,—]+${CLOSING}\\s+|\\s+(?=—))`,
-  "\\s+",
-  `[.!?…;:,—]+${CLOSING}`,
-].map((pattern) => new Pattern(pattern));
+  new Pattern(`(?<![.!?…])[.!?…]+${CLOSING}\\s+`),
+  new Pattern(`(?<![;:])[;:]+${CLOSING}\\s+`),
+  new Pattern(`(?:(?<![,—])[,—]+${CLOSING}\\s+|(?<!\\s)\\s+(?=—))`),
+  new Pattern("\\s+"),
+  new Pattern(`[.!?…;:,—]+${CLOSING}`),
+];
 
 /** `phonemes` with tabs and line breaks as spaces; throws an InputError when empty or with a NUL character.
  * @param {string} phonemes */

@@ -18,7 +18,7 @@ export const LANGUAGES = {
 };
 const GENDERS = { f: "female", m: "male" };
 const SIGN = /[-+,]/;
-const WEIGHTED = /^(.*?)[ \t-\r]*\([ \t-\r]*([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[ \t-\r]*\)$/;
+const WEIGHTED = /^([^(]*)\([ \t-\r]*([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[ \t-\r]*\)$/;
 const HEAVIEST = 1000;
 
 /** @typedef {{name: string, code: string, language: string, gender: string}} VoiceInfo */
@@ -98,7 +98,7 @@ export class Voices {
   /** @returns {[string, number]} */
   _part(part, sign) {
     const found = WEIGHTED.exec(part);
-    const [name, weight] = found ? [found[1], Number(found[2])] : [part, 1];
+    const [name, weight] = found ? [found[1].trimEnd(), Number(found[2])] : [part, 1];
     if (!this._tables.has(name)) throw new InputError(this._unknown(name));
     if (!(weight > 0 && weight <= HEAVIEST)) {
       throw new InputError(`The weight of ${name} in a mix should be above 0 and at most ${HEAVIEST}.`);

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -217,3 +220,54 @@ def test_a_plan_is_a_document_too(fake_synthesizer: Synthesizer) -> None:
     assert (document.plan, document.text) == (plan, "ab cd . ef .")
     with pytest.raises(InputError, match=r"^edited\.json: In the plan, pieces\[0\] should be a JSON object"):
         read("edited.json", plan.to_json().replace('"pieces": [', '"pieces": [1,'))
+
+
+HOSTILE = [
+    *("<span>", "<td>", "a<td>", "a<b>", "<svg></math>", "<!--", "<![CDATA[", "<a ", "<a b='", "</", "<?", "&a"),
+    *("a<br>", "<title>a", "<script>", "<style>a</style", '<a =" ', "<a b = ", "*a ", "_a ", "_. ", "._a "),
+    *("`a ", "` `` ", "[", "[a](", "[a]((a)", "![", "a\n", "- a\n", "> a\n", "| a ", "# #a", "|-", "- -|"),
+    *("**a *a ", "~~a ", "<a@", "[^", "```\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md"])
+@pytest.mark.parametrize("repeated", HOSTILE)
+def test_twice_the_text_takes_twice_the_lines_of_the_reader(suffix: str, repeated: str) -> None:
+    """Its patterns are tried by tests/test_patterns.py."""
+
+    def lines(count: int) -> int:
+        taken = 0
+
+        def trace(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal taken
+            taken += event == "line"
+            return trace
+
+        sys.settrace(trace)
+        try:
+            READERS[suffix]((repeated * count).encode(), Path("a"))
+        finally:
+            sys.settrace(None)
+        return taken
+
+    assert lines(80) < 2.5 * lines(40) + 100
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "spoken"),
+    [
+        (".html", "<p>a < b &amp; c<p>d <!-- e > f --> g", "a < b & c\n\nd g"),
+        (".html", "<p>a<script>if (b < c) '<p>d'</script>e<style/>f", "aef"),
+        (".html", "<p title=\"a > b\" class = 'c>'>d<br/>e", "d\ne"),
+        (".html", "<p>a<svg><title>b</title></svg>c</p><svg>d<p>e</svg>f", "ac\n\nf"),
+        (".html", "<p>a &#" + "9" * 5000 + "; b", "a \ufffd b"),
+        (".html", "<p>a<p b='c>d", "a"),
+        (".html", "<tr><td>a<td> <td>b</tr>", "a, b"),
+        (".md", "a **b c** *d* _e_, _f_ 2*3 *g", "a b c d e, f 2*3 *g"),
+        (".md", "[a](https://b.example/c_(d)) ![e](f) ``g`h`` [i][j] [k](/lˈ/)", "a e g`h i [k](/lˈ/)"),
+        (".md", "a <!-- b --> c <!-- d", "a  c <!-- d"),
+        (".md", "| a | b |\n| :-: | --- |\n| c | d |", "a, b\n\nc, d"),
+    ],
+)
+def test_marks_that_are_whole_and_marks_that_are_not(suffix: str, text: str, spoken: str) -> None:
+    assert READERS[suffix](text.encode(), Path("a")).text == spoken

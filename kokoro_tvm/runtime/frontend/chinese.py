@@ -19,7 +19,7 @@ __all__ = ["Chinese"]
 
 _ZERO = {"〇": "零"}  # misaki knows the second alone
 _WIDE = re.compile("[Ａ-Ｚａ-ｚ]")
-_NUMBER = re.compile(r"[-./%℃年月日]*[0-9][-./%℃年月日0-9]*")
+_NUMBER = re.compile(r"(?<![-./%℃年月日])[-./%℃年月日]*[0-9][-./%℃年月日0-9]*")
 _TOO_LONG = re.compile("[0-9]{17}")  # for cn2an, which warns and leaves it
 _FIGURES = re.compile("[0-9]+")
 _CHINESE = "\u4e00-\u9fff"

@@ -39,7 +39,7 @@ class Figures:
 
     def read(self, lexicon: Lexicon) -> str | None:
         """Its phonemes; None where it holds nothing to read."""
-        found = re.search(r"[a-z']+$", self.text)
+        found = re.search(r"(?<![a-z'])[a-z']+$", self.text)
         ending = found.group() if found else ""
         number = self.text.removesuffix(ending)
         sign = ["minus"] if number.startswith("-") else []

@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-__all__ = ["Piece", "Tokenizer", "TokenizerRules"]
+__all__ = ["LONGEST_PART", "Piece", "Tokenizer", "TokenizerRules"]
 
+LONGEST_PART = 256
+"""Characters without a space that the rules look at together; some of spaCy's take quadratic time."""
+
+_PART = re.compile(rf"\s+|\S{{1,{LONGEST_PART}}}")
 _KNOWN_WORDS = 2048  # how many are remembered with their pieces
 
 
@@ -175,7 +179,7 @@ def _length(match: re.Match[str] | None) -> int:
 def _parts(text: str) -> Iterator[tuple[int, str, bool]]:
     """(start, characters, whether a space follows that belongs to it) of runs of whitespace and of others."""
     start = 0
-    for match in re.finditer(r"\s+|\S+", text):
+    for match in _PART.finditer(text):
         part = match.group()
         if part.isspace():
             if start < match.end():

@@ -13,7 +13,8 @@ from kokoro_tvm.runtime.markup.items import Break, Item, Known, Manner, Stretch
 __all__ = ["Break", "Item", "Known", "Manner", "Stretch", "parse"]
 
 _PORTION = 1 << 12  # characters that are looked at together
-_SSML = re.compile(r"\ufeff?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(speak[\s/>]|!DOCTYPE\s+speak)", re.DOTALL)
+_COMMENT = r"<!--(?:(?!-->).)*-->"
+_SSML = re.compile(rf"\ufeff?\s*(<\?xml[^>]*>\s*)?({_COMMENT}\s*)*<(speak[\s/>]|!DOCTYPE\s+speak)", re.DOTALL)
 _DECISION = 1 << 10  # characters of the text that decide whether it is SSML
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from collections import Counter
+from html import unescape
 from pathlib import Path
 
 from kokoro_tvm.runtime.readers.document import Chapter, Document, decoded
@@ -20,6 +21,18 @@ _SILENT = frozenset(
 )
 _CELLS = frozenset({"td", "th"})
 _HEADINGS = frozenset({"h1", "h2"})
+_CELL = "\x1f"  # is space, so that no text has it
+_ATTRIBUTES = r"""(?:[^>=]|=(?!\s*["'])|=\s*(?:"[^"]*(?:"|\Z)|'[^']*(?:'|\Z)))*"""
+# What begins ends with the text at the latest, as in browsers: so it is looked at once. The parser of the
+# standard library takes quadratic time for tags without an end.
+_MARKUP = re.compile(
+    rf"<!--.*?(?:-->|\Z)"
+    rf"|<(?P<raw>script|style)(?=[\s>]){_ATTRIBUTES}(?<!/)>.*?(?:(?=</(?P=raw))|\Z)"
+    rf"|<(?P<end>/?)(?P<name>[a-z][^\s/>]*){_ATTRIBUTES}(?:>|\Z)"
+    r"|<[!?/][^>]*(?:>|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+_HUGE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")  # no character has such a number
 
 
 def read(data: bytes, path: Path) -> Document:
@@ -31,54 +44,60 @@ def read(data: bytes, path: Path) -> Document:
 def chapters_of_html(source: str) -> tuple[str, list[Chapter]]:
     """(title, chapters) of a page; without headings, one chapter without a title."""
     page = _Page()
-    page.feed(source)
-    page.close()
-    return " ".join(page.title.split()), page.finish()
+    place = 0
+    for found in _MARKUP.finditer(source):
+        page.add_text(source[place : found.start()])
+        if name := (found["name"] or "").lower():
+            if found["end"]:
+                page.end(name)
+            elif name not in _SILENT or not found[0].endswith("/>"):
+                page.start(name)
+        place = found.end()
+    page.add_text(source[place:])
+    return " ".join("".join(page.title).split()), page.finish()
 
 
-class _Page(HTMLParser):
+class _Page:
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.title = ""
+        self.title: list[str] = []
         self._chapters: list[Chapter] = []
         self._heading = ""  # of the chapter that is read
         self._blocks: list[str] = []
-        self._block = ""
-        self._silent: list[str] = []
+        self._block: list[str] = []
+        self._silent: list[str] = []  # elements that are open and not read
+        self._open: Counter[str] = Counter()  # how often each is in _silent
         self._in_title = False
         self._in_heading = False
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._in_title = tag == "title" and "svg" not in self._silent
+    def start(self, tag: str) -> None:
+        self._in_title = tag == "title" and not self._open["svg"]
         if tag in _SILENT:
             self._silent.append(tag)
+            self._open[tag] += 1
         elif tag == "br":
-            self._block += "\n"
-        elif tag in _CELLS and self._block.strip():
-            self._block = self._block.rstrip() + ", "
+            self._block.append("\n")
+        elif tag in _CELLS:
+            self._block.append(_CELL)
         elif tag in _BLOCKS:
             self._end_block()
             self._in_heading = tag in _HEADINGS
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _SILENT:
-            self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
         self._in_title = False
-        if tag in self._silent:
-            while self._silent.pop() != tag:
-                pass
-        elif tag == "body":
-            self._silent.clear()
+        while self._open[tag] or (tag == "body" and self._silent):
+            closed = self._silent.pop()
+            self._open[closed] -= 1
+            if closed == tag:
+                break
         if tag in _BLOCKS:
             self._end_block()
 
-    def handle_data(self, data: str) -> None:
+    def add_text(self, source: str) -> None:
+        text = unescape(_HUGE.sub("\ufffd", source))
         if self._in_title and not self._chapters and not self._blocks:
-            self.title += data
+            self.title.append(text)
         elif not self._silent:
-            self._block += re.sub(r"\s+", " ", data)
+            self._block.append(re.sub(r"\s+", " ", text))
 
     def finish(self) -> list[Chapter]:
         self._end_block()
@@ -86,9 +105,10 @@ class _Page(HTMLParser):
         return self._chapters
 
     def _end_block(self) -> None:
-        lines = [" ".join(line.split()) for line in self._block.split("\n")]
-        block = "\n".join(line for line in lines if line)
-        self._block = ""
+        cells = (line.split(_CELL) for line in "".join(self._block).split("\n"))
+        words = ([" ".join(cell.split()) for cell in line] for line in cells)
+        block = "\n".join(line for each in words if (line := ", ".join(filter(None, each))))
+        self._block = []
         if block and self._in_heading:
             self._end_chapter()
             self._heading = " ".join(block.split())

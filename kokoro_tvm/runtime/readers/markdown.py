@@ -11,27 +11,34 @@ from kokoro_tvm.runtime.readers.document import Chapter, Document, decoded
 __all__ = ["read"]
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*)")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{2,})\s*$")
 _RULE = re.compile(r"^ {0,3}([-*_])(\s*\1){2,}\s*$")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 _QUOTE = re.compile(r"^ {0,3}(?:>\s?)+")
-_TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*:?-*:?\s*$")
+_TABLE_RULE = re.compile(r"\|?(?::?-+:?\|)+:?-*:?$")  # of a line without its space
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s+\S+.*$")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _PRIVATE = 0xF1A00  # where escaped marks hide while the others are read
 _HIDDEN = re.compile(f"[{chr(_PRIVATE)}-{chr(_PRIVATE + 0x7F)}]")
+_TARGET = r"\((?:[^()]|\([^()]*\))*\)"  # of a link
+# None goes on beyond what begins another of its kind: so a text is looked at once, whatever has no end in it.
 _INLINE = (
-    (re.compile(r"<!--.*?-->", re.DOTALL), ""),
-    (re.compile(r"!\[([^\]]*)\]\([^)]*\)"), r"\1"),  # pictures: what they show
-    (re.compile(r"\[([^\]]+)\]\((?!/[^)]*/\))[^)]*\)"), r"\1"),  # links, but not [word](/phonemes/)
-    (re.compile(r"\[([^\]]+)\]\[[^\]]*\]"), r"\1"),
-    (re.compile(r"\[\^[^\]]+\]"), ""),  # marks of footnotes
-    (re.compile(r"<(https?://[^>\s]+|[^>\s@]+@[^>\s]+)>"), r"\1"),
+    (re.compile(r"<!--(?:(?!<!--|-->).)*-->", re.DOTALL), ""),
+    (re.compile(rf"!\[([^\[\]]*)\]{_TARGET}"), r"\1"),  # pictures: what they show
+    (re.compile(rf"\[([^\[\]]+)\](?!\(/[^()]*/\)){_TARGET}"), r"\1"),  # links, but not [word](/phonemes/)
+    (re.compile(r"\[([^\[\]]+)\]\[[^\[\]]*\]"), r"\1"),
+    (re.compile(r"\[\^[^\[\]]+\]"), ""),  # marks of footnotes
+    (re.compile(r"<(https?://[^<>\s]+|[^<>\s@]+@[^<>\s]+)>"), r"\1"),
     (re.compile(r"</?[A-Za-z][^<>]*>"), ""),
-    (re.compile(r"(`+)(.+?)\1", re.DOTALL), r"\2"),
-    (re.compile(r"(\*{1,3}|~~)(?=\S)(.+?)(?<=\S)\1", re.DOTALL), r"\2"),
-    (re.compile(r"(?<!\w)(_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)", re.DOTALL), r"\2"),
+    (re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL), r"\2"),
+    (re.compile(r"(\*{1,3}|~~)(?=\S)((?:(?!(?<=\s)\1(?=\S)).)+?)(?<=\S)\1", re.DOTALL), r"\2"),
+    (
+        re.compile(
+            r"(?<!\w)(_{1,3})(?=\S)((?:(?!(?<!\w)\1(?=\w)|(?<=\s)\1(?=\S)).)+?)(?<=\S)\1(?!\w)", re.DOTALL
+        ),
+        r"\2",
+    ),
 )
 
 
@@ -39,10 +46,10 @@ def read(data: bytes, path: Path) -> Document:
     """The text of a Markdown file; blocks of code are left out, with a note. Raises InputError."""
     lines, codes = _without_code(decoded(data, path).split("\n"))
     chapters: list[Chapter] = []
-    title, blocks = "", [""]
+    title, blocks = "", list[list[str]]([[]])  # lines of each block
     for place, line in enumerate(lines):
-        if _RULE.match(line) or _TABLE_RULE.match(line) or _REFERENCE.match(line):
-            blocks.append("")
+        if _RULE.match(line) or _TABLE_RULE.match("".join(line.split())) or _REFERENCE.match(line):
+            blocks.append([])
             continue
         heading = _HEADING.match(line)
         under = _UNDERLINE.match(lines[place + 1]) if place + 1 < len(lines) and line.strip() else None
@@ -50,21 +57,21 @@ def read(data: bytes, path: Path) -> Document:
             continue  # it belongs to the line above
         if heading or (under and not blocks[-1] and not _ITEM.match(line)):
             level = len(heading[1]) if heading else 1 if under and under[1][0] == "=" else 2
-            text = _plain(heading[2] if heading else line.strip())
+            text = _plain(heading[2].rstrip().rstrip("#").rstrip() if heading else line.strip())
             if level <= 2:
                 chapters += _chapter(title, blocks)
                 title, blocks = text, []
-            blocks += [text, ""]
+            blocks += [[text], []]
             continue
         line = _QUOTE.sub("", line)
         if not line.strip():
-            blocks.append("")
+            blocks.append([])
         elif _ITEM.match(line):
-            blocks.append(_ITEM.sub("", line))
+            blocks.append([_ITEM.sub("", line)])
         elif line.strip().startswith("|"):
-            blocks += [", ".join(cell.strip() for cell in line.strip().strip("|").split("|")), ""]
+            blocks += [[", ".join(cell.strip() for cell in line.strip().strip("|").split("|"))], []]
         else:
-            blocks[-1] = f"{blocks[-1]}\n{line.strip()}".lstrip("\n")
+            blocks[-1].append(line.strip())
     chapters += _chapter(title, blocks)
     notes = (f"Left out: {codes} block{'s' * (codes > 1)} of code.",) if codes else ()
     first = next((chapter.title for chapter in chapters if chapter.title), path.stem)
@@ -88,8 +95,8 @@ def _without_code(lines: list[str]) -> tuple[list[str], int]:
     return kept, count
 
 
-def _chapter(title: str, blocks: list[str]) -> list[Chapter]:
-    text = "\n\n".join(plain for block in blocks if (plain := _plain(block).strip()))
+def _chapter(title: str, blocks: list[list[str]]) -> list[Chapter]:
+    text = "\n\n".join(plain for block in blocks if (plain := _plain("\n".join(block)).strip()))
     return [Chapter(title, text)] if text else []
 
 

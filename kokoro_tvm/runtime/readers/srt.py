@@ -12,7 +12,7 @@ __all__ = ["read"]
 
 _TIME = r"(\d{1,3}):(\d{1,2}):(\d{1,2})[,.](\d{1,3})"
 _TIMES = re.compile(rf"^\s*{_TIME}\s*-->\s*{_TIME}")
-_TAGS = re.compile(r"</?[A-Za-z][^<>]*>|\{\\[^}]*\}")
+_TAGS = re.compile(r"</?[A-Za-z][^<>]*>|\{\\[^{}]*\}")
 
 
 def read(data: bytes, path: Path) -> Document:

@@ -29,7 +29,7 @@ const ENDINGS = ["ing", "'d", "ed", "'s", ...RANKS, "s"];
  * @param {{text: string, begins: boolean, currency: string, flags: string}} number @param {Lexicon} lexicon
  */
 export function readFigures({ text, begins, currency, flags }, lexicon) {
-  const ending = /[a-z']+$/.exec(text)?.[0] ?? "";
+  const ending = /(?<![a-z'])[a-z']+$/.exec(text)?.[0] ?? "";
   const number = removeSuffix(text, ending);
   const signed = number.startsWith("-");
   const spoken = new Spoken(lexicon, flags);

@@ -254,7 +254,7 @@ const classOf = (tag) => CLASSES.find(([start]) => tag.startsWith(start))?.[1] ?
 
 /** Letters with points between them, one or two at a time: U.S., e.g. */
 function isAbbreviation(word) {
-  const inner = word.replace(/^\.+|\.+$/g, "");
+  const inner = word.replace(/^\.+|(?<!\.)\.+$/g, "");
   return inner.includes(".") && isAlpha(word.replaceAll(".", "")) && word.split(".").every((part) => length(part) < 3);
 }
 

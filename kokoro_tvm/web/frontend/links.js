@@ -20,7 +20,7 @@ export function linkOf(request) {
     return linkFrom(0, 0, { stress: Number(request) });
   }
   const marks = request.length > 1 ? request[0] + request[request.length - 1] : "";
-  if (marks === "//") return linkFrom(0, 0, { phonemes: request.replace(/^\/+|\/+$/g, "") });
-  if (marks === "##") return linkFrom(0, 0, { flags: request.replace(/^#+|#+$/g, "") });
+  if (marks === "//") return linkFrom(0, 0, { phonemes: request.replace(/^\/+|(?<!\/)\/+$/g, "") });
+  if (marks === "##") return linkFrom(0, 0, { flags: request.replace(/^#+|(?<!#)#+$/g, "") });
   return null;
 }

@@ -60,6 +60,6 @@ export function year(number) {
  * 3.0 is three. @param {string} figures @returns {string[]} */
 export function decimal(figures) {
   const [whole, , after] = partition(figures, ".");
-  const rest = after.replace(/0+$/, "");
+  const rest = after.replace(/(?<!0)0+$/, "");
   return [...cardinal(BigInt(whole)), ...(rest ? ["point", ...[...rest].map((figure) => SMALL[Number(figure)])] : [])];
 }

@@ -17,7 +17,6 @@ const ALIKE = { i: "iIİı", s: "sSſ", k: "kK\u212a" };
 const CONTROLS = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v" };
 
 const LEADING = new RegExp(`^[${SPACE}]+`, "u");
-const TRAILING = new RegExp(`[${SPACE}]+$`, "u");
 const SPACES = new RegExp(`[${SPACE}]+`, "gu");
 const ALL_SPACE = new RegExp(`^[${SPACE}]+$`, "u");
 const ALL_LETTERS = /^\p{L}+$/u;
@@ -276,8 +275,8 @@ function translated(source, flags) {
       result += opening.replace("?P", "?");
       place += opening.length;
     } else if (char === "{") {
-      const quantifier = /^\{(\d*)(,?)(\d*)\}/.exec(chars.slice(place, place + 24).join(""));
-      result += quantifier ? `{${quantifier[1] || 0}${quantifier[2]}${quantifier[3]}}` : "\\{";
+      const quantifier = /^\{(\d*)(,\d*)?\}/.exec(chars.slice(place, place + 24).join(""));
+      result += quantifier ? `{${quantifier[1] || 0}${quantifier[2] ?? ""}}` : "\\{";
       place += quantifier ? quantifier[0].length : 1;
     } else {
       const other = { $: END, ".": flags.includes("s") ? "[^]" : "[^\\n]" }[char];

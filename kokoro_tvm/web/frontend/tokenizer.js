@@ -24,7 +24,7 @@ import { remembered } from "./remembered.js";
  *   TokenizerRules
  */
 
-const RUNS = new Pattern("\\s+|\\S+");
+const RUNS = new Pattern("\\s+|\\S{1,256}"); // some of spaCy's rules take quadratic time
 
 /** A tokenizer by `rules`. */
 export class Tokenizer {

@@ -10,8 +10,9 @@ import { parseSsml } from "./ssml.js";
 /** @typedef {import("./items.js").Known} Known */
 
 const PORTION = 1 << 12; // units that are looked at together
+const COMMENT = "<!--(?:(?!-->).)*-->";
 const SSML = new Pattern(
-  "\\ufeff?\\s*(<\\?xml[^>]*>\\s*)?(<!--.*?-->\\s*)*<(speak[\\s/>]|!DOCTYPE\\s+speak)",
+  `\\ufeff?\\s*(<\\?xml[^>]*>\\s*)?(${COMMENT}\\s*)*<(speak[\\s/>]|!DOCTYPE\\s+speak)`,
   "s",
 );
 const DECISION = 1 << 10; // characters of the text that decide whether it is SSML

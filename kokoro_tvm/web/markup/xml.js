@@ -24,7 +24,7 @@ import { at } from "./values.js";
 const MOST_WAITING = 1 << 16; // units of a tag, or of what else is not complete
 const NAME = "[:_\\p{L}][-:.\\w\\p{L}\\p{N}\\p{M}\\u00b7]*";
 const TAG = new RegExp(`^<(${NAME})((?:\\s+${NAME}\\s*=\\s*(?:"[^<"]*"|'[^<']*'))*)\\s*(/?)>`, "u");
-const ATTRIBUTE = new RegExp(`\\s+(${NAME})\\s*=\\s*("[^"]*"|'[^']*')`, "gu");
+const ATTRIBUTE = new RegExp(`(?<!\\s)\\s+(${NAME})\\s*=\\s*("[^"]*"|'[^']*')`, "gu");
 const END_TAG = new RegExp(`^</(${NAME})\\s*>`, "u");
 const REFERENCE = /&(?:([a-zA-Z]+)|#([0-9]+)|#x([0-9a-fA-F]+));/g;
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };

@@ -16,7 +16,7 @@ const MARK = /^[^\p{L}\p{N}]+$/u;
 export function wordsWithMarks(text, words) {
   /** @type {CueWord[]} */
   const found = [];
-  let opening = text.slice(0, words[0]?.source[0] ?? 0).match(/\S*$/)?.[0] ?? "";
+  let opening = text.slice(0, words[0]?.source[0] ?? 0).match(/(?<!\S)\S*$/)?.[0] ?? "";
   let joined = false;
   words.forEach(({ start, end, source }, place) => {
     const last = place + 1 === words.length;

@@ -35,7 +35,9 @@ _NUMERAL = re.compile(
     rf"|(?P<name>[A-Z][a-z]{{3,20}}) (?P<part>II|III|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w))"
 )
 _ONE = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_AFTER_ONE = re.compile(r"\s*(?:[^\sa-zA-Z]|$| (?:of|and|is|was|to|in|had|ended|began|reigned|ruled|died)\b)")
+_AFTER_ONE = re.compile(
+    r"(?<!\s)\s*(?:[^\sa-zA-Z]|$| (?:of|and|is|was|to|in|had|ended|began|reigned|ruled|died)\b)"
+)
 
 
 def numerals(text: str) -> Iterator[Edit]:

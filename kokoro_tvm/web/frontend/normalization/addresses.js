@@ -19,7 +19,7 @@ const MAIL = new Pattern(
 );
 const TAG = new Pattern("(?<![\\w&#@/])(?P<mark>[#@])(?P<name>(?=\\w*[^\\W\\d])\\w{1,100})");
 const SHARP = new Pattern("(?<!\\w)(?P<letter>[A-G])#(?!\\w)");
-const TRAILING = /[.,;:!?…)\]}'’*_]+$/;
+const TRAILING = /(?<![.,;:!?…)\]}'’*_])[.,;:!?…)\]}'’*_]+$/;
 const SAID = {
   ".": "dot", "/": "slash", "-": "dash", _: "underscore", "?": "question mark", "=": "equals", "&": "and",
   "#": "hash", "+": "plus", "@": "at", "~": "tilde", "%": "percent", ":": "colon", "!": "exclamation mark",
@@ -35,7 +35,7 @@ export function* web(text) {
     const kept = address.replace(TRAILING, "");
     if (kept && (kept.includes(".") || match.groups.address)) {
       const end = endOf(match) - (address.length - kept.length);
-      yield edit([match.index, end], spoken(unquote(kept).replace(/\/+$/, "") || kept));
+      yield edit([match.index, end], spoken(unquote(kept).replace(/(?<!\/)\/+$/, "") || kept));
     }
   }
 }

@@ -68,5 +68,5 @@ function byMonth({ m5, d5, to }) {
 }
 
 const isDay = (number) => number >= 1 && number <= 31;
-const withoutPoint = (written) => written.replace(/\.+$/, "");
+const withoutPoint = (written) => written.replace(/(?<!\.)\.+$/, "");
 const monthOf = (written) => SHORT[withoutPoint(written)] ?? withoutPoint(written);

@@ -29,7 +29,7 @@ const NUMERAL = new Pattern(
 );
 const ONE = { I: 1, V: 5, X: 10, L: 50, C: 100, D: 500, M: 1000 };
 const AFTER_ONE = new Pattern(
-  "\\s*(?:[^\\sa-zA-Z]|$| (?:of|and|is|was|to|in|had|ended|began|reigned|ruled|died)\\b)",
+  "(?<!\\s)\\s*(?:[^\\sa-zA-Z]|$| (?:of|and|is|was|to|in|had|ended|began|reigned|ruled|died)\\b)",
 );
 
 /** Henry VIII is the eighth, Chapter IV is 4; "I" is a number only where no sentence goes on with it.
