@@ -38,6 +38,7 @@ TOOLS = {
     "onnxruntime",
     "openvino",
 }
+LISTENING = {"starlette", "uvicorn", "wsproto"}
 # What misaki imports to speak Japanese and Chinese.
 OF_MISAKI = {
     "fugashi", "jaconv", "mojimoji", "pyopenjtalk", "unidic-lite",
@@ -127,7 +128,21 @@ def test_nothing_is_declared_in_vain() -> None:
 @pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
 def test_every_version_of_an_extra_is_exact(extra: str) -> None:
     requirements = set(PROJECT["optional-dependencies"][extra]) - {"kokoro-tvm[build]", "kokoro-tvm[test]"}
+    if extra == "serve":
+        requirements = {each for each in requirements if normal(re.split("[<>=]", each)[0]) not in LISTENING}
     assert [r for r in requirements if not re.fullmatch(r"[A-Za-z0-9_.-]+(\[\w+\])?==[\w.]+", r)] == []
+
+
+def test_what_listens_to_a_network_can_be_brought_up_to_date() -> None:
+    """A range up to the next major version, in which the version lies that the tests have."""
+    extras = PROJECT["optional-dependencies"]
+    ranges = {r.partition(">=")[0]: r.partition(">=")[2] for r in extras["serve"] if ">=" in r}
+    tested = dict(r.split("==") for r in extras["test"] if r.partition("==")[0] in LISTENING)
+    assert set(ranges) == set(tested) == LISTENING
+    for name, range in ranges.items():
+        least, most = (tuple(map(int, bound.split("."))) for bound in range.split(",<"))
+        assert least < tuple(map(int, tested[name].split("."))) < most
+        assert len(most) == 1
 
 
 def test_the_runtime_is_built_with_what_it_runs_with() -> None:

@@ -116,11 +116,13 @@ static void attempt(request *r, void (*body)(scope *, request *), arena *kept) {
 static int choose_threads(scope *s, int threads) {
   char *given = os_variable("TVM_NUM_THREADS"), *end;
   if (given) give(s, &s->scratch, free, given);
-  if (threads < 0) fail(s, KOKORO_INPUT, "The threads should be 1 or more, or 0 for the usual, but are %d.", threads);
+  if (threads < 0 || threads > KOKORO_MOST_THREADS)
+    fail(s, KOKORO_INPUT, "The threads should be 1 to %d, or 0 for the usual, but are %d.", KOKORO_MOST_THREADS, threads);
   if (threads || !given) return threads ? threads : usable_cores(s);
   long count = strtol(given, &end, 10);
-  if (*end || count < 1 || count > 4096)
-    fail(s, KOKORO_INPUT, "TVM_NUM_THREADS should be a number of threads, 1 or more, but is '%.40s'.", given);
+  if (*end || count < 1 || count > KOKORO_MOST_THREADS)
+    fail(s, KOKORO_INPUT, "TVM_NUM_THREADS should be a number of threads, 1 to %d, but is '%.40s'.", KOKORO_MOST_THREADS,
+         given);
   return (int)count;
 }
 

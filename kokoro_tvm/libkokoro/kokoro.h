@@ -78,10 +78,13 @@ typedef struct kokoro_speech {
   const char *notice; /* what was left out; "" where nothing was */
 } kokoro_speech;
 
+/* Threads that compute together, at most: the system does not start any number, and TVM aborts where one fails. */
+enum { KOKORO_MOST_THREADS = 1024 };
+
 /* Opens the bundle in a folder, once every file was compared with its manifest: its code is executed.
  *
- * sha256: the digest that bundle.json must have, 64 hexadecimal digits, or NULL. threads: that compute together;
- * 0: TVM_NUM_THREADS of the environment, else the usable cores. Fails with KOKORO_BUNDLE, KOKORO_INPUT (sha256,
+ * sha256: the digest that bundle.json must have, 64 hexadecimal digits, or NULL. threads: 1 to KOKORO_MOST_THREADS, or
+ * 0 for TVM_NUM_THREADS of the environment, else the usable cores. Fails with KOKORO_BUNDLE, KOKORO_INPUT (sha256,
  * threads) or KOKORO_SYSTEM; `*bundle` is NULL then. */
 KOKORO_API int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bundle,
                            kokoro_error *error);

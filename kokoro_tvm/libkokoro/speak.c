@@ -161,7 +161,7 @@ int main(int count, char **words) {
   if (code) return code;
   if (o.speed) request.speed = strtod(o.speed, &end);
   long threads = o.threads ? strtol(o.threads, &last, 10) : 0;
-  if (*end || *last || threads < 0 || threads > 4096) return refuse("no number: ", *end ? o.speed : o.threads);
+  if (*end || *last || threads < 0 || threads > 1000000) return refuse("no number: ", *end ? o.speed : o.threads);
   code = kokoro_open(o.bundle, o.sha256, (int)threads, &bundle, &error);
   if (code == 0) {
     int64_t *tokens = o.tokens ? read_tokens(o.tokens, &request.token_count) : NULL;

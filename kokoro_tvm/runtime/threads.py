@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
 from kokoro_tvm.errors import InputError
 
-__all__ = ["choose_threads", "usable_cores"]
+__all__ = ["MOST_THREADS", "choose_threads", "usable_cores"]
+
+MOST_THREADS = 1024
 
 
 def choose_threads(threads: int | None) -> int:
-    """Threads to use: `threads`, else TVM_NUM_THREADS, else the usable cores; raises InputError below 1."""
-    if threads is not None:
-        return _positive(threads, "threads")
-    given = os.environ.get("TVM_NUM_THREADS")
-    return usable_cores() if given is None else _positive(given, "TVM_NUM_THREADS")
+    """Threads to use: `threads`, else TVM_NUM_THREADS, else the usable cores.
+
+    Raises InputError below 1, above MOST_THREADS, and for more than this process may start.
+    """
+    name = "TVM_NUM_THREADS" if threads is None else "threads"
+    given = os.environ.get(name) if threads is None else threads
+    if given is None:
+        return usable_cores()
+    count = _number(given, name)
+    if count > usable_cores():
+        _try(count, name)
+    return count
 
 
 def usable_cores(
@@ -82,11 +92,31 @@ def _quota(folder: Path) -> list[float]:
     return [] if quota in {"max", "-1"} else [int(quota) / int(period)]
 
 
-def _positive(value: int | str, name: str) -> int:
+def _number(value: int | str, name: str) -> int:
     try:
         count = int(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} should be a number of threads, 1 or more, but is {value!r}.") from error
-    if count < 1:
-        raise InputError(f"{name} should be a number of threads, 1 or more, but is {count}.")
+    if not 1 <= count <= MOST_THREADS:
+        raise InputError(f"{name} should be a number of threads, 1 to {MOST_THREADS}, but is {count}.")
     return count
+
+
+def _try(count: int, name: str) -> None:
+    """Start so many threads and end them again: where one cannot be started, TVM ends the process."""
+    end = threading.Event()
+    started: list[threading.Thread] = []
+    try:
+        for _ in range(count):
+            thread = threading.Thread(target=end.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except (RuntimeError, MemoryError):
+        raise InputError(
+            f"{name} is {count}, but this process may start no more than {len(started)}: its memory or its "
+            "number of threads is limited. Give fewer."
+        ) from None
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()

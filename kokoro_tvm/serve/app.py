@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.bundles import Bundles
-from kokoro_tvm.serve.connections import Limits, possible_connections
+from kokoro_tvm.serve.connections import Connections, InRequest, possible_connections
 from kokoro_tvm.serve.downloads import Downloads
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.guard import Guard
@@ -53,9 +53,10 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
     downloads = Downloads(settings.downloads, settings.download_size << 20, settings.download_age)
     service = Service(settings, bundles, scheduler, metrics, downloads, pieces)
 
+    listening = asyncio.Event()
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
-        listening = asyncio.Event()
         if settings.workers > 1:
             listening.set()  # the port is the parent's, which listens already
         tasks = [
@@ -64,12 +65,15 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         ]
         if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
             loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGHUP, lambda: loop.create_task(service.reload()))
+
+            def reload() -> None:
+                tasks.append(loop.create_task(service.reload()))
+
+            signal.signal(signal.SIGHUP, lambda *_: loop.call_soon_threadsafe(reload))
         wyoming = app.state.wyoming = WyomingServer(service)
         if settings.wyoming is not None:
             await wyoming.start(settings.host, settings.wyoming)
-        limits = Limits(settings.idle, possible_connections(settings.most_connections))
-        yield {"limits": limits, "listening": listening.set}
+        yield {"connections": Connections(settings.idle, possible_connections(settings.most_connections))}
         for task in tasks:
             task.cancel()
         await wyoming.close()
@@ -94,7 +98,7 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
             *websocket.routes(service),
             *page.routes(),
         ],
-        middleware=[cors, guard] if settings.cors else [guard],
+        middleware=[Middleware(InRequest), *([cors] if settings.cors else []), guard],
         lifespan=lifespan,
         exception_handlers={
             ApiError: _refused,
@@ -105,6 +109,7 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         },
     )
     app.state.service = service
+    app.state.listening = listening.set
     return app
 
 

@@ -19,6 +19,7 @@ __all__ = ["aside_if_large", "parse_json", "read_request"]
 
 T = TypeVar("T")
 _DEEPEST = 16
+_MOST_VALUES = 10_000  # each takes up to thirty times the memory that it has in JSON
 _LARGE = 1 << 14  # bytes, which are read in less than a millisecond
 
 
@@ -59,8 +60,11 @@ def parse_json(data: bytes | bytearray, what: str) -> Any:
             error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8, or nested too deep"
         )
         raise ApiError(400, f"{what} is not JSON: {reason}.", code="invalid_json") from None
-    if _depth(node) > _DEEPEST:
+    depth, values = _extent(node)
+    if depth > _DEEPEST:
         raise ApiError(400, f"{what} is nested more than {_DEEPEST} deep.", code="invalid_json")
+    if values > _MOST_VALUES:
+        raise ApiError(400, f"{what} has more than {_MOST_VALUES} values.", code="invalid_json")
     return node
 
 
@@ -73,15 +77,15 @@ def _not_json(word: str) -> NoReturn:
     raise json.JSONDecodeError(f"{shorten(word)} is no number", word, 0)
 
 
-def _depth(node: Any) -> int:
-    """How deep lists and objects are nested."""
-    depth, level = 0, [node]
+def _extent(node: Any) -> tuple[int, int]:
+    """How deep lists and objects are nested, and how many values there are."""
+    depth, values, level = 0, 0, [node]
     while level:
-        depth += 1
+        depth, values = depth + 1, values + len(level)
         level = [
             child
             for each in level
             if isinstance(each, dict | list)
             for child in (each.values() if isinstance(each, dict) else each)
         ]
-    return depth
+    return depth, values

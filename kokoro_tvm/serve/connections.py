@@ -1,32 +1,33 @@
-"""Connections: how many there may be, and how long one may say nothing."""
+"""Connections: how many there may be, and how long one may go without a request."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import h11
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kokoro_tvm.serve.errors import ApiError
-
-__all__ = ["BoundedProtocol", "Limits", "possible_connections"]
+__all__ = ["BoundedProtocol", "Connections", "InRequest", "possible_connections"]
 
 _log = logging.getLogger("kokoro_tvm.serve")
 _OTHER_FILES = 512  # of the bundle, the page, Wyoming's clients
 _BURST = 4096  # connections that may be accepted before those that are too many are closed
 
 
-@dataclass(frozen=True)
-class Limits:
-    """idle: seconds; connections: at a time. They are `limits` of the state that the lifespan gives."""
+@dataclass
+class Connections:
+    """Those of a server, which are `connections` of the state that the lifespan gives.
+
+    idle: seconds without a request, until which the head of the next one has to be there; most: at a time.
+    """
 
     idle: float
-    connections: int
+    most: int
+    open: set[BoundedProtocol] = field(default_factory=set)
 
 
 def possible_connections(most: int) -> int:
@@ -57,55 +58,61 @@ def possible_connections(most: int) -> int:
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's protocol for connections that end when the head of a request is not there some time after the
-    connection or after its first byte, and at once where there are too many."""
+    """uvicorn's protocol for connections that end when no request comes, at once where there are too many.
 
-    _timer: asyncio.TimerHandle | None = None
+    Of uvicorn's class it knows what any class for `http` of its configuration has: the methods of
+    `asyncio.Protocol`, and `app_state`, from which requests get their state.
+    """
+
+    def __init__(self, *, app_state: dict[str, Any], **given: Any) -> None:
+        super().__init__(app_state=app_state | {"connection": self}, **given)
+        self._known: Connections = app_state["connections"]
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self._limits.connections:
+        self._ending = transport.close
+        self._known.open.add(self)
+        if len(self._known.open) > self._known.most:
             transport.abort()
         else:
-            self._wait()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._stop_waiting()
-        elif self._timer is None:
-            self._wait()
+            self.end_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self.forget()
         super().connection_lost(exc)
 
-    def send_400_response(self, msg: str) -> None:
-        """uvicorn's answer to what is no HTTP, in the shape of other errors."""
-        body = json.dumps({"error": ApiError(400, msg).body}).encode()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ]
-        events: list[Any] = [
-            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-            h11.Data(data=body),
-            h11.EndOfMessage(),
-        ]
-        for event in events:
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
-
-    @property
-    def _limits(self) -> Limits:
-        limits: Limits = self.app_state["limits"]
-        return limits
-
-    def _wait(self) -> None:
-        self._timer = self.loop.call_later(self._limits.idle, self.transport.close)
-
-    def _stop_waiting(self) -> None:
+    def begin_request(self) -> None:
+        """A request is there."""
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+
+    def end_request(self) -> None:
+        """A request has been answered: the head of the next one may take a while."""
+        self._timer = asyncio.get_running_loop().call_later(self._known.idle, self._ending)
+
+    def forget(self) -> None:
+        """It is a connection of this kind no longer."""
+        self.begin_request()
+        self._known.open.discard(self)
+
+
+class InRequest:
+    """Middleware by which a connection knows when a request of it begins and ends."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection: BoundedProtocol | None = scope.get("state", {}).get("connection")
+        if connection is None or scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        connection.begin_request()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            if scope["type"] == "websocket":
+                connection.forget()  # its protocol is another since it was accepted, and is not asked again
+            elif connection in connection._known.open:
+                connection.end_request()

@@ -1,4 +1,4 @@
-"""What every request passes first: its key, the bounds of its body, its place in the logs and metrics."""
+"""What every request passes first: its key, origin and bounds, its place in the logs and metrics."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import secrets
 import time
 from collections.abc import MutableMapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.metrics import Metrics
@@ -38,9 +40,8 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             await self._request(scope, receive, send)
-        elif scope["type"] == "websocket" and self._priority(scope) is None:
-            await receive()
-            await send({"type": "websocket.close", "code": 1008})
+        elif scope["type"] == "websocket" and (refusal := self._refusal(scope)) is not None:
+            await WebSocket(scope, receive, send).send_denial_response(refusal.response())
         else:
             await self._app(scope, receive, send)
 
@@ -86,10 +87,24 @@ class Guard:
                 code="invalid_api_key",
                 headers={"WWW-Authenticate": "Bearer"} | _CLOSE,
             )
-        length = Headers(scope=scope).get("content-length", "0")
+        headers = Headers(scope=scope)
+        if not self._allows(headers):
+            message = (
+                "Pages of this origin may send no requests. The setting `cors` names those that may, and a "
+                "proxy should pass `Host` on."
+            )
+            return ApiError(403, message, code="origin_not_allowed", headers=_CLOSE)
+        length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._settings.most_bytes:
             return self._too_large()
         return None
+
+    def _allows(self, headers: Headers) -> bool:
+        """Whether no page sends a request, or one of this server or of `cors`. A browser sends what a form
+        may send, and opens WebSockets, without asking first."""
+        origin = headers.get("origin")
+        own = origin is None or urlsplit(origin).netloc == headers.get("host")
+        return own or not {"*", origin}.isdisjoint(self._settings.cors)
 
     def _priority(self, scope: MutableMapping[str, Any]) -> int | None:
         """That of the request's key, which its state has from now on; None where the key is wrong."""

@@ -297,6 +297,8 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         finally:
             with self._scheduler.lock:  # whoever reads the end finds its place free
                 self._ended = True
+                self._stream = None
+                del self._open  # which has the text, and it the job
                 self._scheduler.forget(self)
                 self._notify()
 
@@ -348,6 +350,11 @@ class Feed(Iterator[str]):
         """The text is complete."""
         self._ended = True
         self._wake()
+
+    def clear(self) -> None:
+        """Let go of what has not been read: it is not spoken."""
+        self._portions.clear()
+        self.end()
 
     def __next__(self) -> str:
         job: Job = _current.job

@@ -6,21 +6,22 @@ import dataclasses
 import json
 import math
 import os
-from socket import socket
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.applications import Starlette
 
 from kokoro_tvm.serve.app import create_app
 from kokoro_tvm.serve.bundles import Bundles, named_folders
 from kokoro_tvm.serve.connections import BoundedProtocol
+from kokoro_tvm.serve.ending import end_within
 from kokoro_tvm.serve.logs import log_notices, start_logs
 from kokoro_tvm.serve.pieces import check_cache
 from kokoro_tvm.serve.settings import Settings
+from kokoro_tvm.serve.wyoming import check_port
 
-__all__ = ["Server", "app_of_worker", "serve", "uvicorn_config"]
+__all__ = ["app_of_worker", "serve", "uvicorn_config"]
 
 _HANDED = "_KOKORO_TVM_SERVE"  # where a worker finds its settings
 
@@ -28,8 +29,11 @@ _HANDED = "_KOKORO_TVM_SERVE"  # where a worker finds its settings
 def serve(settings: Settings) -> None:
     """Serve until a signal ends the process.
 
-    Raises BundleError where a bundle cannot be opened, InputError for a cache that cannot be one.
+    Raises BundleError where a bundle cannot be opened, InputError for a cache that cannot be one and for
+    a port of Wyoming's that is not free.
     """
+    if settings.wyoming:
+        check_port(settings.host, settings.wyoming)
     if settings.workers > 1:
         named_folders(settings.bundle)
         if settings.cache:
@@ -46,32 +50,31 @@ def serve(settings: Settings) -> None:
             )
         return
     app = _app(settings)
-    Server(uvicorn_config(settings, app)).run()
+    end_within(settings.grace)
+    uvicorn.Server(uvicorn_config(settings, app)).run()
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server, which tells the application when its port answers."""
-
-    async def startup(self, sockets: list[socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.lifespan.state["listening"]()
-
-
-def app_of_worker() -> ASGIApp:
+def app_of_worker() -> Starlette:
     """The application of one of several processes."""
     node = json.loads(os.environ[_HANDED])
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in node.items()
     }
-    return _app(Settings(**values))
+    settings = Settings(**values)
+    end_within(settings.grace)
+    return _app(settings)
 
 
-def uvicorn_config(settings: Settings, app: ASGIApp) -> uvicorn.Config:
-    """How uvicorn runs the application."""
-    return uvicorn.Config(app, **_options(settings))
+def uvicorn_config(settings: Settings, app: Starlette) -> uvicorn.Config:
+    """How uvicorn runs the application, which it tells that its port answers."""
+
+    async def answers() -> None:
+        app.state.listening()
+
+    return uvicorn.Config(app, callback_notify=answers, **_options(settings))
 
 
-def _app(settings: Settings) -> ASGIApp:
+def _app(settings: Settings) -> Starlette:
     bundles = Bundles.open(named_folders(settings.bundle), settings.threads)
     app = create_app(settings, bundles)
     start_logs()
@@ -83,6 +86,7 @@ def _options(settings: Settings) -> dict[str, Any]:
     return {
         "host": settings.host,
         "port": settings.port,
+        "loop": "asyncio",  # another would listen to signals in the place of what ends the process
         "http": BoundedProtocol,
         "ws": "wsproto",
         "ws_max_size": settings.most_bytes,

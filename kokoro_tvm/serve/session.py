@@ -48,10 +48,16 @@ class _Speech:
     length: int = 0
     cancelled: bool = False
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more of its text is spoken."""
+        return self.cancelled or self.error is not None
+
     def cancel(self, error: Exception | None = None) -> None:
         """End it; `error` says why where the client did not ask for it."""
         self.cancelled = True
         self.error = self.error or error
+        self.feed.clear()
         if self.job is not None:
             self.job.cancel()
 
@@ -122,7 +128,7 @@ class Session:
                 raise ApiError(400, f"There is no field {unknown[0][:40]!r} of a session.", "session")
             await self._send("session.updated", session=asdict(self._wanted))
         elif kind == "input_text.append":
-            self._append(read(_Append, node, self._settings)[0].text)
+            await self._append(read(_Append, node, self._settings)[0].text)
         elif kind in ("input_text.flush", "input_text.end"):
             self._flush()
             if kind == "input_text.end" and not self._ended:
@@ -134,22 +140,25 @@ class Session:
             events = "session.update, input_text.append, input_text.flush, input_text.end and speech.cancel"
             raise ApiError(400, f"An event has one of the types {events}.", "type", "invalid_value")
 
-    def _append(self, piece: str) -> None:
+    async def _append(self, piece: str) -> None:
         if self._ended:
             raise ApiError(400, "input_text.append came after input_text.end.", "type", "invalid_value")
         if not piece:
             return
         if self._open is None:
-            self._open = self._begin()
+            self._open = await self._begin()
+        if self._open.ended:
+            return  # what follows is not kept
         self._open.length += len(piece)
         most = self._settings.most_characters
         if self._open.length > most:
             message = f"The text is longer than {most} characters. Flush it before."
             self._open.cancel(ApiError(400, message, "text", "string_above_max_length"))
-        self._open.feed.put(piece)
+        else:
+            self._open.feed.put(piece)
 
-    def _begin(self) -> _Speech:
-        """A speech in the queue. One without a place fails as a whole: nothing of its text is spoken."""
+    async def _begin(self) -> _Speech:
+        """A speech in the queue. One without a place fails at once and as a whole: nothing of it is kept."""
         self._count += 1
         speech = _Speech(f"speech_{self._count}", self._wanted, Feed())
         try:
@@ -160,8 +169,10 @@ class Session:
             speech.job = self._service.speak(speech.wanted.speech, self._socket, speech.feed)
         except (ApiError, BusyError) as error:
             speech.error = error
-        self._speeches.append(speech)
-        self._waiting.put_nowait(speech)
+            await self._end(speech)
+        else:
+            self._speeches.append(speech)
+            self._waiting.put_nowait(speech)
         return speech
 
     def _flush(self) -> None:
@@ -182,11 +193,15 @@ class Session:
                 raise
             except Exception as error:
                 speech.error = speech.error or error
-            if speech.error is not None:
-                await self._fail(speech.error, speech)
             self._speeches.remove(speech)
-            status = "failed" if speech.error else "cancelled" if speech.cancelled else "completed"
-            await self._send("speech.audio.done", speech_id=speech.id, status=status)
+            await self._end(speech)
+
+    async def _end(self, speech: _Speech) -> None:
+        speech.feed.clear()
+        if speech.error is not None:
+            await self._fail(speech.error, speech)
+        status = "failed" if speech.error else "cancelled" if speech.cancelled else "completed"
+        await self._send("speech.audio.done", speech_id=speech.id, status=status)
 
     async def _audio(self, speech: _Speech) -> None:
         if speech.job is None or speech.error is not None:

@@ -103,6 +103,7 @@ REQUESTS = [
     (("--phonemes", "a", "--sha256", "12"), 2, "The sha256 of a bundle should be 64 hexadecimal digits"),
     (("--phonemes", "a", "--sha256", "0" * 64), 5, "bundle.json has sha256 "),
     (("--phonemes", "a", "--threads", "-1"), 2, "no number: -1"),
+    (("--phonemes", "a", "--threads", "2000"), 2, "The threads should be 1 to 1024, or 0 for the usual, but"),
     (("--phonemes",), 2, "no value after --phonemes"),
     ((), 2, "give either --phonemes or --tokens"),
     (("--phonemes", "a", "--loud"), 2, "unknown argument --loud"),

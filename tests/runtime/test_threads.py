@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -88,7 +90,32 @@ def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_threads(None) == usable_cores()
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "many", ""])
+def test_more_threads_than_may_be() -> None:
+    """TVM ends the process where the system starts no more; so does no limit, and no memory."""
+    with pytest.raises(InputError, match="threads should be a number of threads, 1 to 1024, but is 2000"):
+        choose_threads(2000)
+
+
+def test_more_threads_than_there_is_memory_for() -> None:
+    resource = pytest.importorskip("resource")
+    code = """
+import resource
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.threads import choose_threads
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+try:
+    choose_threads(1024)
+except InputError as error:
+    print(error)
+"""
+    if resource.getrlimit(resource.RLIMIT_STACK)[0] == resource.RLIM_INFINITY:
+        pytest.skip("threads have small stacks where those of processes have no limit")
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert found.stdout.startswith("threads is 1024, but this process may start no more than ")
+    assert found.stdout.endswith("Give fewer.\n")
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "many", "", "1025"])
 def test_no_number(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("TVM_NUM_THREADS", given)
     with pytest.raises(InputError, match="TVM_NUM_THREADS"):

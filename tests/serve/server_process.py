@@ -17,7 +17,7 @@ from typing import Any
 
 from serving import wait_for
 
-COMMAND = [sys.executable, "-c", "from kokoro_tvm.cli import main; main()", "serve"]
+PROGRAM = "from kokoro_tvm.cli import main; main()"
 
 
 class ServerProcess:
@@ -83,10 +83,10 @@ class ServerProcess:
 
 @contextlib.contextmanager
 def server_process(
-    bundle: Path, *options: str, before: Sequence[str] = (), **arguments: Any
+    bundle: Path, *options: str, before: Sequence[str] = (), program: str = PROGRAM, **arguments: Any
 ) -> Iterator[ServerProcess]:
-    """before: a command that runs the server's; arguments: of Popen."""
-    command = [*before, *COMMAND, "--bundle", f"toy={bundle}", *options]
+    """before: a command that runs the server's; program: in Python; arguments: of Popen."""
+    command = [*before, sys.executable, "-c", program, "serve", "--bundle", f"toy={bundle}", *options]
     if "--port" not in options:
         command += ["--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **arguments) as process:

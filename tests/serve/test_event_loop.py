@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +15,13 @@ from serving import LONG, Server, wait_for
 from sessions import Client, talk
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.serve import bodies, body
+from kokoro_tvm.runtime import sentences
+from kokoro_tvm.runtime.markup import reading
+from kokoro_tvm.serve import bodies, body, service, voices
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.encoding import FORMATS
 from kokoro_tvm.serve.encoding.base import Encoder
+from kokoro_tvm.serve.wyoming.events import Event, encode
 
 LARGE = "a " * 40_000
 
@@ -175,3 +179,34 @@ def test_front_ends_are_opened_by_a_word_of_each_language_they_have_data_for() -
     }
     Bundles(made).open_front_ends()
     assert read == [("af_heart", "a"), ("af_heart", "b")]
+
+
+def test_texts(start: Callable[..., Server], threads: Callable[[Any, str], set[int]]) -> None:
+    """Whatever comes in: by HTTP, in a session, by Wyoming, to be phonemized, as phonemes."""
+    server = start(wyoming=0)
+    calls = [
+        threads(sentences, "parse"),
+        threads(sentences, "sentences_of_phonemes"),
+        threads(reading, "parse"),
+        threads(voices, "with_own_names"),
+        threads(service, "with_own_names"),
+    ]
+    for path in ("/v1/audio/speech", "/dev/captioned_speech"):
+        assert server.post(path, {"input": LONG, "response_format": "pcm"}).status == 200
+    assert (
+        server.post("/dev/generate_from_phonemes", {"phonemes": "ha", "response_format": "pcm"}).status == 200
+    )
+    assert server.post("/dev/phonemize", {"text": "Ha."}).status == 200
+
+    async def conversation(client: Client) -> str:
+        await client.say(LONG)
+        await client.send("input_text.end")
+        return (await client.speech())[0]
+
+    assert talk(server, conversation) == "completed"
+    with socket.create_connection(("127.0.0.1", server.wyoming.port), timeout=30) as client:
+        client.sendall(encode(Event("synthesize", {"text": LONG})))
+        assert client.recv(1 << 10)
+        wait_for(lambda: not server.service.scheduler.jobs)
+    assert all(calls[:3])
+    assert thread_of(server) not in set().union(*calls)

@@ -103,6 +103,46 @@ def test_a_worker_that_is_killed_is_replaced(bundle: Path, tmp_path: Path) -> No
         assert server.speak(LINES) == expected(bundle)
 
 
+HANGS = """
+import re, sys
+from kokoro_tvm.serve import ending, service
+
+def hang(self):
+    print('{"message": "hangs"}', file=sys.stderr, flush=True)
+    return re.match("(a|a)*b", "a" * 80)  # on the event loop, with the interpreter's lock, for ever
+
+ending.ROOM = 0.2
+service.Service.status = property(hang)
+from kokoro_tvm.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_that_hangs_ends_itself(bundle: Path, sent: signal.Signals) -> None:
+    with (
+        server_process(bundle, "--grace", "0", program=HANGS) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=30) as client,
+    ):
+        client.sendall(b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.wait_for("hangs")
+        server.process.send_signal(sent)
+        assert server.process.wait(30) == -signal.SIGKILL
+    assert [line["level"] for line in server.lines if "did not end within" in line["message"]] == ["error"]
+
+
+def test_a_process_that_ends_is_not_killed(bundle: Path) -> None:
+    """What would have killed it ends as well: nobody else has its standard error."""
+    with server_process(bundle) as server:
+        assert len(_children(server.process.pid)) == 1
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for("bundles reloaded")
+        server.process.terminate()
+        assert server.process.wait(30) == -signal.SIGTERM
+    assert not server._reader.is_alive()
+    assert not [message for message in server.messages() if "did not end" in message]
+
+
 def _children(pid: int) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):

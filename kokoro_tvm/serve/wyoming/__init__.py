@@ -8,12 +8,25 @@ from __future__ import annotations
 
 import asyncio
 
+from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.wyoming.connection import Connection
 from kokoro_tvm.serve.wyoming.events import Event, encode
 
-__all__ = ["WyomingServer"]
+__all__ = ["WyomingServer", "check_port"]
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise InputError where nothing can listen at a port."""
+
+    async def listen() -> None:
+        (await asyncio.start_server(lambda reader, writer: None, host, port)).close()
+
+    try:
+        asyncio.run(listen())
+    except OSError as error:
+        raise InputError(f"Wyoming cannot be served at port {port}: {error.strerror or error}.") from error
 
 
 class WyomingServer:

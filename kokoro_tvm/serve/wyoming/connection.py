@@ -21,7 +21,6 @@ __all__ = ["Connection"]
 
 _FORMAT = {"rate": SAMPLE_RATE, "width": 2, "channels": 1}
 _BLOCK = 4096  # samples of one event, 170 ms
-_QUEUE = 32  # events that are read before the first of them is over
 _log = logging.getLogger("kokoro_tvm.serve")
 
 
@@ -33,16 +32,15 @@ class Connection:
         self._settings = service.settings
         self._reader = reader
         self._writer = writer
-        self._events: asyncio.Queue[Event | ApiError | None] = asyncio.Queue(_QUEUE)
         self._writing = asyncio.Lock()
         self._model = ""
         self._job: Job | None = None
         self._text: _Text | None = None
         self._speech: asyncio.Task[None] | None = None
+        self._ahead = asyncio.create_task(self._read())
 
     async def run(self) -> None:
         """Serve the client until it goes. An error is an event, after which the connection is closed."""
-        reading = asyncio.create_task(self._read())
         try:
             while (event := await self._next()) is not None:
                 await self._answer(event)
@@ -53,40 +51,37 @@ class Connection:
         except Exception as error:
             await self._fail(error)
         finally:
-            reading.cancel()
+            self._ahead.cancel()
             self._cancel()
             if self._speech is not None:
                 self._speech.cancel()
             self._writer.close()
 
-    async def _read(self) -> None:
-        """Events, also while something is spoken: so the end of the connection is noticed at once."""
+    async def _read(self) -> Event | None:
+        """The next event, also while something is spoken, which ends with the connection."""
+        event = None
         try:
-            while (event := await read_event(self._reader, self._settings.most_bytes)) is not None:
-                await self._events.put(event)
-        except ApiError as error:
-            await self._events.put(error)
+            event = await read_event(self._reader, self._settings.most_bytes)
         except ConnectionError:
             pass
-        self._cancel()
-        await self._events.put(None)
+        finally:
+            if event is None:
+                self._cancel()
+        return event
 
     async def _next(self) -> Event | None:
         """The next event; raises what a text that is not complete yet failed with."""
-        event = asyncio.ensure_future(self._events.get())
-        awaited = [event] if self._speech is None else [event, self._speech]
+        awaited: list[asyncio.Task[Any]] = [self._ahead, *([] if self._speech is None else [self._speech])]
         done, _ = await asyncio.wait(
             awaited, timeout=self._settings.silence, return_when=asyncio.FIRST_COMPLETED
         )
         if self._speech in done:
-            event.cancel()
             self._speech.result()
-        if event not in done:
-            event.cancel()
+        if self._ahead not in done:
             raise ApiError(408, f"Nothing came for {self._settings.silence:g} s.", code="timeout")
-        if isinstance(found := event.result(), ApiError):
-            raise found
-        return found
+        event = self._ahead.result()
+        self._ahead = asyncio.create_task(self._read())  # one, however many the client sends
+        return event
 
     async def _answer(self, event: Event) -> None:
         if event.type == "describe":

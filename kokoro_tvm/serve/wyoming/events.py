@@ -38,7 +38,7 @@ def encode(event: Event) -> bytes:
 
 
 async def read_event(reader: asyncio.StreamReader, most: int) -> Event | None:
-    """The next event, None at the end; most: bytes of each of its parts, which are the limit of `reader`.
+    """The next event without its payload, None at the end; most: bytes of each part, as of `reader`.
 
     Raises ApiError for what is no event, and one with a part that is too large.
     """
@@ -56,10 +56,10 @@ async def read_event(reader: asyncio.StreamReader, most: int) -> Event | None:
         raise _wrong("it needs a string `type`, and `data` is an object")
     try:
         more = await reader.readexactly(_length(head, "data_length", most))
-        payload = await reader.readexactly(_length(head, "payload_length", most))
+        await reader.readexactly(_length(head, "payload_length", most))  # audio, which is for others
     except asyncio.IncompleteReadError:
         raise _wrong("it ends early") from None
-    return Event(kind, data | (await _object(more) if more else {}), payload)
+    return Event(kind, data | (await _object(more) if more else {}))
 
 
 def _length(head: Mapping[str, Any], name: str, most: int) -> int:
