@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import json
 import socket
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
 from serving import LONG, ROOMY, Server, wait_for
-from sessions import Client, talk
+from sessions import Client, address, talk
 from toy_bundle import write_bundle
 
+from kokoro_tvm.bench.load.drive import Answer, drive, speak_alone
+from kokoro_tvm.bench.load.workload import Workload
 from kokoro_tvm.serve.connections import BoundedProtocol
+from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.wyoming.events import Event, encode
 
 FOREIGN = {"Origin": "https://other.example", "Content-Type": "text/plain"}
@@ -165,3 +174,110 @@ def test_a_busy_port_of_wyoming_is_one_line(tmp_path: Path) -> None:
     (line,) = found.stderr.splitlines()
     assert f"Wyoming cannot be served at port {port}: " in line
     assert "address already in use" in line
+
+
+@pytest.mark.parametrize("format", ["pcm", "wav"])
+def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
+    start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    """It is a request as any other: after the component that runs, whoever hears nothing yet goes first."""
+    server = start()
+    callers: list[tuple[str, int]] = []
+    run = server.runner.run
+
+    def noted(component: str, *arguments: Any) -> Any:
+        callers.append((component, threading.get_ident()))
+        return run(component, *arguments)
+
+    monkeypatch.setattr(server.runner, "run", noted)
+    text = "bad cab " * 2500
+    body = json.dumps({"input": text, "response_format": format})
+    server.runner.close_after(0)
+    with contextlib.closing(server.connect()) as connection, ThreadPoolExecutor(4) as others:
+        connection.request("POST", "/v1/audio/speech", body)
+        assert server.runner.waiting.acquire(timeout=30)
+        long = callers[-1][1]
+        answers = [others.submit(server.speak, LONG) for _ in range(4)]
+        wait_for(lambda: server.service.scheduler.waiting == 4)
+        before = len(callers)
+        server.runner.gate.set()
+        audio = connection.getresponse().read()
+        expected = as_int16(server.synthesizer(LONG).audio)
+        assert [answer.result().body for answer in answers] == [expected] * 4
+    firsts: dict[int, int] = {}
+    for place, (component, caller) in enumerate(callers[before:]):
+        if component == "decoder_seeded":
+            firsts.setdefault(caller, place)
+    later = [place for place, (_, caller) in enumerate(callers[before:]) if caller == long]
+    assert len(later) > 100
+    assert len([place for caller, place in firsts.items() if caller != long and place < later[0]]) == 4
+    assert audio.endswith(as_int16(server.synthesizer(text).audio))
+
+
+HOSTILE: list[tuple[str, Any]] = [
+    ("/v1/audio/speech", {"input": "<!---->" * 40 + "x"}),
+    ("/v1/audio/speech", {"input": "[" * 20_000}),
+    ("/v1/audio/speech", {"input": "<speak>" + "<p>" * 10_000}),
+    ("/v1/audio/speech", {"input": "\n \t" * 10_000 + "a"}),
+    ("/v1/audio/speech", {"input": "." * 50_000 + "a", "response_format": "wav"}),
+    ("/dev/captioned_speech", {"input": "[pause:300s]" * 100 + "a"}),
+    ("/dev/generate_from_phonemes", {"phonemes": ";" * 50_000}),
+    ("/dev/phonemize", {"text": "(" * 9_999 + "a"}),
+    ("/v1/audio/speech", {"input": "a", "x": [[]] * 100_000}),
+]
+
+
+def test_others_hear_the_same_beside_hostile_clients(start: Callable[..., Server]) -> None:
+    """The load test with others among its clients, who send what takes long, leave, or fill a session.
+
+    Nothing is mixed, and memory ends as it began.
+    """
+    server = start(most_characters=100_000, most_sessions=8)
+    workload = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
+    url = f"{server.url}/v1/audio/speech"
+    alone = asyncio.run(speak_alone(url, workload))
+    over = asyncio.Event()
+
+    async def sends(http: aiohttp.ClientSession, number: int) -> None:
+        while not over.is_set():
+            path, body = HOSTILE[number % len(HOSTILE)]
+            async with http.post(server.url + path, json=body) as answer:
+                assert answer.status in (200, 400), (path, answer.status)
+                await answer.read()
+            number += 1
+
+    async def leaves(http: aiohttp.ClientSession) -> None:
+        while not over.is_set():
+            answer = await http.post(url, json={"input": LONG * 20})
+            answer.close()
+
+    async def fills(http: aiohttp.ClientSession) -> None:
+        while not over.is_set():
+            async with http.ws_connect(address(server)) as socket:
+                for _ in range(20):
+                    await socket.send_json({"type": "input_text.append", "text": "a " * 40_000})
+
+    async def everybody() -> list[Answer]:
+        async with aiohttp.ClientSession() as http:
+            hostile = [sends(http, 0), sends(http, 5), leaves(http), fills(http)]
+            tasks = [asyncio.create_task(each) for each in hostile]
+            try:
+                return await drive(url, workload, alone, 4, 1.0)
+            finally:
+                over.set()
+                await asyncio.gather(*tasks)
+
+    async def twice() -> tuple[list[Answer], list[Answer], int]:
+        first = await everybody()
+        over.clear()
+        await asyncio.to_thread(wait_for, lambda: not server.service.scheduler.jobs)
+        with memory() as used:
+            second = await everybody()
+            await asyncio.to_thread(wait_for, lambda: not server.service.scheduler.jobs)
+            gc.collect()
+            return first, second, used()[0]
+
+    first, second, held = asyncio.run(twice())
+    assert len(first) >= 4
+    assert {answer.problem for answer in first + second} == {""}
+    assert held < 3_000_000
