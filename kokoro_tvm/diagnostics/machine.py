@@ -23,6 +23,7 @@ from kokoro_tvm.bench.machine import describe_machine
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.diagnostics.sources import Reach, reach
 from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.packages import requirements
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.libtvm import Compiler
@@ -173,12 +174,7 @@ def _pins() -> tuple[Pin, ...]:
         found = [(r, "") for r in project["dependencies"]]
         found += [(r, extra) for extra, rs in project["optional-dependencies"].items() for r in rs]
         return tuple(_pin(*each) for each in found)
-    metadata = importlib.metadata.metadata("kokoro-tvm")
-    found = []
-    for line in metadata.get_all("Requires-Dist") or []:
-        requirement, _, marker = line.partition(";")
-        found.append((requirement.strip(), marker.partition("extra == ")[2].strip("\"' ")))
-    return tuple(_pin(*each) for each in found)
+    return tuple(_pin(*each) for each in requirements())
 
 
 def _pin(requirement: str, extra: str) -> Pin:

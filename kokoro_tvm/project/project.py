@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.memory import Memory, keep_learned
+from kokoro_tvm.engine.packages import require_build
 from kokoro_tvm.engine.parts import parts_of, parts_store
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Collected, Store
@@ -22,7 +23,12 @@ __all__ = ["Found", "Project", "open_graph"]
 
 
 def open_graph(recipe: str, recipes: Path, artifacts: Path, store: Store) -> RecipeGraph:
-    """The stages of a recipe in the folder. Raises RecipeError where it cannot be read."""
+    """The stages of a recipe in the folder.
+
+    Raises RecipeError where it cannot be read, and BuildError where a package is missing that builds need:
+    keys have its version.
+    """
+    require_build()
     check_name(recipes / f"{recipe}.yaml")
     return RecipeGraph(load_recipe(recipe, recipes), artifacts.resolve(), recipes.resolve().parent, store)
 

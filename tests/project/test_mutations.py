@@ -142,7 +142,10 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "patches.NAME": (patch_lists, lambda name, value: stages("export", [name]) | stages("bundle")),
     "passes": (pass_lists, LOWER),
     "pass_context.opt_level": (st.integers(0, 4), COMPILE),
-    "pass_context.disabled_passes": (st.lists(st.sampled_from(["FuseOps", "FoldConstant"]), unique=True), COMPILE),
+    "pass_context.disabled_passes": (
+        st.lists(st.sampled_from(["FuseOps", "FoldConstant"]), unique=True),
+        COMPILE,
+    ),
     "pass_context.config": (
         st.dictionaries(names, st.booleans() | st.integers(0, 9) | names),
         COMPILE,
