@@ -102,7 +102,7 @@ def _tool(tool: Tool) -> Finding:
     names = ", ".join(tool.recipes)
     if tool.problem is None:
         return Finding(tool.about, "fine", f"{tool.found}, for {names}")
-    return Finding(tool.about, "note", f"{tool.problem}. For {names}")
+    return Finding(tool.about, "note", f"{tool.problem} For {names}")
 
 
 def _processor(facts: Facts) -> Finding:
