@@ -27,6 +27,7 @@ COMMANDS = (
     "recipe",
     "build",
     "package",
+    "release",
     "web",
     "status",
     "explain",
