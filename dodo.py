@@ -3,13 +3,34 @@
 Everything a task needs to know is in recipes/; how stages depend on each other: kokoro_tvm/project/graph.py.
 """
 
+from contextlib import contextmanager
 from pathlib import Path
 
-from kokoro_tvm.project.tasks import doit_config, recipe_tasks
+from doit.exceptions import InvalidDodoFile
+
+from kokoro_tvm.engine.packages import require_build
+from kokoro_tvm.errors import KokoroTvmError
 
 HERE = Path(__file__).parent
+
+
+@contextmanager
+def _in_words():
+    """Errors of the project are printed as they are, without a traceback."""
+    try:
+        yield
+    except KokoroTvmError as error:
+        raise InvalidDodoFile(str(error)) from error
+
+
+with _in_words():
+    require_build()
+
+from kokoro_tvm.project.tasks import doit_config, recipe_tasks  # noqa: E402  (needs those packages)
+
 DOIT_CONFIG = doit_config()
 
 
 def task_recipes():
-    yield from recipe_tasks(HERE / "recipes", HERE / "artifacts", DOIT_CONFIG["reporter"])
+    with _in_words():
+        yield from recipe_tasks(HERE / "recipes", HERE / "artifacts", DOIT_CONFIG["reporter"])

@@ -3,14 +3,31 @@ status."""
 
 from __future__ import annotations
 
-__all__ = ["BuildError", "BundleError", "InputError", "KokoroTvmError", "RecipeError", "ValidationError"]
+__all__ = [
+    "BuildError",
+    "BundleError",
+    "InputError",
+    "KokoroTvmError",
+    "RecipeError",
+    "ValidationError",
+    "sentence",
+]
 
 
 class KokoroTvmError(Exception):
-    """What happened, where, and what to do about it, in one paragraph; `exit_code` is the process's
-    status."""
+    """What happened, where, and what to do about it, in one paragraph that ends with a full stop; `exit_code`
+    is the process's status."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(sentence(message))
+
+
+def sentence(message: str) -> str:
+    """A message of one line with a full stop, where it has no end; one of several lines as it is."""
+    ended = not message or "\n" in message or message.endswith((".", "?", "!", "…"))
+    return message if ended else f"{message}."
 
 
 class RecipeError(KokoroTvmError):

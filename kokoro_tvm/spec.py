@@ -119,6 +119,11 @@ class TargetSpec(Spec):
         "bundle says so wherever it is opened or inspected.",
     )
 
+    @property
+    def not_run(self) -> str:
+        """Why the code is not run, by the recipe's own choice; "" where it says nothing against it."""
+        return "" if self.run else "the recipe's target says `run: false`"
+
 
 def distinct(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words as they are. Raises when one is listed twice."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 __all__ = ["as_typed", "either", "hint", "nearest", "shorten"]
 
+_LISTED = 60  # choices at most that a message lists: all voices, but not all CPUs
 _NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
 
 
@@ -18,6 +19,8 @@ def hint(word: str, valid: Sequence[str]) -> str:
         return f"; did you mean `{near}`?"
     if not valid:
         return "; there is none to choose from"
+    if len(valid) > _LISTED:
+        return f"; none of the {len(valid)} that there are is like it"
     return f"; the only one is {either(valid)}" if len(valid) == 1 else f"; it can be {either(valid)}"
 
 

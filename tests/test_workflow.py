@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_actions_are_pinned_by_commit_with_the_version_beside_it(path: Path) -> 
     used = [line.partition("uses:")[2].strip() for line in lines if "uses:" in line]
     assert len(used) == sum("uses" in step for job in jobs(path) for step in job["steps"])
     for each in used:
-        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", each), each
+        assert re.fullmatch(r"actions/[a-z-]+(/[a-z]+)?@[0-9a-f]{40}  # v\d+\.\d+\.\d+", each), each
 
 
 def test_one_version_of_an_action_has_one_commit() -> None:
@@ -60,7 +61,7 @@ def test_the_machine_and_python_are_pinned_too(path: Path) -> None:
     for job in jobs(path):
         assert re.fullmatch(r"ubuntu-\d+\.04", job["runs-on"])
         steps = [step for step in job["steps"] if "setup-python" in step.get("uses", "")]
-        assert [step["with"]["python-version"] for step in steps] == ["3.11"]
+        assert {step["with"]["python-version"] for step in steps} <= {"3.11"}
 
 
 def test_every_push_and_pull_request_runs_what_the_readme_says() -> None:
@@ -72,7 +73,7 @@ def test_every_push_and_pull_request_runs_what_the_readme_says() -> None:
 
 
 NIGHTLY = read(ROOT / ".github/workflows/nightly.yml")
-(JOB,) = jobs(ROOT / ".github/workflows/nightly.yml")
+JOB, PUBLISH = jobs(ROOT / ".github/workflows/nightly.yml")
 STEPS: list[dict[str, Any]] = JOB["steps"]
 COMMANDS = commands(STEPS)
 
@@ -104,49 +105,103 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
         assert any(f"pytest.mark.{name}" in path.read_text(encoding="utf-8") for path in marked)
     elif program == "rm":
         assert words == ["-rf", "last-night", "&&", "cp", "-r", "artifacts/cpu", "last-night"]
-    elif program == "sudo":
-        page = (ROOT / "docs/targets.md").read_text(encoding="utf-8")
-        assert line.removeprefix("sudo ").replace(" -y", "") in page
+    elif program == ".ci/packages":
+        assert words == ["mesa-vulkan-drivers", "$(.venv/bin/kokoro-tvm", "doctor", "--packages)"]
+        assert (ROOT / program).is_file()
     else:
         assert program == ".venv/bin/kokoro-tvm"
+        words = words[: words.index("&&")] if "&&" in words else words
         command: Any = typer.main.get_command(build_app())
         command.commands[words[0]].make_context(words[0], words[1:]).close()
 
 
 def test_it_builds_then_says_how_all_stands_then_tests() -> None:
-    runs = [(step["run"], step.get("if")) for step in STEPS if "run" in step]
-    assert runs[-8:] == [
-        (".venv/bin/doit nightly", None),
-        (".venv/bin/doit report", "always()"),
-        (".venv/bin/kokoro-tvm status", "always()"),
-        (".venv/bin/kokoro-tvm gc --keep 0 --cache", None),  # or the cache would grow for ever
-        (".venv/bin/kokoro-tvm web wasm -o site", None),
-        (".venv/bin/python -m pytest -m nightly", None),
-        (
-            ".venv/bin/kokoro-tvm profile --against last-night --repeat 15",
-            "hashFiles('last-night/bundle.json') != ''",
-        ),
-        ("rm -rf last-night && cp -r artifacts/cpu last-night", "always()"),
+    runs = [(step["run"], step.get("if", "")) for step in STEPS if "run" in step]
+    assert [run for run, _ in runs[-9:]] == [
+        ".venv/bin/doit nightly",
+        ".venv/bin/doit report",
+        ".venv/bin/kokoro-tvm status",
+        ".venv/bin/kokoro-tvm gc --keep 0 --cache",  # or the cache would grow for ever
+        ".venv/bin/kokoro-tvm web wasm -o site && mkdir -p release && tar -cf release/site.tar site",
+        ".venv/bin/kokoro-tvm release -o release",
+        ".venv/bin/python -m pytest -m nightly",
+        ".venv/bin/kokoro-tvm profile --against last-night --repeat 15",
+        "rm -rf last-night && cp -r artifacts/cpu last-night",
     ]
+    built = next(i for i, (run, _) in enumerate(runs) if run == ".venv/bin/doit nightly")
+    behind = {run: when for run, when in runs[built + 1 :] if not when.startswith("always()")}
+    assert behind == {".venv/bin/kokoro-tvm gc --keep 0 --cache": ""}, "a red night does all the rest"
 
 
-def test_last_night_s_bundle_is_kept_for_one_night() -> None:
+@pytest.mark.parametrize("path", [".cache/kokoro-tvm", "last-night"])
+def test_what_a_night_built_is_kept_on_red_nights_too(path: str) -> None:
     """Under a key of its own: an entry of the cache never changes."""
-    (kept,) = [step["with"] for step in STEPS if step.get("with", {}).get("path") == "last-night"]
-    assert kept["key"].startswith(kept["restore-keys"])
+    steps = [step for step in STEPS if "cache" in step.get("uses", "") and step["with"]["path"] == path]
+    restored, saved = steps
+    assert restored["uses"].startswith("actions/cache/restore@")
+    assert saved["uses"].startswith("actions/cache/save@")
+    assert saved["with"]["key"] == restored["with"]["key"]
+    assert saved["with"]["key"].startswith(restored["with"]["restore-keys"])
+    assert saved["if"].startswith("always()")
 
 
-def test_it_builds_the_set_keeps_what_it_built_and_uploads_report_and_bundles() -> None:
-    assert ".venv/bin/doit nightly" in COMMANDS
-    uses = [(step["uses"].partition("@")[0], step) for step in STEPS if "uses" in step]
-    cache, _ = [step for name, step in uses if name == "actions/cache"]
-    assert cache["with"]["key"].startswith(cache["with"]["restore-keys"])
-    assert JOB["env"]["KOKORO_TVM_CACHE"] == "${{ github.workspace }}/" + cache["with"]["path"]
+def test_what_passed_is_one_release_and_who_publishes_it_runs_nothing_of_ours() -> None:
+    assert JOB["env"]["KOKORO_TVM_CACHE"] == "${{ github.workspace }}/.cache/kokoro-tvm"
     assert JOB["env"].keys() - {"PIP_EXTRA_INDEX_URL"} == {"KOKORO_TVM_EVENTS", "KOKORO_TVM_CACHE"}
-    report, bundles, site = [step for name, step in uses if name == "actions/upload-artifact"]
-    assert report["if"] == "always()"
+    release, report = [step for step in STEPS if "upload-artifact" in step.get("uses", "")]
+    assert release["if"] == report["if"] == "always()"
+    assert f".venv/bin/kokoro-tvm release -o {release['with']['path']}" in COMMANDS
     kept = report["with"]["path"].splitlines()
     assert {JOB["env"]["KOKORO_TVM_EVENTS"], "artifacts/*/report.html"} <= set(kept)
-    assert "if" not in bundles  # what missed a gate is not handed out
-    assert "if" not in site
-    assert f".venv/bin/kokoro-tvm web wasm -o {site['with']['path']}" in COMMANDS
+    assert "permissions" not in JOB
+    assert PUBLISH["permissions"] == {"contents": "write"}
+    assert PUBLISH["needs"] == "nightly"
+    download, publish = PUBLISH["steps"]
+    assert download["with"] == release["with"]
+    assert publish["run"].startswith("gh release create ")
+    assert "checkout" not in download["uses"]
+
+
+PROGRAMS = {
+    "apt-get": '[ "$1" = update ] || [ "${*: -1}" != gone ] && echo "${BY:-root} $*" >> log',
+    "id": "echo $ID",
+    "sudo": '[ -n "$SUDO" ] || exit 1; shift; BY=sudo "$@"',
+}
+
+
+@pytest.mark.parametrize(
+    ("user", "sudo", "by", "printed"),
+    [
+        ("0", "", "root", "Not installed: gone\n"),
+        ("1000", "yes", "sudo", "Not installed: gone\n"),
+        (
+            "1000",
+            "",
+            None,
+            "Not installed, because that takes root, or sudo without a password: lld gone g++\n",
+        ),
+    ],
+)
+def test_packages_are_installed_one_by_one_by_root_or_by_sudo(
+    user: str, sudo: str, by: str | None, printed: str, tmp_path: Path
+) -> None:
+    for name, script in PROGRAMS.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "ID": user, "SUDO": sudo}
+    command = [str(ROOT / ".ci/packages"), "lld", "gone", "g++"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == printed
+    log = tmp_path / "log"
+    options = "install -q -y --no-install-recommends"
+    wanted = [f"{by} update -q", f"{by} {options} lld", f"{by} {options} g++"] if by else []
+    assert (log.read_text(encoding="utf-8").splitlines() if log.exists() else []) == wanted
+
+
+def test_what_ci_installs_is_what_the_recipes_need() -> None:
+    """One list: nowhere else are packages of recipes named."""
+    for path in (*(ROOT / ".ci").iterdir(), *WORKFLOWS):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"qemu-user|wine64|\blld\b|mingw|g\+\+-", text), path
+        assert "apt-get install" not in text or path.name == "packages"
+    assert "doctor --packages" in (ROOT / ".ci/slow").read_text(encoding="utf-8")

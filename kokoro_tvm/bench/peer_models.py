@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.project.names import PEERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,7 @@ class PeerModels:
 
     @property
     def _folder(self) -> Path:
-        return self._artifacts / "peers"
+        return self._artifacts / PEERS
 
     def _write_stock(self, folder: Path) -> None:
         import torch

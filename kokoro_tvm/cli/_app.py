@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import kokoro_tvm
-from kokoro_tvm.errors import KokoroTvmError
+from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["build_app", "main"]
 
@@ -27,6 +27,7 @@ COMMANDS = (
     "recipe",
     "build",
     "package",
+    "release",
     "web",
     "status",
     "explain",
@@ -73,11 +74,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KokoroTvmError as error:
         _tell(str(error), error, debug)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        _tell(_missing(error), error, debug)
+        sys.exit(BuildError.exit_code)
     except Exception as error:  # a fault of ours, or of the machine: printed, never swallowed
         kind = "" if isinstance(error, OSError) else f"a fault in kokoro-tvm, {type(error).__name__}: "
         again = "" if debug else " (run again with --debug for the traceback)"
         _tell(f"{kind}{error}{again}", error, debug)
         sys.exit(1)
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    from kokoro_tvm.engine.packages import advice
+
+    name = (error.name or "").partition(".")[0]
+    return f"The package {name} is not installed, which this command needs. Run `{advice([name])}`."
 
 
 def _tell(message: str, error: Exception, debug: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,7 +25,17 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
-def doctor(json: JsonOption = False, root: RootOption = Path()) -> None:
+def doctor(
+    recipes: Annotated[
+        list[str] | None, typer.Argument(help="Names of recipes, for --packages.", show_default="all")
+    ] = None,
+    packages: Annotated[
+        bool,
+        typer.Option("--packages", help="Only print the Debian packages that the recipes need, one a line."),
+    ] = False,
+    json: JsonOption = False,
+    root: RootOption = Path(),
+) -> None:
     """Check whether this machine has what a build needs.
 
     Checks versions, compiler, linker, processor, memory and disk, and prints what to do. The exit status is 1
@@ -36,7 +46,17 @@ def doctor(json: JsonOption = False, root: RootOption = Path()) -> None:
     from kokoro_tvm.cli._output import open_console, print_json
     from kokoro_tvm.diagnostics.doctor import examine
     from kokoro_tvm.diagnostics.machine import gather
+    from kokoro_tvm.diagnostics.needs import debian_packages
+    from kokoro_tvm.errors import InputError
+    from kokoro_tvm.recipe import list_recipes, load_recipe
 
+    if packages:
+        names = recipes or list_recipes(root / "recipes")
+        for package in debian_packages(load_recipe(name, root / "recipes") for name in names):
+            typer.echo(package)
+        return
+    if recipes:
+        raise InputError("Recipes are named with --packages alone; `kokoro-tvm doctor` judges all of them.")
     findings = examine(gather(root))
     if json:
         print_json([asdict(f) for f in findings])

@@ -30,12 +30,15 @@ def check(
 ) -> None:
     """Check recipe files: keys, values, and the names of models, patches and passes."""
     from kokoro_tvm.errors import RecipeError
+    from kokoro_tvm.project.names import check_name
     from kokoro_tvm.recipe import Recipe, check_file, recipe_files
 
     faults: list[str] = []
     for path in files or recipe_files(recipes):
         try:
             found = check_file(path, recipes)
+            if isinstance(found, Recipe):
+                check_name(path)
         except RecipeError as error:
             if str(error) not in faults:  # a model's fault is that of every recipe over it
                 faults.append(str(error))

@@ -48,13 +48,14 @@ def web(
     from rich.filesize import decimal
 
     from kokoro_tvm.project.mp3 import fetch_encoder
+    from kokoro_tvm.project.names import NPM
     from kokoro_tvm.project.site import write_site
 
     def bundle(name: str) -> Path:
         built = root / "artifacts" / name
         return built if built.is_dir() else Path(name)
 
-    encoder = fetch_encoder(root / "artifacts" / "npm", typer.echo) if mp3 else None
+    encoder = fetch_encoder(root / "artifacts" / NPM, typer.echo) if mp3 else None
     files = write_site(bundle(recipe), output, None if gpu is None else bundle(gpu), encoder)
     size = decimal(sum(file.stat().st_size for file in files))
     typer.echo(f"{output}: {len(files)} files, {size}. To look at it: python -m http.server -d {output}")

@@ -51,7 +51,7 @@ def examine(facts: Facts) -> list[Finding]:
         *map(_tool, facts.tools),
         _processor(facts),
         *_languages(facts.languages),
-        *(_recipe(recipe, facts.features) for recipe in facts.recipes),
+        *(_recipe(recipe, facts) for recipe in facts.recipes),
         _memory(facts),
         *_disk(facts),
         _cache(facts),
@@ -102,7 +102,7 @@ def _tool(tool: Tool) -> Finding:
     names = ", ".join(tool.recipes)
     if tool.problem is None:
         return Finding(tool.about, "fine", f"{tool.found}, for {names}")
-    return Finding(tool.about, "note", f"{tool.problem}; only {names} needs it")
+    return Finding(tool.about, "note", f"{tool.problem} For {names}")
 
 
 def _processor(facts: Facts) -> Finding:
@@ -130,10 +130,13 @@ def _languages(languages: tuple[Language, ...]) -> Iterator[Finding]:
             yield Finding("languages", "fine", f"by {speaker}: {names}")
 
 
-def _recipe(recipe: RecipeNeeds, features: frozenset[str] | None) -> Finding:
-    about = f"recipe {recipe.name}"
+def _recipe(recipe: RecipeNeeds, facts: Facts) -> Finding:
+    about, features = f"recipe {recipe.name}", facts.features
     if recipe.problem is not None:
         return Finding(about, "note", f"cannot be built here: {recipe.problem}")
+    if missing := _missing(recipe, facts):
+        text = f"cannot be built here, for want of its {' and its '.join(missing)}: see above"
+        return Finding(about, "note", text)
     if recipe.elsewhere:
         return Finding(about, "fine", f"can be built here and {recipe.elsewhere}")
     lacking = [name for name in recipe.features if features is not None and name not in features]
@@ -143,6 +146,15 @@ def _recipe(recipe: RecipeNeeds, features: frozenset[str] | None) -> Finding:
     if features is None:
         return Finding(about, "note", "can be built here; whether it runs is unknown")
     return Finding(about, "fine", "can be built here and runs here")
+
+
+def _missing(recipe: RecipeNeeds, facts: Facts) -> list[str]:
+    """What of the programs that the recipe's stages call does not work."""
+    own = [tool for tool in facts.tools if recipe.name in tool.recipes]
+    missing = [tool.about for tool in own if tool.problem is not None]
+    if facts.linker_problem is not None and all(tool.about != "linker" for tool in own):
+        missing.insert(0, "linker")
+    return missing
 
 
 def _memory(facts: Facts) -> Finding:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,18 +21,17 @@ from packaging.requirements import Requirement
 
 from kokoro_tvm.bench.machine import describe_machine
 from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.diagnostics.needs import Need, Program, needs_of
 from kokoro_tvm.diagnostics.sources import Reach, reach
 from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.packages import requirements
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
-from kokoro_tvm.libtvm import Compiler
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
-from kokoro_tvm.runners import Runner
 from kokoro_tvm.runtime.frontend.packages import packages_of
 from kokoro_tvm.runtime.voices import LANGUAGES
-from kokoro_tvm.targets import CompiledLibrary, target_kind
+from kokoro_tvm.targets import find_runner, target_kind
 from kokoro_tvm.toolchains import Toolchain
-from kokoro_tvm.toolchains.base import problem_of
 
 __all__ = ["Facts", "Language", "Pin", "RecipeNeeds", "Tool", "gather"]
 
@@ -60,8 +59,8 @@ class Pin:
 
 @dataclass(frozen=True)
 class RecipeNeeds:
-    """The CPU features that what a recipe builds needs to run here; `problem`: why it cannot be built here;
-    `elsewhere`: the emulator that runs it, or that nothing does."""
+    """The CPU features that what a recipe builds needs to run here; `problem`: why it cannot be built here,
+    whatever programs there are; `elsewhere`: the emulator that runs it, or that nothing does, and why."""
 
     name: str
     features: tuple[str, ...] = ()
@@ -173,12 +172,7 @@ def _pins() -> tuple[Pin, ...]:
         found = [(r, "") for r in project["dependencies"]]
         found += [(r, extra) for extra, rs in project["optional-dependencies"].items() for r in rs]
         return tuple(_pin(*each) for each in found)
-    metadata = importlib.metadata.metadata("kokoro-tvm")
-    found = []
-    for line in metadata.get_all("Requires-Dist") or []:
-        requirement, _, marker = line.partition(";")
-        found.append((requirement.strip(), marker.partition("extra == ")[2].strip("\"' ")))
-    return tuple(_pin(*each) for each in found)
+    return tuple(_pin(*each) for each in requirements())
 
 
 def _pin(requirement: str, extra: str) -> Pin:
@@ -202,9 +196,9 @@ def _compiler(recipes: Sequence[Recipe]) -> tuple[str, str | None, list[RecipeNe
             command, input=json.dumps(request), capture_output=True, text=True, timeout=_PATIENCE, check=True
         )
     except subprocess.TimeoutExpired:
-        return "", f"did not load within {_PATIENCE:g} s", []
+        return _broken(f"did not load within {_PATIENCE:g} s", recipes)
     except subprocess.CalledProcessError as error:
-        return "", f"does not load: {_why(error.returncode, error.stderr)}", []
+        return _broken(f"does not load: {_why(error.returncode, error.stderr)}", recipes)
     result: dict[str, Any] = json.loads(done.stdout)
     needs = [
         RecipeNeeds(
@@ -213,6 +207,10 @@ def _compiler(recipes: Sequence[Recipe]) -> tuple[str, str | None, list[RecipeNe
         for r in recipes
     ]
     return result["compiler"], None, needs
+
+
+def _broken(problem: str, recipes: Sequence[Recipe]) -> tuple[str, str | None, list[RecipeNeeds]]:
+    return "", problem, [RecipeNeeds(recipe.name, problem=f"TVM {problem}") for recipe in recipes]
 
 
 def _languages(recipes: Sequence[Recipe]) -> tuple[Language, ...]:
@@ -240,52 +238,26 @@ def _linkers(recipes: Sequence[Recipe]) -> tuple[str, str | None]:
 
 
 def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
-    """Linkers that no recipe of the set `ci` needs, runners that are programs of their own, compilers."""
+    """What recipes need besides the linkers of the set `ci`: others, runners, compilers."""
     usual = {_toolchain(recipe) for recipe in recipes if "ci" in recipe.sets}
-    users: dict[tuple[str, Toolchain | Runner | Compiler], list[str]] = {}
-    runners: dict[str, Runner] = {}
+    found: dict[Hashable, tuple[Need, list[str]]] = {}
     for recipe in recipes:
-        linker, runner = _toolchain(recipe), target_kind(recipe.target.kind).runner(recipe.target)
-        if linker not in usual:
-            users.setdefault(("linker", linker), []).append(recipe.name)
-        if runner is not None and runner.way:
-            same = runners.setdefault(runner.way, runner)
-            users.setdefault(("runner", same), []).append(recipe.name)
-        for cxx in _compilers_of_runtime(recipe):
-            users.setdefault(("C++ compiler", cxx), []).append(recipe.name)
-        compiler = target_kind(recipe.target.kind).c_compiler(recipe.target)
-        if recipe.runtime.c and compiler is not None:
-            users.setdefault(("C compiler", compiler), []).append(recipe.name)
-    found = [_tool(about, tool, names) for (about, tool), names in users.items()]
-    return (*found, *filter(None, map(_assembler, recipes)))
+        for need in needs_of(recipe):
+            if need.program not in usual:
+                found.setdefault(need.identity, (need, []))[1].append(recipe.name)
+    return tuple(_tool(need.about, need.program, names) for need, names in found.values())
 
 
-def _assembler(recipe: Recipe) -> Tool | None:
-    """What compiles the recipe's kernels to machine code; None where nothing does."""
-    kind = target_kind(recipe.target.kind)
-    if not kind.has_machine_code:
-        return None
-    problem = problem_of(lambda: kind.assembler(recipe.target))
-    version = "" if problem else kind.assembler(recipe.target)
-    return Tool("GPU compiler", (recipe.name,), version, problem)
-
-
-def _compilers_of_runtime(recipe: Recipe) -> set[Compiler]:
-    """What compiles the TVM runtime that the recipe's bundle brings; none where it is not compiled."""
-    libraries = target_kind(recipe.target.kind).runtime_libraries(recipe.target).values()
-    return {library.compiler for library in libraries if isinstance(library, CompiledLibrary)}
-
-
-def _tool(about: str, tool: Toolchain | Runner | Compiler, recipes: Sequence[str]) -> Tool:
-    problem = tool.check()
-    return Tool(about, tuple(recipes), "" if problem else tool.version(), problem)
+def _tool(about: str, program: Program, recipes: Sequence[str]) -> Tool:
+    problem = program.check()
+    return Tool(about, tuple(recipes), "" if problem else program.version(), problem)
 
 
 def _elsewhere(recipe: Recipe) -> str:
-    """What runs a recipe's code other than this process; empty where that does."""
-    runner = target_kind(recipe.target.kind).runner(recipe.target)
+    """What runs a recipe's code other than this process, or why nothing does; empty where that does."""
+    runner, reason = find_runner(recipe.target.model_dump(mode="json"))
     if runner is None:
-        return "is not run"
+        return f"is not run: {reason}"
     return f"runs {runner.way}" if runner.way else ""
 
 

@@ -19,7 +19,7 @@ from kokoro_tvm.engine.events import Event, EventLog
 from kokoro_tvm.engine.live import LiveView
 from kokoro_tvm.engine.log import last_lines, phase
 from kokoro_tvm.engine.units import shown_seconds
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.errors import BuildError, RecipeError
 
 __all__ = ["LineReporter", "LiveReporter", "make_reporter"]
 
@@ -152,10 +152,9 @@ class LineReporter:
             )
         )
         for name, error in self.failures.items():
-            # Exceptions name their stage or file; doit's own messages do not.
-            self._err.print(
-                Text(f"\n{error}" if isinstance(error, Exception) else f"\n{name}: {error}", "red")
-            )
+            # A recipe's errors name its file; those of tools, and doit's own messages, name nothing.
+            named = isinstance(error, RecipeError) or name in str(error)
+            self._err.print(Text(f"\n{error}" if named else f"\n{name}: {error}", "red"))
         restored = f"{len(self._restored)} restored, " if self._restored else ""
         built = f"{self._done} stages built, {restored}{self._current} were current"
         if sys.exc_info()[0] is not None:  # doit calls this for an interrupt, too

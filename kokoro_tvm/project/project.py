@@ -9,26 +9,27 @@ from pathlib import Path
 
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.memory import Memory, keep_learned
+from kokoro_tvm.engine.packages import require_build
 from kokoro_tvm.engine.parts import parts_of, parts_store
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Collected, Store
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.project.sets import SETS
+from kokoro_tvm.project.names import check_name
 from kokoro_tvm.recipe import ArtifactSpec, list_recipes, load_recipe, recipe_files
 from kokoro_tvm.words import hint
 
-__all__ = ["REPORT", "Found", "Project", "open_graph"]
-
-REPORT = "report"  # the task that makes all pages
-# Folders of the models', beside those of the recipes' bundles, and names of tasks.
-_TAKEN = ("checkpoint", "reference", "front_end", *SETS, REPORT)
+__all__ = ["Found", "Project", "open_graph"]
 
 
 def open_graph(recipe: str, recipes: Path, artifacts: Path, store: Store) -> RecipeGraph:
-    """The stages of a recipe in the folder. Raises RecipeError where it cannot be read."""
-    if recipe in _TAKEN:
-        raise RecipeError(f"{recipes / recipe}.yaml: the name {recipe} is taken; give the recipe another one")
+    """The stages of a recipe in the folder.
+
+    Raises RecipeError where it cannot be read, and BuildError where a package is missing that builds need:
+    keys have its version.
+    """
+    require_build()
+    check_name(recipes / f"{recipe}.yaml")
     return RecipeGraph(load_recipe(recipe, recipes), artifacts.resolve(), recipes.resolve().parent, store)
 
 

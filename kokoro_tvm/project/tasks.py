@@ -24,7 +24,8 @@ from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
 from kokoro_tvm.project.conclusion import conclusion
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.project.project import REPORT, open_graph
+from kokoro_tvm.project.names import REPORT
+from kokoro_tvm.project.project import open_graph
 from kokoro_tvm.project.sets import SETS, lacking, members
 from kokoro_tvm.recipe import Recipe, list_recipes
 from kokoro_tvm.words import as_typed
@@ -129,7 +130,7 @@ def _sets(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> I
 
 
 def _not_here(recipe: str) -> str:
-    return f"{recipe}-not-here"
+    return f"{recipe}.not-here"  # no recipe can have the name
 
 
 def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any]:

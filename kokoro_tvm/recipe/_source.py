@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.errors import RecipeError, sentence
 
 __all__ = ["LocatedRecipeError", "SourceText", "Span"]
 
@@ -43,7 +43,7 @@ class SourceText:
         shown, lead, width = _cut(line, span)
         gutter = f"{span.line:>4} | "
         caret = " " * (len(gutter) - 2) + "| " + " " * lead + "^" * width
-        text = f"{self.path}:{span.line}:{span.column}: {message}\n{gutter}{shown}\n{caret}"
+        text = f"{self.path}:{span.line}:{span.column}: {sentence(message)}\n{gutter}{shown}\n{caret}"
         return LocatedRecipeError(text, self.path, span.line, span.column)
 
 

@@ -146,6 +146,21 @@ class TargetFile(Spec):
         return self
 
     @model_validator(mode="after")
+    def _c_is_for_the_target(self) -> TargetFile:
+        kind = target_kind(self.target.kind)
+        if self.runtime.c and kind.c_compiler(self.target) is None:
+            raise PydanticCustomError(
+                "c_of_target",
+                "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, for macOS on 64-bit ARM and for "
+                "Windows on x86-64, not for {target}; leave `c` out",
+                {
+                    "path": ("runtime", "c"),
+                    "target": "GPUs" if kind.has_kernels else str(kind.platform(self.target)),
+                },
+            )
+        return self
+
+    @model_validator(mode="after")
     def _c_maps_weights_as_they_are(self) -> TargetFile:
         if self.runtime.c and self.float16_weights:
             raise PydanticCustomError(

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from kokoro_tvm.constants import COMPONENT_AXES, Axis
 from kokoro_tvm.spec import Name, Spec, TargetSpec, TvmPass, VoiceName, distinct
 from kokoro_tvm.targets import kinds, target_kind
+from kokoro_tvm.toolchains.compiler_names import compiler_names
 
 __all__ = [
     "MAX_FRAMES",
@@ -66,11 +67,18 @@ def _increasing(lengths: tuple[int, ...]) -> tuple[int, ...]:
     return lengths
 
 
+def _of_tvm(name: str) -> str:
+    if name not in (valid := compiler_names().passes):
+        context = {"what": "TVM pass", "word": name, "valid": valid}
+        raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
+    return name
+
+
 _Patch = Annotated[Name, AfterValidator(_known("patch", "patches"))]
 _Pass = Annotated[Name, AfterValidator(_known("pass", "passes"))]
 PatchList = Annotated[tuple[_Patch, ...], AfterValidator(distinct)]
 PassList = Annotated[tuple[_Pass, ...], AfterValidator(distinct)]
-TvmPasses = Annotated[tuple[TvmPass, ...], AfterValidator(distinct)]
+TvmPasses = Annotated[tuple[Annotated[TvmPass, AfterValidator(_of_tvm)], ...], AfterValidator(distinct)]
 TvmConfig = Annotated[
     dict[str, bool | int | float | str], AfterValidator(lambda options: dict(sorted(options.items())))
 ]

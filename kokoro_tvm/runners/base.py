@@ -41,6 +41,11 @@ class Runner(ABC):
         """The modules whose code decides about results."""
         return (type(self).__module__,)
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Debian's, that it needs besides those of the linker and the compilers of the target."""
+        return ()
+
     @abstractmethod
     def version(self) -> str:
         """What it is and which version. Raises BuildError where it is not installed."""

@@ -36,12 +36,16 @@ class Chromium(Serving):
         return "in Chromium, with its kernels on SwiftShader"
 
     @property
+    def packages(self) -> tuple[str, ...]:
+        return ("chromium",)
+
+    @property
     def program(self) -> str:
         """What the variable CHROMIUM names, or what is installed."""
         return os.environ.get("CHROMIUM") or next(filter(shutil.which, _PROGRAMS), _PROGRAMS[0])
 
     def version(self) -> str:
-        printed = version_of_runner(self.program, "chromium")
+        printed = version_of_runner(self.program, *self.packages)
         name, _, rest = printed.partition(" built on ")[0].rpartition(" ")
         return f"{name} {rest}".strip() + ", SwiftShader"
 

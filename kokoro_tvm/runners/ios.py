@@ -30,6 +30,10 @@ class Ios(MachO):
     def version(self) -> str:
         return f"{super().version().replace('macOS', 'iOS')}, linked by {self._linker.version()}"
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return (*super().packages, *self._linker.packages)
+
     def check(self) -> str | None:
         return super().check() or problem_of(self._linker.version)
 

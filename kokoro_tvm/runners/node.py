@@ -28,8 +28,12 @@ class Node(Serving):
     def way(self) -> str:
         return "in Node"
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return ("nodejs",)
+
     def version(self) -> str:
-        printed = version_of_runner("node", "nodejs").removeprefix("v")
+        printed = version_of_runner("node", *self.packages).removeprefix("v")
         if not printed.split(".")[0].isdigit() or int(printed.split(".")[0]) < _OLDEST:
             raise BuildError(f"Node {printed} is too old to run the code with: install {_OLDEST} or newer")
         return f"Node {printed}"

@@ -18,6 +18,8 @@ _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
 class Qemu(Served):
     """qemu-ARCHITECTURE, for a program compiled by that architecture's C compiler."""
 
+    package = "qemu-user"
+
     def __init__(self, architecture: str, cpu: str) -> None:
         """architecture: as triples name it; cpu: one of the models that `qemu-ARCHITECTURE -cpu help`
         lists."""
@@ -37,7 +39,7 @@ class Qemu(Served):
         return linux_compiler(self.architecture)
 
     def version(self) -> str:
-        found = _VERSION.search(version_of_runner(self.program, "qemu-user"))
+        found = _VERSION.search(version_of_runner(self.program, self.package))
         return f"{self.program} {found[1] if found else 'of unknown version'}, {self.cpu}"
 
     def _options(self, libraries: Sequence[Path]) -> list[str]:

@@ -58,6 +58,13 @@ class Served(Serving):
     others: ClassVar[tuple[str, ...]] = ()
     """What decides about results besides, beside this file: headers, and what runs programs."""
 
+    package: ClassVar[str]
+    """Debian's, of what the server runs in."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return (self.package, *self.compiler.packages)
+
     @property
     @abstractmethod
     def compiler(self) -> CCompiler:

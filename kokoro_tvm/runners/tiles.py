@@ -33,6 +33,10 @@ class Tiles(Runner):
     def way(self) -> str:
         return "with AMX emulated"
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return _COMPILER.packages
+
     def version(self) -> str:
         return f"AMX emulated, {_COMPILER.version('emulate AMX with')}"
 

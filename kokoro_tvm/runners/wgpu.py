@@ -78,6 +78,10 @@ class WgpuRunner(Runner):
     def way(self) -> str:
         return "with its kernels on Vulkan"
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return ("mesa-vulkan-drivers",)
+
     def version(self) -> str:
         return version()
 

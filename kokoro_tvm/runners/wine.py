@@ -24,6 +24,7 @@ class Wine(Served):
     """Wine, for a program compiled by MinGW-w64's C compiler. Windows' C library is Wine's own."""
 
     compiler = MINGW
+    package = "wine64"
 
     def __str__(self) -> str:
         return "wine"
@@ -33,7 +34,7 @@ class Wine(Served):
         return next((found for name in _LOADERS if (found := shutil.which(name))), _LOADERS[0])
 
     def version(self) -> str:
-        found = _VERSION.search(version_of_runner(self.program, "wine64"))
+        found = _VERSION.search(version_of_runner(self.program, self.package))
         return f"wine {found[1] if found else 'of unknown version'}"
 
     def _options(self, libraries: Sequence[Path]) -> list[str]:

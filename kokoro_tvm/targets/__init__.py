@@ -70,9 +70,7 @@ def find_runner(target: Mapping[str, Any]) -> tuple[Runner | None, str]:
     runner = kind.runner(spec)
     if runner is not None:
         return runner, ""
-    if not spec.run:
-        return None, "the recipe's target says `run: false`"
-    return None, f"nothing on this machine runs code for {kind.describe(spec)}"
+    return None, spec.not_run or f"nothing on this machine runs code for {kind.describe(spec)}"
 
 
 def tvm_target(machine: Machine) -> object:

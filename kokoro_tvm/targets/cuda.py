@@ -6,10 +6,12 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.spec import GpuArchitecture, distinct
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
 from kokoro_tvm.toolchains import nvrtc
+from kokoro_tvm.toolchains.compiler_names import compiler_names
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.device_code import DeviceCode
@@ -17,11 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "CudaTarget"]
 
 
+def _known(architectures: tuple[str, ...]) -> tuple[str, ...]:
+    for index, word in enumerate(architectures):
+        if word not in (valid := compiler_names().gpus):
+            context = {"what": "GPU architecture", "word": word, "valid": valid, "index": index}
+            raise PydanticCustomError("unknown_word", "unknown {what} {word}", context)
+    return architectures
+
+
 class CudaTarget(GpuTarget):
     """NVIDIA's GPUs of some generations."""
 
     kind: Literal["cuda"] = Field(description="Kind of target: `cuda` for NVIDIA's GPUs.")
-    arch: Annotated[tuple[GpuArchitecture, ...], Field(min_length=1), AfterValidator(distinct)] = Field(
+    arch: Annotated[
+        tuple[GpuArchitecture, ...], Field(min_length=1), AfterValidator(distinct), AfterValidator(_known)
+    ] = Field(
         default=("sm_80", "sm_90", "sm_100"),
         description="Generations that get machine code; later ones compile the PTX of the last.",
     )

@@ -38,6 +38,10 @@ class GpuTarget(TargetSpec):
         description="Components that the host computes itself: the text side, whose tensors are small.",
     )
 
+    @property
+    def not_run(self) -> str:
+        return super().not_run or self.host.not_run.replace("target", "host")
+
 
 class GpuKind(TargetKind):
     """A kind of GPU."""

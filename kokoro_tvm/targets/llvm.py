@@ -29,11 +29,11 @@ from kokoro_tvm.targets.base import CompiledLibrary, Machine, PinnedLibrary, Run
 from kokoro_tvm.toolchains.archive import ARCHIVE
 from kokoro_tvm.toolchains.cc import MINGW, CCompiler, cxx_compiler, linux_compiler
 from kokoro_tvm.toolchains.coff import COFF
+from kokoro_tvm.toolchains.compiler_names import compiler_names, unknown_in_triple
 from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import ELF
 from kokoro_tvm.toolchains.macho import MACHO
 from kokoro_tvm.toolchains.zig import MACOS, ZIG
-from kokoro_tvm.words import nearest
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
@@ -99,15 +99,36 @@ class LlvmTarget(TargetSpec):
 
     @model_validator(mode="after")
     def _native_is_here(self) -> LlvmTarget:
-        if self.mcpu != "native" and nearest(self.mcpu, ["native"]) and abs(len(self.mcpu) - 6) < 2:
-            context = {"what": "CPU", "word": self.mcpu, "valid": ["native"], "key": "mcpu"}
-            raise PydanticCustomError("unknown_word", "unknown CPU {word}", context)
         if self.mcpu == "native" and self.mtriple is not None:
             raise PydanticCustomError(
                 "native_triple",
                 "native is the machine that builds: name the CPU where a triple is given",
                 {"key": "mcpu"},
             )
+        return self
+
+    @model_validator(mode="after")
+    def _llvm_knows_every_word(self) -> LlvmTarget:
+        """LLVM itself would leave out what it does not know."""
+        if self.mtriple is not None and (unknown := unknown_in_triple(self.mtriple)) is not None:
+            raise _unknown(*unknown, "mtriple")
+        names, architecture = compiler_names(), self.platform.architecture
+        what = "CPU" if self.mtriple is None else f"{architecture} CPU"
+        cpus = ("native", *names.cpus.get(architecture, ()))
+        features = names.features.get(architecture, ())
+        if self.mcpu not in cpus:
+            raise _unknown(what, self.mcpu, cpus, "mcpu")
+        for index, word in enumerate(self.mattr):
+            if word[1:] not in features:
+                valid = [f"{word[0]}{name}" for name in features]
+                raise _unknown(f"{what} feature", word, valid, "mattr", index)
+            opposite = "-+"[word[0] == "-"] + word[1:]
+            if opposite in self.mattr[:index]:
+                raise PydanticCustomError(
+                    "contradiction",
+                    "`{word}` contradicts `{opposite}`; keep one of them",
+                    {"word": word, "opposite": opposite, "path": ("mattr", index)},
+                )
         return self
 
     @property
@@ -119,6 +140,11 @@ class LlvmTarget(TargetSpec):
     def is_native(self) -> bool:
         """Whether the machine that builds is of its architecture and operating system."""
         return self.platform == this_platform()
+
+
+def _unknown(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
+    context = {"what": what, "word": word, "valid": valid, "path": path}
+    return PydanticCustomError("unknown_word", "unknown {what} {word}", context)
 
 
 class Llvm(TargetKind):
@@ -134,8 +160,8 @@ class Llvm(TargetKind):
         """`native` is the CPU this runs on.
 
         LLVM goes by a CPU's name, and a hypervisor may give another one: what the native CPU has beyond its
-        name is added, what is hidden of it is removed. Raises BuildError for a CPU that LLVM does not know,
-        and for one without the instruction that the precision needs.
+        name is added, what is hidden of it is removed. Raises BuildError for a CPU without the instruction
+        that the precision needs.
         """
         from tvm.target import codegen
 
@@ -143,10 +169,6 @@ class Llvm(TargetKind):
 
         triple = spec.mtriple or str(codegen.llvm_get_system_triple())
         cpu = str(codegen.llvm_get_system_cpu()) if spec.mcpu == "native" else spec.mcpu
-        if not codegen.llvm_is_valid_cpu(cpu, triple):
-            raise BuildError(
-                f"LLVM knows no CPU {cpu!r} for {triple}: `llc -mtriple={triple} -mcpu=help` lists them"
-            )
         attributes = tuple(spec.mattr)
         if spec.mcpu == "native" and (there := features_of_cpu()) is not None:
             named = _features(triple, cpu, ())

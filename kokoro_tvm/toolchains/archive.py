@@ -24,12 +24,13 @@ class Archive(Toolchain):
     """llvm-ar."""
 
     suffix = ".a"
+    packages = ("llvm",)
 
     def __init__(self) -> None:
         self.command = newest("llvm-ar")
 
     def version(self) -> str:
-        return f"{self.command}, {version_of(self.command, 'llvm', 'make archives for iOS with')}"
+        return f"{self.command}, {version_of(self.command, *self.packages, 'make archives for iOS with')}"
 
     def prefix(self, out: Path) -> str:
         return prefix_of(out.stem)

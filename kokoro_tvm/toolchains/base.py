@@ -23,6 +23,8 @@ class Toolchain(ABC):
     """The linker's program."""
     suffix: ClassVar[str]
     """Of the files it makes, with the dot."""
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Debian's, that it is in; none where one of Python has it."""
 
     @abstractmethod
     def version(self) -> str:

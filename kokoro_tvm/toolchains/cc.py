@@ -30,6 +30,11 @@ class CCompiler:
     command: str
     package: str
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Debian's, that it is in."""
+        return (self.package,)
+
     def version(self, purpose: str = "compile C with", otherwise: str = "") -> str:
         """The first line that it prints of itself. Raises BuildError where it is not installed; purpose and
         otherwise: see `version_of`."""

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kokoro_tvm.toolchains.base import Toolchain, link_with, version_of
+from kokoro_tvm.toolchains.base import Toolchain, link_with, problem_of, version_of
 
 __all__ = ["GNU"]
 
@@ -18,14 +18,17 @@ class Gnu(Toolchain):
 
     command = "g++"
     suffix = ".so"
+    packages = ("g++",)
 
     def version(self) -> str:
-        return version_of(self.command, "g++")
+        return version_of(self.command, *self.packages)
 
     def link(self, objects: Sequence[Path], out: Path) -> None:
         link_with(self.version(), [self.command, "-shared", "-fPIC", *map(str, objects)], out)
 
     def check(self) -> str | None:
+        if (problem := problem_of(self.version)) is not None:
+            return problem
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder, "probe.cc")
             source.write_text('#include <cmath>\nextern "C" double probe(double x) { return std::exp(x); }\n')

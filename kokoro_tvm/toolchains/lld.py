@@ -43,12 +43,13 @@ class Lld(Toolchain):
     """One of LLD's programs, see `newest`."""
 
     program: ClassVar[str]
+    packages = ("lld",)
 
     def __init__(self) -> None:
         self.command = newest(self.program)
 
     def version(self) -> str:
-        printed = version_of(self.command, "lld")
+        printed = version_of(self.command, *self.packages)
         found = _VERSION.search(printed)
         if found is None:
             raise BuildError(f"{self.command} is no LLD, it says {printed!r}: install it (Debian: lld)")

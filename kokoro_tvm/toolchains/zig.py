@@ -83,6 +83,10 @@ class ZigC(CCompiler):
 
     target: str
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return ()  # ziglang is one of Python
+
     def version(self, purpose: str = "compile C with", otherwise: str = "") -> str:
         return ZIG.version(purpose, otherwise)
 

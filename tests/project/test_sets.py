@@ -80,7 +80,7 @@ def test_a_set_needs_its_recipes_and_names_what_is_left_out(
     made = tasks_of(RECIPES, tmp_path)
     assert made["ci"]["task_dep"] == ["cpu"]
     assert set(made["nightly"]["task_dep"]) == {
-        f"{r.name}-not-here" if r.name in ("cpu-bf16", "x86-64-amx", "x86-64-v4") else r.name for r in SHIPPED
+        f"{r.name}.not-here" if r.name in ("cpu-bf16", "x86-64-amx", "x86-64-v4") else r.name for r in SHIPPED
     }
     on_a_cpu_with(None, monkeypatch)
     assert tasks_of(RECIPES, tmp_path)["nightly"]["task_dep"] == [r.name for r in SHIPPED]

@@ -30,6 +30,38 @@ SPOILED = {
         "{kind: llvm, mcpu: native}",
         "{kind: cuda, arch: [sm90], host: {kind: llvm, mcpu: native}}",
     ),
+    "unknown-gpu": (
+        "here",
+        "{kind: llvm, mcpu: native}",
+        "{kind: cuda, arch: [sm_80, sm_1], host: {kind: llvm, mcpu: native}}",
+    ),
+    "unknown-cpu-of-a-triple": ("full", "znver5", "znver55"),
+    "cpu-of-another-architecture": ("full", "x86_64-linux-gnu", "aarch64-linux-gnu"),
+    "cpu-far-from-any": ("full", "znver5", "quux"),
+    "unknown-cpu-feature": ("full", "+avx512f", "+avx2000"),
+    "cpu-feature-of-another-architecture": ("full", "+avx512f", "+neon"),
+    "cpu-feature-of-a-host": (
+        "here",
+        "{kind: llvm, mcpu: native}",
+        "{kind: metal, host: {kind: llvm, mcpu: apple-m1, mtriple: arm64-apple-macos11.0, mattr: [+neom]}}",
+    ),
+    "cpu-feature-added-and-removed": ("full", "[+avx512f, -sse4a]", "[+fma, -fma]"),
+    "unknown-architecture": ("full", "x86_64-linux-gnu", "x86_46-linux-gnu"),
+    "unknown-system": ("full", "x86_64-linux-gnu", "x86_64-linxu-gnu"),
+    "unknown-system-behind-a-vendor": ("full", "x86_64-linux-gnu", "x86_64-pc-windos-msvc"),
+    "unknown-environment": ("full", "x86_64-linux-gnu", "x86_64-linux-gnuu"),
+    "environment-of-another-system": ("full", "x86_64-linux-gnu", "x86_64-apple-macos11.0-gnu"),
+    "unknown-tvm-pass": ("full", "[FuseOps]", "[FuseOps, tirx.NoSuchPass]"),
+    "c-in-browsers": (
+        "here",
+        "mcpu: native}",
+        "mcpu: generic, mtriple: wasm32-unknown-unknown}\nruntime: {c: true}",
+    ),
+    "c-for-a-gpu": (
+        "here",
+        "{kind: llvm, mcpu: native}",
+        "{kind: cuda, host: {kind: llvm, mcpu: native}}\nruntime: {c: true}",
+    ),
     "native-with-a-triple": ("here", "native", "native, mtriple: aarch64-linux-gnu"),
     "unknown-length": ("here", "exact", "exat"),
     "unknown-precision": ("full", "precision: float32", "precision: bfloat"),
@@ -193,8 +225,8 @@ def test_long_line_is_cut_around_the_fault(refusal: Refusal) -> None:
 
 
 def _compare(name: str, message: str) -> None:
-    """Against golden/NAME.txt; KOKORO_TVM_GOLDEN=write in the environment writes it (then read the diff)."""
+    """Against golden/NAME.txt; GOLDEN=write in the environment writes it (then read the diff)."""
     path = GOLDEN / f"{name}.txt"
-    if os.environ.get("KOKORO_TVM_GOLDEN") == "write":
+    if os.environ.get("GOLDEN") == "write":
         path.write_text(message + "\n", encoding="utf-8")
     assert message + "\n" == path.read_text(encoding="utf-8")

@@ -76,3 +76,10 @@ def test_every_field_is_described_in_the_schema() -> None:
     for name, record in json_schema()["$defs"].items():
         for field, what in record.get("properties", {}).items():
             assert what.get("description"), f"{name}.{field}"
+
+
+def test_the_list_of_recipes_names_every_one() -> None:
+    page = (REPOSITORY / "docs" / "recipes.md").read_text(encoding="utf-8")
+    listed = page.partition("These target recipes come with the project:")[2].partition("```")[0]
+    heads = [line.partition(":")[0] for line in listed.splitlines() if line.startswith("* ")]
+    assert sorted(re.findall(r"`([^`]+)`", " ".join(heads))) == sorted(list_recipes(ROOT))

@@ -18,7 +18,7 @@ from kokoro_tvm.targets.llvm import LlvmTarget
 from kokoro_tvm.truth.reference import Reference, save_reference
 
 ROOT = Path(__file__).parents[2]
-TARGET = {"kind": "llvm", "mcpu": "generic", "mtriple": "s390x-unknown-linux-gnu", "mattr": [], "run": True}
+TARGET = {"kind": "llvm", "mcpu": "generic", "mtriple": "aarch64-pc-windows-msvc", "mattr": [], "run": True}
 REASON = "nothing on this machine runs code for llvm generic"
 NAMES = {"name": "foreign", "model": "small"}
 

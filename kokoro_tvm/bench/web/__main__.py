@@ -26,6 +26,7 @@ from kokoro_tvm.bench.texts import choose_texts
 from kokoro_tvm.bench.web.results import Spoken, WebResult, rows, write_result
 from kokoro_tvm.errors import BuildError, KokoroTvmError
 from kokoro_tvm.javascript import WEB
+from kokoro_tvm.project.names import PEERS
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import read_bundle
 
@@ -90,7 +91,7 @@ def _spoken(system: str, threads: int, text: str, answers: Sequence[dict[str, An
 def _peers(artifacts: Path, recipes: Path, log: Callable[[str], None]) -> list[System]:
     """ONNX Runtime Web with the model in float32 and quantized. Raises BuildError where it cannot be had."""
     models = PeerModels(artifacts, recipes, "kokoro-82m", log)
-    module = _installed(artifacts / "peers" / "web")
+    module = _installed(artifacts / PEERS / "web")
     return [
         System(title, {"kind": "onnx", "module": str(module), "path": str(path.resolve())})
         for title, path in (

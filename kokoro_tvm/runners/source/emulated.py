@@ -37,6 +37,10 @@ class EmulatedSource(Runner):
         return (type(self).__module__, *self.host.modules)
 
     @property
+    def packages(self) -> tuple[str, ...]:
+        return (*self.host.packages, *self.compiler.packages)
+
+    @property
     def compiler(self) -> CCompiler:
         """Of the kernels."""
         return cxx_compiler(self.host.architecture)

@@ -34,6 +34,10 @@ class SourceRunner(Runner):
     def way(self) -> str:
         return f"with its kernels for {self.kind} compiled as C++"
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return GNU.packages
+
     def __init__(self, kind: str) -> None:
         self.kind = kind
 

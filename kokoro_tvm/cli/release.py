@@ -1,0 +1,40 @@
+"""kokoro-tvm release: writes the bundles of every recipe that passed, with digests and provenance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kokoro_tvm.cli._output import RootOption
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `release`."""
+    app.command("release")(release)
+
+
+def release(
+    recipes: Annotated[list[str] | None, typer.Argument(help="Names of recipes.", show_default="all")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")] = Path(
+        "release"
+    ),
+    root: RootOption = Path(),
+) -> None:
+    """Write what others take of a build: bundles, wheels, reports, digests and provenance.
+
+    A recipe is in it if all of its stages are current, which means that it met its gates; the others are
+    printed, and are listed in `release.json`. `SHA256SUMS` covers every file of the folder.
+    """
+    from kokoro_tvm.project.project import Project
+    from kokoro_tvm.project.release import write_release
+
+    project = Project.open(root)
+    written = write_release([project.graph(name) for name in recipes or project.recipes()], output)
+    for path in written.files:
+        typer.echo(path)
+    for name, stage in written.left_out.items():
+        typer.echo(f"{name}: left out, because {stage} is not current", err=True)

@@ -1,0 +1,59 @@
+"""Which Python packages the project needs for what, and what to do about one that is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from kokoro_tvm.errors import BuildError
+
+__all__ = ["advice", "missing", "require_build", "requirements"]
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+# Modules whose package has another name.
+_PACKAGES = {"yaml": "PyYAML", "tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi", "google": "protobuf"}
+
+
+def requirements() -> list[tuple[str, str]]:
+    """(requirement, extra that wants it, "" for all), as the installed kokoro-tvm names them."""
+    lines = importlib.metadata.requires("kokoro-tvm") or []
+    split = (line.partition(";") for line in lines)
+    return [(r.strip(), marker.partition("extra == ")[2].strip("\"' ")) for r, _, marker in split]
+
+
+def advice(missing: Iterable[str]) -> str:
+    """What to install for packages, or modules of packages, that are missing."""
+    extras = {_bare(_NAME.match(r)[0]): extra for r, extra in reversed(requirements())}  # type: ignore[index]
+    wanted = {extras.get(_bare(_PACKAGES.get(name, name)), "") for name in missing}
+    named = ",".join(sorted(wanted - {""}))
+    return f"pip install 'kokoro-tvm[{named}]'" if named else f"pip install {' '.join(missing)}"
+
+
+@cache
+def missing(extra: str) -> tuple[str, ...]:
+    """The packages of an extra that are not installed."""
+    names = [_NAME.match(r)[0] for r, wanted in requirements() if wanted == extra]  # type: ignore[index]
+    return tuple(name for name in names if not _is_installed(name))
+
+
+def require_build() -> None:
+    """Raises BuildError where a package that builds need is not installed."""
+    if names := missing("build"):
+        what = "packages are" if len(names) > 1 else "package is"
+        raise BuildError(
+            f"The {what} not installed that builds need: {', '.join(names)}. Run `{advice(names)}`."
+        )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,66 @@
+"""What a night leaves to others: of every recipe that passed, its bundle, with digests and provenance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm import __version__
+from kokoro_tvm.engine import durable
+from kokoro_tvm.project.distribution import write_package
+from kokoro_tvm.project.graph import RecipeGraph
+
+__all__ = ["RELEASE", "SUMS", "Release", "write_release"]
+
+RELEASE, SUMS = "release.json", "SHA256SUMS"
+"""What is in a release: recipe to files and where they come from; and what `sha256sum --check` reads."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """files: of the folder, by name; left_out: recipe -> the first of its stages that is not current."""
+
+    files: tuple[Path, ...]
+    left_out: dict[str, str]
+
+
+def write_release(graphs: Iterable[RecipeGraph], out: Path) -> Release:
+    """Writes into a folder, of every recipe whose stages are all current, so that its gates are met: what
+    `write_package` writes, its report where there is one, and its provenance; then RELEASE and SUMS.
+
+    Raises BundleError for a bundle that is not what its manifest says.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    recipes: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    for graph in graphs:
+        name = graph.recipe.name
+        behind = next((stage.name for stage in graph.stages() if not stage.is_current()), None)
+        if behind is not None:
+            left_out[name] = behind
+            continue
+        files = write_package(graph.bundle_folder, out)
+        for source in (graph.report.path("report.html"), graph.bundle_folder / "provenance.json"):
+            if source.is_file():
+                files.append(Path(shutil.copyfile(source, out / f"{name}.{source.name}")))
+        recipes[name] = {"key": graph.bundle.key(), "files": {path.name: _described(path) for path in files}}
+    release = {"version": __version__, "recipes": recipes, "left_out": left_out}
+    durable.write(out / RELEASE, (json.dumps(release, indent=1) + "\n").encode())
+    files = sorted(path for path in out.iterdir() if path.is_file() and path.name != SUMS)
+    lines = (f"{_sha256(path)}  {path.name}\n" for path in files)
+    durable.write(out / SUMS, "".join(lines).encode())
+    return Release((*files, out / SUMS), left_out)
+
+
+def _described(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,45 @@
+"""Errors are sentences: each ends with a full stop, wherever it is raised."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from kokoro_tvm import errors
+from kokoro_tvm.errors import BuildError, KokoroTvmError, sentence
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = sorted((ROOT / "tests/recipe/golden").glob("*.txt"))
+KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, KokoroTvmError)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("no such file", "no such file."),
+        ("no such file.", "no such file."),
+        ("did you mean `cpu`?", "did you mean `cpu`?"),
+        ("Run `pip install x`", "Run `pip install x`."),
+        ("two lines\nof a program", "two lines\nof a program"),
+        ("", ""),
+    ],
+)
+def test_a_message_ends_with_a_full_stop(kind: type[KokoroTvmError], message: str, shown: str) -> None:
+    assert str(kind(message)) == shown
+    assert sentence(shown) == shown
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_so_does_what_is_said_of_a_recipe(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert re.search(r"[.?]$", first)
+    assert not re.search(r"[.?]{2}$", first)
+
+
+def test_an_error_that_went_through_another_process_is_the_same() -> None:
+    first = BuildError("gone")
+    assert str(BuildError(str(first))) == str(first) == "gone."
