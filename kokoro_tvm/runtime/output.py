@@ -27,7 +27,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is `-`, or leads to a pipe or a device: there is no file whose place another could take."""
+    """Whether a path is `-`, or leads to a pipe or a device: no file that another could take the place of."""
     return path == STANDARD_OUTPUT or not stat.S_ISREG(_mode(path))
 
 
@@ -78,7 +78,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[BinaryIO]:
-    """A stream to write to, see `is_stream`. Raises InputError where that fails, as when nobody reads it any more."""
+    """A stream to write to, see `is_stream`. Raises InputError where that fails: nobody reads it any more."""
     with _written(path):
         stream = open(1 if path == STANDARD_OUTPUT else path, "wb", closefd=path != STANDARD_OUTPUT)  # noqa: SIM115
         try:

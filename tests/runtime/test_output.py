@@ -1,4 +1,4 @@
-"""Where files are written: links are followed, pipes and devices are written to, parts of other runs stay harmless."""
+"""Where files are written: links are followed, pipes and devices are written to, stale parts do no harm."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_standard_output() -> None:
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac"])
 def test_parts_that_other_runs_left(tmp_path: Path, name: str) -> None:
-    """Whatever a part is called: here as one of this very process, as in containers, where all have number 1."""
+    """One of this very process among them: in containers all have number 1."""
     stale = [tmp_path / f".{name}{middle}.part" for middle in ("", f".{os.getpid()}")]
     for path in stale:
         path.write_bytes(b"stale")

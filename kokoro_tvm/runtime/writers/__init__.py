@@ -55,9 +55,9 @@ def write_audio(
     title: str = "",
     marks: Iterable[Mark] = (),
 ) -> None:
-    """Write mono audio, blocks of float32 (samples,); the file appears whole or not at all. `-` is standard output.
+    """Write mono audio, blocks of float32 (samples,); the file appears whole or not at all.
 
-    `marks` are the chapters of an M4B. Where a format cannot hold values beyond 1, they are clipped.
+    `path` may be `-`, standard output. `marks` are the chapters of an M4B. Where a format cannot hold values beyond 1, they are clipped.
     Raises InputError when the format is unknown, its encoder missing, or the file cannot be written.
     """
     writer = _WRITERS[audio_format(path, format)]

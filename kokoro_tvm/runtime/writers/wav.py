@@ -43,7 +43,7 @@ def header(samples: int | None, sample_rate: int, dtype: str = "<f4") -> bytes:
 
 
 def begin(stream: BinaryIO, sample_rate: int) -> Callable[[Floats], None]:
-    """Write the header of samples that are not counted yet; returns what writes them, block by block, at once."""
+    """Write the header of samples that are not counted yet; returns what writes a block of them at once."""
 
     def write(data: bytes) -> None:
         stream.write(data)
