@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import AbstractContextManager
 
 __all__ = ["held_at_forks"]
 
 
-def held_at_forks() -> threading.RLock:  # type: ignore[valid-type]
+def held_at_forks() -> AbstractContextManager[object]:
     """A lock for a module: whoever forks waits for its owner, so that what it guards is whole in the child.
 
     Locks are taken in the reverse order of their making: one that is taken within another is made before it.
