@@ -71,8 +71,8 @@ def say(
             "-o",
             "--output",
             metavar="FILE",
-            help="File to write, completely or not at all. To a pipe, a device or `-`, standard output, WAV is "
-            "written while it is computed.",
+            help="File to write, completely or not at all. To a pipe, a device or `-`, standard output, "
+            "WAV is written while it is computed.",
             show_default="speech.wav; none with --play",
         ),
     ] = None,

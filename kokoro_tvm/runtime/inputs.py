@@ -10,27 +10,26 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle import Bundle
-from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.words import show_number
 
 __all__ = ["SPEEDS", "check_ref_s", "check_speed", "check_token_ids"]
 
 SPEEDS = (0.25, 4.0)
-"""The least and the greatest speed that words are understood at; beyond them sounds are missing or drawn out."""
+"""The least and the greatest speed that the model can say; beyond them sounds are lost or drawn out."""
 
 _MOST_STYLE = 32.0  # ten times what any of the 54 voices has: 3.2
 
 
 def check_speed(speed: Any) -> float:
-    """`speed` as a float; raises InputError unless it is a finite number above 0. Warns beyond SPEEDS."""
+    """`speed` as a float; raises InputError unless it is a finite number above 0."""
     try:
         value = float(speed)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"The speed should be a number above 0, such as 1.0, but is {speed!r}.") from error
+        raise InputError(
+            f"The speed should be a number above 0, such as 1.0, but is {show_number(speed)}."
+        ) from error
     if not math.isfinite(value) or value <= 0:
         raise InputError(f"The speed should be a finite number above 0, such as 1.0, but is {value:g}.")
-    low, high = SPEEDS
-    if not low <= value <= high:
-        warn(f"Words are hardly understood at speed {value:g}; {low:g} to {high:g} is what the model can say.")
     return value
 
 
@@ -50,7 +49,7 @@ def check_token_ids(token_ids: Any, bundle: Bundle) -> NDArray[np.int64]:
 
 
 def check_ref_s(ref_s: Any, bundle: Bundle) -> NDArray[np.float32]:
-    """`ref_s` as float32 (2 * style_dim,); raises InputError for another shape, NaN, or what is no voice's."""
+    """`ref_s` as float32 (2 * style_dim,); raises InputError for another shape or what no voice has."""
     width = 2 * bundle.style_dim
     style = np.asarray(ref_s)
     if style.shape not in {(width,), (1, width)}:

@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.words import show_number
 
 __all__ = ["FACTORS", "LAST_SOUND", "LONGEST_PAUSE", "MARKS", "Piece", "Plan", "Word"]
 
@@ -365,7 +366,7 @@ def _whole(value: Any, what: str, least: int = 0, most: int | None = None) -> in
         raise InputError(f"The {what} should be a whole number, but is {value!r}.") from None
     if isinstance(value, bool) or number < least or (most is not None and number > most):
         limits = f"{least} or more" if most is None else f"within {least}..{most}"
-        raise InputError(f"The {what} should be {limits}, but is {value!r}.")
+        raise InputError(f"The {what} should be {limits}, but is {show_number(value)}.")
     return number
 
 
@@ -375,7 +376,7 @@ def _number(value: Any, what: str) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"The {what} should be a finite number, but is {value!r}.")
+        raise InputError(f"The {what} should be a finite number, but is {show_number(value)}.")
     return number
 
 
@@ -383,5 +384,5 @@ def _factor(value: Any, what: str) -> float:
     low, high = FACTORS
     factor = _number(value, what)
     if not low <= factor <= high:
-        raise InputError(f"The {what} should be a factor from {low} to {high}, but is {value!r}.")
+        raise InputError(f"The {what} should be a factor from {low} to {high}, but is {show_number(value)}.")
     return factor

@@ -188,8 +188,8 @@ class Session(SessionBase):
         loaded = self._loaded[component.name]
         if loaded.device is not self._cpu and os.getpid() != self._process:
             raise InputError(
-                f"This process was forked from the one that opened {self.bundle.root}, and cannot use its GPU. "
-                "Open the bundle in a process that is started anew (multiprocessing: 'spawn')."
+                f"This process was forked from the one that opened {self.bundle.root}, and cannot use its "
+                "GPU. Open the bundle in a process that is started anew (multiprocessing: 'spawn')."
             )
         machine = loaded.machines[bucket]
         size = length if self.bundle.length == "exact" else bucket

@@ -58,7 +58,8 @@ def write_audio(
     """Write mono audio, blocks of float32 (samples,); the file appears whole or not at all.
 
     `path` may be `-`, standard output. `marks` are the chapters of an M4B. Where a format cannot hold values
-    beyond 1, they are clipped. Raises InputError when the format is unknown, its encoder missing, or the file cannot be written.
+    beyond 1, they are clipped. Raises InputError when the format is unknown, its encoder missing, or the file
+    cannot be written.
     """
     writer = _WRITERS[audio_format(path, format)]
     path = Path(path)
