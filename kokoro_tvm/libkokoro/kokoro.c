@@ -154,6 +154,16 @@ static void open_job(void *argument) {
   attempt(r, open_body, &r->k->kept);
 }
 
+/* A child has none of its parent's threads: what is given to one would never be done. */
+static int is_forked(const kokoro *k, kokoro_error *error) {
+  if (k->process == os_process()) return 0;
+  if (error) {
+    error->code = KOKORO_SYSTEM;
+    strcpy(error->text, "This process was forked from the one that opened the bundle. Open it in this one.");
+  }
+  return 1;
+}
+
 static void close_job(void *argument) { release(&((kokoro *)argument)->kept); }
 
 int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bundle, kokoro_error *error) {
@@ -209,16 +219,6 @@ static void predict_body(scope *s, request *r) {
 static void predict_job(void *argument) {
   request *r = argument;
   attempt(r, predict_body, &r->u->kept);
-}
-
-/* A child has none of its parent's threads: what is given to one would never be done. */
-static int is_forked(const kokoro *k, kokoro_error *error) {
-  if (k->process == os_process()) return 0;
-  if (error) {
-    error->code = KOKORO_SYSTEM;
-    strcpy(error->text, "This process was forked from the one that opened the bundle. Open it in this one.");
-  }
-  return 1;
 }
 
 int kokoro_predict(kokoro *k, const kokoro_request *wanted, kokoro_speech **speech, kokoro_error *error) {
