@@ -78,5 +78,6 @@ def as_typed(path: Path) -> Path:
 
 def show_number(value: object) -> str:
     """A value as messages have it; of a whole number that is too long to be read, its length."""
-    is_long = isinstance(value, int) and value.bit_length() > _LONGEST_BITS
-    return f"one of {value.bit_length()} bits" if is_long else repr(value)
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return f"one of {value.bit_length()} bits"
+    return repr(value)

@@ -45,7 +45,8 @@ class Pauses:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= 60:
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
+            if not is_number or not 0 <= value <= 60:
                 raise InputError(f"The pause '{field.name}' should be 0 to 60 seconds, but is {value!r}.")
             object.__setattr__(self, field.name, float(value))
 
