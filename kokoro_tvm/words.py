@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-__all__ = ["as_typed", "either", "hint", "nearest", "shorten"]
+__all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number"]
 
 _LISTED = 60  # choices at most that a message lists: all voices, but not all CPUs
 _NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
+
+_LONGEST_BITS = 256  # of a number that is shown
 
 
 def hint(word: str, valid: Sequence[str]) -> str:
@@ -75,3 +77,10 @@ def as_typed(path: Path) -> Path:
     """As one would type it from here: relative to the working directory if it lies below."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def show_number(value: object) -> str:
+    """A value as messages have it; of a whole number that is too long to be read, its length."""
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return f"one of {value.bit_length()} bits"
+    return repr(value)

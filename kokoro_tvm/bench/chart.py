@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.output import whole_file
 
 if TYPE_CHECKING:
     from kokoro_tvm.bench.results import Result
@@ -46,8 +46,7 @@ def draw_chart(path: Path, result: Result) -> None:
     figure.supxlabel(f"{result.machine.cpu}, {result.threads} threads, {result.date}", fontsize=8)
     figure.tight_layout()
     try:
-        figure.savefig(path, format="png", dpi=110)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+        with whole_file(path) as temporary:
+            figure.savefig(temporary, format="png", dpi=110)
     finally:
         pyplot.close(figure)

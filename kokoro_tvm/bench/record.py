@@ -8,6 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.output import write_text
 
 __all__ = ["Record", "read_record", "write_result"]
 
@@ -23,13 +24,7 @@ R = TypeVar("R", bound=Record)
 
 def write_result(path: Path, result: Record) -> None:
     """Writes the JSON file whole or not at all; raises InputError when it cannot be written."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        partial.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        why = error.strerror or error
-        raise InputError(f"{path} cannot be written: {why}. Choose another with --json.") from error
+    write_text(path, result.model_dump_json(indent=1) + "\n")
 
 
 def read_record(path: Path, kind: type[R], command: str) -> R:

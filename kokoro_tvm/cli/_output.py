@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["JsonOption", "RootOption", "grid", "open_console", "print_json"]
+__all__ = ["JsonOption", "RootOption", "check_file", "grid", "open_console", "print_json", "write_json"]
 
 _WIDTH = 132  # where output goes to a file
 
@@ -48,3 +48,23 @@ def grid() -> Table:
     made.add_column(no_wrap=True, justify="right")
     made.add_column(overflow="fold")
     return made
+
+
+def check_file(path: Path | None) -> None:
+    """Raises InputError if a file could not be written. Call it before anything that takes time."""
+    from kokoro_tvm.runtime.output import check_place
+
+    if path is not None:
+        check_place(path)
+
+
+def write_json(path: Path | None, data: Any) -> None:
+    """Writes a JSON file, completely or not at all, and prints its path. Does nothing without a path."""
+    if path is None:
+        return
+    import json
+
+    from kokoro_tvm.runtime.output import is_stream, write_text
+
+    write_text(path, json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    typer.echo(f"{path}", err=is_stream(path))

@@ -28,12 +28,12 @@ __all__ = [
     "Spoken",
     "document_of",
     "marks_of",
+    "piping",
     "plan_of",
     "playing",
     "request_digest",
     "speak",
     "stream_of",
-    "write_text",
 ]
 
 _LONG = 400  # characters; what is longer shows its progress
@@ -95,14 +95,6 @@ def stream_of(
     return tts.stream(document.text, skip=skip, ssml=ssml, **manner)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file completely or not at all."""
-    from kokoro_tvm.runtime.writers.base import whole_file
-
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
 def request_digest(
     tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, ssml: bool | None
 ) -> str:
@@ -161,6 +153,19 @@ def playing(wanted: bool, sample_rate: int) -> Iterator[list[Receive]]:
         finish = True
     finally:
         player.close(finish)
+
+
+@contextmanager
+def piping(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
+    """What writes WAV to standard output, a pipe or a device, if there is one."""
+    if path is None:
+        yield []
+        return
+    from kokoro_tvm.runtime.output import open_stream
+    from kokoro_tvm.runtime.writers.wav import begin
+
+    with open_stream(path) as stream:
+        yield [begin(stream, sample_rate)]
 
 
 @contextmanager

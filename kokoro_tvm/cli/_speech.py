@@ -62,7 +62,7 @@ def without_blas_threads() -> None:
     """Keeps numpy's BLAS from starting threads. Call it before numpy is imported.
 
     numpy's BLAS starts a thread for every core when it is loaded, which takes as long as the rest of
-    numpy; speaking multiplies no matrices with it.
+    numpy; what speaks uses none of them.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -91,6 +91,7 @@ def bench(
     from kokoro_tvm.bench.results import write_result
     from kokoro_tvm.bench.systems import bundle_systems, choose_peers, peer_system
     from kokoro_tvm.bench.texts import choose_texts
+    from kokoro_tvm.runtime.output import check_place
     from kokoro_tvm.runtime.threads import choose_threads
 
     artifacts, name = root / "artifacts", "bench" if isa is None else f"bench-{isa}"
@@ -101,7 +102,8 @@ def bench(
     count = choose_threads(threads)
     opened = _open(bundles or _default_bundles(artifacts, isa))
     peers = choose_peers(wanted, gpu=any(bundle.gpu is not None for bundle in opened))
-    _check_outputs([table, picture])
+    for path in (table, picture):
+        check_place(path)
     if not can_draw():
         install = "`pip install '.[bench]'` in the repository"
         _tell(f"note: {picture} will not be drawn without matplotlib: run {install}")
@@ -162,15 +164,6 @@ def _open(folders: Sequence[Path]) -> list[Bundle]:
     if len(models) > 1:
         raise InputError(f"The bundles have different models ({', '.join(models)}). Measure them apart.")
     return opened
-
-
-def _check_outputs(paths: Sequence[Path]) -> None:
-    from kokoro_tvm.errors import InputError
-
-    for path in paths:
-        if path.is_dir() or not path.parent.is_dir():
-            what = "is a folder" if path.is_dir() else f"lies in {path.parent}, which does not exist"
-            raise InputError(f"{path} {what}. Name a file in an existing folder.")
 
 
 def _check_ours(result: Result) -> None:

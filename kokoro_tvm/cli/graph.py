@@ -32,8 +32,8 @@ def graph(
 ) -> None:
     """Draw the tasks of a recipe, coloured by state."""
     from kokoro_tvm.diagnostics.graph import Node, draw
-    from kokoro_tvm.errors import InputError
     from kokoro_tvm.project.project import Project
+    from kokoro_tvm.runtime.output import is_stream, write_text
 
     nodes = []
     for stage in Project.open(root).graph(recipe).stages():
@@ -44,8 +44,5 @@ def graph(
     if output is None:
         typer.echo(picture, nl=False)
         return
-    try:
-        output.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}. Name another file.") from error
-    typer.echo(f"{output}: {len(nodes)} tasks")
+    write_text(output, picture)
+    typer.echo(f"{output}: {len(nodes)} tasks", err=is_stream(output))

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kokoro_tvm.cli._output import JsonOption
-from kokoro_tvm.cli._speech import BUNDLE, BundleOption, LexiconOption, SsmlOption, VoiceOption, noted
+from kokoro_tvm.cli._speech import (
+    BUNDLE,
+    BundleOption,
+    LexiconOption,
+    SsmlOption,
+    VoiceOption,
+    noted,
+    without_blas_threads,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,6 +44,7 @@ def phonemize(
 
     Nothing is synthesized, and no code of the bundle is loaded.
     """
+    without_blas_threads()
     from kokoro_tvm.cli._output import open_console, print_json
     from kokoro_tvm.runtime import describe, read_bundle
     from kokoro_tvm.runtime.files import OpenFiles

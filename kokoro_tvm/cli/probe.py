@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import ThreadsOption
-from kokoro_tvm.cli.validate._options import JsonOption, RootOption, check_file, console, tell, write_json
+from kokoro_tvm.cli.validate._options import JsonOption, RootOption, console, tell
 
 if TYPE_CHECKING:
     from rich.table import Table

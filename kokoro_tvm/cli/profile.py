@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
@@ -128,14 +128,15 @@ def profile(
     ] = "cuda",
 ) -> None:
     """Show calls, time, share, GFLOP/s and GB/s of every kernel."""
+    without_blas_threads()
+    for path in (json_file, trace):
+        check_file(path)
     if roofline is not None:
         from kokoro_tvm.cli._roofline import show
 
         numbers = show(recipe, roofline)
-        if json_file is not None:
-            json_file.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+        write_json(json_file, numbers)
         return
-    without_blas_threads()
     from rich.console import Console
 
     from kokoro_tvm.errors import InputError
@@ -160,10 +161,8 @@ def profile(
     console.print(_heading(measured), soft_wrap=True)
     console.print(table(measured, by))
     console.print(_closing(measured), soft_wrap=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(_to_json(measured), indent=1), encoding="utf-8")
-    if trace is not None:
-        trace.write_text(json.dumps(trace_events(measured.calls)), encoding="utf-8")
+    write_json(json_file, _to_json(measured))
+    write_json(trace, trace_events(measured.calls))
 
 
 def _model(
@@ -183,9 +182,7 @@ def _model(
     with noted():
         audio, steps = _model.measure(bundle, text, phonemes, voice, repeat)
     _model.show(bundle, audio, steps, count)
-    if json_file is not None:
-        numbers = _model.to_json(bundle, audio, steps, count)
-        json_file.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+    write_json(json_file, _model.to_json(bundle, audio, steps, count))
 
 
 def _compare(
@@ -201,8 +198,7 @@ def _compare(
     before, now = (synthesizer.bundle.root for synthesizer in bundles)
     found = _against.measure(bundles, parts, voice, repeat)
     _against.show(found, now, before, repeat)
-    if json_file is not None:
-        json_file.write_text(json.dumps(_against.to_json(found), indent=1), encoding="utf-8")
+    write_json(json_file, _against.to_json(found))
     _against.check(found, before)
 
 

@@ -12,12 +12,12 @@ from kokoro_tvm.cli._say import (
     Receive,
     document_of,
     marks_of,
+    piping,
     plan_of,
     playing,
     request_digest,
     speak,
     stream_of,
-    write_text,
 )
 from kokoro_tvm.cli._speech import (
     BUNDLE,
@@ -71,7 +71,8 @@ def say(
             "-o",
             "--output",
             metavar="FILE",
-            help="File to write, completely or not at all.",
+            help="File to write, completely or not at all. To a pipe, a device or `-`, standard output, "
+            "WAV is written while it is computed.",
             show_default="speech.wav; none with --play",
         ),
     ] = None,
@@ -134,17 +135,17 @@ def say(
     from kokoro_tvm.runtime.captions import caption_format, write_captions
     from kokoro_tvm.runtime.inputs import check_speed
     from kokoro_tvm.runtime.noise import check_seed
+    from kokoro_tvm.runtime.output import check_place, is_stream, real_path, write_text
     from kokoro_tvm.runtime.spool import Spool
     from kokoro_tvm.runtime.writers import check_audio_file, write_audio
-    from kokoro_tvm.runtime.writers.base import check_place
 
     # Refuse wrong arguments before anything that takes time.
     if save_plan is not None and (output is not None or play or captions is not None):
         raise InputError("--save-plan speaks nothing. Leave out --output, --play and --captions.")
     if output is None and not play and save_plan is None:
         output = _OUTPUT
-    if output is not None:
-        check_audio_file(output, format)
+    piped = output is not None and is_stream(output)
+    pipe = output if output is not None and check_audio_file(output, format) == "wav" and piped else None
     if captions is not None:
         caption_format(captions)
     for path in (captions, save_plan):
@@ -161,26 +162,27 @@ def say(
             plan = plan_of(tts, document, manner, phonemes, ssml)
             write_text(save_plan, plan.to_json())
             pieces = "1 piece" if len(plan.pieces) == 1 else f"{len(plan.pieces)} pieces"
-            typer.echo(f"{save_plan}: a plan of {plan.seconds:.2f} s in {pieces}")
+            line = f"{save_plan}: a plan of {plan.seconds:.2f} s in {pieces}"
+            typer.echo(line, err=is_stream(save_plan))
             return
         spool = None
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
-        if output is not None and file is not None:
-            spool = Spool(output, request_digest(tts, document, manner, phonemes, ssml))
+        if output is not None and file is not None and not piped:
+            spool = Spool(real_path(output), request_digest(tts, document, manner, phonemes, ssml))
             receivers.append(spool.add)
             if spool.pieces:
                 typer.secho(
                     f"note: {spool.samples / rate:.0f} s are spoken already; going on there", err=True
                 )
-        elif output is not None:
+        elif output is not None and pipe is None:
             receivers.append(parts.append)
         start = time.perf_counter()
-        with playing(play, rate) as players:
+        with playing(play, rate) as players, piping(pipe, rate) as pipes:
             stream = stream_of(tts, document, manner, phonemes, ssml, spool.pieces if spool else 0)
-            spoken = speak(stream, len(document.text), receivers + players)
+            spoken = speak(stream, len(document.text), receivers + players + pipes)
         elapsed = time.perf_counter() - start
-    if output is not None:
+    if output is not None and pipe is None:
         title = document.title or output.stem
         write_audio(
             output, spool.blocks() if spool else parts, rate, format, title, marks_of(document, spoken)
@@ -191,4 +193,5 @@ def say(
         spool.remove()
     computed = spoken.computed / rate
     factor = f" (real-time factor {elapsed / computed:.2f})" if computed else ""
-    typer.echo(f"{output or 'played'}: {spoken.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}")
+    line = f"{output or 'played'}: {spoken.samples / rate:.2f} s of speech in {elapsed:.2f} s{factor}"
+    typer.echo(line, err=piped)  # standard output may be what the audio goes to

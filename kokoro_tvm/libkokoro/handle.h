@@ -21,6 +21,7 @@ typedef struct worker {
 struct kokoro {
   arena kept;
   worker *worker;
+  long process; /* that opened it */
   int threads;
   manifest *bundle;
   const char *notice;

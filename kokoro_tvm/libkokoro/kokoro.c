@@ -7,6 +7,10 @@
 
 #include "os.h"
 
+/* As in kokoro_tvm/runtime/inputs.py. */
+static const double LEAST_SPEED = 0.25, MOST_SPEED = 4;
+static const float MOST_STYLE = 32;
+
 static void *work(void *argument) {
   worker *w = argument;
   pthread_mutex_lock(&w->lock);
@@ -152,6 +156,16 @@ static void open_job(void *argument) {
   attempt(r, open_body, &r->k->kept);
 }
 
+/* A child has none of its parent's threads: what is given to one would never be done. */
+static int is_forked(const kokoro *k, kokoro_error *error) {
+  if (k->process == os_process()) return 0;
+  if (error) {
+    error->code = KOKORO_SYSTEM;
+    strcpy(error->text, "This process was forked from the one that opened the bundle. Open it in this one.");
+  }
+  return 1;
+}
+
 static void close_job(void *argument) { release(&((kokoro *)argument)->kept); }
 
 int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bundle, kokoro_error *error) {
@@ -163,6 +177,7 @@ int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bu
     free(k);
     return KOKORO_SYSTEM;
   }
+  k->process = os_process();
   let(k->worker, open_job, &r);
   if (r.code) kokoro_close(k);
   else *bundle = k;
@@ -170,7 +185,7 @@ int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bu
 }
 
 void kokoro_close(kokoro *k) {
-  if (!k) return;
+  if (!k || is_forked(k, NULL)) return; /* of a child it keeps what it has */
   let(k->worker, close_job, k);
   stop(k->worker);
   free(k);
@@ -193,6 +208,13 @@ static void predict_body(scope *s, request *r) {
   else fail(s, KOKORO_INPUT, "There is neither a voice nor a style to speak in.");
   for (size_t i = 0; i < width; ++i)
     if (!isfinite(u->style[i])) fail(s, KOKORO_INPUT, "The style should be finite, but number %zu is not.", i);
+  for (size_t i = 0; i < width; ++i)
+    if (fabsf(u->style[i]) > MOST_STYLE && wanted->style)
+      fail(s, KOKORO_INPUT, "The style cannot be spoken: it has the value %g, and voices have at most 3.2.", u->style[i]);
+  if (u->speed < LEAST_SPEED || u->speed > MOST_SPEED)
+    u->speech.notice = format(s, &u->kept, "%s%sSpeed %g is beyond what the model can say, %g to %g: sounds are lost or "
+                              "drawn out.", u->speech.notice, *u->speech.notice ? "\n" : "", u->speed, LEAST_SPEED,
+                              MOST_SPEED);
   predict(s, r->k, u);
 }
 
@@ -205,6 +227,7 @@ int kokoro_predict(kokoro *k, const kokoro_request *wanted, kokoro_speech **spee
   utterance *u = calloc(1, sizeof *u);
   request r = {.k = k, .u = u, .speech = wanted, .error = error};
   *speech = NULL;
+  if (is_forked(k, error)) return free(u), KOKORO_SYSTEM;
   if (!u) {
     if (error) error->code = KOKORO_SYSTEM, strcpy(error->text, "There is not enough memory.");
     return KOKORO_SYSTEM;
@@ -226,6 +249,7 @@ static void decode_job(void *argument) {
 int kokoro_decode(kokoro *k, kokoro_speech *speech, uint64_t seed, const float *noise, size_t count,
                   kokoro_error *error) {
   request r = {.k = k, .u = (utterance *)speech, .seed = seed, .noise = noise, .count = count, .error = error};
+  if (is_forked(k, error)) return KOKORO_SYSTEM;
   let(k->worker, decode_job, &r);
   return r.code;
 }

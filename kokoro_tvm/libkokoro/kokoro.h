@@ -75,7 +75,7 @@ typedef struct kokoro_speech {
   size_t token_count;
   const kokoro_word *words; /* none of a request of tokens */
   size_t word_count;
-  const char *notice; /* what was left out; "" where nothing was */
+  const char *notice; /* what was left out, and a speed beyond 0.25 to 4, a line each; "" where there is nothing */
 } kokoro_speech;
 
 /* Threads that compute together, at most: the system does not start any number, and TVM aborts where one fails. */

@@ -24,6 +24,7 @@ int os_open(const char *path);
 void os_close(int descriptor);
 int os_status_of(int descriptor, os_status *status); /* 0: done */
 int os_is_folder(const char *path); /* 1: it is, 0: it is something else, -1: there is nothing */
+int os_is_stream(const char *path); /* whether it leads to a pipe or a device */
 /* The bytes that were read at a place, at most `most`; 0 at the end, -1 where it fails. */
 int64_t os_read(int descriptor, void *to, size_t most, int64_t place);
 /* A whole file in memory, to be read only; NULL where it fails. */

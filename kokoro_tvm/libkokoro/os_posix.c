@@ -39,6 +39,11 @@ int os_is_folder(const char *path) {
   return stat(path, &found) ? -1 : S_ISDIR(found.st_mode) != 0;
 }
 
+int os_is_stream(const char *path) {
+  struct stat found;
+  return stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
 int64_t os_read(int descriptor, void *to, size_t most, int64_t place) {
   return pread(descriptor, to, most, (off_t)place);
 }

@@ -53,11 +53,15 @@ static void put(unsigned char *at, size_t value, int bytes) { /* little-endian *
   while (bytes--) *at++ = (unsigned char)value, value >>= 8;
 }
 
-/* A WAV file of 32-bit floats, whole or not at all; 0 where it was written. */
+/* A WAV file of 32-bit floats, whole or not at all, where a link leads; a pipe or a device is written to. 0: done. */
 static int write_wav(const char *path, const float *audio, size_t samples, size_t rate) {
   unsigned char head[58] = "RIFF    WAVEfmt \22\0\0\0\3\0\1\0";
-  char *part = malloc(strlen(path) + 6);
-  if (!part) return 1;
+  int is_stream = os_is_stream(path);
+  char *linked = os_real_path(path);
+  const char *target = linked && !is_stream ? linked : path;
+  char *part = malloc(strlen(target) + 6);
+  if (!part) return free(linked), 1;
+  strcat(strcpy(part, target), is_stream ? "" : ".part");
   put(head + 4, 50 + 4 * samples, 4);
   put(head + 24, rate, 4);
   put(head + 28, 4 * rate, 4);
@@ -67,16 +71,17 @@ static int write_wav(const char *path, const float *audio, size_t samples, size_
   put(head + 46, samples, 4);
   memcpy(head + 50, "data", 4);
   put(head + 54, 4 * samples, 4);
-  FILE *out = os_fopen(strcat(strcpy(part, path), ".part"), "wb");
+  FILE *out = os_fopen(part, "wb");
   int written = out && fwrite(head, 1, sizeof head, out) == sizeof head &&
                 fwrite(audio, sizeof *audio, samples, out) == samples;
   if (out && fclose(out)) written = 0;
-  if (written && os_replace(part, path)) written = 0;
+  if (written && !is_stream && os_replace(part, target)) written = 0;
   if (!written) {
     fprintf(stderr, "speak: %s cannot be written (%s)\n", path, strerror(errno));
-    os_remove(part);
+    if (!is_stream) os_remove(part);
   }
   free(part);
+  free(linked);
   return !written;
 }
 

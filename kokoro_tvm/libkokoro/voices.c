@@ -116,7 +116,13 @@ static part *read_mix(scope *s, const kokoro *k, const char *voice, int64_t *cou
     each->weight = sign == '-' ? -weight : weight;
     if (!(sign = *voice++)) break;
   }
-  return ++*count, parts;
+  ++*count;
+  double added = 0, taken = 0;
+  for (int64_t i = 0; i < *count; ++i) *(parts[i].weight > 0 ? &added : &taken) += fabs(parts[i].weight);
+  if (3 * taken > 2 * added)
+    fail(s, KOKORO_INPUT, "This mix takes away nearly all that it adds, and no voice is left: what is subtracted "
+                          "should weigh at most two thirds of what is added.");
+  return parts;
 }
 
 /* The row of one voice; the mean of several; with weights their sum by those, each divided by what they are together

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.output import check_place, whole_file
 
 __all__ = ["check_output", "write_wav"]
 
@@ -21,8 +22,6 @@ def check_output(path: Path) -> None:
             f"{path}: only WAV is written here. Name it {path.with_suffix('.wav')}, or call "
             "kokoro_tvm.runtime.writers.write_audio."
         )
-    from kokoro_tvm.runtime.writers.base import check_place
-
     check_place(path)
 
 
@@ -32,8 +31,7 @@ def write_wav(path: str | Path, audio: NDArray[np.float32], sample_rate: int) ->
     The bytes depend on the audio alone (common libraries put the time of writing into float WAV files).
     Raises InputError when the file cannot be written.
     """
-    from kokoro_tvm.runtime.writers.base import whole_file  # the package imports every format's
-    from kokoro_tvm.runtime.writers.wav import header
+    from kokoro_tvm.runtime.writers.wav import header  # the package imports every format's
 
     path = Path(path)
     check_output(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.joins import Boundary
@@ -45,8 +46,9 @@ class Division:
     def __post_init__(self) -> None:
         for name in ("first", "least", "most"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
                 raise InputError(f"'{name}' of a division should be a number of symbols, but is {value!r}.")
+            object.__setattr__(self, name, int(value))
         if self.most < max(1, self.least):
             raise InputError("A division cannot ask for pieces with at least more symbols than at most.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -44,8 +45,10 @@ class Pauses:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 60:
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
+            if not is_number or not 0 <= value <= 60:
                 raise InputError(f"The pause '{field.name}' should be 0 to 60 seconds, but is {value!r}.")
+            object.__setattr__(self, field.name, float(value))
 
     def after(self, words: Sequence[Word], boundary: Boundary) -> float:
         """Seconds of silence between these words and what follows them."""

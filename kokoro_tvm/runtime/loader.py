@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from kokoro_tvm.runtime.files import OpenFile
+from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.private_copy import private_copy
 from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi
 
 __all__ = ["load_library"]
 
-_lock = threading.Lock()
+_lock = held_at_forks()
 _modules: dict[str, Any] = {}  # sha256 -> module; a library that is open twice is loaded once
 
 

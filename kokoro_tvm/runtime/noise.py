@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.tensors import aligned
+from kokoro_tvm.words import show_number
 
 __all__ = ["Noise", "check_seed", "given_noise", "seed_words"]
 
@@ -25,7 +26,7 @@ def check_seed(seed: Any) -> int:
     except TypeError as error:
         raise InputError(f"{wanted} {seed!r}.") from error
     if not 0 <= number < 2**64:
-        raise InputError(f"{wanted} {number}.")
+        raise InputError(f"{wanted} {show_number(number)}.")
     return number
 
 

@@ -1,6 +1,7 @@
 """A plan: everything about a speech that is known before the decoder runs, to look at, save, edit and render.
 
-Frozen values. What makes no sense is refused when it is made, so an edit that goes wrong fails at once.
+Frozen values, of Python's own numbers whatever they were made of. What makes no sense is refused when it is
+made, so an edit that goes wrong fails at once.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.words import show_number
 
 __all__ = ["FACTORS", "LAST_SOUND", "LONGEST_PAUSE", "MARKS", "Piece", "Plan", "Word"]
 
@@ -62,11 +65,13 @@ class Word:
                 raise InputError(f"A word's {name} should be a string, but is {getattr(self, name)!r}.")
         if self.space.strip():
             raise InputError(f"The space after '{self.text}' should be spaces, but is {self.space!r}.")
-        start, end = _whole(self.start, "start of a word"), _whole(self.end, "end of a word")
+        for name in ("start", "end"):
+            _set(self, name, _whole(getattr(self, name), f"{name} of a word"))
+        start, end = self.start, self.end
         if start > end:
             raise InputError(f"The word '{self.text}' ends at character {end}, before its start at {start}.")
-        _check_factor(self.pitch, f"pitch of the word '{self.text}'")
-        _check_factor(self.rate, f"rate of the word '{self.text}'")
+        for name in ("pitch", "rate"):
+            _set(self, name, _factor(getattr(self, name), f"{name} of the word '{self.text}'"))
         if self.durations is None:
             return
         durations = tuple(_whole(d, f"duration in '{self.text}'", 1, _MOST_FRAMES) for d in self.durations)
@@ -75,7 +80,7 @@ class Word:
                 f"The word '{self.text}' has {len(durations)} durations for its {len(self.symbols)} symbols "
                 f"'{self.symbols}' (the space after it counts). Give one for each, or none (null)."
             )
-        object.__setattr__(self, "durations", durations)
+        _set(self, "durations", durations)
 
     @property
     def symbols(self) -> str:
@@ -136,20 +141,17 @@ class Piece:
     voice: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", tuple(self.words))
+        _set(self, "words", tuple(self.words))
         for name, least in (("style", 0), ("noise", 0), ("lead", 1), ("tail", 1), ("pause", 0)):
-            _whole(
-                getattr(self, name), f"{name} of a piece", least, None if name == "pause" else _MOST_FRAMES
-            )
+            most = None if name == "pause" else _MOST_FRAMES
+            _set(self, name, _whole(getattr(self, name), f"{name} of a piece", least, most))
         if len(self.keep) != 2:
             raise InputError(f"A piece keeps two numbers of samples, one at either end, not {self.keep!r}.")
-        for samples in self.keep:
-            if samples is not None:
-                _whole(samples, "number of samples that a piece keeps")
+        what = "number of samples that a piece keeps"
+        _set(self, "keep", tuple(None if samples is None else _whole(samples, what) for samples in self.keep))
+        _set(self, "pitch", tuple(_factor(factor, "pitch of a piece") for factor in self.pitch))
         if not self.pitch:
             raise InputError("The pitch of a piece needs at least one factor; 1.0 leaves it as predicted.")
-        for factor in self.pitch:
-            _check_factor(factor, "pitch of a piece")
         if self.voice is not None and (not isinstance(self.voice, str) or not self.voice):
             raise InputError(f"The voice of a piece should be a name, but is {self.voice!r}.")
         if self.words and not self.symbols:
@@ -218,11 +220,12 @@ class Plan:
     mute: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pieces", tuple(self.pieces))
+        _set(self, "pieces", tuple(self.pieces))
         for name in ("sample_rate", "samples_per_frame"):
-            _whole(getattr(self, name), name, 1, _MOST_FRAMES)
-        _whole(self.seed, "seed of a plan")
-        if not (_number(self.speed, "speed of a plan") > 0):
+            _set(self, name, _whole(getattr(self, name), name, 1, _MOST_FRAMES))
+        _set(self, "seed", _whole(self.seed, "seed of a plan", 0, (1 << 64) - 1))
+        _set(self, "speed", _number(self.speed, "speed of a plan"))
+        if not self.speed > 0:
             raise InputError(f"The speed of a plan should be above 0, but is {self.speed!r}.")
         longest = LONGEST_PAUSE * self.sample_rate
         for place, piece in enumerate(self.pieces):
@@ -262,11 +265,12 @@ class Plan:
         words = self.pieces[self.check_place(piece)].words
         place = _index(word, words, f"word of piece {piece}")
         words = (*words[:place], changed, *words[place + 1 :])
-        return self.with_piece(piece, replace(self.pieces[piece], words=words))
+        return self.with_piece(piece, replace(self.pieces[self.check_place(piece)], words=words))
 
     def with_durations(self, piece: int, word: int, frames: Sequence[int]) -> Plan:
         """A word whose symbols, the space after it included, last these frames."""
-        return self.with_word(piece, word, replace(self._word(piece, word), durations=tuple(frames)))
+        row = _row(frames, "durations should be a row of frames")
+        return self.with_word(piece, word, replace(self._word(piece, word), durations=row))
 
     def with_phonemes(self, piece: int, word: int, phonemes: str) -> Plan:
         """A word spoken otherwise; how long its symbols last is predicted when the plan is rendered."""
@@ -286,7 +290,8 @@ class Plan:
         self, factor: float | Sequence[float], piece: int | None = None, word: int | None = None
     ) -> Plan:
         """Another pitch: a factor or a curve of them, of one piece or of all; a factor for a single word."""
-        curve = tuple(factor) if isinstance(factor, Sequence) else (factor,)
+        what = "pitch should be a factor or a row of them"
+        curve = (factor,) if isinstance(factor, Real) else _row(factor, what)
         if word is not None:
             if piece is None or len(curve) != 1:
                 raise InputError("The pitch of a word needs the number of its piece and a single factor.")
@@ -335,9 +340,23 @@ class Plan:
 
 
 def _index(number: Any, items: Sequence[Any], what: str) -> int:
-    if not isinstance(number, int) or not 0 <= number < len(items):
+    try:
+        place = operator.index(number)
+    except TypeError:
+        place = -1
+    if not 0 <= place < len(items):
         raise InputError(f"There is no {what} with number {number!r}; they go from 0 to {len(items) - 1}.")
-    return number
+    return place
+
+
+def _row(values: Any, what: str) -> tuple[Any, ...]:
+    if not isinstance(values, Iterable):
+        raise InputError(f"The {what}, but is {values!r}.")
+    return tuple(values)
+
+
+def _set(thing: Word | Piece | Plan, name: str, value: Any) -> None:
+    object.__setattr__(thing, name, value)  # which is frozen
 
 
 def _whole(value: Any, what: str, least: int = 0, most: int | None = None) -> int:
@@ -347,17 +366,23 @@ def _whole(value: Any, what: str, least: int = 0, most: int | None = None) -> in
         raise InputError(f"The {what} should be a whole number, but is {value!r}.") from None
     if isinstance(value, bool) or number < least or (most is not None and number > most):
         limits = f"{least} or more" if most is None else f"within {least}..{most}"
-        raise InputError(f"The {what} should be {limits}, but is {value!r}.")
+        raise InputError(f"The {what} should be {limits}, but is {show_number(value)}.")
     return number
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"The {what} should be a finite number, but is {value!r}.")
-    return float(value)
+    try:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"The {what} should be a finite number, but is {show_number(value)}.")
+    return number
 
 
-def _check_factor(factor: Any, what: str) -> None:
+def _factor(value: Any, what: str) -> float:
     low, high = FACTORS
-    if not low <= _number(factor, what) <= high:
-        raise InputError(f"The {what} should be a factor from {low} to {high}, but is {factor!r}.")
+    factor = _number(value, what)
+    if not low <= factor <= high:
+        raise InputError(f"The {what} should be a factor from {low} to {high}, but is {show_number(value)}.")
+    return factor

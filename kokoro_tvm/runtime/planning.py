@@ -36,6 +36,12 @@ class Style:
     pauses: Pauses
     division: Division
 
+    def __post_init__(self) -> None:
+        for name, kind in (("pauses", Pauses), ("division", Division)):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise InputError(f"{name} should be {kind.__name__}(…), but is {value!r}.")
+
 
 def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iterator[Planned]:
     """Pieces with durations, each as soon as its words are there and it is known whether others follow.

@@ -7,11 +7,11 @@ So calls are handed to one thread, where they queue up; the calling thread waits
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.tvm_runtime import pool_size, use_threads
 
 __all__ = ["compute"]
@@ -19,21 +19,26 @@ __all__ = ["compute"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# A virtual machine that is copied in the middle of a call is of no use, and the allocator's locks may be
+# taken then. So whoever forks waits for the component that runs; nobody gets in line before it.
+_computing = held_at_forks()
+_queueing = held_at_forks()
+
 
 class _Pool:
     """The computing thread; created when it is first needed, and again when the pool has to be larger."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
         self._size = 0
 
     def run(self, threads: int, function: Callable[[], T]) -> T:
         def call() -> T:
-            use_threads(threads)
-            return function()
+            with _computing:
+                use_threads(threads)
+                return function()
 
-        with self._lock:
+        with _queueing:
             future = self._thread_for(threads).submit(call)
         return future.result()
 

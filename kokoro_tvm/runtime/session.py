@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.errors import BundleError
+from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime.bundle import Bundle, Component, Library, Port
 from kokoro_tvm.runtime.cpu import check_cpu, check_platform
 from kokoro_tvm.runtime.device import Cpu, Device, Gpu, Output, Resident
@@ -167,6 +168,7 @@ class Session(SessionBase):
         self.bundle = bundle
         self.threads = threads
         self._reserved: dict[str, int] = {}
+        self._process = os.getpid()
         check_platform(bundle)
         check_cpu(bundle, emulated=emulated)
         with ExitStack() as stack:
@@ -184,6 +186,11 @@ class Session(SessionBase):
         self, component: Component, bucket: int, length: int, inputs: list[Any]
     ) -> tuple[Output, ...]:
         loaded = self._loaded[component.name]
+        if loaded.device is not self._cpu and os.getpid() != self._process:
+            raise InputError(
+                f"This process was forked from the one that opened {self.bundle.root}, and cannot use its "
+                "GPU. Open the bundle in a process that is started anew (multiprocessing: 'spawn')."
+            )
         machine = loaded.machines[bucket]
         size = length if self.bundle.length == "exact" else bucket
         try:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.output import write_text
 
 __all__ = ["Spool"]
 
@@ -43,12 +44,10 @@ class Spool:
         try:
             with self._audio.open("ab") as stream:
                 stream.write(np.ascontiguousarray(audio, "<f4").tobytes())
-            self.pieces, self.samples = self.pieces + 1, self.samples + audio.size
-            temporary = self._record.with_name(self._record.name + ".part")
-            temporary.write_text(json.dumps([self._request, self.pieces, self.samples]), encoding="utf-8")
-            temporary.replace(self._record)
         except OSError as error:
             raise InputError(f"{self._audio} cannot be written: {error.strerror or error}.") from error
+        self.pieces, self.samples = self.pieces + 1, self.samples + audio.size
+        write_text(self._record, json.dumps([self._request, self.pieces, self.samples]))
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
         """All samples, float32, in blocks."""

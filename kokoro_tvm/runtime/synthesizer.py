@@ -17,7 +17,7 @@ from kokoro_tvm.runtime.alignment import frame_durations
 from kokoro_tvm.runtime.bundle import Bundle, read_bundle
 from kokoro_tvm.runtime.division import Breath, Division
 from kokoro_tvm.runtime.files import OpenFiles
-from kokoro_tvm.runtime.inputs import check_ref_s, check_speed, check_token_ids
+from kokoro_tvm.runtime.inputs import SPEEDS, check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.joins import Pauses
 from kokoro_tvm.runtime.model import Floats, Model
 from kokoro_tvm.runtime.noise import Noise, check_seed, given_noise, seed_words
@@ -318,11 +318,11 @@ class Synthesizer:
             InputError: an argument is invalid; TooLongError when the utterance exceeds the largest
                 bucket, because tokens cannot be divided here.
         """
-        check_speed(speed)
+        speed = check_speed(speed)
         check_seed(seed)
         tokens = check_token_ids(token_ids, self.bundle)
         style = check_ref_s(ref_s, self.bundle)
-        self._announce()
+        self._announce(speed)
         model = Model(self.bundle, self.runner)
         duration, features = model.predict(tokens, style)
         durations = frame_durations(duration, speed)
@@ -341,7 +341,7 @@ class Synthesizer:
         # Phonemes of one utterance are spoken as `run` speaks them, to the last bit.
         mute = style.division is not _WHOLE
         plan = Plan((), voice, style.speed, check_seed(seed), *rates, mute=mute)
-        self._announce()
+        self._announce(style.speed)
         model = Model(bundle, self.runner)
         return Stream(model, style.table, plan, plan_pieces(model, sentences, style), skip)
 
@@ -378,7 +378,11 @@ class Synthesizer:
 
         return Known(self.bundle.vocabulary, languages_of(self.voices, voice, language))
 
-    def _announce(self) -> None:
+    def _announce(self, speed: float = 1.0) -> None:
+        low, high = SPEEDS
+        if not low <= speed <= high:
+            can = f"{low:g} to {high:g}"
+            warn(f"Speed {speed:g} is beyond what the model can say, {can}: sounds are lost or drawn out.")
         if self.bundle.synthetic:
             warn(f"{self.bundle.root} was built from synthetic (random) weights: this is not speech.")
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.files import OpenFile
+from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.private_copy import private_copy
 
 __all__ = ["load_tvm_ffi", "pool_size", "runtime_folders", "use_threads"]
@@ -28,7 +29,7 @@ _LIBRARY = {"darwin": "libtvm_runtime.dylib", "win32": "tvm_runtime.dll"}.get(
 # first cores of the machine, where every other process that does the same would meet them.
 _SHARE_ALL_CORES = -3
 _configured = threading.local()
-_lock = threading.Lock()
+_lock = held_at_forks()
 _loaded: list[str] = []  # sha256 of the libtvm_runtime of this process, once there is one
 
 

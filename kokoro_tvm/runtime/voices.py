@@ -87,7 +87,7 @@ class Voices:
     def table(self, voice: str) -> NDArray[np.float32]:
         """Style table (rows, width) of a voice, or of a mix such as "af_heart,am_adam" or
         "af_heart(2)+am_adam-af_sky": the sum by weights, divided by what the weights are together without
-        their signs."""
+        their signs. Raises InputError for what `split` does, and for a mix that takes away what it adds."""
         parts = self._parts(voice)
         tables = [self._tables[name] for name, _ in parts]
         if len(tables) == 1:
@@ -111,8 +111,20 @@ class Voices:
             raise InputError(f"A voice should be a name such as 'af_heart', but is {voice!r}.")
         if voice in self._tables:
             return ((voice, 1.0),)
-        signs, parts = ("+", *_SIGN.findall(voice)), _SIGN.split(voice)
-        return tuple(self._part(part, sign) for part, sign in zip(parts, signs, strict=True))
+        signs, names = ("+", *_SIGN.findall(voice)), _SIGN.split(voice)
+        parts = tuple(self._part(part, sign) for part, sign in zip(names, signs, strict=True))
+        added = taken = 0.0
+        for _, weight in parts:
+            added, taken = (added + weight, taken) if weight > 0 else (added, taken - weight)
+        # What all voices have in common is gone where both are equal: "Hello world." of three pairs had peaks
+        # of 0.6, 9 and 58. At 9 to 11 they were 0.4 to 1.9; from 2 to 3 on 0.14 to 0.28, one voice's is 0.26.
+        # The norm tells neither: it was 0.8 to 1.0 in all of these, and of no mix is it above its voices'.
+        if 3 * taken > 2 * added:
+            raise InputError(
+                "This mix takes away nearly all that it adds, and no voice is left: what is subtracted "
+                "should weigh at most two thirds of what is added."
+            )
+        return parts
 
     def _part(self, part: str, sign: str) -> tuple[str, float]:
         found = _WEIGHTED.fullmatch(part.strip())

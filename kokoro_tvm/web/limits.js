@@ -5,3 +5,6 @@ export const LONGEST_PAUSE = 3600;
 /** The least and the greatest factor on the pitch and on the speed of a word; beyond them it is no voice's.
  * @type {[number, number]} */
 export const FACTORS = [0.1, 10];
+/** The least and the greatest speed that the model can say; beyond them sounds are lost or drawn out.
+ * @type {[number, number]} */
+export const SPEEDS = [0.25, 4];

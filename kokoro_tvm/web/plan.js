@@ -190,11 +190,14 @@ export class Plan {
   constructor({ pieces, voice, speed = 1, seed = 0n, sampleRate = 24_000, samplesPerFrame = 600, mute = true }) {
     this.voice = voice;
     this.speed = speed;
-    this.seed = BigInt(seed);
+    this.seed = seed;
     this.sampleRate = sampleRate;
     this.samplesPerFrame = samplesPerFrame;
     this.mute = mute;
     this.pieces = pieces;
+    if (typeof seed !== "bigint" || seed < 0n || seed >= 2n ** 64n) {
+      throw new InputError(`The seed should be a BigInt from 0n to 2n ** 64n - 1n, but is ${String(seed)}.`);
+    }
     if (!(Number.isFinite(speed) && speed > 0)) {
       throw new InputError(`The speed of a plan should be a finite number above 0, but is ${speed}.`);
     }

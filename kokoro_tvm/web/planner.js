@@ -4,6 +4,7 @@ import { DIVISION } from "./division.js";
 import { InputError } from "./errors.js";
 import { head, length, quote } from "./frontend/python.js";
 import { PAUSES } from "./joins.js";
+import { SPEEDS } from "./limits.js";
 import { readMarked } from "./markup/reading.js";
 import { Plan } from "./plan.js";
 import { planPieces } from "./planning.js";
@@ -68,9 +69,6 @@ export class Planner {
   /** The plan of these options without pieces. Throws an InputError where one of them is invalid.
    * @param {Options} options */
   empty({ voice = "af_heart", speed = 1, seed = 0n }) {
-    if (typeof seed !== "bigint" || seed < 0n || seed >= 2n ** 64n) {
-      throw new InputError(`The seed should be a BigInt from 0n to 2n ** 64n - 1n, but is ${String(seed)}.`);
-    }
     this._voices.table(voice);
     const { sampleRate, samplesPerFrame } = this._model;
     return new Plan({ pieces: [], voice, speed, seed, sampleRate, samplesPerFrame });
@@ -83,7 +81,12 @@ export class Planner {
   }
 
   _planned(sentences, options, { warn }) {
-    const { voice = "af_heart", speed = 1, pauses = PAUSES, division = DIVISION } = options;
+    const { voice = "af_heart", speed = 1 } = options;
+    const [low, high] = SPEEDS;
+    if (speed < low || speed > high) {
+      warn(`Speed ${speed} is beyond what the model can say, ${low} to ${high}: sounds are lost or drawn out.`);
+    }
+    const [pauses, division] = [options.pauses ?? PAUSES, options.division ?? DIVISION];
     const tables = new Map();
     const table = (other) => {
       const name = other ?? voice;

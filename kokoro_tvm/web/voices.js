@@ -92,7 +92,16 @@ export class Voices {
     }
     if (this._tables.has(voice)) return [[voice, 1]];
     const signs = ["+", ...(voice.match(new RegExp(SIGN, "g")) ?? [])];
-    return voice.split(SIGN).map((part, place) => this._part(strip(part), signs[place]));
+    const parts = voice.split(SIGN).map((part, place) => this._part(strip(part), signs[place]));
+    let [added, taken] = [0, 0];
+    for (const [, weight] of parts) weight > 0 ? (added += weight) : (taken -= weight);
+    if (3 * taken > 2 * added) {
+      throw new InputError(
+        "This mix takes away nearly all that it adds, and no voice is left: what is subtracted should weigh at most " +
+          "two thirds of what is added.",
+      );
+    }
+    return parts;
   }
 
   /** @returns {[string, number]} */

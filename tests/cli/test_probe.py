@@ -38,7 +38,7 @@ def test_list_needs_no_build(capsys: pytest.CaptureFixture[str]) -> None:
         (["cpu/bert", "--every", "--at", "x"], "--every and --at exclude each other"),
         (["cpu/bert", "--random", "1"], "--random needs --operation"),
         (["cpu/bert", "--utterance", "nobody"], "has no utterance 'nobody'; it has short, sentence"),
-        (["cpu/bert", "--json", "/no/such/folder/x.json"], "which does not exist"),
+        (["cpu/bert", "--json", "/no/such/folder/x.json"], "for x.json does not exist"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 import sys
+import threading
 import types
 import warnings
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ import numpy as np
 import pytest
 import soundfile
 import typer
+from toy_bundle import SAMPLES, write_bundle
 from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
@@ -199,6 +203,81 @@ def test_play(
     with pytest.raises(BundleError):
         CliRunner().invoke(app, ["say", "Hello. You.", "--play"], catch_exceptions=False)
     assert heard[3:] == [48000, False]
+
+
+def test_a_pipe_is_written_to_while_speech_is_computed(
+    app: typer.Typer, requested: dict[str, Any], tmp_path: Path
+) -> None:
+    """A document too: nothing is left beside the pipe, and nothing waits for the end."""
+    pipe, document = tmp_path / "pipe", tmp_path / "a.txt"
+    document.write_text("Hello. You.")
+    os.mkfifo(pipe)
+    data: list[bytes] = []
+    reader = threading.Thread(target=lambda: data.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    requested["fail"] = 1
+    with pytest.raises(BundleError):
+        CliRunner().invoke(app, ["say", "-i", str(document), "-o", str(pipe)], catch_exceptions=False)
+    reader.join(20)
+    (tmp_path / "half.wav").write_bytes(data[0])
+    assert soundfile.read(tmp_path / "half.wav")[0].size == 48000, "what was spoken before it failed"
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "half.wav", "pipe"]
+
+
+def test_what_a_link_leads_to_is_written(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for link, target in (("a.wav", "b.wav"), ("a.srt", "b.srt")):
+        (tmp_path / link).symlink_to(Path("there") / target)
+    document = tmp_path / "a.txt"
+    document.write_text("Hello. You.")
+    words = ["say", "-i", str(document), "-o", str(tmp_path / "a.wav"), "--captions", str(tmp_path / "a.srt")]
+    CliRunner().invoke(app, words, catch_exceptions=False)
+    assert soundfile.info(tmp_path / "there" / "b.wav").frames == 96000
+    assert sorted(path.name for path in tmp_path.rglob("*") if not path.is_symlink()) == [
+        *("a.txt", "b.srt", "b.wav", "there"),
+    ]
+
+
+STANDARD_OUTPUT = """
+import sys
+from kokoro_tvm.cli import main
+from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
+from toy_bundle import FakeRunner
+import kokoro_tvm.runtime
+def opened(path, **options):
+    bundle = read_bundle(path)
+    return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle))
+kokoro_tvm.runtime.Synthesizer = opened
+main(["say", "abc. de.", "--phonemes", "--bundle", sys.argv[1], "-o", "-", *sys.argv[2:]])
+"""
+
+
+def spoken(bundle: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
+    """What the command gives in a process of its own, with numpy in the place of compiled code."""
+    words = [sys.executable, "-c", STANDARD_OUTPUT, str(bundle), *options]
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONPATH": paths})
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "flac")])
+def test_standard_output(tmp_path: Path, options: tuple[str, ...]) -> None:
+    done = spoken(write_bundle(tmp_path / "bundle"), *options)
+    assert (done.returncode, done.stderr.startswith(b"-: 0.0")) == (0, True), done.stderr
+    audio, rate = soundfile.read(io.BytesIO(done.stdout))
+    assert (rate, audio.size % SAMPLES) == (24000, 0)
+    assert audio.size and np.abs(audio).max() > 0
+
+
+def test_nobody_reads_standard_output(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "bundle")
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >/dev/full', "sh", sys.executable, "-c", STANDARD_OUTPUT, str(bundle)],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )
+    assert done.returncode == 2
+    assert done.stderr == b"Standard output cannot be written: No space left on device. Name another file.\n"
 
 
 def test_standard_input(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_gates_of_a_padded_bundle_only_report(run) -> None:
             ["--voice", "am_nobody"],
             "asks for the voice 'am_nobody', which the checkpoint",
         ),
-        ("steps", ["--json", "/nowhere/at/all.json"], "lies in /nowhere/at, which does not exist"),
+        ("steps", ["--json", "/nowhere/at/all.json"], "The folder /nowhere/at for all.json does not exist"),
         ("lengths", ["--component", "vocoder"], "There is no component 'vocoder'. There are bert, "),
         ("lengths", ["--utterance", "bye"], "The recipe toy has no utterance 'bye'; it has hello"),
         ("experiment tail", ["--frames", "none"], "tail takes at least one length"),

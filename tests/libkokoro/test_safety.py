@@ -8,10 +8,12 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from calls import Speaker, edited
 from toy_bundle import file_entry
@@ -38,7 +40,7 @@ def sanitized(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Path
         raise
     library = library_sources(LINUX)
     options = (*SANITIZED, f"-I{library[0].parent}", "-lpthread", "-ldl", "-lm")
-    for name in ("fuzz", "threads"):  # which call what the library does not export, too
+    for name in ("fuzz", "threads", "forked"):  # which call what the library does not export, too
         here.compile([PROGRAMS / f"{name}.c", *library], folder / name, *options)
     return folder
 
@@ -247,3 +249,46 @@ def test_what_is_no_bundle_is_refused(checked: Speaker, mutable: Path) -> None:
     assert "the folder does not exist" in checked(mutable / "none", "--phonemes", "a").errors
     found = checked(mutable / "bert-16.so", "--phonemes", "a")
     assert (found.status, "is a file; a bundle is a folder" in found.errors) == (5, True)
+
+
+def test_a_forked_child_opens_its_bundle_anew(
+    run: Callable[..., str], compiled: Callable[[str], Path]
+) -> None:
+    printed = run("forked", compiled("exact"))
+    assert printed == "This process was forked from the one that opened the bundle. Open it in this one.\n"
+
+
+@pytest.mark.parametrize(("speed", "noted"), [("0.24", True), ("0.25", False), ("4", False), ("4.5", True)])
+def test_a_speed_that_the_model_cannot_say(
+    checked: Speaker, compiled: Callable[[str], Path], speed: str, noted: bool
+) -> None:
+    found = checked(compiled("exact"), "--phonemes", "a", "--speed", speed)
+    line = (
+        f"speak: Speed {speed} is beyond what the model can say, 0.25 to 4: sounds are lost or drawn out.\n"
+    )
+    assert (found.status, found.errors) == (0, line if noted else "")
+
+
+def test_a_style_that_is_no_voice(checked: Speaker, compiled: Callable[[str], Path], tmp_path: Path) -> None:
+    (tmp_path / "style").write_bytes(np.array([0, 1, 1e30, 0], np.float32).tobytes())
+    found = checked(compiled("exact"), "--tokens", "0,3,0", "--style", str(tmp_path / "style"))
+    assert found.status == 2
+    assert "it has the value 1e+30, and voices have at most 3.2." in found.errors
+
+
+def test_links_and_pipes_stay(checked: Speaker, compiled: Callable[[str], Path], tmp_path: Path) -> None:
+    bundle, words = compiled("exact"), ("--phonemes", "abc.", "--seed", "3")
+    link, pipe = tmp_path / "link.wav", tmp_path / "pipe"
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "a.wav").write_bytes(b"old")
+    link.symlink_to(Path("there") / "a.wav")
+    os.mkfifo(pipe)
+    plain = checked(bundle, *words[:2], seed=3).wav
+    assert checked(bundle, *words, "-o", str(link)).status == 0
+    assert (link.is_symlink(), (tmp_path / "there" / "a.wav").read_bytes()) == (True, plain)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    assert checked(bundle, *words, "-o", str(pipe)).status == 0
+    reader.join(20)
+    assert (pipe.is_fifo(), read) == (True, [plain])

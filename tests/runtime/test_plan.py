@@ -131,6 +131,27 @@ def test_more_frames_than_a_bucket_holds(tts: Synthesizer, plan: Plan) -> None:
         tts.render(plan.with_durations(0, 0, [3000] * len(word.symbols)))
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("whole", [np.int64, np.uint8])
+def test_numbers_of_numpy(tts: Synthesizer, plan: Plan, kind: Any, whole: Any) -> None:
+    """They are what arithmetic on durations gives; a plan that has them is the same, saved and rendered."""
+
+    def edited(whole: Any, real: Any, row: Any) -> Plan:
+        word = plan.pieces[whole(0)].words[0]
+        changed = plan.with_durations(whole(0), whole(0), row([d + 2 for d in word.known_durations], whole))
+        changed = changed.with_pause(whole(0), real(0.5)).with_pitch(real(1.25), whole(0), whole(1))
+        changed = changed.with_pitch(row([1.0, 1.5], real), piece=whole(1))
+        changed = replace(changed, speed=real(1.5), seed=whole(7))
+        piece = replace(changed.pieces[0], lead=whole(3), keep=(whole(5), None), style=whole(2))
+        return changed.with_piece(whole(0), piece).with_seconds(real(2.5))
+
+    ours = edited(int, float, lambda values, kind: [kind(value) for value in values])
+    theirs = edited(whole, kind, np.array)
+    assert theirs == ours
+    assert theirs.to_json() == ours.to_json()
+    assert np.array_equal(tts.render(theirs, [whole(0)]).audio, tts.render(ours, [0]).audio)
+
+
 WORD = Word("a", 0, 1, "a", "", (1,))
 
 
@@ -154,6 +175,14 @@ WORD = Word("a", 0, 1, "a", "", (1,))
         (lambda: Plan((Piece((WORD,), pause=10**9),), "v"), "3600 s is the longest"),
         (lambda: Plan((), "v", speed=0.0), "above 0"),
         (lambda: Plan((), "v", seed=-1), "seed of a plan"),
+        (lambda: Plan((), "v", seed=2**64), "seed of a plan should be within 0..18446744073709551615"),
+        (lambda: Plan((), "v", speed=10**400), "speed of a plan should be a finite number"),
+        (lambda: Plan((), "v", speed=np.float32("nan")), "speed of a plan should be a finite number"),
+        (lambda: Plan((), "v", speed=np.True_), "speed of a plan should be a finite number"),
+        (lambda: Plan((Piece((WORD,)),), "v").with_pitch(None), "pitch should be a factor or a row of them"),
+        (lambda: Plan((Piece((WORD,)),), "v").with_durations(0, 0, None), "durations should be a row of"),
+        (lambda: Plan((Piece((WORD,)),), "v").with_durations(0, 0, 3), "durations should be a row of"),
+        (lambda: Plan((Piece((WORD,)),), "v").with_pause(np.float32(0), 1.0), "no piece of the plan"),
         (lambda: Plan((), "v").with_piece(0, Piece(())), "no piece of the plan with number 0"),
         (lambda: Plan((Piece((WORD,)),), "v").with_pause(0, -1.0), "pause should last"),
         (lambda: Plan((Piece((WORD,)),), "v").with_pause(0, float("inf")), "finite"),

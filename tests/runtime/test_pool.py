@@ -90,10 +90,39 @@ assert os.waitpid(child, 0)[1] == 0
 assert np.array_equal(tts.from_phonemes("abc.").audio, audio)
 """
 
+BUSY = """
+import os, signal, sys, threading, time
+import numpy as np
+from kokoro_tvm import Synthesizer
+tts = Synthesizer(sys.argv[1], threads=2)
+audio = tts.from_phonemes("abc.").audio
+within = threading.Event()
+def slow(function, name, before, result, *arguments):
+    if name == "normal_noise" and before:
+        within.set()
+        time.sleep(1)
+    return 0
+tts.runner.instrument(lambda component: slow)
+speaker = threading.Thread(target=tts.from_phonemes, args=("abc.",))
+speaker.start()
+within.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)  # should it wait for a thread that it does not have
+    tts.runner.instrument(None)
+    os._exit(0 if np.array_equal(tts.from_phonemes("abc.").audio, audio) else 1)
+speaker.join()
+assert os.waitpid(child, 0)[1] == 0
+tts.runner.instrument(None)
+assert np.array_equal(tts.from_phonemes("abc.").audio, audio)
+"""
+
 
 @LINUX
 @pytest.mark.parametrize(
-    "code", [SPEAKERS, FORK], ids=["many speakers, one pool", "a forked child has its own"]
+    "code",
+    [SPEAKERS, FORK, BUSY],
+    ids=["many speakers, one pool", "a forked child has its own", "a child forked while others compute"],
 )
 def test_in_a_process_of_its_own(compiled: Callable[[str], Path], code: str) -> None:
     done = subprocess.run(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from toy_bundle import SAMPLES, VOCABULARY
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.noise import draw_noise
-from kokoro_tvm.runtime import SpeechWarning, Synthesizer, TooLongError
+from kokoro_tvm.runtime import Division, Pauses, SpeechWarning, Synthesizer, TooLongError
 from kokoro_tvm.runtime.frontend import languages as g2p
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.strings import tokens_of
@@ -97,7 +99,57 @@ def test_style_that_makes_no_sense(fake: tuple[Synthesizer, Any], ref_s: Any) ->
         fake[0].run([0, 1, 0], ref_s)
 
 
-@pytest.mark.parametrize("speed", [0, -1, math.nan, math.inf, -math.inf, "fast", None])
+@pytest.mark.parametrize("speed", [0.24, 4.5, np.float32(0.2)])
+def test_speeds_that_the_model_cannot_say(fake: tuple[Synthesizer, Any], speed: Any) -> None:
+    tts, _ = fake
+    for speak in (
+        lambda: tts.plan_phonemes("ab", speed=speed),
+        lambda: tts.from_phonemes("ab", speed=speed),
+        lambda: tts.run([0, 1, 0], REF_S, speed=speed),
+    ):
+        with pytest.warns(SpeechWarning, match=r"beyond what the model can say, 0\.25 to 4"):
+            speak()
+
+
+@pytest.mark.parametrize("speed", [0.25, 1, 4.0])
+def test_speeds_that_it_can_say(fake: tuple[Synthesizer, Any], speed: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SpeechWarning)
+        fake[0].from_phonemes("ab", speed=speed)
+
+
+@pytest.mark.parametrize("value", [1e30, -33.0, 1e300, 10**20])
+def test_a_style_that_is_no_voice(fake: tuple[Synthesizer, Any], value: float) -> None:
+    style = np.zeros(4)
+    style[2] = value
+    with pytest.raises(InputError, match="ref_s is no style that can be spoken: it has the value"):
+        fake[0].run([0, 1, 0], style)
+
+
+@pytest.mark.parametrize("option", ["division", "pauses"])
+@pytest.mark.parametrize("value", [None, 3])
+def test_settings_of_another_kind(fake: tuple[Synthesizer, Any], option: str, value: Any) -> None:
+    with pytest.raises(InputError, match=rf"{option} should be (Division|Pauses)\(…\), but is {value}"):
+        fake[0].plan("Hi.", **{option: value})
+
+
+def test_settings_take_numbers_of_numpy() -> None:
+    assert Division(first=np.int64(30)) == Division(first=30)
+    assert Pauses(comma=np.float32(0.5)) == Pauses(comma=0.5)
+
+
+@pytest.mark.parametrize("seed", [2**70, -(2**70), 2**64, pytest.param(10**5000, id="huge")])
+def test_seeds_beyond_64_bits(fake: tuple[Synthesizer, Any], seed: int) -> None:
+    tts, _ = fake
+    plan = tts.plan_phonemes("ab")
+    for use in (lambda: tts.from_phonemes("ab", seed=seed), lambda: tts.render(replace(plan, seed=seed))):
+        with pytest.raises(InputError, match="seed"):
+            use()
+
+
+@pytest.mark.parametrize(
+    "speed", [0, -1, math.nan, math.inf, -math.inf, 10**400, pytest.param(10**5000, id="huge"), "fast", None]
+)
 def test_speed_that_makes_no_sense(fake: tuple[Synthesizer, Any], speed: Any) -> None:
     tts, runner = fake
     for speak in (lambda: tts("Hi.", speed=speed), lambda: tts.from_phonemes("ab", speed=speed)):

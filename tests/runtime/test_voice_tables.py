@@ -105,6 +105,23 @@ def test_a_weight_that_makes_no_sense(voices: Voices, voice: str) -> None:
         voices.table(voice)
 
 
+@pytest.mark.parametrize(
+    "voice",
+    [
+        "af_heart-af_heart",
+        "af_heart-am_adam",
+        "af_heart(1.01)-am_adam",
+        "af_heart-am_adam(3)",
+        "af_heart(3)-am_adam(1)-bf_emma(1.1)",
+    ],
+)
+def test_a_mix_that_leaves_no_voice(voices: Voices, voice: str) -> None:
+    for read in (voices.table, voices.split):
+        with pytest.raises(InputError, match="takes away nearly all that it adds"):
+            read(voice)
+    assert voices.table("af_heart(3)-am_adam(2)").shape == (510, 4)
+
+
 @pytest.mark.parametrize("voice", ["+af_heart", "af_heart(x)", "af_heart(1)(2)", "af_heart--am_adam"])
 def test_a_mix_that_is_none(voices: Voices, voice: str) -> None:
     with pytest.raises(InputError, match=r"There is no voice|The name of a voice is empty"):

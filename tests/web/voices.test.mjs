@@ -1,10 +1,42 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { styleOf } from "../../kokoro_tvm/web/voices.js";
+import { Plan } from "../../kokoro_tvm/web/plan.js";
+import { Planner } from "../../kokoro_tvm/web/planner.js";
+import { Voices, styleOf } from "../../kokoro_tvm/web/voices.js";
 
 test("a row of a voice has memory of its own: a worker that is sent it gets nothing else", () => {
   const table = { rows: 3, width: 2, values: Float32Array.of(0, 1, 2, 3, 4, 5) };
   const row = styleOf(table, 1);
   assert.deepEqual([...row], [2, 3]);
   assert.equal(row.buffer.byteLength, row.byteLength);
+});
+
+test("a mix that takes away what it adds is refused, as Python refuses it", () => {
+  const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
+  const voices = new Voices(new Map([["a", table], ["b", table]]));
+  for (const mix of ["a-a", "a-b", "a(1.01)-b", "a-b(3)"]) {
+    assert.throws(() => voices.table(mix), { message: /^This mix takes away nearly all that it adds, and no voice / });
+  }
+  assert.equal(voices.table("a(3)-b(2)").rows, 1);
+});
+
+test("a plan has a seed of 64 bits", () => {
+  for (const seed of [2n ** 64n, -1n, 2n ** 70n, 1.5, null]) {
+    assert.throws(() => new Plan({ pieces: [], voice: "a", seed }), { message: /^The seed should be a BigInt from 0n/ });
+  }
+  const { seed } = new Plan({ pieces: [], voice: "a", seed: 2n ** 64n - 1n });
+  assert.equal(seed, 2n ** 64n - 1n);
+});
+
+test("a speed that the model cannot say is noted", async () => {
+  const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
+  const model = { vocabulary: new Map([["a", 1]]), predict: async () => null, sampleRate: 24000, samplesPerFrame: 600 };
+  const planner = new Planner(model, new Voices(new Map([["af_a", table]])), null);
+  for (const [speed, noted] of [[0.2, true], [0.25, false], [4, false], [4.5, true]]) {
+    const notices = [];
+    const options = { voice: "af_a", speed, division: null, pauses: null, warn: (notice) => notices.push(notice) };
+    await planner.planPhonemes("a", options).catch(() => null);
+    const due = `Speed ${speed} is beyond what the model can say, 0.25 to 4: sounds are lost or drawn out.`;
+    assert.deepEqual(notices, noted ? [due] : []);
+  }
 });

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -24,7 +23,6 @@ __all__ = [
     "SeedOption",
     "SpeedOption",
     "UtteranceOption",
-    "check_file",
     "chosen_components",
     "console",
     "grid",
@@ -32,7 +30,6 @@ __all__ = [
     "tell",
     "verdict",
     "words",
-    "write_json",
 ]
 
 RootOption: TypeAlias = Annotated[
@@ -136,23 +133,3 @@ def span(text: str, option: str) -> tuple[int, ...]:
 def tell(line: str) -> None:
     """Prints progress on standard error."""
     typer.secho(line, err=True)
-
-
-def check_file(path: Path | None) -> None:
-    """Raises InputError if a file could not be written. Call it before anything that takes time."""
-    from kokoro_tvm.errors import InputError
-
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        what = "is a folder" if path.is_dir() else f"lies in {path.parent}, which does not exist"
-        raise InputError(f"{path} {what}. Name a file in an existing folder.")
-
-
-def write_json(path: Path | None, data: dict[str, Any]) -> None:
-    """Writes a JSON file, completely or not at all, and prints its path. Does nothing without a path."""
-    if path is None:
-        return
-    partial = path.with_name(f".{path.name}.partial")
-    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
-    typer.echo(f"{path}")

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import JsonOption, RootOption, check_file, tell, write_json
+from kokoro_tvm.cli.validate._options import JsonOption, RootOption, tell
 
 __all__ = ["register"]
 

@@ -7,17 +7,9 @@ from typing import Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import BUNDLE, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import (
-    JsonOption,
-    RootOption,
-    SeedOption,
-    SpeedOption,
-    check_file,
-    console,
-    tell,
-    write_json,
-)
+from kokoro_tvm.cli.validate._options import JsonOption, RootOption, SeedOption, SpeedOption, console, tell
 
 __all__ = ["register"]
 

@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import (
-    JsonOption,
-    RootOption,
-    check_file,
-    console,
-    grid,
-    span,
-    tell,
-    words,
-    write_json,
-)
+from kokoro_tvm.cli.validate._options import JsonOption, RootOption, console, grid, span, tell, words
 
 if TYPE_CHECKING:
     from rich.table import Table

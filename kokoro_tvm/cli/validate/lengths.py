@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
 from kokoro_tvm.cli.validate._options import (
     ComponentOption,
     JsonOption,
     RootOption,
     UtteranceOption,
-    check_file,
     chosen_components,
     console,
     grid,
     span,
     tell,
-    write_json,
 )
 
 if TYPE_CHECKING:

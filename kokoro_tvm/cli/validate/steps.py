@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, noted
 from kokoro_tvm.cli.validate._options import (
     HELLO,
@@ -14,13 +15,11 @@ from kokoro_tvm.cli.validate._options import (
     RootOption,
     SeedOption,
     SpeedOption,
-    check_file,
     console,
     grid,
     span,
     tell,
     verdict,
-    write_json,
 )
 
 if TYPE_CHECKING:

@@ -7,19 +7,18 @@ from typing import Annotated
 
 import typer
 
+from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import BundleOption, ThreadsOption
 from kokoro_tvm.cli.validate._options import (
     ComponentOption,
     JsonOption,
     RootOption,
     UtteranceOption,
-    check_file,
     chosen_components,
     console,
     grid,
     span,
     tell,
-    write_json,
 )
 
 __all__ = ["register"]

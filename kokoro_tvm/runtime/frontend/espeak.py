@@ -8,12 +8,12 @@ EspeakFallback have them (hexgrad, Apache-2.0; misaki/espeak.py).
 from __future__ import annotations
 
 import logging
-import os
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from kokoro_tvm.runtime.forks import held_at_forks
 
 __all__ = ["MODULES", "PACKAGES", "EspeakEnglish", "EspeakText", "one_at_a_time", "point_to_library"]
 
@@ -42,11 +42,7 @@ _DANDA = (("।", "."), ("॥", "."))  # espeak-ng and misaki leave nothing of i
 
 
 # espeak-ng keeps its state in globals of its library. Reentrant, because an import within may fork.
-_lock = threading.RLock()
-
-if hasattr(os, "register_at_fork"):
-    # A child forked while another thread converts would find the lock taken for good.
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+_lock = held_at_forks()
 
 
 @contextmanager

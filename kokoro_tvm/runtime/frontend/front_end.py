@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from dataclasses import dataclass, replace
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle import Bundle
 from kokoro_tvm.runtime.files import OpenFile
+from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
@@ -26,6 +26,7 @@ _UNSPACED = frozenset("jz")  # languages that are written without spaces between
 _SILENT = frozenset(
     {"mark", "given", "user lexicon", "lexicon", "number"}
 )  # origins that may rightly have no phonemes
+_opening = held_at_forks()
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,6 @@ class FrontEnd:
         """Kinds of written forms that are left as they stand."""
         self._file = file
         self._english: dict[str, English] = {}
-        self._lock = threading.Lock()
 
     @classmethod
     def open(
@@ -123,7 +123,7 @@ class FrontEnd:
         return [_words_apart(map(english, tokens)) for tokens in utterances], list(notices)
 
     def _of(self, code: str, file: FrontEndFile) -> English:
-        with self._lock:
+        with _opening:
             if code not in self._english:
                 british = code == "b"
                 data = file.english(british)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.output import check_place, is_stream, whole_file
 from kokoro_tvm.runtime.writers import ffmpeg, sound, wav
-from kokoro_tvm.runtime.writers.base import Floats, Mark, Writer, check_place, whole_file
+from kokoro_tvm.runtime.writers.base import Floats, Mark, Writer
 
 __all__ = ["FORMATS", "Mark", "audio_format", "check_audio_file", "write_audio"]
 
@@ -25,8 +26,13 @@ FORMATS = tuple(_WRITERS)
 
 
 def audio_format(path: str | Path, format: str | None = None) -> str:
-    """The format of a file: `format` if it is given, else by the suffix; raises InputError for another."""
+    """The format of a file: `format` if it is given, else by the suffix, else WAV where it is a stream.
+
+    Raises InputError for another.
+    """
     name = (format or Path(path).suffix.lstrip(".")).lower()
+    if not name and is_stream(Path(path)):
+        return "wav"
     if name not in _WRITERS:
         given = f"the format {name!r}" if format or name else "no suffix"
         raise InputError(f"{path}: audio is written as {', '.join(FORMATS)}, but this has {given}.")
@@ -51,8 +57,9 @@ def write_audio(
 ) -> None:
     """Write mono audio, blocks of float32 (samples,); the file appears whole or not at all.
 
-    `marks` are the chapters of an M4B. Where a format cannot hold values beyond 1, they are clipped.
-    Raises InputError when the format is unknown, its encoder missing, or the file cannot be written.
+    `path` may be `-`, standard output. `marks` are the chapters of an M4B. Where a format cannot hold values
+    beyond 1, they are clipped. Raises InputError when the format is unknown, its encoder missing, or the file
+    cannot be written.
     """
     writer = _WRITERS[audio_format(path, format)]
     path = Path(path)

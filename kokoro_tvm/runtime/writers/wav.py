@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.writers.base import Floats, Mark, Writer
 
-__all__ = ["WRITER", "header"]
+__all__ = ["WRITER", "begin", "header"]
 
 LARGEST = (1 << 32) - 1024  # bytes; sizes in a WAV file have 32 bits
 _UNKNOWN = (1 << 32) - 1  # the size of what is not known before it ends, as FFmpeg writes and reads it
@@ -39,6 +40,17 @@ def header(samples: int | None, sample_rate: int, dtype: str = "<f4") -> bytes:
     chunks += struct.pack("<4sI", b"data", size)
     whole = min(4 + len(chunks) + size, _UNKNOWN)
     return struct.pack("<4sI4s", b"RIFF", whole, b"WAVE") + chunks
+
+
+def begin(stream: BinaryIO, sample_rate: int) -> Callable[[Floats], None]:
+    """Write the header of samples that are not counted yet; returns what writes a block of them at once."""
+
+    def write(data: bytes) -> None:
+        stream.write(data)
+        stream.flush()
+
+    write(header(None, sample_rate))
+    return lambda block: write(np.ascontiguousarray(block, "<f4").tobytes())
 
 
 def _write(path: Path, blocks: Iterable[Floats], sample_rate: int, title: str, marks: Sequence[Mark]) -> None:

@@ -1,0 +1,115 @@
+"""Files that are written for somebody: whole or not at all, links followed; pipes and devices as they are."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from kokoro_tvm.errors import InputError
+
+__all__ = [
+    "STANDARD_OUTPUT",
+    "check_place",
+    "is_stream",
+    "open_stream",
+    "real_path",
+    "whole_file",
+    "write_text",
+]
+
+STANDARD_OUTPUT = Path("-")
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is `-`, or leads to a pipe or a device: no file that another could take the place of."""
+    return path == STANDARD_OUTPUT or not stat.S_ISREG(_mode(path))
+
+
+def real_path(path: Path) -> Path:
+    """What a path leads to, where it is a link; there may be nothing yet."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def check_place(path: Path) -> None:
+    """Raise InputError when nothing can be written to `path`: it is a folder, or its folder is not there."""
+    if path == STANDARD_OUTPUT:
+        return
+    if stat.S_ISDIR(_mode(path)):
+        raise InputError(f"{path} is a folder; name a file to write to, such as {path / 'speech.wav'}.")
+    place = path if is_stream(path) else real_path(path).parent
+    if not place.exists():
+        raise InputError(f"The folder {place} for {path.name} does not exist. Create it first.")
+    if not os.access(place, os.W_OK):
+        what = str(path) if is_stream(path) else f"The folder {place} for {path.name}"
+        raise InputError(f"{what} is not writable. Name another file.")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path whose file takes the place of `path` when the block ends well, and is removed otherwise.
+
+    Where `path` is a stream, the bytes of that file are written to it. Raises InputError where that fails.
+    """
+    if is_stream(path):
+        from tempfile import TemporaryDirectory  # slow to import, and `import kokoro_tvm.runtime` is not
+
+        with TemporaryDirectory() as folder:
+            temporary = Path(folder) / "part"
+            yield temporary
+            with open_stream(path) as stream, temporary.open("rb") as content:
+                shutil.copyfileobj(content, stream)
+        return
+    target = real_path(path)
+    # Of another name every time: a run that was killed may have left its part.
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    with _written(path):
+        try:
+            yield temporary
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def open_stream(path: Path) -> Iterator[BinaryIO]:
+    """A stream to write to, see `is_stream`. Raises InputError where that fails: nobody reads it any more."""
+    with _written(path):
+        stream = open(1 if path == STANDARD_OUTPUT else path, "wb", closefd=path != STANDARD_OUTPUT)  # noqa: SIM115
+        try:
+            yield stream
+            stream.flush()
+        finally:
+            with suppress(OSError):  # which `flush` has raised
+                stream.close()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of UTF-8 text. Raises InputError where it cannot be written."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    name = "Standard output" if path == STANDARD_OUTPUT else path
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{name} cannot be written: {error.strerror or error}. Name another file."
+        ) from error
+
+
+def _mode(path: Path) -> int:
+    """The kind of what a path leads to; that of a file where there is nothing yet."""
+    with _written(path):
+        try:
+            return path.stat().st_mode
+        except FileNotFoundError:
+            return stat.S_IFREG
