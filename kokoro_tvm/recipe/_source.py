@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from kokoro_tvm.errors import RecipeError, sentence
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.words import sentence
 
 __all__ = ["LocatedRecipeError", "SourceText", "Span"]
 
