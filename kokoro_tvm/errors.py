@@ -3,8 +3,6 @@ status."""
 
 from __future__ import annotations
 
-from kokoro_tvm.words import sentence
-
 __all__ = [
     "BuildError",
     "BundleError",
@@ -12,6 +10,7 @@ __all__ = [
     "KokoroTvmError",
     "RecipeError",
     "ValidationError",
+    "sentence",
 ]
 
 
@@ -23,6 +22,12 @@ class KokoroTvmError(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(sentence(message))
+
+
+def sentence(message: str) -> str:
+    """A message of one line with a full stop, where it has no end; one of several lines as it is."""
+    ended = not message or "\n" in message or message.endswith((".", "?", "!", "…"))
+    return message if ended else f"{message}."
 
 
 class RecipeError(KokoroTvmError):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-__all__ = ["as_typed", "either", "hint", "nearest", "sentence", "shorten", "show_number"]
+__all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number"]
 
 _LISTED = 60  # choices at most that a message lists: all voices, but not all CPUs
 _NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
@@ -84,9 +84,3 @@ def show_number(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)
-
-
-def sentence(message: str) -> str:
-    """A message of one line with a full stop, where it has no end; one of several lines as it is."""
-    ended = not message or "\n" in message or message.endswith((".", "?", "!", "…"))
-    return message if ended else f"{message}."

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm import errors
-from kokoro_tvm.errors import BuildError, KokoroTvmError
-from kokoro_tvm.words import sentence
+from kokoro_tvm.errors import BuildError, KokoroTvmError, sentence
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = sorted((ROOT / "tests/recipe/golden").glob("*.txt"))

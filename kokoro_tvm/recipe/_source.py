@@ -5,8 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.words import sentence
+from kokoro_tvm.errors import RecipeError, sentence
 
 __all__ = ["LocatedRecipeError", "SourceText", "Span"]
 
