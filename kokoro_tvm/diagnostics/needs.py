@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -38,7 +38,7 @@ class Need:
     way: str = ""
 
     @property
-    def identity(self) -> tuple[str, Hashable]:
+    def identity(self) -> tuple[str, object]:
         """What recipes that need the same have in common."""
         return self.about, self.way or self.program
 
