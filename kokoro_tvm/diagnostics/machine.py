@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -240,7 +240,7 @@ def _linkers(recipes: Sequence[Recipe]) -> tuple[str, str | None]:
 def _tools(recipes: Sequence[Recipe]) -> tuple[Tool, ...]:
     """What recipes need besides the linkers of the set `ci`: others, runners, compilers."""
     usual = {_toolchain(recipe) for recipe in recipes if "ci" in recipe.sets}
-    found: dict[Hashable, tuple[Need, list[str]]] = {}
+    found: dict[object, tuple[Need, list[str]]] = {}
     for recipe in recipes:
         for need in needs_of(recipe):
             if need.program not in usual:

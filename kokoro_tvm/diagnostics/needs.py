@@ -38,7 +38,7 @@ class Need:
     way: str = ""
 
     @property
-    def identity(self) -> tuple[str, str | Program]:
+    def identity(self) -> tuple[str, object]:
         """What recipes that need the same have in common."""
         return self.about, self.way or self.program
 

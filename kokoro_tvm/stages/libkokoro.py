@@ -12,7 +12,6 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
-from kokoro_tvm.errors import BuildError
 from kokoro_tvm.libkokoro import HEADER, compile_libkokoro, names_of, sources
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place
@@ -39,15 +38,9 @@ def declare(place: Place, recipe: Recipe) -> Stage:
 
 
 def compiler_of(recipe: Recipe) -> CCompiler:
-    """The C compiler for a recipe's target. Raises BuildError where libkokoro is not for it."""
-    kind = target_kind(recipe.target.kind)
-    compiler = kind.c_compiler(recipe.target)
-    if compiler is None:
-        raise BuildError(
-            "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, for macOS on 64-bit ARM and for "
-            f"Windows on x86-64, not for {kind.describe(recipe.target)}: leave `runtime: {{c: true}}` out of "
-            "the recipe"
-        )
+    """The C compiler for a recipe's target, which has one: recipes for others are refused."""
+    compiler = target_kind(recipe.target.kind).c_compiler(recipe.target)
+    assert compiler is not None
     return compiler
 
 

@@ -134,7 +134,7 @@ def test_the_status_says_what_failed(
     ran.errors["cpu.compile.f0n-5120"] = error
     assert run(*parallel) == status
     out, err = capsys.readouterr()
-    assert err == f"\n{error}\n"
+    assert err == f"\ncpu.compile.f0n-5120: {error}\n"
     assert "1 failed, 4 not built because of that." in out
     assert "cpu.validate.decoder-5120" in ran.stages
 

@@ -157,7 +157,7 @@ def test_what_was_not_declared_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
         stage.run()
     assert str(caught.value) == (
-        "cpu.obtain: yielded {'word': 'three'}, which it was not declared to; it is not kept"
+        "cpu.obtain: yielded {'word': 'three'}, which it was not declared to; it is not kept."
     )
     assert list(stage.store.records()) == []
     assert not stage.path("thing").exists()

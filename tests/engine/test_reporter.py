@@ -293,7 +293,7 @@ def test_events_that_cannot_be_written_are_reported_once_and_stop_nothing(
     assert out.getvalue() == "Nothing to do: all 2 stages are current.\n"
     assert err.getvalue() == (
         f"note: the events of the build cannot be written to {tmp_path}: Is a directory; "
-        "name a file that can be written (--events, or KOKORO_TVM_EVENTS), or none\n"
+        "name a file that can be written (--events, or KOKORO_TVM_EVENTS), or none.\n"
     )
 
 

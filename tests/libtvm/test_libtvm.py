@@ -74,7 +74,7 @@ def test_what_the_compiler_says_is_told_with_the_source(tmp_path: Path) -> None:
         '#!/bin/sh\n[ "$1" = --version ] && echo "some g++ 1.2" && exit\necho not today; exit 1\n'
     )
     compiler.chmod(0o700)
-    with pytest.raises(BuildError, match=r"^some g\+\+ 1\.2 could not compile \w+\.cc: not today$"):
+    with pytest.raises(BuildError, match=r"^some g\+\+ 1\.2 could not compile \w+\.cc: not today\.$"):
         compile_libtvm(CCompiler(str(compiler), "g++"), tmp_path, 1)
 
 

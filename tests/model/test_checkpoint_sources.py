@@ -133,7 +133,7 @@ def test_a_voice_with_one_bit_flipped_is_refused_from_every_source(
             fetched(source, root=home)
         assert str(caught.value) == (
             f"the checkpoint from {label} is refused: the voices in {folder} are not the pinned ones: "
-            f"expected sha256 {VOICES['sha256']} of their values, got {got}"
+            f"expected sha256 {VOICES['sha256']} of their values, got {got}."
         )
 
 

@@ -137,7 +137,7 @@ def test_a_weight_that_is_used_elsewhere_is_refused() -> None:
         return (*branches(w, x), w["gain1"] + 1.0)
 
     with pytest.raises(
-        BuildError, match=r"small: used by a launch that calls share, and elsewhere too: p_gain1$"
+        BuildError, match=r"small: used by a launch that calls share, and elsewhere too: p_gain1\.$"
     ):
         lower(forward)
 
