@@ -20,7 +20,7 @@ def choose_threads(threads: int | None) -> int:
     Raises InputError below 1, above MOST_THREADS, and for more than this process may start.
     """
     name = "TVM_NUM_THREADS" if threads is None else "threads"
-    given = os.environ.get(name) if threads is None else threads
+    given = os.environ.get("TVM_NUM_THREADS") if threads is None else threads
     if given is None:
         return usable_cores()
     count = _number(given, name)
