@@ -23,10 +23,12 @@ from kokoro_tvm.runtime.speech import Chunk
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.runtime.stream import Stream
 
-__all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "without_turn"]
+__all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "read_in_turns", "without_turn"]
 
 T = TypeVar("T")
 
+_PORTION = 512  # characters that are read in one go
+_BEHIND = 1.0  # seconds, for each further portion, by which a text without a sound so far goes behind others
 _current = threading.local()
 
 
@@ -34,6 +36,17 @@ def without_turn(wait: Callable[[], T]) -> T:
     """The result of something that computes nothing, while other requests than this thread's compute."""
     job: Job | None = getattr(_current, "job", None)
     return wait() if job is None else job.without_turn(wait)
+
+
+def read_in_turns(text: str) -> Iterator[str]:
+    """A text in portions, for `Synthesizer.stream` in a job: before each, who is more urgent goes first."""
+    for portion in _portions(text):
+        _current.job.before_reading(len(portion))
+        yield portion
+
+
+def _portions(text: str) -> Iterator[str]:
+    return (text[place : place + _PORTION] for place in range(0, len(text), _PORTION))
 
 
 class BusyError(KokoroTvmError):
@@ -178,6 +191,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         self._chunks: deque[Chunk] = deque()
         self._held = 0.0  # seconds of audio in _chunks
         self._planned = 0  # samples
+        self._read = 0  # characters
         self._claim = self.arrived  # later while all of it is planned, so that a book holds up no sentence
         self._ended = False
         self._error: BaseException | None = None
@@ -271,6 +285,13 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         """Between two components: whether to go on now, later or not at all."""
         self._scheduler.check(self)
 
+    def before_reading(self, length: int) -> None:
+        """As `check`, before so many characters of its text: a long one without a sound holds up nobody."""
+        self.check()
+        self._read += length
+        if self._read > _PORTION:
+            self._claim += _BEHIND * length / _PORTION
+
     def _run(self) -> None:
         _current.job = self
         try:
@@ -343,7 +364,7 @@ class Feed(Iterator[str]):
 
     def put(self, portion: str) -> None:
         """More of the text, from any thread."""
-        self._portions.append(portion)
+        self._portions.extend(_portions(portion))
         self._wake()
 
     def end(self) -> None:
@@ -361,9 +382,12 @@ class Feed(Iterator[str]):
         with job.wake:
             self._job = job
         job.pause(until=lambda: bool(self._portions) or self._ended)
-        if self._portions:
-            return self._portions.popleft()
-        raise StopIteration
+        try:
+            portion = self._portions.popleft()
+        except IndexError:  # it has ended
+            raise StopIteration from None
+        job.before_reading(len(portion))
+        return portion
 
     def _wake(self) -> None:
         if self._job is not None:

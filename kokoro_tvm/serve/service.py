@@ -19,7 +19,7 @@ from kokoro_tvm.serve.downloads import Download, Downloads
 from kokoro_tvm.serve.metrics import Metrics
 from kokoro_tvm.serve.pieces import PieceCache
 from kokoro_tvm.serve.requests import PhonemesRequest, SpeechRequest
-from kokoro_tvm.serve.scheduler import Job, Scheduler
+from kokoro_tvm.serve.scheduler import Job, Scheduler, read_in_turns
 from kokoro_tvm.serve.settings import Settings
 from kokoro_tvm.serve.voices import with_own_names
 
@@ -85,7 +85,7 @@ class Service:
         def stream() -> Stream:
             voice = with_own_names(wanted.voice, tts.voices)
             return tts.stream(
-                wanted.input if text is None else text,
+                read_in_turns(wanted.input) if text is None else text,
                 voice,
                 wanted.speed,
                 wanted.seed,

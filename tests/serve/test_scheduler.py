@@ -16,7 +16,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.stream import Stream
 from kokoro_tvm.serve.bundles import in_turns
-from kokoro_tvm.serve.scheduler import BusyError, Feed, Job, Scheduler
+from kokoro_tvm.serve.scheduler import BusyError, Feed, Job, Scheduler, read_in_turns
 
 T = TypeVar("T")
 SHORT = "A bad dog."
@@ -139,6 +139,36 @@ def test_a_sentence_is_heard_while_a_book_is_planned(
     run(work)
     calls = [name for name, _ in runner.calls]
     assert calls[: calls.index("decoder_seeded")].count("duration") == 2, "one of either"
+
+
+def test_a_sentence_is_heard_while_a_long_text_is_read(tts: Synthesizer, runner: GatedRunner) -> None:
+    """There is nothing to compute in it, and so nothing else that would let others go first."""
+    reading, go_on = threading.Event(), threading.Event()
+    read: list[str] = []
+
+    def long() -> Iterator[str]:
+        for portion in read_in_turns("[" * 20_000):
+            reading.set()
+            assert go_on.wait(30)
+            read.append(portion)
+            yield portion
+
+    async def work(scheduler: Scheduler) -> int:
+        whole = scheduler.submit(lambda: tts.stream(long()))
+        await asyncio.to_thread(reading.wait)
+        sentence = scheduler.submit(of(tts, SHORT))
+        await asyncio.to_thread(wait_for, lambda: scheduler.waiting)
+        go_on.set()
+        await sentence.begin()
+        before = len(read)
+        await heard(sentence)
+        with pytest.raises(InputError, match="nothing to speak"):
+            await heard(whole)
+        return before
+
+    before = run(work)
+    assert before < 4
+    assert len(read) == 40
 
 
 def test_a_cancelled_request_computes_one_component_more_at_most(
