@@ -80,7 +80,8 @@ def test_notes(text: str, note: str) -> None:
 def test_a_foreign_phoneme_is_spoken_as_far_as_it_is_known() -> None:
     with pytest.warns(SpeechWarning):
         (found,) = passages(
-            "<speak><phoneme alphabet='ipa' ph='a\u0325b'>x</phoneme> <phoneme alphabet='ipa' ph='☃'>e</phoneme> "
+            "<speak><phoneme alphabet='ipa' ph='a\u0325b'>x</phoneme> "
+            "<phoneme alphabet='ipa' ph='☃'>e</phoneme> "
             "<phoneme alphabet='x-sampa' ph='A'>h</phoneme></speak>"
         )
     assert found.source.text == "x e h"
@@ -90,8 +91,8 @@ def test_a_foreign_phoneme_is_spoken_as_far_as_it_is_known() -> None:
 def test_descriptions_are_not_spoken() -> None:
     with pytest.warns(SpeechWarning):
         (found,) = passages(
-            "<speak><metadata><p>x</p>x</metadata><audio src='a'>a <desc>x<voice name='no'>x</voice></desc>b</audio>"
-            "</speak>"
+            "<speak><metadata><p>x</p>x</metadata>"
+            "<audio src='a'>a <desc>x<voice name='no'>x</voice></desc>b</audio></speak>"
         )
     assert found.source.text == "a b"
 

@@ -1,7 +1,7 @@
 """The part of SSML 1.1 (W3C, 2010) that can be spoken, parsed as it comes.
 
-Text in unknown elements is spoken, that of descriptions is not. A SpeechWarning names each of them once, as it
-does what else is not followed.
+Text in unknown elements is spoken, that of descriptions is not. A SpeechWarning names each of them once, as
+it does what else is not followed.
 """
 
 from __future__ import annotations
