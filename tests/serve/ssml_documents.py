@@ -23,29 +23,35 @@ DOCUMENTS = {
 </speak>""",
     "google media": """<speak><par><media xml:id="a" begin="0.2s"><speak>Who ran?</speak></media>
   <media xml:id="b" begin="a.end+1.5s" soundLevel="-3dB"><speak>A dog ran.</speak></media></par>
-  <seq><media repeatCount="2" fadeInDur="1s"><audio src="https://example.com/bark.ogg"><desc>a dog that barks</desc>
+  <seq><media repeatCount="2" fadeInDur="1s"><audio src="https://example.com/bark.ogg"><desc>a dog that
+  barks</desc>
   Bad dog.</audio></media></seq></speak>""",
     "google say-as": """<speak xmlns:google="http://www.google.com/2017/ssml">
-  <say-as interpret-as="currency" language="en-US">$3</say-as> <say-as interpret-as="date" format="md">4-5</say-as>
+  <say-as interpret-as="currency" language="en-US">$3</say-as>
+  <say-as interpret-as="date" format="md">4-5</say-as>
   <say-as interpret-as="telephone" google:style="zero-as-zero">555-0100</say-as>
-  <google:style name="calm">And he had a cab.</google:style> <voice language="en-GB" gender="male">A man.</voice>
+  <google:style name="calm">And he had a cab.</google:style>
+  <voice language="en-GB" gender="male">A man.</voice>
   <mark name="here"/> Go <break time="2s"/> home.</speak>""",
     "polly": """<speak xmlns:amazon="https://aws.amazon.com/polly"><amazon:domain name="news">
   I <w role="amazon:VB">do</w> it. <amazon:effect name="whispered">He ran.</amazon:effect>
-  <amazon:effect vocal-tract-length="+10%" phonation="soft">A hand.</amazon:effect> <amazon:breath duration="long"/>
+  <amazon:effect vocal-tract-length="+10%" phonation="soft">A hand.</amazon:effect>
+  <amazon:breath duration="long"/>
   <prosody amazon:max-duration="1s" volume="+6dB" rate="80%">A land.</prosody>
   <phoneme alphabet="x-sampa" ph="k{b">cab</phoneme> <break strength="x-strong"/></amazon:domain></speak>""",
     "w3c": f"""<?xml version="1.0" encoding="UTF-8"?>
 <!-- of a recording -->
 <speak version="1.1" {_W3C} xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
-  xsi:schemaLocation="http://www.w3.org/2001/10/synthesis http://www.w3.org/TR/speech-synthesis11/synthesis.xsd">
+  xsi:schemaLocation="http://www.w3.org/2001/10/synthesis
+  http://www.w3.org/TR/speech-synthesis11/synthesis.xsd">
   <lexicon uri="http://example.com/words.pls" xml:id="words"/><meta name="author" content="nobody"/>
   <metadata><about>not to be spoken</about></metadata>
   He had a <audio src="ham.wav">ham<desc xml:lang="en-US">the noise of a ham</desc></audio>.
   <lang xml:lang="fr-FR"><token>Rend</token> la <audio src="main.wav">main</audio>.</lang></speak>""",
 }
 WITH_VOICES = {
-    "azure voice": f"""<speak version="1.0" {_W3C} xml:lang="en-US"><voice name="en-US-AvaNeural">A dog ran.</voice>
+    "azure voice": f"""<speak version="1.0" {_W3C} xml:lang="en-US"><voice name="en-US-AvaNeural">A dog
+  ran.</voice>
   <voice name="en-US-Ava:DragonHDLatestNeural">A cab ran.</voice></speak>""",
     "google voice": '<speak>A man had <voice name="fr-CA-Wavenet-B">la main</voice> in land.</speak>',
     "w3c voice": '<speak version="1.1"><voice name="Mike" languages="en" required="name">No.</voice></speak>',
