@@ -23,7 +23,7 @@ _MOST_BYTES = 1 << 20
 
 
 def axe_script(folder: Path) -> str:
-    """The script, fetched into a folder that the workers of a run share; skips the test without a registry."""
+    """The script, fetched into a folder that all workers share; skips the test without a registry."""
     path = folder / f"axe-core-{VERSION}" / _FILE.name
     with once(folder / "axe-core") as first:
         if first:

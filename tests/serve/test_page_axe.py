@@ -57,7 +57,7 @@ def test_the_form_for_a_key_has_no_violation(browser: Any, tmp_path: Path, scrip
 
 @pytest.mark.parametrize("zoom", ["of the browser", "of its text"])
 def test_at_200_percent(browser: Any, server: Server, zoom: str) -> None:
-    """Nothing sticks out, and everything can be reached: a window of 1,280 by 720 then has 640 by 360 pixels."""
+    """Nothing sticks out, and everything can be reached: 1,280 by 720 pixels are 640 by 360 then."""
     window, factor = (
         ({"width": 640, "height": 360}, 2)
         if zoom == "of the browser"

@@ -77,7 +77,7 @@ def test_the_connection_is_lost(page: Page, server: Server) -> None:
         "Try again; its log says why. Try again"
     )
     page.state("ended")
-    assert page.tab.is_enabled("#save-wav")
+    assert page.tab.is_enabled("#save")
     assert page.tab.inner_text("#play") == "Speak"
 
 

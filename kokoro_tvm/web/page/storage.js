@@ -40,7 +40,7 @@ export function withEntry(entries, newest) {
 /** @param {Store} store @returns {Request[]} */
 export function readHistory(store) {
   const found = read(store, HISTORY);
-  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed, lang }) => ({ text, voice, speed, lang })) : [];
+  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed, lang }) => ({ text, voice, speed, ...(lang ? { lang } : {}) })) : [];
 }
 
 /**
