@@ -104,6 +104,15 @@ test("every error says what happened and what to do", () => {
   assert.match(explain(new SpeechError("refused", "There is no voice x.")).what, /There is no voice x\.$/);
 });
 
+test("no error speaks of a command or of a field", () => {
+  const shown = (message) => explain(new SpeechError("refused", message)).what.replace("This cannot be spoken.", "").trim();
+  assert.equal(shown("There is no voice 'x'. Nearest: y. `kokoro-tvm voices` lists all 54."), "There is no voice 'x'. Nearest: y.");
+  assert.equal(shown("It needs a package. To have it, run `pip install x==1.2`; or wait."), "It needs a package.");
+  assert.equal(shown("`input` has 3 characters. `kokoro-tvm voices` lists them."), "The text has 3 characters.");
+  assert.equal(shown("'`' is no speed. Write a factor."), "'`' is no speed. Write a factor.");
+  assert.equal(shown("`kokoro-tvm voices` lists them."), "");
+});
+
 test("every word that is looked for begins one about the voice", () => {
   const found = (query) => NAMES.filter((name) => finds(query, name));
   assert.deepEqual(found(""), NAMES);

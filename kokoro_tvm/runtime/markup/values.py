@@ -86,7 +86,7 @@ def check_symbols(phonemes: str, symbols: Collection[str]) -> str:
     if unknown := listed_symbols(symbol for symbol in phonemes if symbol not in symbols and symbol != " "):
         raise InputError(
             f"The model does not know these phonemes of '{phonemes[:40]}': {unknown}. Write them in misaki's "
-            "alphabet; `kokoro-tvm phonemize` shows it for other words."
+            "alphabet. `kokoro-tvm phonemize` shows it for other words."
         )
     return phonemes
 

@@ -88,7 +88,7 @@ export function checkSymbols(phonemes, symbols) {
   if (unknown) {
     throw new InputError(
       `The model does not know these phonemes of ${shown(phonemes)}: ${unknown}. Write them in ` +
-        "misaki's alphabet; `kokoro-tvm phonemize` shows it for other words.",
+        "misaki's alphabet.",
     );
   }
   return phonemes;
