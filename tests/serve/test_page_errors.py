@@ -109,7 +109,8 @@ def test_a_voice_in_the_text_is_not_here(page: Page) -> None:
     page.speak("[voice:nobody] Ha.")
     assert page.problem() == (
         "This cannot be spoken. The text has a mistake in line 1, column 1: There is no voice 'nobody' in "
-        "this bundle. It has 5, such as af_heart, am_adam, bf_emma. Change the text or the voice, then try again."
+        "this bundle. It has 5, such as af_heart, am_adam, bf_emma. "
+        "Change the text or the voice, then try again."
     )
 
 
