@@ -12,6 +12,7 @@ from browsing import TEXT, page_of, serving_slowly
 from serving import Server
 from test_page_access import FAULTS
 
+pytestmark = pytest.mark.slow("opens pages in Chromium")
 VOICES = ("af_heart", "bf_emma")
 
 

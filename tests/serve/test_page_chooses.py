@@ -16,6 +16,7 @@ from serving import Server
 
 from kokoro_tvm.runtime.readers import read_document
 
+pytestmark = pytest.mark.slow("opens pages in Chromium")
 HTML = """<!doctype html><html><head><title>Not this</title><style>p { color: red }</style></head>
 <body><nav>Not this <b>either</b></nav><h1>A <i>big</i>
  dog</h1><p style="color: red">He ran&nbsp;home &amp; back.<br>  Then   no more.</p>

@@ -10,7 +10,10 @@ from axe import axe_script, in_every_state, violations
 from elsewhere import obstacle
 from watched_pages import Page
 
-pytestmark = pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm")))
+pytestmark = [
+    pytest.mark.slow("opens pages in Chromium"),
+    pytest.mark.skipif(obstacle("wasm") is not None, reason=str(obstacle("wasm"))),
+]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
