@@ -8,7 +8,7 @@ const BLOCKS = words(
 const SILENT = words("script style template noscript svg math select textarea head nav");
 const CELLS = words("td th");
 const VOID = words("area base br col embed hr img input link meta source track wbr");
-const TAG = /<([A-Za-z][\w:-]*)((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
+const TAG = /<([A-Za-z][\w:-]*)(?![\w:-])((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
 
 /** @param {string} source @returns {string} blocks with blank lines between them; nothing of the page is loaded or run */
 export function textOfHtml(source) {

@@ -31,6 +31,6 @@ export function explain({ kind, message, retryAfter }) {
 /** A message without what only those who run the server can do: its sentences about commands, its names of fields.
  * @param {string} message */
 function ofThePage(message) {
-  const sentences = message.split(/(?<=[.!?]) (?=[\p{Lu}`])/u).filter((sentence) => !/`\S+ [^`]*`/.test(sentence));
+  const sentences = message.split(/(?<=[.!?]) (?=[\p{Lu}`])/u).filter((sentence) => !/`[^\s`]+ [^`]*`/.test(sentence));
   return sentences.join(" ").replaceAll("`input`", "The text");
 }
