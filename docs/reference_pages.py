@@ -97,6 +97,9 @@ def generated() -> dict[tuple[str, str], str]:
         requests.PhonemizeRequest,
         requests.PhonemesRequest,
         requests.CombineRequest,
+        requests.SsmlRequest,
+        requests.DialogueRequest,
+        requests.DialogueTurn,
     ):
         found["serving.md", record.__name__] = request_table(record)
     for name, command in commands(typer.main.get_command(build_app())):

@@ -282,7 +282,7 @@ def _vector(
 def _message(text: str) -> str:
     """A message without what only Python can do, and without the words of expat for what is not XML."""
     text = text.replace(f"Install espeak-ng (`pip install {PACKAGES}`) or give", "Give")
-    text = re.sub(r" `kokoro-tvm voices` lists all \d+\.|; `kokoro-tvm voices` lists them all", "", text)
+    text = re.sub(r" `kokoro-tvm (voices|phonemize)` [^.]*\.", "", text)
     return re.sub(r"^(The SSML is not well-formed).*", r"\1", text)
 
 

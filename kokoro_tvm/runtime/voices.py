@@ -148,7 +148,7 @@ class Voices:
         if near:
             return f"Nearest: {', '.join(near)}. `kokoro-tvm voices` lists all {len(self._tables)}."
         some = ", ".join(self.names[:3])
-        return f"It has {len(self._tables)}, such as {some}; `kokoro-tvm voices` lists them all."
+        return f"It has {len(self._tables)}, such as {some}. `kokoro-tvm voices` lists them all."
 
 
 def style_of(table: NDArray[np.float32], phonemes: str) -> NDArray[np.float32]:

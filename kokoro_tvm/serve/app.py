@@ -25,7 +25,7 @@ from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.guard import Guard
 from kokoro_tvm.serve.metrics import Metrics
 from kokoro_tvm.serve.pieces import open_cache
-from kokoro_tvm.serve.routes import health, kokoro, openai, page, websocket
+from kokoro_tvm.serve.routes import health, kokoro, markup, openai, page, websocket
 from kokoro_tvm.serve.scheduler import BusyError, Scheduler
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.settings import Settings
@@ -94,6 +94,7 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         routes=[
             *openai.routes(service),
             *kokoro.routes(service),
+            *markup.routes(service),
             *health.routes(service),
             *websocket.routes(service),
             *page.routes(),

@@ -76,7 +76,8 @@ def fields(record: type[Any], settings: Settings) -> Iterator[Field]:
 def read(record: type[T], node: Any, settings: Settings, place: str = "") -> tuple[T, tuple[str, ...]]:
     """(the request that a JSON value is, names of its fields that are unknown and were passed over).
 
-    A record may name a field in ALONE, whose value may stand for the whole object.
+    A record may name a field in ALONE, whose value may stand for the whole object, and in ALIASES other names
+    of its fields, which hold where the field itself is not there.
 
     Raises ApiError, status 400, that names the field.
     """
@@ -84,6 +85,8 @@ def read(record: type[T], node: Any, settings: Settings, place: str = "") -> tup
         node = {alone: node}
     if not isinstance(node, dict):
         raise wrong(place or None, f"{_called(place)} should be a JSON object, but is {shown(node)}.")
+    aliases: Mapping[str, str] = getattr(record, "ALIASES", {})
+    node = {aliases[name] if aliases.get(name, name) not in node else name: node[name] for name in node}
     values: dict[str, Any] = {}
     known = {field.name: field for field in fields(record, settings)}
     for name, field in known.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -27,14 +28,18 @@ from kokoro_tvm.serve.settings import Settings
 __all__ = [
     "CaptionedRequest",
     "CombineRequest",
+    "DialogueRequest",
+    "DialogueTurn",
     "NormalizationOptions",
     "PhonemesRequest",
     "PhonemizeRequest",
     "SessionRequest",
     "SpeechRequest",
+    "SsmlRequest",
 ]
 
 _VOICE = text(1024, 1)
+_VOICE_OR_NONE = text(1024)
 _FORMAT = "mp3" if "mp3" in FORMATS else "wav"
 _LANGUAGE_TAGS = {
     "en": "a", "en-us": "a", "en-gb": "b", "es": "e", "fr": "f", "fr-fr": "f", "hi": "h", "it": "i",
@@ -78,6 +83,10 @@ def _language() -> Kind:
         raise wrong(path, f"There is no language {shown(node)}. Choose one of {known}.", "invalid_value")
 
     return Kind({"type": "string", "enum": [*LANGUAGES, *_LANGUAGE_TAGS]}, reads)
+
+
+def _turns(settings: Settings) -> Kind:
+    return items(nested(DialogueTurn)(settings), 1, 10_000)
 
 
 def _voices() -> Kind:
@@ -176,6 +185,63 @@ class CaptionedRequest(SpeechRequest):
     """`POST /dev/captioned_speech`."""
 
     return_timestamps: bool = field_of(flag(), "Whether words come with their times.", True)
+
+
+@dataclass(frozen=True)
+class DialogueTurn:
+    """What one speaker says."""
+
+    ALIASES: ClassVar[Mapping[str, str]] = {"voice_id": "voice"}
+
+    voice: str = field_of(_voice, "As in `/v1/audio/speech`; also as `voice_id`.")
+    text: str = field_of(_text(1), "What is said, with or without markup in brackets.")
+
+
+@dataclass(frozen=True)
+class DialogueRequest:
+    """`POST /dev/dialogue`."""
+
+    ALIASES: ClassVar[Mapping[str, str]] = {"inputs": "turns"}
+
+    turns: Sequence[DialogueTurn] = field_of(
+        _turns, "Who says what, in order: objects with `voice` and `text`; also as `inputs`."
+    )
+    pause_between_turns: float = field_of(number(0.0, 10.0), "Seconds of silence between two turns.", 0.0)
+    model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
+    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", _FORMAT)
+    speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
+    stream: bool = field_of(flag(), "As in `/v1/audio/speech`.", True)
+    lang_code: str | None = field_of(
+        _language(), "The language to read in, where it is not that of each voice.", None
+    )
+    volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
+    seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
+    return_download_link: bool = field_of(flag(), "As in `/v1/audio/speech`.", False)
+    download_format: str | None = field_of(choice(*FORMATS), "As in `/v1/audio/speech`.", None)
+    normalization_options: NormalizationOptions | None = field_of(
+        nested(NormalizationOptions), "As in `/v1/audio/speech`.", None
+    )
+
+    def speech(self, script: str) -> SpeechRequest:
+        """The request for the speech of the turns as one text, whose voice is that of the first."""
+        shared = {field.name for field in dataclasses.fields(SpeechRequest)}
+        own = {field.name for field in dataclasses.fields(self)} & shared
+        return SpeechRequest(
+            input=script, voice=self.turns[0].voice, ssml=False, **{name: getattr(self, name) for name in own}
+        )
+
+
+@dataclass(frozen=True)
+class SsmlRequest:
+    """`POST /dev/ssml`."""
+
+    text: str = field_of(_text(), "The SSML, which begins with `<speak`. Any other text comes back as it is.")
+    voice: str | None = field_of(
+        _VOICE_OR_NONE,
+        "The voice that the text will be spoken in, which follows a stretch in another. Without it, voices "
+        "and rates are left out.",
+        None,
+    )
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ export class HttpSynthesizer {
   constructor(base) {
     this.#base = base;
     this.sampleRate = SAMPLE_RATE;
+    this.formats = ["mp3", "flac", "opus", "aac"];
   }
 
   /** @param {string} key */
@@ -47,22 +48,9 @@ export class HttpSynthesizer {
    * @param {Options} options
    * @returns {AsyncGenerator<Chunk>}
    */
-  async *stream(text, { voice, speed = 1, lang, signal }) {
-    const request = {
-      model: "kokoro",
-      input: text,
-      voice,
-      speed,
-      response_format: "pcm",
-      stream_format: "sse",
-      ...(lang ? { lang_code: lang } : {}),
-    };
-    const response = await this.#fetch("v1/audio/speech", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(request),
-      signal,
-    });
+  async *stream(text, options) {
+    const { signal } = options;
+    const response = await this.#speak(text, options, { response_format: "pcm", stream_format: "sse" });
     const pcm = new PcmReader();
     const places = unitsOf(text);
     const body = /** @type {ReadableStream<Uint8Array>} */ (response.body);
@@ -74,6 +62,28 @@ export class HttpSynthesizer {
       else if (event.type === "error") throw new SpeechError("failed", event.error?.message ?? data);
     }
     throw new SpeechError("interrupted", "The server ended its answer before the speech was complete.");
+  }
+
+  /** All of a speech as a file. @param {string} text @param {Options} options @param {string} format one of `formats`
+   * @returns {Promise<Blob>} */
+  async file(text, options, format) {
+    const response = await this.#speak(text, options, { response_format: format });
+    try {
+      return await response.blob();
+    } catch (error) {
+      throw new SpeechError("interrupted", String(error), { cause: error });
+    }
+  }
+
+  /** @param {string} text @param {Options} options @param {object} form how the answer is encoded */
+  #speak(text, { voice, speed = 1, lang, signal }, form) {
+    const request = { model: "kokoro", input: text, voice, speed, ...form, ...(lang ? { lang_code: lang } : {}) };
+    return this.#fetch("v1/audio/speech", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(request),
+      signal,
+    });
   }
 
   /** @param {string} path @param {RequestInit} request @returns {Promise<Response>} one that succeeded */

@@ -24,6 +24,9 @@
  * @property {number} sampleRate samples a second
  * @property {() => Promise<string[]>} voices names of all voices
  * @property {(text: string, options: Options) => AsyncIterable<Chunk>} stream speaks piece by piece
+ * @property {string[]} [languages] letters of those it reads; all where it is left out
+ * @property {string[]} [formats] what `file` encodes, by the suffixes of files
+ * @property {(text: string, options: Options, format: string) => Promise<Blob>} [file] all of a speech as a file
  * @property {() => Promise<number>} [threads] how many compute, where this browser does
  * @property {(key: string) => void} [authorize] takes the key that an error of kind `unauthorized` asks for
  */

@@ -59,6 +59,15 @@ def test_what_is_followed() -> None:
         ("<speak><prosody volume='loud'>a</prosody> b</speak>", "'volume' of <prosody> changes nothing"),
         ("<speak><prosody pitch='200Hz'>a</prosody> b</speak>", "a pitch in Hz changes nothing"),
         ("<speak><voice gender='female'>a</voice> b</speak>", "<voice> has no name"),
+        (
+            "<speak><phoneme alphabet='x-sampa' ph='A'>a</phoneme> b</speak>",
+            "the alphabet 'x-sampa' of <phoneme> is not known; its text is spoken",
+        ),
+        (
+            "<speak><phoneme alphabet='IPA' ph='a\u0325☃'>a</phoneme> b</speak>",
+            "these phonemes of 'a\u0325☃': '\u0325' (U+0325), '☃' (U+2603); they are left out",
+        ),
+        ("<speak><audio>a <desc>c <p>d</p></desc></audio>b</speak>", "<desc> is left out"),
     ],
 )
 def test_notes(text: str, note: str) -> None:
@@ -66,6 +75,32 @@ def test_notes(text: str, note: str) -> None:
         found = passages(text.replace("</speak>", text[7:]))
     assert sum(note in str(w.message) for w in caught) == 1
     assert "b" in found[-1].source.text
+
+
+def test_a_foreign_phoneme_is_spoken_as_far_as_it_is_known() -> None:
+    with pytest.warns(SpeechWarning):
+        (found,) = passages(
+            "<speak><phoneme alphabet='ipa' ph='a\u0325b'>x</phoneme> "
+            "<phoneme alphabet='ipa' ph='☃'>e</phoneme> "
+            "<phoneme alphabet='x-sampa' ph='A'>h</phoneme></speak>"
+        )
+    assert found.source.text == "x e h"
+    assert [(link.start, link.end, link.phonemes) for link in found.source.links] == [(0, 1, "ab")]
+
+
+def test_descriptions_are_not_spoken() -> None:
+    with pytest.warns(SpeechWarning):
+        (found,) = passages(
+            "<speak><metadata><p>x</p>x</metadata>"
+            "<audio src='a'>a <desc>x<voice name='no'>x</voice></desc>b</audio></speak>"
+        )
+    assert found.source.text == "a b"
+
+
+def test_a_pitch_may_be_a_bare_percentage() -> None:
+    """As Azure has it."""
+    (found,) = passages("<speak><prosody pitch='50%'>a</prosody></speak>")
+    assert found.manners[0].pitch == 1.5
 
 
 LAUGHS = "<!DOCTYPE speak [<!ENTITY a 'aaaaaaaa'><!ENTITY b '&a;&a;&a;'>]><speak>&b;</speak>"
@@ -94,7 +129,6 @@ OUTSIDE = "<!DOCTYPE speak [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>\n<speak>&x
         ("<speak><emphasis level='x'>a</emphasis></speak>", "'x' is no level of <emphasis>."),
         ("<speak><phoneme ph='☃'>a</phoneme></speak>", "does not know these phonemes of '☃'"),
         ("<speak><phoneme>a</phoneme></speak>", "<phoneme> needs phonemes."),
-        ("<speak><phoneme ph='a' alphabet='x-sampa'>a</phoneme></speak>", "Known are ipa and misaki."),
         ("<speak><phoneme ph='a'>x<break/></phoneme></speak>", "<phoneme> holds text alone, no <break>."),
         ("<speak><sub>a</sub></speak>", "<sub> needs what is spoken."),
         (f"<speak><sub alias='a'>{'b' * 501}</sub></speak>", "<sub> has more than 500 characters."),

@@ -14,9 +14,11 @@ from kokoro_tvm.serve.fields import fields
 from kokoro_tvm.serve.requests import (
     CaptionedRequest,
     CombineRequest,
+    DialogueRequest,
     PhonemesRequest,
     PhonemizeRequest,
     SpeechRequest,
+    SsmlRequest,
 )
 from kokoro_tvm.serve.settings import Settings
 
@@ -25,6 +27,8 @@ ROUTES = {
     "/dev/captioned_speech": CaptionedRequest,
     "/dev/phonemize": PhonemizeRequest,
     "/dev/generate_from_phonemes": PhonemesRequest,
+    "/dev/ssml": SsmlRequest,
+    "/dev/dialogue": DialogueRequest,
     "/v1/audio/voices/combine": CombineRequest,
 }
 JSON = st.recursive(

@@ -80,15 +80,23 @@ def test_by_keyboard_alone(page: Page) -> None:
     """From the address bar on: every control in the order of the page, and nothing else."""
     keys = page.tab.keyboard
     order = []
-    for _ in range(5):
+    for _ in range(8):
         keys.press("Tab")
         order.append(page.focused())
-    assert order == ["theme", "text", "SUMMARY", "speed", "play"]
+    assert order == ["theme", "text", "open", "SUMMARY", "speed", "play", "format", "share"]
+    for _ in range(2):
+        keys.press("Shift+Tab")
     keys.press("Shift+Tab")
     keys.press("ArrowRight")
     assert page.tab.inner_text("#speed-shown") == "1.05×"
     keys.press("Shift+Tab")
     keys.press("Enter")
+    keys.press("Tab")
+    assert page.focused() == "find"
+    keys.type("emm")
+    assert page.tab.locator(".voice:visible").count() == 1
+    keys.press("Escape")
+    assert page.tab.input_value("#find") == ""
     keys.press("Tab")
     assert page.focused() == "voice-af_heart"
     keys.press("ArrowDown")
@@ -212,7 +220,7 @@ def test_no_task_is_long(browser: Any, server: Server, tmp_path: Path) -> None:
         page.tab.evaluate("performance.mark('here')")
         page.speak(TEXT * 20)
         page.state("speaking")
-        page.tab.wait_for_selector("#save-wav:enabled")
+        page.tab.wait_for_selector("#save:enabled")
         page.tab.focus("#seek")
         page.tab.keyboard.press("End")
         page.state("ended")
@@ -232,6 +240,7 @@ ROLES = """\
     - textbox "Text to speak":
       - /placeholder: Write something, or paste it here.
     - text: Ctrl Enter speaks
+    - button "Open a file"
   - region "Voice and speed":
     - group:
       - text: Voice
@@ -244,9 +253,15 @@ ROLES = """\
   - slider "Position" [disabled]: "0"
   - button "Speak"
   - button "Stop" [disabled]
-  - group "Save":
-    - button "Save audio as WAV" [disabled]
-    - button "Save captions as SRT" [disabled]
-    - button "Save captions as VTT" [disabled]
+  - group "Save and share":
+    - button "Save as" [disabled]
+    - combobox "Format":
+      - option "WAV" [selected]
+      - option "MP3"
+      - option "FLAC"
+      - option "Opus"
+      - option "AAC"
+      - option "SRT"
+      - option "WebVTT"
     - button "Copy link"
   - status"""

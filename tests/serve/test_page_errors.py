@@ -77,7 +77,7 @@ def test_the_connection_is_lost(page: Page, server: Server) -> None:
         "Try again; its log says why. Try again"
     )
     page.state("ended")
-    assert page.tab.is_enabled("#save-wav")
+    assert page.tab.is_enabled("#save")
     assert page.tab.inner_text("#play") == "Speak"
 
 
@@ -93,7 +93,7 @@ def test_an_answer_breaks_off(page: Page) -> None:
 def test_the_text_is_too_long(page: Page) -> None:
     page.speak("Ha. " * 25_001)
     assert page.problem() == (
-        "The text is too long for one request. `input` has 100004 characters; 1 to 100000 may be. "
+        "The text is too long for one request. The text has 100004 characters; 1 to 100000 may be. "
         "Speak it in parts."
     )
 
@@ -102,6 +102,16 @@ def test_the_request_is_refused(page: Page) -> None:
     page.speak("…")
     assert page.problem().startswith("This cannot be spoken. ")
     assert page.problem().endswith(" Change the text or the voice, then try again.")
+
+
+def test_a_voice_in_the_text_is_not_here(page: Page) -> None:
+    """What the page says is for whoever reads it, not for whoever runs the server."""
+    page.speak("[voice:nobody] Ha.")
+    assert page.problem() == (
+        "This cannot be spoken. The text has a mistake in line 1, column 1: There is no voice 'nobody' in "
+        "this bundle. It has 5, such as af_heart, am_adam, bf_emma. "
+        "Change the text or the voice, then try again."
+    )
 
 
 def test_a_key_is_wanted(browser: Any, tmp_path: Path) -> None:

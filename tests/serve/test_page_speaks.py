@@ -200,7 +200,8 @@ def test_files(page: Page, server: Server, tmp_path: Path) -> None:
     files = {}
     for suffix in ("wav", "srt", "vtt"):
         with page.tab.expect_download() as download:
-            page.tab.click(f"#save-{suffix}")
+            page.tab.select_option("#format", suffix)
+            page.tab.click("#save")
         assert download.value.suggested_filename == f"he-ran-home-big-bad-dog-he-told-me-and.{suffix}"
         path = tmp_path / suffix
         download.value.save_as(path)

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fromFragment, toFragment } from "../../kokoro_tvm/web/page/link.js";
 import { explain } from "../../kokoro_tvm/web/page/messages.js";
 import { MOST_CHARACTERS, MOST_ENTRIES, readHistory, readSettings, withEntry, writeHistory } from "../../kokoro_tvm/web/page/storage.js";
-import { byLanguage, describe, readMix, titleOf, writeMix } from "../../kokoro_tvm/web/page/voices.js";
+import { byLanguage, describe, finds, languagesOf, readMix, titleOf, writeMix } from "../../kokoro_tvm/web/page/voices.js";
 import { SpeechError } from "../../kokoro_tvm/web/synthesizer.js";
 import { draws } from "./draws.mjs";
 
@@ -20,7 +20,7 @@ test("a link gives the request back", () => {
   const draw = draws(6);
   for (let round = 0; round < 200; round++) {
     const text = Array.from({ length: 1 + draw.below(20) }, () => draw.pick([..."aé心 &=#%+\n😀?"])).join("");
-    const wanted = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]) };
+    const wanted = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]), ...draw.pick([{}, { lang: "b" }]) };
     assert.deepEqual(fromFragment(new URL(toFragment(wanted), "http://x/").hash), wanted);
   }
 });
@@ -102,4 +102,36 @@ test("every error says what happened and what to do", () => {
   assert.equal(explain(new SpeechError("busy", "", { retryAfter: 1 })).advice, "Try again in 1 second.");
   assert.equal(explain(new SpeechError("busy", "", { retryAfter: 7 })).advice, "Try again in 7 seconds.");
   assert.match(explain(new SpeechError("refused", "There is no voice x.")).what, /There is no voice x\.$/);
+});
+
+test("no error speaks of a command or of a field", () => {
+  const shown = (message) => explain(new SpeechError("refused", message)).what.replace("This cannot be spoken.", "").trim();
+  assert.equal(shown("There is no voice 'x'. Nearest: y. `kokoro-tvm voices` lists all 54."), "There is no voice 'x'. Nearest: y.");
+  assert.equal(shown("It needs a package. To have it, run `pip install x==1.2`; or wait."), "It needs a package.");
+  assert.equal(shown("`input` has 3 characters. `kokoro-tvm voices` lists them."), "The text has 3 characters.");
+  assert.equal(shown("'`' is no speed. Write a factor."), "'`' is no speed. Write a factor.");
+  assert.equal(shown("`kokoro-tvm voices` lists them."), "");
+});
+
+test("every word that is looked for begins one about the voice", () => {
+  const found = (query) => NAMES.filter((name) => finds(query, name));
+  assert.deepEqual(found(""), NAMES);
+  assert.deepEqual(found("HEA"), ["af_heart"]);
+  assert.deepEqual(found("male american"), ["am_adam"]);
+  assert.deepEqual(found(" brit  fem "), ["bf_emma"]);
+  assert.deepEqual(found("af_"), ["af_heart"]);
+  assert.deepEqual(found("min"), ["mine"]);
+  assert.deepEqual(found("eart"), []);
+});
+
+test("a language is open where the voices name none, or several", () => {
+  const open = (...names) => languagesOf(names.map((name) => ({ name, weight: 1 })), ["a", "b"]);
+  assert.deepEqual(open("af_heart"), []);
+  assert.deepEqual(open("af_heart", "am_adam"), []);
+  assert.deepEqual(open("bf_emma", "af_heart"), ["b", "a"]);
+  assert.deepEqual(open("af_heart", "zf_xiaobei"), ["a", "z"]);
+  assert.deepEqual(open("mine"), ["a", "b"]);
+  assert.deepEqual(open("mine", "bf_emma"), ["a", "b"]);
+  assert.deepEqual(open("zf_xiaobei", "mine"), ["z", "a", "b"]);
+  assert.equal(languagesOf([{ name: "mine", weight: 1 }]).length, 9);
 });

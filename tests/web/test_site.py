@@ -234,7 +234,7 @@ def test_no_task_is_long_while_the_browser_reads_plans_and_speaks(
     browser.start_tracing(page=tab, path=trace, categories=["toplevel", "blink.user_timing"])
     tab.evaluate("performance.mark('here')")
     speak(tab, f"{TEXT} " * 8)
-    tab.wait_for_selector("#save-wav:enabled")
+    tab.wait_for_selector("#save:enabled")
     browser.stop_tracing()
     tasks = tasks_of(trace)
     assert len(tasks) > 100

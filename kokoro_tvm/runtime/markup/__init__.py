@@ -10,7 +10,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.markup.inline import parse_inline
 from kokoro_tvm.runtime.markup.items import Break, Item, Known, Manner, Stretch
 
-__all__ = ["Break", "Item", "Known", "Manner", "Stretch", "parse"]
+__all__ = ["Break", "Item", "Known", "Manner", "Stretch", "is_ssml", "parse"]
 
 _PORTION = 1 << 12  # characters that are looked at together
 _COMMENT = r"<!--(?:(?!-->).)*-->"
@@ -27,13 +27,18 @@ def parse(text: str | Iterable[str], known: Known, ssml: bool | None = None) -> 
     portions = _portions(text)
     if ssml is None:
         head = _head(portions)
-        ssml = _SSML.match(head[:_DECISION]) is not None
+        ssml = is_ssml(head)
         portions = itertools.chain([head], portions)
     if not ssml:
         return parse_inline(portions, known)
     from kokoro_tvm.runtime.markup.ssml import parse_ssml  # expat takes a few milliseconds to load
 
     return parse_ssml(portions, known)
+
+
+def is_ssml(text: str) -> bool:
+    """Whether a text begins with `<speak`, after space and an XML declaration."""
+    return _SSML.match(text[:_DECISION]) is not None
 
 
 def _portions(text: str | Iterable[str]) -> Iterator[str]:

@@ -1,28 +1,29 @@
 """The part of SSML 1.1 (W3C, 2010) that can be spoken, parsed as it comes.
 
-Text in unknown elements is spoken. A SpeechWarning names each of them once, as it does what else is not
-followed.
+Text in unknown elements is spoken, that of descriptions is not. A SpeechWarning names each of them once, as
+it does what else is not followed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.markup.inline import LONGEST_LINK, in_one_line
 from kokoro_tvm.runtime.markup.items import Break, Item, Known, Manner, Stretch
-from kokoro_tvm.runtime.markup.values import at, check_symbols, from_ipa, pitch, rate, seconds
+from kokoro_tvm.runtime.markup.values import at, check_symbols, from_ipa, listed_symbols, pitch, rate, seconds
 from kokoro_tvm.runtime.markup.xml import Xml
 from kokoro_tvm.runtime.notices import warn
 
-__all__ = ["parse_ssml"]
+__all__ = ["BREAKS", "ELEMENTS", "SPOKEN", "parse_ssml"]
 
-_BREAKS = {"none": None, "x-weak": 0.05, "weak": 0.2, "medium": 0.3, "strong": 0.4, "x-strong": 0.8}
+BREAKS = {"none": None, "x-weak": 0.05, "weak": 0.2, "medium": 0.3, "strong": 0.4, "x-strong": 0.8}
+"""Strengths of `<break>` -> seconds; None where nothing is between."""
 _STRESSES = {"strong": 2.0, "moderate": 1.0, "none": None, "reduced": -1.0}
-_ALPHABETS = ("ipa", "misaki")
+_SILENT = frozenset({"desc", "metadata"})  # what is about a document, and not part of it
 _PASSED_OVER = re.compile(r"(version|xmlns|xml|xsi)(:.*)?")  # attributes that say nothing about how to speak
 _MOST_OPEN = 64  # elements within each other
 
@@ -68,6 +69,7 @@ class _Elements:
         self._manner = Manner()
         self._stress: float | None = None
         self._held: _Held | None = None
+        self._silent = 0  # elements that are open within one of _SILENT, itself included
         self._noted: set[str] = set()
 
     @property
@@ -87,12 +89,17 @@ class _Elements:
         if self._held is not None:
             raise InputError(f"<{self._open[-1].name}> holds text alone, no <{name}>.")
         self._open.append(_Open(name, line, column, self._manner, self._stress))
-        if name not in _ELEMENTS:
+        if self._silent or name in _SILENT:
+            if not self._silent:
+                self._note(f"<{name}> is left out")
+            self._silent += 1
+            return
+        if name not in ELEMENTS:
             self._note(f"<{name}> is not known; its text is spoken")
             return
         getattr(self, f"_{name}")(attributes)
         for other in attributes:
-            if other not in _ELEMENTS[name] and not _PASSED_OVER.fullmatch(other):
+            if other not in ELEMENTS[name].attributes and not _PASSED_OVER.fullmatch(other):
                 self._note(f"'{other}' of <{name}> changes nothing")
 
     def end(self, name: str, place: int) -> None:
@@ -102,11 +109,15 @@ class _Elements:
         opened = self._open.pop()
         self._speak_as(opened.manner)
         self._stress = opened.stress
-        if name in ("p", "s"):
+        if self._silent:
+            self._silent -= 1
+        elif name in ("p", "s"):
             self.items.append(Break("paragraph" if name == "p" else "sentence"))
 
     def text(self, source: SourceText) -> None:
         """Speak the characters, or keep them for the element that holds them."""
+        if self._silent:
+            return
         if self._held is None:
             self._say(source)
             return
@@ -161,26 +172,39 @@ class _Elements:
 
     def _break(self, attributes: Mapping[str, str]) -> None:
         strength = attributes.get("strength", "medium")
-        if strength not in _BREAKS:
-            raise InputError(f"'{strength:.40}' is no strength of <break>. Known: {', '.join(_BREAKS)}.")
-        length = _BREAKS[strength]
+        if strength not in BREAKS:
+            raise InputError(f"'{strength:.40}' is no strength of <break>. Known: {', '.join(BREAKS)}.")
+        length = BREAKS[strength]
         if "time" in attributes:
             length = seconds(attributes["time"], 'time="0.5s" or time="500ms"')
         if length is not None:
             self.items.append(Break(pause=length))
 
     def _phoneme(self, attributes: Mapping[str, str]) -> None:
-        alphabet = attributes.get("alphabet", "misaki")
-        if alphabet not in _ALPHABETS:
-            known = " and ".join(_ALPHABETS)
-            raise InputError(f"The alphabet '{alphabet:.40}' of <phoneme> is not known. Known are {known}.")
+        alphabet = attributes.get("alphabet", "misaki").lower()
         phonemes = attributes.get("ph", "").strip()
         if not phonemes:
             raise InputError('<phoneme> needs phonemes. Write them as ph="...".')
         self._check_length("ph", phonemes)
-        if alphabet == "ipa":
-            phonemes = from_ipa(phonemes, self._known.language(self._manner.voice))
-        self._hold(Link(0, 0, phonemes=check_symbols(phonemes, self._known.symbols)))
+        if alphabet == "misaki":
+            phonemes = check_symbols(phonemes, self._known.symbols)
+        elif alphabet == "ipa":
+            phonemes = self._from_ipa(phonemes)
+        else:
+            self._note(f"the alphabet '{alphabet:.40}' of <phoneme> is not known; its text is spoken")
+            return
+        if phonemes:
+            self._hold(Link(0, 0, phonemes=phonemes))
+
+    def _from_ipa(self, phonemes: str) -> str:
+        """What the model knows of phonemes of the IPA, which has many marks that it was not trained on."""
+        known: Collection[str] = {*self._known.symbols, " "}
+        ours = " ".join(from_ipa(phonemes, self._known.language(self._manner.voice)).split())
+        if unknown := listed_symbols(symbol for symbol in ours if symbol not in known):
+            self._note(
+                f"the model does not know these phonemes of '{phonemes[:40]}': {unknown}; they are left out"
+            )
+        return "".join(symbol for symbol in ours if symbol in known).strip()
 
     def _sub(self, attributes: Mapping[str, str]) -> None:
         alias = " ".join(attributes.get("alias", "").split())
@@ -220,15 +244,26 @@ class _Elements:
         self._speak_as(replace(self._manner, voice=name))
 
 
-_ELEMENTS: Mapping[str, tuple[str, ...]] = {
-    "speak": (),
-    "p": (),
-    "s": (),
-    "break": ("time", "strength"),
-    "phoneme": ("ph", "alphabet"),
-    "sub": ("alias",),
-    "prosody": ("rate", "pitch"),
-    "emphasis": ("level",),
-    "voice": ("name",),
+@dataclass(frozen=True)
+class Element:
+    """An element that is followed: what it does, and the attributes that are."""
+
+    about: str
+    attributes: tuple[str, ...] = ()
+
+
+ELEMENTS: Mapping[str, Element] = {
+    "speak": Element("The document."),
+    "p": Element("A paragraph, with a pause after it."),
+    "s": Element("A sentence, with a pause after it."),
+    "break": Element("A pause of `time`, or of `strength`.", ("time", "strength")),
+    "phoneme": Element("`ph` in the place of the text, of the `alphabet` ipa or misaki.", ("ph", "alphabet")),
+    "sub": Element("`alias` in the place of the text.", ("alias",)),
+    "prosody": Element("Another `rate` or `pitch`.", ("rate", "pitch")),
+    "emphasis": Element("More or less stress, by `level`.", ("level",)),
+    "voice": Element("Another voice, of this `name`.", ("name",)),
+    **dict.fromkeys(sorted(_SILENT), Element("Left out, with its text.")),
 }
-"""Elements that are followed, with the attributes that are."""
+"""Elements that are followed."""
+SPOKEN = ("audio", "lang", "mark", "say-as", "token", "w")
+"""Other elements of SSML, whose text is spoken as that of all unknown ones is."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.plan import FACTORS, LONGEST_PAUSE
 
-__all__ = ["at", "check_symbols", "from_ipa", "pitch", "rate", "seconds"]
+__all__ = ["RATES", "at", "check_symbols", "from_ipa", "listed_symbols", "pitch", "rate", "seconds"]
 
 _TIME = re.compile(r"\+?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(s|ms)", re.IGNORECASE | re.ASCII)
 _FACTOR = re.compile(r"(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(%?)", re.ASCII)
-_CHANGE = re.compile(r"([-+](?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(%|st)", re.ASCII)
+_CHANGE = re.compile(r"([-+]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(%|st)", re.ASCII)
 # The factors that Azure's documentation gives for these names.
-_RATES = {"x-slow": 0.5, "slow": 0.64, "medium": 1.0, "default": 1.0, "fast": 1.55, "x-fast": 2.0}
+RATES = {"x-slow": 0.5, "slow": 0.64, "medium": 1.0, "default": 1.0, "fast": 1.55, "x-fast": 2.0}
 _PITCHES = {"x-low": 0.55, "low": 0.8, "medium": 1.0, "default": 1.0, "high": 1.2, "x-high": 1.45}
 
 _IPA = (
@@ -52,8 +52,8 @@ def seconds(value: str, example: str) -> float:
 def rate(value: str) -> float:
     """A factor on the speed: "1.2", "120%", "+20%", or a name of SSML."""
     value = value.strip()
-    if value in _RATES:
-        return _RATES[value]
+    if value in RATES:
+        return RATES[value]
     if found := _FACTOR.fullmatch(value):
         return _limited(float(found[1]) / (100 if found[2] else 1), "speed", value)
     if (change := _CHANGE.fullmatch(value)) and change[2] == "%":
@@ -83,14 +83,17 @@ def pitch(value: str, around: float) -> float | None:
 def check_symbols(phonemes: str, symbols: Collection[str]) -> str:
     """The phonemes, with one space for all whitespace; all of them are among the symbols."""
     phonemes = " ".join(phonemes.split())
-    unknown = sorted({symbol for symbol in phonemes if symbol not in symbols and symbol != " "})
-    if unknown:
-        listed = ", ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in unknown[:8])
+    if unknown := listed_symbols(symbol for symbol in phonemes if symbol not in symbols and symbol != " "):
         raise InputError(
-            f"The model does not know these phonemes of '{phonemes[:40]}': {listed}. Write them in misaki's "
-            "alphabet; `kokoro-tvm phonemize` shows it for other words."
+            f"The model does not know these phonemes of '{phonemes[:40]}': {unknown}. Write them in misaki's "
+            "alphabet. `kokoro-tvm phonemize` shows it for other words."
         )
     return phonemes
+
+
+def listed_symbols(symbols: Iterable[str]) -> str:
+    """The first eight of some symbols as a message lists them; "" where there is none."""
+    return ", ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in sorted(set(symbols))[:8])
 
 
 def from_ipa(phonemes: str, code: str) -> str:

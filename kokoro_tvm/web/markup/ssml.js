@@ -1,7 +1,8 @@
 /**
  * The part of SSML 1.1 (W3C, 2010) that can be spoken, parsed as it comes.
  *
- * Text in unknown elements is spoken. A notice names each of them once, as it does what else is not followed.
+ * Text in unknown elements is spoken, that of descriptions is not. A notice names each of them once, as it does what
+ * else is not followed.
  */
 
 import { InputError } from "../errors.js";
@@ -9,7 +10,7 @@ import { Pattern, endOf, length, split, strip } from "../frontend/python.js";
 import { SourceText, linkFrom } from "../frontend/source.js";
 import { LONGEST_LINK, inOneLine } from "./inline.js";
 import { PLAIN, breakOf } from "./items.js";
-import { at, checkSymbols, fromIpa, pitch, rate, seconds, shown } from "./values.js";
+import { at, checkSymbols, fromIpa, listedSymbols, pitch, rate, seconds, shown } from "./values.js";
 import { Xml } from "./xml.js";
 
 /** @typedef {import("./items.js").Item} Item */
@@ -21,7 +22,7 @@ const BREAKS = new Map([
   ["none", null], ["x-weak", 0.05], ["weak", 0.2], ["medium", 0.3], ["strong", 0.4], ["x-strong", 0.8],
 ]);
 const STRESSES = new Map([["strong", 2], ["moderate", 1], ["none", null], ["reduced", -1]]);
-const ALPHABETS = ["ipa", "misaki"];
+const SILENT = ["desc", "metadata"]; // what is about a document, and not part of it
 const PASSED_OVER = /^(version|xmlns|xml|xsi)(:.*)?$/; // attributes that say nothing about how to speak
 const MOST_OPEN = 64; // elements within each other
 const WORD = new Pattern("\\w+");
@@ -60,6 +61,7 @@ class Elements {
     this._stress = null;
     /** The text of an element that is spoken as its attributes say. @type {{link: Link, text: SourceText} | null} */
     this._held = null;
+    this._silent = 0; // elements that are open within one of SILENT, itself included
     this._noted = new Set();
   }
 
@@ -80,6 +82,11 @@ class Elements {
       throw new InputError(`<${this._open[this._open.length - 1].name}> holds text alone, no <${name}>.`);
     }
     this._open.push({ name, line, column, manner: this._manner, stress: this._stress });
+    if (this._silent || SILENT.includes(name)) {
+      if (!this._silent) this._note(`<${name}> is left out`);
+      this._silent++;
+      return;
+    }
     const followed = ELEMENTS.get(name);
     if (!followed) {
       this._note(`<${name}> is not known; its text is spoken`);
@@ -97,11 +104,13 @@ class Elements {
     const opened = this._open.pop();
     this._speakAs(opened.manner);
     this._stress = opened.stress;
-    if (name === "p" || name === "s") this.items.push(breakOf({ boundary: name === "p" ? "paragraph" : "sentence" }));
+    if (this._silent) this._silent--;
+    else if (name === "p" || name === "s") this.items.push(breakOf({ boundary: name === "p" ? "paragraph" : "sentence" }));
   }
 
   /** Speak the characters, or keep them for the element that holds them. @param {SourceText} source */
   text(source) {
+    if (this._silent) return;
     if (!this._held) {
       this._say(source);
       return;
@@ -175,17 +184,28 @@ class Elements {
   }
 
   _phoneme(attributes) {
-    const alphabet = attributes.get("alphabet") ?? "misaki";
-    if (!ALPHABETS.includes(alphabet)) {
-      throw new InputError(
-        `The alphabet ${shown(alphabet)} of <phoneme> is not known. Known are ${ALPHABETS.join(" and ")}.`,
-      );
-    }
+    const alphabet = (attributes.get("alphabet") ?? "misaki").toLowerCase();
     let phonemes = strip(attributes.get("ph") ?? "");
     if (!phonemes) throw new InputError('<phoneme> needs phonemes. Write them as ph="...".');
     checkLength("ph", phonemes);
-    if (alphabet === "ipa") phonemes = fromIpa(phonemes, this._known.language(this._manner.voice));
-    this._hold({ phonemes: checkSymbols(phonemes, this._known.symbols) });
+    if (alphabet === "misaki") phonemes = checkSymbols(phonemes, this._known.symbols);
+    else if (alphabet === "ipa") phonemes = this._fromIpa(phonemes);
+    else {
+      this._note(`the alphabet ${shown(alphabet)} of <phoneme> is not known; its text is spoken`);
+      return;
+    }
+    if (phonemes) this._hold({ phonemes });
+  }
+
+  /** What the model knows of phonemes of the IPA, which has many marks that it was not trained on. */
+  _fromIpa(phonemes) {
+    const ours = [...split(fromIpa(phonemes, this._known.language(this._manner.voice))).join(" ")];
+    const known = ours.filter((symbol) => symbol === " " || this._known.symbols.has(symbol));
+    const unknown = listedSymbols(ours.filter((symbol) => !known.includes(symbol)));
+    if (unknown) {
+      this._note(`the model does not know these phonemes of ${shown(phonemes)}: ${unknown}; they are left out`);
+    }
+    return strip(known.join(""));
   }
 
   _sub(attributes) {

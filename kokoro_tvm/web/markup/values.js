@@ -7,7 +7,7 @@ import { FACTORS, LONGEST_PAUSE } from "../limits.js";
 
 const TIME = /^\+?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})[ \t\n\r\f\v]*(s|ms)$/i;
 const FACTOR = /^(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(%?)$/;
-const CHANGE = /^([-+](?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(%|st)$/;
+const CHANGE = /^([-+]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(%|st)$/;
 // The factors that Azure's documentation gives for these names.
 const RATES = new Map([["x-slow", 0.5], ["slow", 0.64], ["medium", 1], ["default", 1], ["fast", 1.55], ["x-fast", 2]]);
 const PITCHES = new Map([
@@ -84,15 +84,18 @@ export function pitch(value, around) {
  * @param {string} phonemes @param {import("../phonemes.js").Vocabulary} symbols */
 export function checkSymbols(phonemes, symbols) {
   phonemes = split(phonemes).join(" ");
-  const unknown = sorted(new Set([...phonemes].filter((symbol) => !symbols.has(symbol) && symbol !== " ")));
-  if (unknown.length) {
+  const unknown = listedSymbols([...phonemes].filter((symbol) => !symbols.has(symbol) && symbol !== " "));
+  if (unknown) {
     throw new InputError(
-      `The model does not know these phonemes of ${shown(phonemes)}: ${listed(unknown.slice(0, 8))}. Write them in ` +
-        "misaki's alphabet; `kokoro-tvm phonemize` shows it for other words.",
+      `The model does not know these phonemes of ${shown(phonemes)}: ${unknown}. Write them in ` +
+        "misaki's alphabet.",
     );
   }
   return phonemes;
 }
+
+/** The first eight of some symbols as a message lists them; "" where there is none. @param {string[]} symbols */
+export const listedSymbols = (symbols) => listed(sorted(new Set(symbols)).slice(0, 8));
 
 /** Phonemes of the International Phonetic Alphabet in the one that the voices of a language know.
  *

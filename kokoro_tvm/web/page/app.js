@@ -6,7 +6,8 @@ import { showLoading } from "./loading.js";
 import { Past } from "./past.js";
 import { clearProblem, showNotice, showProblem } from "./problem.js";
 import { Reading } from "./reading.js";
-import { save, suffixes } from "./saving.js";
+import { listenForFiles } from "./opening.js";
+import { formats, save } from "./saving.js";
 import { Speaker } from "./speaker.js";
 import { Spectrogram } from "./spectrogram.js";
 import { browserStore, readSettings, writeSettings } from "./storage.js";
@@ -32,9 +33,11 @@ const PLAY = {
 };
 
 const text = /** @type {HTMLTextAreaElement} */ (byId("text"));
+const find = /** @type {HTMLInputElement} */ (byId("find"));
 const speed = /** @type {HTMLInputElement} */ (byId("speed"));
 const seek = /** @type {HTMLInputElement} */ (byId("seek"));
 const play = /** @type {HTMLButtonElement} */ (byId("play"));
+const format = /** @type {HTMLSelectElement} */ (byId("format"));
 const stop = /** @type {HTMLButtonElement} */ (byId("stop"));
 
 const store = browserStore();
@@ -56,7 +59,8 @@ const synthesizer = /** @type {import("../synthesizer.js").Synthesizer} */ (awai
 const authorize = synthesizer.authorize?.bind(synthesizer) ?? null;
 
 const reading = new Reading(byId("reading"), (place) => speaker.record && speaker.seek(speaker.record.words[place].start));
-const picker = new VoicePicker({ chosen: () => settle({ voice: picker.value }), sample: hear });
+const picker = new VoicePicker({ chosen: () => settle({ voice: picker.value, lang: picker.lang }), sample: hear });
+picker.languages = synthesizer.languages;
 const past = new Past(store, (request) => {
   speaker.stop();
   apply(request);
@@ -98,25 +102,25 @@ function fail(again) {
 
 /** @returns {Request} what the controls say */
 function request() {
-  return { text: text.value, voice: picker.value, speed: Number(speed.value) };
+  return { text: text.value, voice: picker.value, speed: Number(speed.value), lang: picker.lang };
 }
 
 /** @param {Partial<Request>} wanted */
 function apply(wanted) {
   if (wanted.text !== undefined) text.value = wanted.text;
   if (wanted.speed !== undefined) speed.value = String(wanted.speed);
-  if (wanted.voice !== undefined) picker.choose(wanted.voice);
+  if (wanted.voice !== undefined) picker.choose(wanted.voice, wanted.lang);
   byId("speed-shown").textContent = `${Number(speed.value).toFixed(2)}×`;
   text.lang = picker.language.tag;
   count();
 }
 
-/** A setting has changed: what is being said goes on with it. @param {{voice?: string, speed?: number}} changed */
+/** A setting has changed: what is being said goes on with it. @param {{voice?: string, speed?: number, lang?: string}} changed */
 function settle(changed) {
   text.lang = picker.language.tag;
   keep(changed);
-  const { voice, speed: rate } = request();
-  if (running()) speaker.change({ voice, speed: rate });
+  const { text: _, ...now } = request();
+  if (running()) speaker.change(now);
   else show(speaker.state);
 }
 
@@ -166,6 +170,7 @@ function view(shown) {
   byId("reading").hidden = shown !== "reading";
   byId("edit").hidden = shown !== "reading";
   byId("hint").hidden = shown !== "text";
+  byId("open").hidden = shown !== "text";
   if (inside) (shown === "text" ? text : play).focus();
 }
 
@@ -189,7 +194,7 @@ function show(state) {
 function offer() {
   const { record } = speaker;
   const there = Boolean(record?.done && record.length);
-  for (const suffix of suffixes()) button(`save-${suffix}`).disabled = !there;
+  button("save").disabled = !there;
   spectrogram.show(there ? record : null);
   seek.disabled = !record?.length;
   seek.max = String(record?.seconds ?? 0);
@@ -237,13 +242,30 @@ function hear(voice) {
   sampler.speak({ text: languageOf(describe(voice).code).sample, voice, speed: 1 });
 }
 
-/** @param {string} suffix */
-async function keepFile(suffix) {
+async function keepFile() {
+  const { record, request: spoken } = speaker;
+  const name = format.selectedOptions[0].text;
+  if (!record || !spoken) return;
+  clearProblem();
+  say(`Saving ${name}.`);
   try {
-    if (speaker.record) await save(speaker.record, suffix);
+    await save(record, spoken, synthesizer, format.value);
   } catch (error) {
-    showNotice(`The ${suffix.toUpperCase()} file could not be made: ${/** @type {Error} */ (error).message}`);
+    showNotice(`The ${name} file could not be made. ${/** @type {Error} */ (error).message}`);
   }
+}
+
+/** A file in the place of the text. @param {string} found @param {string} name */
+function open(found, name) {
+  clearProblem();
+  if (running()) speaker.stop();
+  apply({ text: found });
+  view("text");
+  show(speaker.state);
+  text.focus();
+  text.setSelectionRange(0, 0);
+  text.scrollTop = 0;
+  say(`${name} is open.`);
 }
 
 async function share() {
@@ -285,7 +307,7 @@ async function start() {
     showThreads(await synthesizer.threads?.());
     picker.fill(names);
     past.open(names);
-    if (!picker.choose(settings.voice ?? FIRST_VOICE) && !picker.choose(FIRST_VOICE)) picker.choose(names[0]);
+    if (!picker.choose(settings.voice ?? FIRST_VOICE, settings.lang) && !picker.choose(FIRST_VOICE)) picker.choose(names[0]);
     apply({ speed: settings.speed ?? 1 });
     followLink();
     play.disabled = false;
@@ -313,12 +335,14 @@ stop.addEventListener("click", () => {
 });
 byId("edit").addEventListener("click", edit);
 byId("share").addEventListener("click", share);
-for (const suffix of suffixes()) {
-  button(`save-${suffix}`).hidden = false;
-  button(`save-${suffix}`).addEventListener("click", () => keepFile(suffix));
-}
+format.append(...formats(synthesizer).map(([suffix, name]) => new Option(name, suffix)));
+if (formats(synthesizer).some(([suffix]) => suffix === settings.format)) format.value = settings.format ?? "";
+format.addEventListener("change", () => keep({ format: format.value }));
+button("save").addEventListener("click", keepFile);
+listenForFiles(open, showNotice);
 addEventListener("hashchange", followLink);
 addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && event.target === find && find.value) return; // what was looked for is cleared
   if (event.key === "Escape" && running()) edit();
   else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !running()) press();
 });

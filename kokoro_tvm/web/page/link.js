@@ -5,9 +5,9 @@
 export const SLOWEST = 0.5;
 export const FASTEST = 2;
 
-/** @param {Request} request @returns {string} `#text=…&voice=…&speed=…` */
-export function toFragment({ text, voice, speed }) {
-  return `#${new URLSearchParams({ text, voice, ...(speed === 1 ? {} : { speed: String(speed) }) })}`;
+/** @param {Request} request @returns {string} `#text=…&voice=…&speed=…&lang=…` */
+export function toFragment({ text, voice, speed, lang }) {
+  return `#${new URLSearchParams({ text, voice, ...(speed === 1 ? {} : { speed: String(speed) }), ...(lang ? { lang } : {}) })}`;
 }
 
 /** @param {string} fragment @returns {Partial<Request>} what of it can be used */
@@ -18,5 +18,6 @@ export function fromFragment(fragment) {
     ...(found.get("text") ? { text: /** @type {string} */ (found.get("text")) } : {}),
     ...(found.get("voice") ? { voice: /** @type {string} */ (found.get("voice")) } : {}),
     ...(speed >= SLOWEST && speed <= FASTEST ? { speed } : {}),
+    ...(found.get("lang") ? { lang: /** @type {string} */ (found.get("lang")) } : {}),
   };
 }

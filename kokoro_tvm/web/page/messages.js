@@ -23,6 +23,14 @@ export function explain({ kind, message, retryAfter }) {
     return { what: "The server has as much to do as it accepts.", advice: `Try again ${when}.` };
   }
   const [what, advice] = ADVICE[/** @type {keyof typeof ADVICE} */ (kind)] ?? ADVICE.failed;
-  const detailed = ["refused", "failed", "unloadable", "unsupported", "memory", "broken", "too_long", "no_audio"].includes(kind) && message;
-  return { what: detailed ? `${what} ${message}` : what, advice };
+  const detail = ofThePage(message);
+  const detailed = ["refused", "failed", "unloadable", "unsupported", "memory", "broken", "too_long", "no_audio"].includes(kind) && detail;
+  return { what: detailed ? `${what} ${detail}` : what, advice };
+}
+
+/** A message without what only those who run the server can do: its sentences about commands, its names of fields.
+ * @param {string} message */
+function ofThePage(message) {
+  const sentences = message.split(/(?<=[.!?]) (?=[\p{Lu}`])/u).filter((sentence) => !/`[^\s`]+ [^`]*`/.test(sentence));
+  return sentences.join(" ").replaceAll("`input`", "The text");
 }

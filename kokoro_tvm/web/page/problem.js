@@ -28,14 +28,20 @@ export function showProblem(error, again, authorize) {
     });
     box.append(button);
   }
-  box.hidden = false;
+  show(box);
 }
 
 /** @param {string} message */
 export function showNotice(message) {
   const box = byId("problem");
   box.replaceChildren(message);
+  show(box);
+}
+
+/** Shows it, wherever the page has been scrolled to. @param {HTMLElement} box */
+function show(box) {
   box.hidden = false;
+  box.scrollIntoView({ block: "nearest" });
 }
 
 /** @param {(key: string) => void} authorize @param {() => void} again */

@@ -21,6 +21,7 @@ export class Record {
     this.outline = [];
     this.done = false; // nothing follows
     this.complete = false; // nothing is missing
+    this.changed = false; // parts of it have other settings
     this.#alignment = new Alignment(text);
   }
 
@@ -80,6 +81,7 @@ export class Record {
     this.outline = [];
     this.#draw(kept, 0);
     this.done = this.complete = false;
+    this.changed = true;
     this.#base = this.seconds;
     this.#alignment = new Alignment(this.text, character);
     return sample;

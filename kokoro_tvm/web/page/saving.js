@@ -7,6 +7,8 @@ import { encoder, mp3File } from "./mp3.js";
 import { wordsWithMarks } from "./shown.js";
 
 /** @typedef {import("./record.js").Record} Record */
+/** @typedef {import("./speaker.js").Request} Request */
+/** @typedef {import("../synthesizer.js").Synthesizer} Synthesizer */
 
 /** Suffix -> what makes the file of a record. @type {Map<string, (record: Record) => Blob | Promise<Blob>>} */
 const FILES = new Map([
@@ -15,16 +17,32 @@ const FILES = new Map([
   ["srt", (record) => new Blob([srt(shown(record))], { type: "application/x-subrip" })],
   ["vtt", (record) => new Blob([webVtt(shown(record))], { type: "text/vtt" })],
 ]);
+const NAMES = new Map([["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["opus", "Opus"], ["aac", "AAC"], ["srt", "SRT"], ["vtt", "WebVTT"]]);
 
-/** Suffixes of what can be saved in this page. */
-export const suffixes = () => [...FILES.keys()].filter((suffix) => suffix !== "mp3" || encoder());
+/** Suffix -> name of what can be saved in this page. @param {Synthesizer} synthesizer @returns {[string, string][]} */
+export function formats(synthesizer) {
+  return [...NAMES].filter(([suffix]) => isLocal(suffix) || synthesizer.formats?.includes(suffix));
+}
 
-/** @param {Record} record @param {string} suffix one of `suffixes`
- * @returns {Promise<void>} rejected where the file cannot be made */
-export async function save(record, suffix) {
+/** @param {string} suffix */
+const isLocal = (suffix) => FILES.has(suffix) && (suffix !== "mp3" || encoder() !== null);
+
+/** @param {Record} record of which @param {Request} request @param {Synthesizer} synthesizer spoke
+ * @param {string} suffix one of `formats` @returns {Promise<void>} rejected where the file cannot be made */
+export async function save(record, request, synthesizer, suffix) {
   const make = FILES.get(suffix);
-  if (!make) throw new Error(`No file of a speech is called .${suffix}.`);
-  const url = URL.createObjectURL(await make(record));
+  if (make && isLocal(suffix)) return keep(await make(record), record, suffix);
+  if (!synthesizer.file) throw new Error(`No file of a speech is called .${suffix}.`);
+  if (!record.complete || record.changed) {
+    throw new Error("It would be of all the text, in one voice and at one speed. Speak it once more, or save what there is as WAV.");
+  }
+  const { text, ...options } = request;
+  keep(await synthesizer.file(text, options, suffix), record, suffix);
+}
+
+/** @param {Blob} file @param {Record} record @param {string} suffix */
+function keep(file, record, suffix) {
+  const url = URL.createObjectURL(file);
   const link = document.createElement("a");
   link.href = url;
   link.download = `${fileName(record.text)}.${suffix}`;

@@ -12,6 +12,7 @@ const LONGEST_TASK = 8; // milliseconds
  * @property {string} text
  * @property {string} voice a name or a mix
  * @property {number} speed
+ * @property {string} [lang] the letter of a language, where it is not that of the voice
  *
  * @typedef {"idle" | "preparing" | "speaking" | "paused" | "ended"} State
  *
@@ -129,8 +130,8 @@ export class Speaker {
   }
 
   /** @param {Record} record @param {Request} request @param {AbortSignal} signal */
-  async #fetch(record, { text, voice, speed }, signal) {
-    for await (const chunk of this.#synthesizer.stream(text, { voice, speed, signal })) {
+  async #fetch(record, { text, voice, speed, lang }, signal) {
+    for await (const chunk of this.#synthesizer.stream(text, { voice, speed, lang, signal })) {
       if (signal.aborted) return;
       this.#listener.grown(record.append(chunk));
       this.#player.fill();

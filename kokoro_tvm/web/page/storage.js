@@ -40,7 +40,7 @@ export function withEntry(entries, newest) {
 /** @param {Store} store @returns {Request[]} */
 export function readHistory(store) {
   const found = read(store, HISTORY);
-  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed }) => ({ text, voice, speed })) : [];
+  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed, lang }) => ({ text, voice, speed, ...(lang ? { lang } : {}) })) : [];
 }
 
 /**
@@ -55,13 +55,13 @@ export function writeHistory(store, entries) {
   }
 }
 
-/** @param {Store} store @returns {{voice?: string, speed?: number, theme?: string}} */
+/** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, format?: string, theme?: string}} */
 export function readSettings(store) {
   const found = read(store, SETTINGS);
   return found && typeof found === "object" && !Array.isArray(found) ? found : {};
 }
 
-/** @param {Store} store @param {{voice?: string, speed?: number, theme?: string}} settings */
+/** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, format?: string, theme?: string}} settings */
 export function writeSettings(store, settings) {
   write(store, SETTINGS, settings);
 }
@@ -87,5 +87,5 @@ function read(store, key) {
 
 /** @param {any} entry @returns {entry is Request} */
 function isRequest(entry) {
-  return Boolean(entry) && typeof entry.text === "string" && typeof entry.voice === "string" && typeof entry.speed === "number";
+  return Boolean(entry) && typeof entry.text === "string" && typeof entry.voice === "string" && typeof entry.speed === "number" && ["undefined", "string"].includes(typeof entry.lang);
 }

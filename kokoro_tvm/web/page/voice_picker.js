@@ -1,13 +1,13 @@
 /** The voices by language, one of them or a mix chosen, each to be heard. */
 
 import { byId, element, icon, setIcon } from "./dom.js";
-import { byLanguage, describe, languageOf, MOST_WEIGHT, readMix, titleOf, USUAL_WEIGHT, writeMix } from "./voices.js";
+import { byLanguage, describe, finds, languageOf, languagesOf, MOST_WEIGHT, readMix, titleOf, USUAL_WEIGHT, writeMix } from "./voices.js";
 
 const MOST_PARTS = 5; // of a mix
 
 /**
  * @typedef {object} Listener
- * @property {() => void} chosen another voice or mix than before
+ * @property {() => void} chosen another voice, mix or language than before
  * @property {(name: string) => void} sample asks for a voice to be heard, or to be silent if it is
  */
 
@@ -15,12 +15,23 @@ export class VoicePicker {
   #names = /** @type {string[]} */ ([]);
   #parts = /** @type {import("./voices.js").Part[]} */ ([]);
   #listener;
+  #codes = /** @type {string[]} of the languages that the voices leave open; the first is read where none is chosen */ ([]);
+
+  /** Letters of the languages that can be read. @type {string[] | undefined} all where it is left out */
+  languages;
 
   /** @param {Listener} listener */
   constructor(listener) {
     this.#listener = listener;
     this.list = byId("voices");
     this.mix = byId("mix");
+    this.select = /** @type {HTMLSelectElement} */ (byId("language"));
+    this.select.addEventListener("change", () => {
+      this.#showLanguage();
+      listener.chosen();
+    });
+    const find = /** @type {HTMLInputElement} */ (byId("find"));
+    find.addEventListener("input", () => this.#find(find.value));
     this.list.addEventListener("change", ({ target }) => {
       if (target instanceof HTMLInputElement) this.#choose([{ name: target.value, weight: USUAL_WEIGHT }]);
     });
@@ -37,9 +48,14 @@ export class VoicePicker {
     return writeMix(this.#parts);
   }
 
+  /** The letter of the language that was chosen, where the voice leaves it open. @returns {string | undefined} */
+  get lang() {
+    return this.#codes.length && this.select.value !== this.#codes[0] ? this.select.value : undefined;
+  }
+
   /** The language that it speaks. */
   get language() {
-    return languageOf(describe(this.#parts[0]?.name ?? "").code);
+    return languageOf(this.lang ?? this.#codes[0] ?? describe(this.#parts[0]?.name ?? "").code);
   }
 
   /** @param {string[]} names */
@@ -52,11 +68,25 @@ export class VoicePicker {
     this.list.replaceChildren(...groups);
   }
 
-  /** @param {string} mix @returns {boolean} whether it is one of these voices, or a mix of them */
-  choose(mix) {
+  /** @param {string} mix @param {string} [lang] the letter of a language
+   * @returns {boolean} whether it is one of these voices, or a mix of them */
+  choose(mix, lang) {
     const parts = readMix(mix, this.#names);
-    if (parts) this.#show(parts);
+    if (parts) this.#show(parts, lang);
     return parts !== null;
+  }
+
+  /** Shows the voices that what was typed finds. @param {string} query */
+  #find(query) {
+    let count = 0;
+    for (const group of this.list.querySelectorAll("fieldset")) {
+      const rows = /** @type {HTMLElement[]} */ ([...group.querySelectorAll(".voice")]);
+      for (const row of rows) row.hidden = !finds(query, row.dataset.name ?? "");
+      const found = rows.filter((row) => !row.hidden).length;
+      group.hidden = found === 0;
+      count += found;
+    }
+    byId("found").textContent = count ? "" : "No voice is called so.";
   }
 
   /** @param {string | null} name of the voice whose sample is heard */
@@ -78,7 +108,7 @@ export class VoicePicker {
     const add = { class: "icon", type: "button", "data-add": name, "aria-label": `Mix ${title} in`, "aria-pressed": "false" };
     return element(
       "div",
-      { class: "voice" },
+      { class: "voice", "data-name": name },
       element("input", { type: "radio", name: "voice", id, value: name }),
       label,
       element("button", sample, icon("play")),
@@ -99,12 +129,15 @@ export class VoicePicker {
     this.#listener.chosen();
   }
 
-  /** @param {import("./voices.js").Part[]} parts */
-  #show(parts) {
+  /** @param {import("./voices.js").Part[]} parts @param {string} [lang] the language that stays, where it may */
+  #show(parts, lang = this.lang) {
     this.#parts = parts;
-    const { code, gender } = describe(parts[0].name);
+    this.#codes = languagesOf(parts, this.languages);
+    byId("tongue").hidden = !this.#codes.length;
+    this.select.replaceChildren(...this.#codes.map((code) => element("option", { value: code }, languageOf(code).name)));
+    if (lang && this.#codes.includes(lang)) this.select.value = lang;
     byId("voice-title").textContent = titleOf(parts);
-    byId("voice-detail").textContent = [languageOf(code).name, parts.length === 1 ? gender : ""].filter(Boolean).join(", ");
+    this.#showLanguage();
     for (const radio of this.list.querySelectorAll("input")) {
       radio.checked = parts.length === 1 && parts[0].name === radio.value;
     }
@@ -119,6 +152,11 @@ export class VoicePicker {
     this.mix.hidden = parts.length === 1;
     this.mix.replaceChildren(...(parts.length > 1 ? parts.map((part) => this.#weight(part)) : []));
     this.#shares();
+  }
+
+  #showLanguage() {
+    const gender = this.#parts.length === 1 ? describe(this.#parts[0].name).gender : "";
+    byId("voice-detail").textContent = [this.language.name, gender].filter(Boolean).join(", ");
   }
 
   /** @param {import("./voices.js").Part} part */

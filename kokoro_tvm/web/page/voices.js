@@ -16,6 +16,7 @@ export const LANGUAGES = new Map([
   ["z", { name: "Mandarin Chinese", tag: "zh", sample: "你好。很高兴听到你的声音。" }],
 ]);
 const OTHER = { name: "Other voices", tag: "en", sample: "Hello. It is good to hear from you." };
+const USUAL_LANGUAGE = "a"; // of a voice whose name says none
 const GENDERS = new Map([
   ["f", "female"],
   ["m", "male"],
@@ -34,6 +35,23 @@ export function describe(name) {
   const known = prefix.length === 2 && rest.length > 0 && LANGUAGES.has(prefix[0]);
   const title = (known ? rest.join(" ") : name).replace(/^\p{L}/u, (letter) => letter.toUpperCase());
   return { name, title, gender: (known && GENDERS.get(prefix[1])) || "", code: known ? prefix[0] : "" };
+}
+
+/** Letters of the languages that a mix may be read in, the one that it is read in first; none where its voices say it.
+ * @param {Part[]} parts @param {string[]} [readable] all languages where it is left out @returns {string[]} */
+export function languagesOf(parts, readable = [...LANGUAGES.keys()]) {
+  const codes = [...new Set(parts.map(({ name }) => describe(name).code))];
+  if (codes.length === 1 && codes[0]) return [];
+  const first = codes[0] || USUAL_LANGUAGE;
+  return [first, ...(codes.includes("") ? readable : codes).filter((code) => code !== first)];
+}
+
+/** Whether every word that was typed begins a word about a voice: its name, gender or language.
+ * @param {string} query @param {string} name */
+export function finds(query, name) {
+  const { title, gender, code } = describe(name);
+  const words = `${name} ${title} ${gender} ${languageOf(code).name}`.toLowerCase().split(" ");
+  return query.toLowerCase().split(/\s+/).every((part) => words.some((word) => word.startsWith(part)));
 }
 
 /** @param {string[]} names @returns {[string, Voice[]][]} by the letter of their language, in LANGUAGES' order */

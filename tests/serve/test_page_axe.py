@@ -1,0 +1,76 @@
+"""axe-core over the page of a server in all of its states, and the page at 200 %."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe import axe_script, in_every_state, violations
+from browsing import TEXT, page_of, serving_slowly
+from serving import Server
+from test_page_access import FAULTS
+
+pytestmark = pytest.mark.slow("opens pages in Chromium")
+VOICES = ("af_heart", "bf_emma")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def script(shared_folder: Path) -> str:
+    return axe_script(shared_folder)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1100])
+def test_no_state_has_a_violation(browser: Any, server: Server, script: str, scheme: str, width: int) -> None:
+    window = {"width": width, "height": 800}
+    found = []
+    with page_of(browser, server, color_scheme=scheme, viewport=window, reduced_motion="reduce") as page:
+        page.open()
+        for state in in_every_state(page, TEXT, VOICES):
+            found += [f"{state}: {fault}" for fault in violations(page.tab, script)]
+    assert found == []
+
+
+def test_axe_finds_what_is_wrong(browser: Any, server: Server, script: str) -> None:
+    with page_of(browser, server) as page:
+        page.open()
+        page.tab.evaluate(
+            "document.getElementById('theme').ariaLabel = document.getElementById('theme').title = ''"
+        )
+        (found,) = violations(page.tab, script)
+        assert found.startswith("button-name: ")
+
+
+def test_the_form_for_a_key_has_no_violation(browser: Any, tmp_path: Path, script: str) -> None:
+    with serving_slowly(tmp_path / "toy", api_key=["secret"]) as server, page_of(browser, server) as page:
+        page.tab.goto(page.url)
+        page.problem()
+        assert violations(page.tab, script) == []
+
+
+@pytest.mark.parametrize("zoom", ["of the browser", "of its text"])
+def test_at_200_percent(browser: Any, server: Server, zoom: str) -> None:
+    """Nothing sticks out, and everything can be reached: 1,280 by 720 pixels are 640 by 360 then."""
+    window, factor = (
+        ({"width": 640, "height": 360}, 2)
+        if zoom == "of the browser"
+        else ({"width": 1280, "height": 720}, 1)
+    )
+    faults = []
+    with page_of(
+        browser, server, viewport=window, device_scale_factor=factor, reduced_motion="reduce"
+    ) as page:
+        page.open()
+        if zoom == "of its text":
+            page.tab.evaluate("document.documentElement.style.fontSize = '200%'")
+        for state in in_every_state(page, TEXT, VOICES):
+            faults += [f"{state}: {fault}" for fault in page.tab.evaluate(FAULTS)]
+    assert faults == []
