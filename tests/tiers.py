@@ -81,7 +81,7 @@ def check(items: Iterable[pytest.Item]) -> None:
 def refuse_skip(item: pytest.Item, report: pytest.TestReport) -> None:
     """Makes a failure of a test of the default tier that is skipped because a package is missing."""
     slow = any(item.get_closest_marker(tier) for tier in ("slow", "nightly"))
-    if report.skipped and not slow and "pip install" in str(report.longrepr):
+    if report.skipped and not slow and re.search(r"pip install|extra \[", str(report.longrepr)):
         report.outcome = "failed"
         report.longrepr = f"What needs a package of [test-slow] is slow: {report.longrepr[-1]}"
 
