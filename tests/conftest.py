@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHILDREN), os.environ.get("PYTHONPATH")]))
     os.environ.update(WAITING)
     config.option.markexpr = tiers.selection(config.option.markexpr)
+    tiers.hide_slow_packages(config.option.markexpr)
     examples.choose(config.option.markexpr)
     for name in [name for name in os.environ if name.startswith("KOKORO_TVM_")]:
         del os.environ[name]  # what tests build is built, whatever cache the caller uses
@@ -75,6 +76,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items if examples.night() else ():
         if examples.draws(item):
             item.add_marker(pytest.mark.nightly)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    report = yield
+    tiers.refuse_skip(item, report)
+    return report
 
 
 @pytest.fixture(scope="module")

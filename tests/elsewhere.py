@@ -18,6 +18,7 @@ from kokoro_tvm.stages import runtime
 from kokoro_tvm.targets import CompiledLibrary, Machine, PinnedLibrary, find_runner, resolve, target_kind
 
 __all__ = [
+    "OPTIONS",
     "RECIPES",
     "generated_for",
     "library_of",
@@ -28,7 +29,7 @@ __all__ = [
     "runtime_of",
 ]
 
-_OPTIONS = {"opt_level": 3, "disabled_passes": [], "config": {}}
+OPTIONS = {"opt_level": 3, "disabled_passes": [], "config": {}}
 
 
 def recipe_of(name: str) -> Recipe:
@@ -51,7 +52,7 @@ def generated_for(recipe: str, kernel: Any, machine: Machine | None = None, pref
     """A kernel's code for a recipe's machine; machine: another one of its platform; prefix: of a system
     library."""
     name = str(kernel.attrs["global_symbol"])
-    return generate(name, kernel, machine or machine_for(recipe), _OPTIONS, prefix)
+    return generate(name, kernel, machine or machine_for(recipe), OPTIONS, prefix)
 
 
 @cache

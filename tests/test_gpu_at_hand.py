@@ -13,7 +13,7 @@ import pytest
 import torch
 import tvm_ffi
 from lowering import MACHINE, RECIPE, lowered_program, small_program
-from ops.on_gpu import GPUS
+from ops.on_gpu import AS_CPP, GPUS
 
 from kokoro_tvm import ops
 from kokoro_tvm.compiler.library import compile_module
@@ -49,6 +49,7 @@ DEVICES: dict[str, tuple[str, Callable[[str], Gpu]]] = {
 }
 
 
+@AS_CPP
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", DEVICES)
 def test_what_one_component_computes_stays_for_the_next(name: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from tiers import ASIAN, SLOW_MODULES
 
 from kokoro_tvm.runtime.frontend.packages import CHINESE, ESPEAK, JAPANESE, Packages
 
@@ -83,7 +84,8 @@ RUN = imported("kokoro_tvm", "dodo.py") - {"pydantic-core"}
 BASE = names(PROJECT["dependencies"])
 EXTRAS = {extra: names(pins) for extra, pins in PROJECT["optional-dependencies"].items()}
 DECLARED = BASE | EXTRAS.pop("build")
-FOR_TESTS = (EXTRAS.pop("test") | EXTRAS.pop("test-slow")) - {"kokoro-tvm"}
+SLOW = EXTRAS.pop("test-slow") - {"kokoro-tvm"}
+FOR_TESTS = SLOW | EXTRAS.pop("test") - {"kokoro-tvm"}
 # Commands that speak and nothing else.
 SPEAKING = ("say", "voices", "inspect", "_app", "_speech", "_output", "__init__")
 
@@ -100,7 +102,11 @@ def test_what_speaks_needs_the_base_alone() -> None:
     assert imported(*places) - BASE <= {"rich"} | own, "rich comes with typer"
 
 
-@pytest.mark.parametrize("packages", [ESPEAK, JAPANESE, CHINESE], ids=lambda packages: packages.extra)
+@pytest.mark.parametrize(
+    "packages",
+    [ESPEAK, pytest.param(JAPANESE, marks=ASIAN), pytest.param(CHINESE, marks=ASIAN)],
+    ids=lambda packages: packages.extra,
+)
 def test_what_messages_name_is_what_the_extra_installs(packages: Packages) -> None:
     assert set(packages.modules) == EXTRAS[packages.extra]
     assert packages.missing == ()
@@ -112,8 +118,18 @@ def test_what_messages_name_is_what_the_extra_installs(packages: Packages) -> No
 def test_an_extra_of_a_language_is_what_is_tested() -> None:
     """The same versions as the tests have, from packages that pip alone can install."""
     pins = PROJECT["optional-dependencies"]
-    tested = {*pins["build"], *pins["test"]} | {pin.replace("[en]", "") for pin in pins["build"]}
+    tested = {*pins["build"], *pins["test-slow"]} | {pin.replace("[en]", "") for pin in pins["build"]}
     assert {*pins["espeak"], *pins["japanese"], *pins["chinese"]} <= tested
+
+
+def test_what_is_hidden_from_other_tests_is_what_only_slow_ones_have() -> None:
+    """And by the names that it is imported by, as far as it is installed."""
+    assert set(SLOW_MODULES) == SLOW
+    assert not SLOW & names(PROJECT["optional-dependencies"]["test"])
+    owners = packages_distributions()
+    installed = {normal(owner) for found in owners.values() for owner in found}
+    for package, module in SLOW_MODULES.items():
+        assert package not in installed or package in {normal(owner) for owner in owners[module]}
 
 
 def test_the_base_is_what_speaks() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import shlex
+import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import tiers
@@ -14,7 +17,7 @@ pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[1]
 ALONE = ("-p", "no:xdist", "-p", "no:benchmark")
 CONFTEST = """
-import tiers
+import pytest, tiers
 
 def pytest_configure(config):
     config.option.markexpr = tiers.selection(config.option.markexpr)
@@ -23,6 +26,12 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     tiers.check(items)
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    tiers.refuse_skip(item, report)
+    return report
 """
 TESTS = """
 import pytest
@@ -102,3 +111,29 @@ def test_all_faults_are_named_at_once(run: pytest.Pytester) -> None:
     run.makepyfile(f"import pytest\n{marks}\ndef test_it(x): pass")
     done = run.runpytest_inprocess(*ALONE)
     done.stderr.fnmatch_lines(["*test_it[[]a[]]: say why*", "*test_it[[]b[]]: say why*"])
+
+
+@pytest.mark.parametrize("skip", ["pytest.skip(REASON)", "pytest.importorskip('nothing', reason=REASON)"])
+@pytest.mark.parametrize(
+    ("reason", "marks", "outcomes"),
+    [
+        ("no such package: run `pip install it`", "", {"failed": 1}),
+        ("no such package: run `pip install it`", "@pytest.mark.slow('needs it')", {"skipped": 1}),
+        ("this CPU lacks AVX-512", "", {"skipped": 1}),
+    ],
+)
+def test_by_default_nothing_is_skipped_for_want_of_a_package(
+    skip: str, reason: str, marks: str, outcomes: dict[str, int], run: pytest.Pytester
+) -> None:
+    run.makepyfile(f"import pytest\nREASON = {reason!r}\n{marks}\ndef test_it():\n    {skip}")
+    run.runpytest_inprocess(*ALONE).assert_outcomes(**outcomes)
+
+
+def test_packages_of_slow_tests_are_missing_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "SLOW_MODULES", {"package": "a_module_of_it"})
+    monkeypatch.setitem(sys.modules, "a_module_of_it", ModuleType("a_module_of_it"))
+    tiers.hide_slow_packages("slow")
+    assert importlib.import_module("a_module_of_it")
+    tiers.hide_slow_packages(default())
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("a_module_of_it")

@@ -7,11 +7,46 @@ machines, GPUs and browsers, several builds. `-m nightly` runs, at night, what t
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
-__all__ = ["check", "selection"]
+__all__ = [
+    "ASIAN",
+    "SLOW_MODULES",
+    "check",
+    "each_language",
+    "hide_slow_packages",
+    "refuse_skip",
+    "selection",
+]
+
+ASIAN = pytest.mark.slow("reads Japanese or Chinese by misaki's packages")
+SLOW_MODULES = {
+    "imageio-ffmpeg": "imageio_ffmpeg",
+    "av": "av",
+    "playwright": "playwright",
+    "wgpu": "wgpu",
+    "nvidia-cuda-nvrtc": "nvidia",
+    "nvidia-nvfatbin": "nvidia",
+    "ziglang": "ziglang",
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+    "matplotlib": "matplotlib",
+    "fugashi": "fugashi",
+    "jaconv": "jaconv",
+    "mojimoji": "mojimoji",
+    "pyopenjtalk": "pyopenjtalk",
+    "unidic-lite": "unidic_lite",
+    "jieba": "jieba",
+    "cn2an": "cn2an",
+    "pypinyin": "pypinyin",
+    "pypinyin-dict": "pypinyin_dict",
+    "ordered-set": "ordered_set",
+}
+"""Package of [test-slow] -> what it is imported as."""
 
 SLOW_FIXTURES = {"browser", "others", "real_bundle", "runner_runtime"}
 """What only tests of the tiers `slow` and `nightly` may use."""
@@ -24,10 +59,31 @@ def selection(expression: str) -> str:
     return expression
 
 
+def hide_slow_packages(expression: str) -> None:
+    """Makes packages of [test-slow] missing where slow tests do not run: a test that needs one fails on every
+    machine alike."""
+    if re.search(r"\bnot slow\b", expression):
+        for module in SLOW_MODULES.values():
+            sys.modules[module] = None  # type: ignore[assignment]
+
+
+def each_language(codes: Iterable[str]) -> list[Any]:
+    """Codes of languages as parameters of a test."""
+    return [pytest.param(code, marks=ASIAN) if code in "jz" else code for code in codes]
+
+
 def check(items: Iterable[pytest.Item]) -> None:
     """Raises pytest.UsageError where a slow test does not say why, or one is slow and does not say so."""
     if faults := [f"{item.nodeid}: {fault}" for item in items if (fault := _fault(item))]:
         raise pytest.UsageError("\n".join(faults))
+
+
+def refuse_skip(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Makes a failure of a test of the default tier that is skipped because a package is missing."""
+    slow = any(item.get_closest_marker(tier) for tier in ("slow", "nightly"))
+    if report.skipped and not slow and re.search(r"pip install|extra \[", str(report.longrepr)):
+        report.outcome = "failed"
+        report.longrepr = f"What needs a package of [test-slow] is slow: {report.longrepr[-1]}"
 
 
 def _fault(item: pytest.Item) -> str | None:

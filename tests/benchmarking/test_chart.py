@@ -11,7 +11,10 @@ from benchmarking.support import complete_result
 from kokoro_tvm.bench.chart import can_draw, draw_chart
 from kokoro_tvm.errors import InputError
 
-pytestmark = pytest.mark.skipif(not can_draw(), reason="matplotlib comes with the extra [bench]")
+pytestmark = [
+    pytest.mark.slow("needs matplotlib"),
+    pytest.mark.skipif(not can_draw(), reason="matplotlib comes with the extra [bench]"),
+]
 
 
 def test_a_png_of_readable_size(tmp_path: Path) -> None:

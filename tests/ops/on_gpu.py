@@ -12,15 +12,20 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from kept import kept
 
 from kokoro_tvm.compiler.device import device_code
+from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.ops.base.features import Features, Workgroup
 from kokoro_tvm.runners import wgpu, wgpu_kernels
 from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.device import on_device, stand_in
+from kokoro_tvm.runners.source.runner import headers
 from kokoro_tvm.runtime.device_code import DeviceCode
+from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.toolchains import nvrtc
+from kokoro_tvm.toolchains.cc import NATIVE_CXX
 from kokoro_tvm.toolchains.gnu import GNU
 
 __all__ = ["AS_CPP", "GPUS", "RACES", "GpuKernel", "on_gpu"]
@@ -31,15 +36,29 @@ BARRIER = "__syncthreads();"  # CUDA's
 _FEATURES = Features(1, 0, "float32", "gpu", workgroup=Workgroup(256, 16384))
 
 
-def _from_source(code: DeviceCode, without: int | None = None, **options: Any) -> Any:
-    """without: the number of a barrier that is taken out."""
+def _from_source(code: DeviceCode, without: int | None = None, races: bool = False) -> Any:
+    """without: the number of a barrier that is taken out; races: see program.load."""
     if without is not None:
         parts = code.source.split(BARRIER)
         if without >= len(parts) - 1:
             raise IndexError(f"{len(parts) - 1} barriers")
         text = BARRIER.join(parts[: without + 1]) + BARRIER.join(parts[without + 1 :])
         code = replace(code, code={"": text.encode()})
-    return program.load(code, **options)
+    options = ("-march=native", *(["-DGROUP_RACES"] if races else []))
+
+    def make(out: Path) -> None:
+        program.compile_kernels(code, out, NATIVE_CXX, *options)
+
+    text = program.translated(code, [*code.functions])
+    made_of = {
+        "text": text,
+        "options": options,
+        "headers": headers(),
+        "features": sorted(features_of_cpu() or ()),
+    }
+    library = tvm_ffi.load_module(str(kept(made_of, make)))
+    library["choose"](int(program.Order.EACH_LAUNCH_ANOTHER), usable_cores())
+    return library
 
 
 _LOADERS = {"cuda": _from_source, "metal": _from_source, "webgpu": wgpu_kernels.load}

@@ -17,6 +17,7 @@ import tvm_ffi
 from examples import examples, night
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept import native_kernel
 from machines import machine_of
 from torch import Tensor
 
@@ -323,8 +324,7 @@ def _kernel(
         return on_device, registry()[operation].packings(call)
     if machine.features.tiles:
         use_amx()
-    library = tvm.compile(tvm.IRModule({operation: function}), target=tvm_target(machine))
-    return library[function.attrs["global_symbol"]], registry()[operation].packings(call)
+    return native_kernel(function, machine), registry()[operation].packings(call)
 
 
 def complete(operation: str, attributes: Attributes) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from kept import native_kernel
 
 from kokoro_tvm.ops.base import math as _math
 from kokoro_tvm.ops.base.expressions import ceildiv
@@ -72,7 +73,7 @@ def compiled(name: str, arguments: int, machine: Machine) -> Any:
         return elsewhere
     if (on_device := on_gpu(machine, kernel)) is not None:
         return on_device
-    return tvm.compile(tvm.IRModule({name: kernel}), target=tvm_target(machine))[name]
+    return native_kernel(kernel, machine)
 
 
 def apply(name: str, machine: Machine, *arguments: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import misaki
 import pytest
+from tiers import ASIAN
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend import languages as g2p
@@ -175,6 +176,7 @@ def test_installed_asks_without_importing_spacy(monkeypatch: pytest.MonkeyPatch)
     assert not g2p._installed("no-such-distribution")
 
 
+@ASIAN
 def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """fugashi's error is a page of text; its last line names the file."""
 

@@ -8,7 +8,6 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-import imageio_ffmpeg
 import numpy as np
 import pytest
 import soundfile
@@ -57,8 +56,11 @@ def program(tmp_path: Path, code: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
+@pytest.mark.slow("needs ffmpeg, which imageio-ffmpeg brings")
 def test_m4b_has_chapters(tmp_path: Path) -> None:
     """ffmpeg's own, read by ffmpeg."""
+    import imageio_ffmpeg
+
     marks = [Mark("One; =2", 0, 12000), Mark("Zwei – två", 12000, 24000)]
     write_audio(tmp_path / "a.m4b", BLOCKS, RATE, title="Book", marks=marks)
     assert [path.name for path in tmp_path.iterdir()] == ["a.m4b"]

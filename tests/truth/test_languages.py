@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import ASIAN, each_language
 
 import kokoro_tvm.model
 from kokoro_tvm.errors import InputError
@@ -53,7 +54,7 @@ def read(text: str, code: str) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", each_language(CODES))
 def test_sentences_sound_as_stock_kokoro_has_them(code: str) -> None:
     """Symbol for symbol; but that the danda of Hindi is a full stop, of which misaki leaves nothing."""
     stock, found = reference(code), sentences(code)
@@ -63,14 +64,16 @@ def test_sentences_sound_as_stock_kokoro_has_them(code: str) -> None:
         assert read(sentence, code) == stock(spelled)
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", each_language(CODES))
 def test_symbols_that_the_model_lacks(code: str) -> None:
     symbols = set("".join(read(sentence, code) for sentence in sentences(code)))
     assert symbols - set(VOCABULARY) == UNKNOWN.get(code, set())
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("code", "text"), BETTER)
+@pytest.mark.parametrize(
+    ("code", "text"), [pytest.param(*case, marks=ASIAN if case[0] in "jz" else ()) for case in BETTER]
+)
 def test_what_is_read_better(code: str, text: str) -> None:
     stock, ours = BETTER[code, text]
     assert read(text, code) == ours
@@ -81,7 +84,7 @@ def test_what_is_read_better(code: str, text: str) -> None:
         assert reference(code)(text) == stock
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", each_language(CODES))
 def test_words_have_their_places(code: str) -> None:
     """They cover the text in order, and what they sound like together is what the sentence sounds like."""
     count = 0
@@ -100,6 +103,7 @@ def check_places(utterance: Utterance, text: str) -> None:
     assert all(place in covered for place, char in enumerate(text) if not char.isspace())
 
 
+@ASIAN
 def test_japanese_and_chinese_have_words_without_spaces() -> None:
     assert words("駅はどこですか？", "j") == ["駅", "は", "どこ", "です", "か", "？"]
     assert words("2024年1月12日にｶﾞｽ代を払った。", "j") == [
@@ -115,6 +119,7 @@ def words(text: str, code: str) -> list[str]:
     return [word.text for word in words_of(utterance, SourceText.of(text))]
 
 
+@ASIAN
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
 @pytest.mark.parametrize(
     ("text", "code"), [("我用iPhone上网，OK？", "z"), ("私はiPhoneを買った。", "j"), ("ＮＨＫを見る", "j")]
@@ -130,6 +135,7 @@ def test_latin_words_are_read_as_english(text: str, code: str) -> None:
     check_places(utterance, text)
 
 
+@ASIAN
 def test_latin_words_without_english(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be read is named, and the rest is spoken."""
     monkeypatch.setitem(__import__("sys").modules, "phonemizer.backend", None)
@@ -140,6 +146,7 @@ def test_latin_words_without_english(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reading.notices == ("Left out, because there is no English here to read it by: iPhone",)
 
 
+@ASIAN
 @pytest.mark.parametrize(("code", "text"), [("j", "雪が降る🎉。"), ("z", "下雪𠀀了🎉。"), ("z", "龫是字")])
 def test_what_has_no_phonemes_is_named(code: str, text: str) -> None:
     """By the front end, or as a symbol that the model does not know."""
@@ -149,7 +156,7 @@ def test_what_has_no_phonemes_is_named(code: str, text: str) -> None:
     assert {"🎉", "𠀀", "龫"} & set(text) <= named
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", each_language(CODES))
 def test_a_long_sentence_is_divided(code: str) -> None:
     """Above 510 symbols, without any mark inside; nothing is lost."""
     plain = "".join(char for char in max(sentences(code), key=len) if char.isalnum() or char in " ीािुूेैोौंँ़्")
@@ -163,7 +170,7 @@ def test_a_long_sentence_is_divided(code: str) -> None:
     assert joined.replace(" ", "") == utterance.phonemes.replace(" ", "")
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", each_language(CODES))
 def test_a_word_without_end_is_refused(code: str) -> None:
     with pytest.raises(InputError, match="10000 characters without a space"):
         check_text(SourceText.of("a" * 10_000), code)
@@ -182,7 +189,7 @@ def mixed() -> st.SearchStrategy[str]:
     )
 
 
-@pytest.mark.parametrize("code", "jzhe")
+@pytest.mark.parametrize("code", each_language("jzhe"))
 @settings(max_examples=60)
 @given(data=st.data())
 def test_any_text_is_read(code: str, data: st.DataObject) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 import soundfile
@@ -150,6 +149,8 @@ def with_mp3(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def decoded(path: Path) -> NDArray[np.float32]:
+    import av
+
     with av.open(path) as file:
         frames = [frame.to_ndarray()[0] for frame in file.decode(audio=0)]
     return np.concatenate(frames)
