@@ -60,9 +60,9 @@ def _kernel(call: Call) -> Any:
                 values = [
                     k.let(k.load(rows, (i % hop) * pitch + m + i // hop, lanes=width)) for i in range(n_fft)
                 ]
-                # Windowed cosines are even about the window's centre, sines odd; the window begins at zero, so
-                # that of its first sample only NaN counts.
+                # Windowed cosines are even about the window's centre, sines odd; the window begins at zero.
                 # So the first frame, which is mirrored there, has imaginary parts of +0, not of rounding.
+                # The sample by that zero has a part of a frame where it is NaN.
                 pairs = [
                     (k.let(values[i] + values[n_fft - i]), k.let(values[i] - values[n_fft - i]))
                     for i in range(1, half)

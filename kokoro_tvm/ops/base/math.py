@@ -1,6 +1,6 @@
 """Elementary functions as polynomials on whole vectors or single values.
 
-NaN gives NaN: values are compared and selected, where the minimum or maximum of NaN and a number may be either.
+NaN gives NaN: values are compared and selected; the minimum or maximum of NaN and a number may be either.
 
 None of them reaches libm one lane at a time, or a GPU's own functions, of which WGSL wants 11 bits only.
 

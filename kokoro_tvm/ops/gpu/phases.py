@@ -1,8 +1,8 @@
 """Phases of the harmonics of a pitch, in 32-bit integers.
 
 A phase is a sum of the pitch in Hz modulo the sample rate: whole Hz and a fraction, both integers. So it is
-exact for any length and any order of adding, and that of every harmonic is a multiple of one sum. Integers have
-no NaN, so a float sum beside them has it.
+exact for any length and any order of adding, and that of every harmonic is a multiple of one sum. Integers
+have no NaN, so a float sum beside them has it.
 """
 
 from __future__ import annotations
