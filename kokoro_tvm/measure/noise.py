@@ -53,7 +53,7 @@ def deviation(seed: int, piece: int) -> float:
     distribution's; its correlations with itself moved and with other seeds' and pieces' noise from 0."""
     noise = draw_noise(seed, _NUMBERS, piece).astype(np.float64)
     found = [abs(np.mean(noise**p) - mean) / np.sqrt(variance / noise.size) for p, mean, variance in _MOMENTS]
-    others = [noise[lag:] for lag in (1, 2, 3, 4)]
+    others: list[np.ndarray] = [noise[lag:] for lag in (1, 2, 3, 4)]
     others += [draw_noise(seed ^ (1 << bit), _NUMBERS, piece) for bit in (0, 31, 32, 63)]
     others += [draw_noise(seed, _NUMBERS, piece ^ (1 << bit)) for bit in (0, 31)]
     for other in others:

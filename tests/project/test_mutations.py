@@ -269,7 +269,8 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "utterances[].phonemes": (st.text("həlO. ", min_size=1, max_size=60), SPOKEN),
     "utterances[].voice": (st.sampled_from(["af_bella", "bm_lewis"]), SPOKEN),
     "utterances[].speed": (st.floats(0.1, 10), SPOKEN),
-    "utterances[].seed": (st.integers(0, 2**32 - 1), SPOKEN),
+    "utterances[].seed": (st.integers(0, 2**64 - 1), SPOKEN),
+    "utterances[].piece": (st.integers(0, 2**32 - 1), SPOKEN),
 }
 LONE = {
     "file": {"kind": "file", "path": "a.pth", "sha256": "0" * 64},
