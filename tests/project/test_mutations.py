@@ -84,7 +84,8 @@ def new_buckets(components: list[str], buckets: list[int]) -> set[str]:
         if bucket != BUCKET[c]
         for kind in ("export", "lower", "compile", "validate")
     }
-    return fresh | stages("pack", components) | stages("speak bundle speech")
+    timed = stages("throughput") if "decoder" in components and buckets[0] != BUCKET["decoder"] else set()
+    return fresh | stages("pack", components) | stages("speak bundle speech") | timed
 
 
 # The field as docs/recipes.md names it (NAME: each component) -> values for it, and what is stale when it
