@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kokoro_tvm.measure.noise import KNOWN_WORDS
 from kokoro_tvm.noise import NUMPY, deviate, draw_noise, philox
 from kokoro_tvm.runtime.noise import seed_words
 
@@ -19,20 +20,9 @@ def words(*values: int) -> tuple[np.ndarray, ...]:
     return tuple(np.array([value], np.uint32) for value in values)
 
 
-@pytest.mark.parametrize(
-    ("counter", "key", "random"),
-    [
-        ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
-        ((2**32 - 1,) * 4, (2**32 - 1,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
-        (
-            (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
-            (0xA4093822, 0x299F31D0),
-            (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("counter", "key", "random"), KNOWN_WORDS)
 def test_known_answers(counter: tuple[int, ...], key: tuple[int, ...], random: tuple[int, ...]) -> None:
-    """Those of Random123, `kat_vectors`, philox4x32 with 10 rounds."""
+    """Those of Random123."""
     assert tuple(int(word[0]) for word in philox(NUMPY, words(*counter), words(*key))) == random
 
 

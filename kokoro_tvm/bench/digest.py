@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from kokoro_tvm.bench.contender import Answer, Contender
-from kokoro_tvm.bench.flops import component_flops
 from kokoro_tvm.bench.results import ComponentResult, SystemResult, TextInfo, TextResult
 from kokoro_tvm.bench.systems import Absent
 from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.measure.flops import component_flops
 
 __all__ = ["absent_result", "system_result"]
 
@@ -26,7 +26,6 @@ def system_result(
     `peaks` is the machine's FLOP/s by precision, `problem` what happened after the rounds, if anything.
     """
     system = contender.system
-    peak = peaks.get(system.precision)
     return SystemResult(
         name=system.name,
         title=system.title,
@@ -39,7 +38,7 @@ def system_result(
         cold_starts_s=tuple(cold_starts),
         cold_start_s=statistics.median(cold_starts) if cold_starts else None,
         texts=tuple(
-            _text_result(text, contender.answers[text.name], peak)
+            _text_result(text, contender.answers[text.name], system.precision, peaks)
             for text in texts
             if len(contender.answers.get(text.name, ())) > 1
         ),
@@ -64,7 +63,9 @@ def absent_result(absent: Absent) -> SystemResult:
     )
 
 
-def _text_result(text: TextInfo, answers: Sequence[Answer], peak: float | None) -> TextResult:
+def _text_result(
+    text: TextInfo, answers: Sequence[Answer], precision: str, peaks: Mapping[str, float]
+) -> TextResult:
     """`answers`: the first call, then the warm ones, of which one at least is there."""
     first, *warm = answers
     seconds = [answer.seconds for answer in warm]
@@ -80,12 +81,16 @@ def _text_result(text: TextInfo, answers: Sequence[Answer], peak: float | None) 
         rtf=median / audio,
         # Of the first call: texts come in rising length, so nothing longer has been spoken by then.
         peak_rss_bytes=first.peak_rss_bytes,
-        components=tuple(_components(text, warm, peak)),
+        components=tuple(_components(text, warm, precision, peaks)),
     )
 
 
-def _components(text: TextInfo, warm: Sequence[Answer], peak: float | None) -> Iterator[ComponentResult]:
+def _components(
+    text: TextInfo, warm: Sequence[Answer], precision: str, peaks: Mapping[str, float]
+) -> Iterator[ComponentResult]:
+    """Only the decoder computes in a precision below float32."""
     for name in warm[0].components:
+        peak = peaks.get(precision if name == "decoder" else "float32")
         seconds = statistics.median(answer.components[name] for answer in warm)
         lengths = zip(text.tokens, warm[0].frames, strict=True)
         flops = sum(component_flops(name, tokens, frames) for tokens, frames in lengths)

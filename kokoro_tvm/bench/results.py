@@ -34,7 +34,8 @@ class TextInfo(Record):
 class ComponentResult(Record):
     """A component of ours on one text: median seconds, FLOPs, and the share of the measured peak.
 
-    The peak is that of the bundle's precision, None where this machine has none.
+    The peak is that of the precision it computes in: the decoder's is the bundle's, where this machine has a
+    peak of it, all others' float32.
     """
 
     component: str

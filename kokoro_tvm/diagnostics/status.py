@@ -34,8 +34,8 @@ class Row:
 
 
 def status(graph: RecipeGraph) -> list[Row]:
-    """The model's checkpoint, references and front end, every artifact, the gates on phonemes and on
-    intelligibility, the bundle."""
+    """The model's checkpoint, references and front end, every artifact, the gates on phonemes, on throughput
+    and on intelligibility, the bundle."""
     steps = {step.stage.name: step for step in look_ahead(graph.stages())}
     name = graph.recipe.name
     fetched = (graph.checkpoint, graph.reference, graph.front_end)
@@ -45,7 +45,7 @@ def status(graph: RecipeGraph) -> list[Row]:
         chain = [graph.machine, graph.export(spec), graph.lower(spec), made]
         chain += [graph.pack(spec.component), judged]
         rows.append(_row(f"{name}/{spec.id}", chain, made, steps, judged))
-    for kind in ("phonemes", "intelligibility"):
+    for kind in ("phonemes", "throughput", "intelligibility"):
         if found := steps.get(f"{name}.{kind}"):  # only where the recipe has what it judges, or a gate for it
             rows.append(_row(found.stage.name, [found.stage], found.stage, steps, found.stage))
     whole = [stage for stage in (graph.bundle, graph.speech, graph.speak) if stage.name in steps]

@@ -219,9 +219,12 @@ def every_length(
 ) -> Iterator[Lengthy]:
     """One component at each length: `engine` and PyTorch float32 against the truth, on the same inputs.
 
-    Judged by the gates on whole outputs: of a few frames, a percentile is their minimum.
+    Judged by the gates on whole outputs: of a few frames, a percentile is their minimum. Which of two sums of
+    a few tokens is nearer is chance, so that only the decoder has to gain.
     """
     limits = limits_of(gates, component, without="frame")
+    if component != "decoder":
+        limits.pop("min_gain_db")
     for length in lengths:
         inputs = inputs_at(reference, component, length)
         ours, exact, theirs = (run_component(e, component, inputs).values for e in (engine, truth, pytorch))

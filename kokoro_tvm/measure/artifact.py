@@ -16,6 +16,7 @@ from kokoro_tvm.constants import COMPONENT_AXES
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.gates import Report, UtteranceReport, Verdict, judge_output, limits_of
 from kokoro_tvm.measure.measurement import measure, measure_audio
+from kokoro_tvm.measure.noise import judge_noise
 from kokoro_tvm.runtime.noise import seed_words
 from kokoro_tvm.truth.reference import OUTPUTS, Reference, frame_counts
 
@@ -56,7 +57,8 @@ def validate_component(
     `run(inputs)` takes arrays by the names and shapes of the component's exact signature (no length
     input; T or F is the utterance's own) and returns its outputs by name, cut to the valid part.
     `seeded(inputs)` does so by the entry that draws the noise, given the words of a `seed` in its place:
-    its outputs must be those of `run`, bit for bit, so that the gates hold for both.
+    its outputs must be those of `run`, bit for bit, so that the gates hold for both. What both call noise is
+    judged by itself (`judge_noise`), because the references share it.
     References longer than `bucket` on the component's axis are reported as not run; when none fits, the
     report has not passed.
 
@@ -88,11 +90,14 @@ def validate_component(
             if name == "duration":
                 verdicts.append(_equal_durations(_counts(value, reference), reference.truth.durations))
         if seeded is not None:
-            drawn = seeded(reference.inputs(component) | {"seed": seed_words(reference.seed, 0)})
+            drawn = seeded(
+                reference.inputs(component) | {"seed": seed_words(reference.seed, reference.piece)}
+            )
             verdicts += [
                 _equal_bits("max_seeded_off", drawn[name], returned[name], name)
                 for name in OUTPUTS[component]
             ]
+            verdicts += judge_noise(reference.seed, reference.piece)
         reports.append(UtteranceReport(reference.name, length, outputs=outputs, verdicts=tuple(verdicts)))
     return Report(component, bucket, gates.enforce, tuple(reports))
 
@@ -104,14 +109,14 @@ def validate_speech(
     *,
     from_c: Callable[[Reference], Spoken] | None = None,
 ) -> Report:
-    """Let a bundle speak every reference from its tokens and judge durations, length and waveform end to end.
+    """Let a bundle speak every reference and judge durations, length and waveform end to end.
 
-    `synthesize(reference)` speaks `reference.tokens[0]` with `ref_s`, `speed` and `seed` (or
-    `noise()`). `from_c(reference)` speaks it from C, where the bundle can: every bit must be the same, so
-    that the gates hold for both. The yardstick is the float64 run of the whole stock model; the gain is over
-    its float32 run. When PyTorch float32 itself comes to other durations than float64, its waveform cannot be
-    compared, the gain is NaN and a gate on it is missed: such an utterance sits on a rounding boundary
-    and belongs in no recipe.
+    `synthesize(reference)` speaks its phonemes in its voice, with its speed and noise; the truth has tokens
+    and style by other code. `from_c(reference)` speaks it from C, where the bundle can: every bit must be the
+    same, so that the gates hold for both. The yardstick is the float64 run of the whole stock model; the gain
+    is over its float32 run. When PyTorch float32 itself comes to other durations than float64, its waveform
+    cannot be compared, the gain is NaN and a gate on it is missed: such an utterance sits on a rounding
+    boundary and belongs in no recipe.
     """
     limits = limits_of(gates, "speech")
     reports = []

@@ -54,6 +54,7 @@ _WAVEFORM = (
     "gain_db",
     "frame_snr_median_db",
     "frame_snr_p5_db",
+    "first_frame_snr_db",
     "last_frame_snr_db",
     "exact_snr_db",
     "exact_frame_snr_median_db",
@@ -74,6 +75,7 @@ class Likeness:
     """snr_db less PyTorch float32's own; of pt.dynamic itself 0."""
     frame_snr_median_db: float
     frame_snr_p5_db: float
+    first_frame_snr_db: float
     last_frame_snr_db: float
     exact_snr_db: float
     """Against pt.exact, the truth with exact phases."""
@@ -256,7 +258,7 @@ def render(synthesizer: Synthesizer, reference: SpeechReference) -> Rendering:
     """One utterance as a bundle renders it, from the reference's tokens, style and seed."""
     pitch = _Pitch(synthesizer.runner)
     listened = Synthesizer.from_parts(synthesizer.bundle, pitch, synthesizer.voices, synthesizer.front_end)
-    speech = listened.run(reference.tokens[0], reference.ref_s, speed=reference.speed, seed=reference.seed)
+    speech = listened.run(reference.tokens[0], reference.ref_s, speed=reference.speed, **reference.source())
     return Rendering(speech.audio, speech.durations, pitch.f0)
 
 

@@ -37,7 +37,8 @@ def measure(
     With `pytorch`, PyTorch float32 on the same inputs: pytorch_snr_db and gain_db = snr_db - pytorch_snr_db,
     0 where both are exact and NaN where PyTorch's shape differs. With `frames`, into how many pieces time is
     cut (tokens or frames): frame_snr_median_db and frame_snr_p5_db, the median and the 5th percentile of
-    `frame_snrs_db`, and last_frame_snr_db. Raises ValueError as `snr_db` and `frame_snrs_db` do.
+    `frame_snrs_db`, first_frame_snr_db and last_frame_snr_db. Raises ValueError as `snr_db` and
+    `frame_snrs_db` do.
     """
     snr = snr_db(value, truth)
     metrics = {
@@ -58,7 +59,7 @@ def measure(
         # Of infinities, a percentile between two neighbours would be no number: one of them is taken.
         p5, median = np.percentile(snrs, (5, 50), method="lower")
         metrics |= {"frame_snr_median_db": float(median), "frame_snr_p5_db": float(p5)}
-        metrics["last_frame_snr_db"] = float(snrs[-1])
+        metrics |= {"first_frame_snr_db": float(snrs[0]), "last_frame_snr_db": float(snrs[-1])}
     return metrics
 
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from tvm import te, tirx
 
-from kokoro_tvm.ops.base.expressions import Cast, const, maximum, sqrt
+from kokoro_tvm.ops.base.expressions import Cast, const, select, sqrt
 from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.base.plain import choose, f32, total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, Sharing, semantic_op
@@ -174,7 +174,8 @@ def _gpu_kernel(call: Call) -> Any:
             rest, squares = over_blocks(2, apart)
             rest = k.let(rest * each)  # what rounding left of the sums of means
             offset = k.let(near + rest)
-            variance = k.let(maximum(squares * each - rest * rest, zero))
+            variance = k.let(squares * each - rest * rest)
+            variance = k.let(select(variance < zero, zero, variance))
             deviation = k.let(sqrt(variance + k.real(float(call.attributes["eps"]))))
             # Through shared memory, because compilers that may reorder would make zero of what is lost below.
             kept = k.shared(_GPU_ROWS * _GPU_LANES)

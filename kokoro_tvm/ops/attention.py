@@ -93,9 +93,9 @@ def _kernel(call: Call) -> Any:
                     with k.loop(keys // lanes) as v:
                         here = k.let(k.load(scores, q * keys + v * lanes, lanes=lanes))
                         weight = exp(k, here - largest)
-                        # Beyond the last key exp saturates instead of vanishing.
+                        # Beyond the last key exp saturates instead of vanishing; NaN is below nothing.
                         weight = k.let(
-                            select(here > const(-1.0e38, dtype(lanes)), weight, const(0.0, dtype(lanes)))
+                            select(here < const(-1.0e38, dtype(lanes)), const(0.0, dtype(lanes)), weight)
                         )
                         k.store(scores, weight, q * keys + v * lanes, lanes=lanes)
                         k.store(register, k.load(register, 0, lanes=lanes) + weight, 0, lanes=lanes)

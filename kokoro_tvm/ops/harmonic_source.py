@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from tvm import te, tirx
+from tvm import relax, te, tirx
 
 from kokoro_tvm.ops.base.expressions import (
     Cast,
@@ -17,6 +17,7 @@ from kokoro_tvm.ops.base.expressions import (
     iota,
     maximum,
     minimum,
+    nothing,
     select,
     sqrt,
 )
@@ -190,6 +191,7 @@ def _gpu_kernel(call: Call) -> Any:
                     place = k.let(i * upsample + within)
                     excitation = k.registers(1)
                     k.store(excitation, sqrt(squares[0]) * level * noise[0, place], 0)
+                    k.store(excitation, excitation[0] + phases.not_a_number(towards - base), 0)
                     with k.when(voiced):
                         tone = phases.sines(weight, at - base, towards - base, halves)
                         k.store(excitation, excitation[0] + tone * k.real(float(a["amplitude"])), 0)
@@ -231,16 +233,20 @@ def _decomposed(
 
         return te.compute((weight.shape[1], f0.shape[1]), value, "increments")
 
-    def accumulated(increments: Any) -> Any:
-        def body(increments: Any, cycles: Any) -> None:
+    def accumulated(f0: Any, increments: Any) -> Any:
+        def body(f0: Any, increments: Any, cycles: Any, lost: Any) -> None:
             with loop(increments.shape[0]) as h, loop(increments.shape[1]) as i:
                 before = choose(i > 0, cycles[h, tirx.max(i - 1, 0)], u32(0))
                 store(cycles, before + increments[h, i] * u32(upsample), h, i)
+            with loop(f0.shape[1]) as i:
+                before = choose(i > 0, lost[tirx.max(i - 1, 0)], f32(0.0))
+                store(lost, before + nothing(f0[0, i]), i)
 
-        return sequential("cycles", [increments], [(increments.shape, "uint32")], body)[0]
+        outputs = [(increments.shape, "uint32"), ((f0.shape[1],), "float32")]
+        return sequential("cycles", [f0, increments], outputs, body)
 
     def sampled(
-        f0: Any, noise: Any, weight: Any, bias: Any, increments: Any, cycles: Any, length: Any
+        f0: Any, noise: Any, weight: Any, bias: Any, increments: Any, cycles: Any, lost: Any, length: Any
     ) -> Any:
         steps, half = valid_steps(f0, length), upsample // 2
 
@@ -265,7 +271,9 @@ def _decomposed(
         def hiss(p: Any) -> Any:
             voiced = f0[0, p // upsample] > f32(voiced_threshold)
             level = tirx.Select(voiced, f32(noise_std), f32(amplitude / 3))
-            return choose(p < steps * upsample, level * tirx.sqrt(norm[0]) * noise[0, p], f32(0.0))
+            towards = tirx.min((p + half) // upsample, steps - 1)
+            noisy = level * tirx.sqrt(norm[0]) * noise[0, p] + lost[towards]
+            return choose(p < steps * upsample, noisy, f32(0.0))
 
         extent, harmonics = f0.shape[1] * upsample, weight.shape[1]
         norm = te.compute((1,), lambda _: total([harmonics], lambda h: weight[0, h] * weight[0, h]), "norm")
@@ -275,8 +283,9 @@ def _decomposed(
     if upsample % 2:
         raise NotImplementedError("harmonic_source: an odd upsampling factor has no decomposition")
     increments = b.emit_te(cycles_a_sample, f0, weight, primfunc_name_hint="harmonic_increments")
-    cycles = b.emit_te(accumulated, increments, primfunc_name_hint="harmonic_phases", primfunc_attrs=OPAQUE)
-    tensors = f0, noise, weight, bias, increments, cycles, length
+    sums = b.emit_te(accumulated, f0, increments, primfunc_name_hint="harmonic_phases", primfunc_attrs=OPAQUE)
+    cycles, lost = (b.emit(relax.TupleGetItem(sums, i)) for i in range(2))
+    tensors = f0, noise, weight, bias, increments, cycles, lost, length
     return b.emit_te(sampled, *tensors, primfunc_name_hint="harmonic_source")
 
 

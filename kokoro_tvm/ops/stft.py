@@ -62,6 +62,7 @@ def _kernel(call: Call) -> Any:
                 ]
                 # Windowed cosines are even about the window's centre, sines odd; the window begins at zero.
                 # So the first frame, which is mirrored there, has imaginary parts of +0, not of rounding.
+                # The sample by that zero has a part of a frame where it is NaN.
                 pairs = [
                     (k.let(values[i] + values[n_fft - i]), k.let(values[i] - values[n_fft - i]))
                     for i in range(1, half)
@@ -69,7 +70,8 @@ def _kernel(call: Call) -> Any:
                 bands = k.registers(2 * width)
                 with k.loop(bins) as b:
                     real = imaginary = const(0.0, dtype(width))
-                    real = real + values[half] * k.splat(basis[b * n_fft + half], width)
+                    for i in (0, half):
+                        real = real + values[i] * k.splat(basis[b * n_fft + i], width)
                     for i, (total, difference) in enumerate(pairs, start=1):
                         real = real + total * k.splat(basis[b * n_fft + i], width)
                         imaginary = imaginary + difference * k.splat(basis[(bins + b) * n_fft + i], width)
@@ -111,7 +113,8 @@ def _gpu_kernel(call: Call) -> Any:
             with k.shares(_GPU_FRAMES * bins, thread, _GPU_THREADS) as number:
                 frame, b = k.let(number // bins), k.let(number % bins)
                 real, imaginary = k.registers(1), k.registers(1)
-                k.store(real, signal[frame * hop + half] * cosines[b * n_fft + half], 0)
+                first, middle = (signal[frame * hop + i] * cosines[b * n_fft + i] for i in (0, half))
+                k.store(real, first + middle, 0)
                 k.store(imaginary, const(0.0, "float32"), 0)
                 # As on CPUs by pairs, so that the first frame has imaginary parts of 0.
                 with k.loop(half - 1) as pair:

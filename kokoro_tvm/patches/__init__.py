@@ -1,9 +1,9 @@
-"""Patches: scoped, named, versioned replacements of pieces of the stock model; one file each.
+"""Patches: scoped, named replacements of pieces of the stock model; one file each.
 
 A patch rewrites a stock module in terms of `kokoro_tvm.ops`, so that `torch.export` yields a small graph of
 them. Only the patches that a recipe lists are imported. Conventions all of them share:
 
-* tensors are channels-first, (1, C, T);
+* activations have time before channels, (1, T, C), as kernels read them;
 * every forward takes `length`, int64 (1,), as its last argument: how many steps of its own axis are valid.
   None means all. What stands beyond, in inputs and in results, is undefined;
 * `device` of new tensors is the device of the inputs: "meta" while exporting.

@@ -16,4 +16,4 @@ def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = 
     return ops.layer_norm(x, 1 + h[0], h[1], length, eps=self.eps)
 
 
-PATCH = method_patch("ada_layer_norm", 1, {"kokoro.modules.AdaLayerNorm.forward": _forward})
+PATCH = method_patch("ada_layer_norm", {"kokoro.modules.AdaLayerNorm.forward": _forward})

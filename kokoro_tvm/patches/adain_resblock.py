@@ -75,4 +75,4 @@ def _conv(
     )
 
 
-PATCH = method_patch("adain_resblock", 1, {"kokoro.istftnet.AdainResBlk1d.forward": _forward})
+PATCH = method_patch("adain_resblock", {"kokoro.istftnet.AdainResBlk1d.forward": _forward})

@@ -62,4 +62,4 @@ def _normalise(norm: nn.LayerNorm, x: Tensor, length: Tensor | None) -> Tensor:
     return ops.layer_norm(x, norm.weight, norm.bias, length, eps=norm.eps)
 
 
-PATCH = method_patch("albert", 1, {"kokoro.modules.CustomAlbert.forward": _forward})
+PATCH = method_patch("albert", {"kokoro.modules.CustomAlbert.forward": _forward})

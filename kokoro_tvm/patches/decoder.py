@@ -52,4 +52,4 @@ def _half_rate(conv: nn.Conv1d, curve: Tensor, length: Tensor | None) -> Tensor:
     )
 
 
-PATCH = method_patch("decoder", 1, {"kokoro.istftnet.Decoder.forward": _forward})
+PATCH = method_patch("decoder", {"kokoro.istftnet.Decoder.forward": _forward})

@@ -25,4 +25,4 @@ def _forward(self: nn.Module, x: Tensor, style: Tensor, length: Tensor | None = 
     return x
 
 
-PATCH = method_patch("duration_encoder", 1, {"kokoro.modules.DurationEncoder.forward": _forward})
+PATCH = method_patch("duration_encoder", {"kokoro.modules.DurationEncoder.forward": _forward})

@@ -34,4 +34,4 @@ def _curve(
     return ops.project(x, projection.weight, projection.bias, length)
 
 
-PATCH = method_patch("f0n", 1, {"kokoro.modules.ProsodyPredictor.F0Ntrain": _f0n_train})
+PATCH = method_patch("f0n", {"kokoro.modules.ProsodyPredictor.F0Ntrain": _f0n_train})

@@ -68,4 +68,4 @@ def _average(self: nn.Module, stage: int, x: Tensor, style: Tensor, length: Tens
     return total
 
 
-PATCH = method_patch("generator", 1, {"kokoro.istftnet.Generator.forward": _forward})
+PATCH = method_patch("generator", {"kokoro.istftnet.Generator.forward": _forward})

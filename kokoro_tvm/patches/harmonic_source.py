@@ -30,4 +30,4 @@ def _forward(self: nn.Module, f0: Tensor, noise: Tensor, length: Tensor | None =
     )
 
 
-PATCH = method_patch("harmonic_source", 1, {"kokoro.istftnet.SourceModuleHnNSF.forward": _forward})
+PATCH = method_patch("harmonic_source", {"kokoro.istftnet.SourceModuleHnNSF.forward": _forward})

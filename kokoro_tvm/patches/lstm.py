@@ -28,4 +28,4 @@ def _forward(self: nn.LSTM, x: Tensor, length: Tensor | None = None) -> Tensor:
     )
 
 
-PATCH = method_patch("lstm", 1, {"torch.nn.modules.rnn.LSTM.forward": _forward})
+PATCH = method_patch("lstm", {"torch.nn.modules.rnn.LSTM.forward": _forward})

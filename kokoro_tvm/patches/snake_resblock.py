@@ -61,4 +61,4 @@ def _conv(
     )
 
 
-PATCH = method_patch("snake_resblock", 1, {"kokoro.istftnet.AdaINResBlock1.forward": _forward})
+PATCH = method_patch("snake_resblock", {"kokoro.istftnet.AdaINResBlock1.forward": _forward})

@@ -38,6 +38,5 @@ def _check(stft: nn.Module) -> None:
 
 PATCH = method_patch(
     "stft",
-    1,
     {"kokoro.istftnet.TorchSTFT.transform": _transform, "kokoro.istftnet.TorchSTFT.inverse": _inverse},
 )

@@ -22,4 +22,4 @@ def _forward(self: nn.Module, tokens: Tensor, length: Tensor | None = None) -> T
     return self.lstm(x, length)
 
 
-PATCH = method_patch("text_encoder", 1, {"kokoro.modules.TextEncoder.forward": _forward})
+PATCH = method_patch("text_encoder", {"kokoro.modules.TextEncoder.forward": _forward})

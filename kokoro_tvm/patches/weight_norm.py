@@ -104,4 +104,4 @@ class _Stock:
         self.module.__dict__[self.name] = self.product
 
 
-PATCH = Patch("weight_norm", 1, ("torch.nn.utils.weight_norm.WeightNorm.__call__",), _apply)
+PATCH = Patch("weight_norm", ("torch.nn.utils.weight_norm.WeightNorm.__call__",), _apply)

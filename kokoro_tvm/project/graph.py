@@ -6,7 +6,7 @@
                \\-> pack (one a component) --/ \
                \\-> reference ------------------> validate -> bundle -> speech -> (intelligibility)
 
-and `report`, which no other stage needs.
+and `throughput` beside `validate` and `report`, which no other stage needs.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from kokoro_tvm.stages import (
     runtime,
     speak,
     speech,
+    throughput,
     validate,
 )
 from kokoro_tvm.stages.base import Place, files_of
@@ -105,6 +106,7 @@ class RecipeGraph:
             *(self.validate(spec) for spec in specs),
             self.bundle,
             self.speech,
+            *([self.throughput] if self.recipe.gates.throughput.min_peak_share is not None else []),
             *([self.intelligibility] if self._is_listened_to else []),
         )
 
@@ -285,6 +287,11 @@ class RecipeGraph:
     @cached_property
     def speech(self) -> Stage:
         return speech.declare(self.place, self.recipe, self.bundle, self.reference, self._runner_parts)
+
+    @cached_property
+    def throughput(self) -> Stage:
+        spec = self.specs("decoder")[0]
+        return throughput.declare(self.place, self.recipe, spec, self._parts(spec), self.reference)
 
     @cached_property
     def intelligibility(self) -> Stage:

@@ -16,17 +16,20 @@ __all__ = [
     "IntelligibilityGate",
     "PhonemesGate",
     "SignalGate",
+    "ThroughputGate",
 ]
 
 _Decibels = Annotated[float, Field(ge=-400.0, le=400.0)]
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
 _Count = Annotated[int, Field(ge=0, le=1_000_000)]
+_Multiple = Annotated[float, Field(ge=0.0, le=1000.0)]
 _Correlation = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 _OFF = " null: not judged."
 _SNR = "Least signal-to-noise ratio against the reference, dB." + _OFF
 _FRAME_MEDIAN = "Least median of the frames' signal-to-noise ratios, dB." + _OFF
 _FRAME_P5 = "Least 5th percentile of the frames' signal-to-noise ratios, dB." + _OFF
+_FIRST_FRAME = "Least signal-to-noise ratio of the first frame, dB." + _OFF
 _LAST_FRAME = "Least signal-to-noise ratio of the last frame, dB." + _OFF
 _EXACT_MEDIAN = "The same median against the float64 run with exact phases." + _OFF
 _EXACT_P5 = "The same 5th percentile against the float64 run with exact phases." + _OFF
@@ -35,6 +38,10 @@ _MEDIAN = "The same gain at the median of the utterances, at least." + _OFF
 _CORRELATION = "Least correlation of magnitude spectra with the float64 run of the stock model." + _OFF
 _INCREASE = "How much larger the word error rate may be than stock PyTorch's, at most; 0.01 is 1 %." + _OFF
 _KNOWN_WORDS = "How many words that a lexicon has may be read otherwise than by misaki, at most." + _OFF
+_PEAK = (
+    "Least FLOP/s of the decoder on one core, a convolution counted as done directly, in multiples of what "
+    "float32 multiply-adds from registers reach there." + _OFF
+)
 _PHONEMES = "Largest phoneme error rate against misaki; 0.01 is 1 %." + _OFF
 
 
@@ -44,16 +51,24 @@ class SignalGate(Spec):
     min_snr_db: _Decibels | None = Field(description=_SNR)
     min_frame_snr_median_db: _Decibels | None = Field(default=None, description=_FRAME_MEDIAN)
     min_frame_snr_p5_db: _Decibels | None = Field(default=None, description=_FRAME_P5)
+    min_gain_db: _Decibels | None = Field(default=None, description=_GAIN)
 
 
 class AudioGate(SignalGate):
     """For what is heard; its frames are of 600 samples."""
 
+    min_first_frame_snr_db: _Decibels | None = Field(default=None, description=_FIRST_FRAME)
     min_last_frame_snr_db: _Decibels | None = Field(default=None, description=_LAST_FRAME)
     min_exact_frame_snr_median_db: _Decibels | None = Field(default=None, description=_EXACT_MEDIAN)
     min_exact_frame_snr_p5_db: _Decibels | None = Field(default=None, description=_EXACT_P5)
     min_gain_db: _Decibels | None = Field(description=_GAIN)
     min_magnitude_correlation: _Correlation | None = Field(description=_CORRELATION)
+
+
+class ThroughputGate(Spec):
+    """For how fast the decoder computes; not run where its code is emulated, or for a GPU."""
+
+    min_peak_share: _Multiple | None = Field(default=None, description=_PEAK)
 
 
 class IntelligibilityGate(Spec):
@@ -84,15 +99,16 @@ class SignalGateOverride(Spec):
     min_snr_db: _Decibels | None = _not_given(_SNR)
     min_frame_snr_median_db: _Decibels | None = _not_given(_FRAME_MEDIAN)
     min_frame_snr_p5_db: _Decibels | None = _not_given(_FRAME_P5)
+    min_gain_db: _Decibels | None = _not_given(_GAIN)
 
 
 class AudioGateOverride(SignalGateOverride):
     """Numbers that replace those of the decoder or of speech."""
 
+    min_first_frame_snr_db: _Decibels | None = _not_given(_FIRST_FRAME)
     min_last_frame_snr_db: _Decibels | None = _not_given(_LAST_FRAME)
     min_exact_frame_snr_median_db: _Decibels | None = _not_given(_EXACT_MEDIAN)
     min_exact_frame_snr_p5_db: _Decibels | None = _not_given(_EXACT_P5)
-    min_gain_db: _Decibels | None = _not_given(_GAIN)
     min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
 
 
@@ -117,6 +133,9 @@ class Gates(Spec):
     decoder: AudioGate = Field(description="Gate of decoder.")
     speech: AudioGate = Field(description="Gate of the whole way from tokens to audio.")
     corpus: _Corpus = Field(description="Gate of the whole way on the regression corpus.")
+    throughput: ThroughputGate = Field(
+        default=ThroughputGate(), description="Gate of how fast the decoder computes."
+    )
     intelligibility: IntelligibilityGate = Field(
         default=IntelligibilityGate(), description="Gate of what a speech recogniser understands."
     )
@@ -126,6 +145,12 @@ class Gates(Spec):
     enforce: bool = Field(
         default=True, description="A missed gate fails the build; false with length: padded."
     )
+
+
+class ThroughputGateOverride(Spec):
+    """A number that replaces the model's."""
+
+    min_peak_share: _Multiple | None = _not_given(_PEAK)
 
 
 class IntelligibilityGateOverride(Spec):
@@ -144,6 +169,7 @@ class PhonemesGateOverride(Spec):
 # Nothing given. null is refused in place of a whole gate, where it would not mean what it does in a number's.
 _Signal = Annotated[SignalGateOverride, Field(default_factory=SignalGateOverride)]
 _Audio = Annotated[AudioGateOverride, Field(default_factory=AudioGateOverride)]
+_Throughput = Annotated[ThroughputGateOverride, Field(default_factory=ThroughputGateOverride)]
 _Intelligibility = Annotated[IntelligibilityGateOverride, Field(default_factory=IntelligibilityGateOverride)]
 _Phonemes = Annotated[PhonemesGateOverride, Field(default_factory=PhonemesGateOverride)]
 
@@ -160,6 +186,7 @@ class GatesOverride(Spec):
     decoder: _Audio = Field(description="Gate of decoder.")
     speech: _Audio = Field(description="Gate of the whole way from tokens to audio.")
     corpus: _Corpus = Field(description="Gate of the whole way on the regression corpus.")
+    throughput: _Throughput = Field(description="Gate of how fast the decoder computes.")
     intelligibility: _Intelligibility = Field(description="Gate of what a speech recogniser understands.")
     phonemes: _Phonemes = Field(description="Gate of the text front end.")
     enforce: bool | None = Field(default=None, description="A missed gate fails the build.")

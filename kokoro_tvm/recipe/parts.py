@@ -184,7 +184,13 @@ class Utterance(Spec):
     voice: VoiceName = Field(description="The voice.")
     speed: float = Field(default=1.0, gt=0.0, le=10.0, description="Speed; 2 is twice as fast.")
     seed: int = Field(
-        default=0, ge=0, le=2**32 - 1, description="Seed of the noise, the same for both sides."
+        default=0, ge=0, le=2**64 - 1, description="Seed of the noise, the same for both sides."
+    )
+    piece: int = Field(
+        default=0,
+        ge=0,
+        le=2**32 - 1,
+        description="Which piece of a text it has the noise of; 0 is the first.",
     )
 
 

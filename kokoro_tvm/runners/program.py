@@ -45,17 +45,25 @@ class Program:
         self._threads = threads
 
     def speak(
-        self, tokens: NDArray[np.int64], style: NDArray[np.float32], speed: float, seed: int
+        self,
+        phonemes: str,
+        voice: str,
+        speed: float,
+        seed: int = 0,
+        noise: NDArray[np.float32] | None = None,
     ) -> Utterance:
-        """One utterance: tokens (T,) with the 0 at both ends, style (256,). Raises BundleError."""
+        """One utterance, with the noise of a seed, or with noise (samples,). Raises BundleError."""
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
             folder = Path(name)
             for path in self._files:  # a bundle's are not executable
                 Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
-            np.asarray(style, np.float32).tofile(folder / "style")
-            words = ["--tokens", ",".join(map(str, tokens.tolist())), "--style", str(folder / "style")]
-            words += ["--speed", repr(float(speed)), "--seed", str(seed), "--threads", str(self._threads)]
-            words += ["--durations", "-o", str(folder / "out.wav")]
+            words = ["--phonemes", phonemes, "--voice", voice, "--speed", repr(float(speed))]
+            if noise is None:
+                words += ["--seed", str(seed)]
+            else:
+                noise.tofile(folder / "noise")
+                words += ["--noise", str(folder / "noise")]
+            words += ["--threads", str(self._threads), "--durations", "-o", str(folder / "out.wav")]
             environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}
             start = self._start(folder / self._program)
             try:

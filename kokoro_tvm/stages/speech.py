@@ -69,6 +69,8 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     from kokoro_tvm.measure.artifact import LONGER, unrun, validate_speech
     from kokoro_tvm.measure.gates import UtteranceReport, write_report
     from kokoro_tvm.runtime import Speech, TooLongError
+    from kokoro_tvm.runtime.phonemes import encode
+    from kokoro_tvm.runtime.voices import style_of
     from kokoro_tvm.truth.reference import load_reference
 
     judged = Gates.model_validate(gates, strict=False)
@@ -88,9 +90,9 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         try:
             if fits:
                 log(f"saying {reference.name}")
-                spoken[reference.name] = tts.run(
-                    reference.tokens[0], reference.ref_s, speed=reference.speed, seed=reference.seed
-                )
+                tokens = encode(reference.phonemes, tts.bundle.vocabulary)
+                style = style_of(tts.voices.table(reference.voice), reference.phonemes)
+                spoken[reference.name] = tts.run(tokens, style, speed=reference.speed, **reference.source())
         except TooLongError as error:
             if judged.enforce:
                 raise ValidationError(
@@ -129,6 +131,8 @@ def _from_c(
 
     def speak(reference: Reference) -> Utterance:
         log(f"saying {reference.name} from C")
-        return program.speak(reference.tokens[0], reference.ref_s[0], reference.speed, reference.seed)
+        noise = reference.noise()[0] if reference.piece else None
+        about = reference.phonemes, reference.voice, reference.speed
+        return program.speak(*about, seed=reference.seed, noise=noise)
 
     return speak

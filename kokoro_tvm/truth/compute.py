@@ -145,7 +145,7 @@ def compute_speech(
                 continue
             progress(f"{regime}, {r.name}, other noise")
             decode = partial(run_decoder, model, trace, r.ref_s)
-            reseeded = replace(rendering, audio=decode(partial(draw_noise, r.seed + RESEED)))
+            reseeded = replace(rendering, audio=decode(partial(draw_noise, r.seed + RESEED, piece=r.piece)))
             progress(f"{EXACT}, {r.name}")
             with ExactPhases():
                 exact_audio = decode(r.draw)
@@ -179,7 +179,7 @@ def compute_steps(
 
 def request_of(utterance: Utterance, config: Config, voices: Mapping[str, Array]) -> Request:
     """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
-    fields = utterance.model_dump(include={"name", "phonemes", "voice", "speed", "seed"})
+    fields = utterance.model_dump(include={"name", "phonemes", "voice", "speed", "seed", "piece"})
     tokens = tokenize(utterance.phonemes, config["vocab"])
     return Request(**fields, tokens=tokens, ref_s=style_row(voices, utterance))
 

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 
 from benchmarking.support import fake_system
+from kokoro_tvm.bench import digest
 from kokoro_tvm.bench import measure as measuring
 from kokoro_tvm.bench.child import ChildError
 from kokoro_tvm.bench.cold import cold_command, cold_start
+from kokoro_tvm.bench.contender import Answer
 from kokoro_tvm.bench.engine import Utterance
-from kokoro_tvm.bench.flops import component_flops
 from kokoro_tvm.bench.isa import HELD_BY
 from kokoro_tvm.bench.measure import Plan, measure
-from kokoro_tvm.bench.results import Result, SystemResult
+from kokoro_tvm.bench.results import Result, SystemResult, TextInfo
 from kokoro_tvm.bench.systems import Absent, System
+from kokoro_tvm.measure.flops import component_flops
 
 HELLO = Utterance((0, 1, 2, 0), (0.25,) * 256)
 LONG = Utterance((0, *range(1, 30), 0), (0.25,) * 256)
@@ -53,6 +55,19 @@ def test_what_is_measured() -> None:
     assert decoder.flops == 2 * component_flops("decoder", 31, 100)
     assert decoder.flops_per_s == decoder.flops / 0.01
     assert decoder.share_of_peak == decoder.flops_per_s / 1e12
+
+
+def test_only_the_decoder_is_held_against_a_peak_below_float32() -> None:
+    """All other components compute in float32, whatever the bundle's precision."""
+    text = TextInfo(name="short", tokens=(4,))
+    answer = Answer(1.0, [60_000], {"bert": 0.1, "decoder": 0.2}, None)
+    peaks = {"float32": 1e12, "bfloat16": 2e12}
+    shares = {
+        each.component: each.share_of_peak / each.flops_per_s
+        for each in digest._components(text, [answer], "bfloat16", peaks)
+        if each.share_of_peak is not None
+    }
+    assert shares == {"bert": pytest.approx(1 / 1e12), "decoder": pytest.approx(1 / 2e12)}
 
 
 def test_a_precision_without_a_peak_has_no_share() -> None:

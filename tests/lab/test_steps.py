@@ -69,6 +69,7 @@ def test_only_what_is_built_is_judged_and_only_by_the_truth(report: StepsReport)
         "min_snr_db",
         "min_frame_snr_median_db",
         "min_frame_snr_p5_db",
+        "min_first_frame_snr_db",
         "min_last_frame_snr_db",
         "min_gain_db",
         "min_magnitude_correlation",

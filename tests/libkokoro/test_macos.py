@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from calls import Spoken, durations, timeline
 from elsewhere import obstacle, runner_of
@@ -22,6 +21,8 @@ from kokoro_tvm.libkokoro import HEADER, MACOS, compile_libkokoro, names_of, sou
 from kokoro_tvm.runners import Start, open_synthesizer, served
 from kokoro_tvm.runners.program import Program
 from kokoro_tvm.runtime import write_wav
+from kokoro_tvm.runtime.phonemes import encode
+from kokoro_tvm.runtime.voices import style_of
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.zig import MACOS as COMPILER
 
@@ -111,8 +112,8 @@ def test_a_bundle_speaks_with_what_it_brings(
         Path(shutil.copyfile(path, bundle / path.name)).chmod(0o444)
     entries = [file_entry(bundle / path.name) for path in files]
     edit_manifest(bundle, lambda manifest: manifest.update(libkokoro=entries))
-    style = np.linspace(-1, 1, 4, dtype=np.float32)
-    expected = python.run([0, 3, 1, 2, 0], style, speed=0.7, seed=11)
+    style = style_of(python.voices.table("bf_emma"), PHONEMES)
+    expected = python.run(encode(PHONEMES, python.bundle.vocabulary), style, speed=0.7, seed=11)
 
     def start(program: Path) -> Start:
         started = runner_of(RECIPE).start(program, runner_runtime(RECIPE))
@@ -120,7 +121,7 @@ def test_a_bundle_speaks_with_what_it_brings(
         return started
 
     program = Program(bundle, [bundle / path.name for path in files], start, threads=2)
-    found = program.speak(np.array([0, 3, 1, 2, 0]), style, 0.7, 11)
+    found = program.speak(PHONEMES, "bf_emma", 0.7, 11)
     assert found.audio.tobytes() == expected.audio.tobytes()
     assert found.durations.tolist() == expected.durations.tolist()
 

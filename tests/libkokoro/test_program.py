@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.libkokoro import LINUX
+from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.program import Program
+from kokoro_tvm.runtime.phonemes import encode
+from kokoro_tvm.runtime.voices import style_of
 
 FILES = (LINUX.library, LINUX.program)
+SPOKEN = "ab", "af_heart"  # phonemes and voice
 
 
 @pytest.fixture
@@ -43,21 +47,25 @@ def speaking(bundle: Path, command: Sequence[str] = ()) -> Program:
 
 def test_it_says_what_python_says(bundle: Path) -> None:
     synthesizer = Synthesizer(bundle, threads=1)
-    tokens = np.array([0, 3, 1, 2, 0])
-    style = np.linspace(-1, 1, 2 * synthesizer.bundle.style_dim, dtype=np.float32)[None]
-    expected = synthesizer.run(tokens, style, speed=0.7, seed=11)
-    found = speaking(bundle).speak(tokens, style[0], 0.7, 11)
-    assert found.audio.tobytes() == expected.audio.tobytes()
-    assert found.durations.tolist() == expected.durations.tolist()
+    phonemes, voice = SPOKEN
+    tokens = encode(phonemes, synthesizer.bundle.vocabulary)
+    style = style_of(synthesizer.voices.table(voice), phonemes)
+    for piece in (0, 2):
+        noise = partial(draw_noise, 11, piece=piece)
+        expected = synthesizer.run(tokens, style, speed=0.7, noise=noise)
+        given = noise(expected.audio.size) if piece else None
+        found = speaking(bundle).speak(phonemes, voice, 0.7, seed=11, noise=given)
+        assert found.audio.tobytes() == expected.audio.tobytes()
+        assert found.durations.tolist() == expected.durations.tolist()
 
 
 def test_a_failure_has_the_reason(bundle: Path) -> None:
     (bundle / "voices.safetensors").unlink()
     with pytest.raises(BundleError, match=r"speak failed: speak: .*voices\.safetensors"):
-        speaking(bundle).speak(np.array([0, 1, 0]), np.zeros(8, np.float32), 1.0, 0)
+        speaking(bundle).speak(*SPOKEN, 1.0)
 
 
 def test_a_crash_is_named(bundle: Path) -> None:
     program = speaking(bundle, ["sh", "-c", "kill -ILL $$"])
     with pytest.raises(BundleError, match=r"speak failed: SIGILL ended it"):
-        program.speak(np.array([0, 1, 0]), np.zeros(8, np.float32), 1.0, 0)
+        program.speak(*SPOKEN, 1.0)

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from calls import Speaker, durations, edited, timeline
 from elsewhere import obstacle
@@ -25,6 +24,8 @@ from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.program import Program
 from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.runtime import write_wav
+from kokoro_tvm.runtime.phonemes import encode
+from kokoro_tvm.runtime.voices import style_of
 from kokoro_tvm.toolchains.cc import MINGW
 
 RECIPE = "windows-x86-64"
@@ -100,10 +101,10 @@ def test_a_bundle_speaks_with_what_it_brings(
     rewrite(mutable, "libkokoro", [file_entry(mutable / path.name) for path in files])
     for role in ("ffi", "runtime"):
         rewrite(mutable, role, file_entry(mutable / f"tvm_{role}.dll"))
-    style = np.linspace(-1, 1, 4, dtype=np.float32)
-    expected = python.run([0, 3, 1, 2, 0], style, speed=0.7, seed=11)
+    style = style_of(python.voices.table("bf_emma"), PHONEMES)
+    expected = python.run(encode(PHONEMES, python.bundle.vocabulary), style, speed=0.7, seed=11)
     program = Program(mutable, [mutable / path.name for path in files], WINE.start, threads=2)
-    found = program.speak(np.array([0, 3, 1, 2, 0]), style, 0.7, 11)
+    found = program.speak(PHONEMES, "bf_emma", 0.7, 11)
     assert found.audio.tobytes() == expected.audio.tobytes()
     assert found.durations.tolist() == expected.durations.tolist()
 

@@ -25,12 +25,13 @@ class Edit:
 @dataclass(frozen=True)
 class Mistake:
     """component: whose artifact is made with it, None where the sound bundle speaks with it; gates: one of
-    them must be among those the message names as missed."""
+    them must be among those the message names as missed; judged: the stage that holds them."""
 
     name: str
     edits: tuple[Edit, ...]
     component: str | None
     gates: tuple[str, ...]
+    judged: str = "validate"
 
 
 def require_caught(mistake: Mistake, outcome: Mapping[str, str]) -> None:
@@ -101,6 +102,42 @@ MISTAKES = (
         ),
         None,
         ("durations_off", "audio: snr_db"),
+    ),
+    Mistake(
+        "the style of one phoneme more",
+        (
+            Edit(
+                "runtime/voices.py",
+                "return table[min(max(len(phonemes) - 1, 0), len(table) - 1)]",
+                "return table[min(max(len(phonemes), 0), len(table) - 1)]",
+            ),
+        ),
+        None,
+        ("durations_off", "audio: snr_db"),
+    ),
+    Mistake(
+        "spaces left out of the tokens",
+        (
+            Edit(
+                "runtime/phonemes.py",
+                "if symbol in vocabulary), 0]",
+                "if vocabulary.get(symbol, 16) != 16), 0]",
+            ),
+        ),
+        None,
+        ("durations_off",),
+    ),
+    Mistake(
+        "noise of the magnitude alone, in the product and in the truth",
+        (
+            Edit(
+                "noise.py",
+                "words.select(turn < words.const(1 << 31), factor, words.scale(-(2.0**-7)))",
+                "words.select(turn < words.const(1 << 31), factor, words.scale(2.0**-7))",
+            ),
+        ),
+        "decoder",
+        ("noise: noise_deviation",),
     ),
     Mistake(
         "edges of the Fourier transform repeated instead of reflected",
@@ -257,6 +294,37 @@ NATIVE_MISTAKES = (
         ("audio: seeded_off",),
     ),
     Mistake(
+        "every piece of a text with the noise of the first",
+        (
+            Edit(
+                "ops/normal_noise.py",
+                "block(words, words.let(place), piece, words.const(0)",
+                "block(words, words.let(place), words.const(0), words.const(0)",
+            ),
+        ),
+        "decoder",
+        ("audio: seeded_off",),
+    ),
+    Mistake(
+        "no convolution by minimal filtering",
+        (
+            Edit(
+                "ops/cpu/conv_plan.py",
+                "if not self._filters:\n            return DIRECT",
+                "if True:\n            return DIRECT",
+            ),
+        ),
+        "decoder",
+        ("decoder: peak_share",),
+        judged="throughput",
+    ),
+    Mistake(
+        "long sums of the text side made in one go",
+        (Edit("ops/cpu/conv_plan.py", "terms = 48 if", "terms = 4096 if"),),
+        "bert",
+        ("d_en: gain_db",),
+    ),
+    Mistake(
         "gamma and beta of one AdaIN exchanged",
         (
             Edit(
@@ -271,5 +339,5 @@ NATIVE_MISTAKES = (
         ("audio: snr_db",),
     ),
 )
-"""Made in the decoder of the native build with Kokoro's own weights. Of a float32 build no operand is in
-bfloat16, so the second chooses the precision by the block's shape: 128 channels and 3 taps are its own."""
+"""Made in the native build with Kokoro's own weights. Of a float32 build no operand is in bfloat16, so the
+second chooses the precision by the block's shape: 128 channels and 3 taps are its own."""

@@ -1,7 +1,7 @@
 """Mistakes in the native build of Kokoro's own weights: the gates that every `doit` holds catch each of them.
 
-The recipe `cpu` is built in this checkout. For each mistake its decoder is built again from a copy of the
-package, validated, and put into a bundle that speaks the recipe's utterances.
+The recipe `cpu` is built in this checkout. For each mistake its component is built again from a copy of the
+package and judged; a decoder is put into a bundle that speaks the recipe's utterances.
 """
 
 from __future__ import annotations
@@ -16,14 +16,21 @@ from toys import REPOSITORY, doit
 from mutations.copies import Copy, run_batches
 from mutations.mistakes import NATIVE_MISTAKES, Mistake, apply, require_caught
 
-DECODER = "decoder-5120"
-STAGES = (
-    *(f"cpu.{stage}.{DECODER}" for stage in ("export", "lower", "compile")),
-    "cpu.pack.decoder",
-    f"cpu.validate.{DECODER}",
-    "cpu.bundle",
-    "cpu.speech",
-)
+ARTIFACTS = {"bert": "bert-512", "decoder": "decoder-5120"}
+
+
+def stages_of(mistake: Mistake) -> tuple[str, ...]:
+    """What builds its component, and judges it."""
+    assert mistake.component is not None
+    artifact = ARTIFACTS[mistake.component]
+    built = (
+        *(f"cpu.{kind}.{artifact}" for kind in ("export", "lower", "compile")),
+        f"cpu.pack.{mistake.component}",
+    )
+    if mistake.judged == "throughput":
+        return (*built, "cpu.throughput")
+    spoken = ("cpu.bundle", "cpu.speech") if mistake.component == "decoder" else ()
+    return (*built, f"cpu.validate.{artifact}", *spoken)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +44,8 @@ def missed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]
         copy = Copy.of(root / str(i), lambda to: shutil.copytree(REPOSITORY / "recipes", to))
         apply(mistake.edits, copy.root / "package/kokoro_tvm")
         copies[mistake.name] = copy
-    run_batches([[copy.job("cpu", STAGES, REPOSITORY) for copy in copies.values()]], root)
+    jobs = [copies[m.name].job("cpu", stages_of(m), REPOSITORY) for m in NATIVE_MISTAKES]
+    run_batches([jobs], root)
     return {name: copy.outcome() for name, copy in copies.items()}
 
 

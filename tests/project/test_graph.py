@@ -198,6 +198,7 @@ def test_a_new_bucket_adds_its_own_chains(tree: Tree) -> None:
             # their weights are of another edition now
             "cpu.validate.f0n-5120",
             "cpu.validate.decoder-5120",
+            "cpu.throughput",  # of the smallest bucket
         }
         | END
     )
@@ -234,7 +235,7 @@ def test_a_schedule_concerns_the_component_it_is_about(tree: Tree) -> None:
     path = schedule_path(tree.root / "recipes", "here", FEATURES)
     write_schedule(path, schedule(*FEATURES))
     lowered = names("lower compile validate", "decoder-5120")
-    assert tree.build(edition="x") == lowered | {"cpu.pack.decoder"} | END
+    assert tree.build(edition="x") == lowered | {"cpu.pack.decoder", "cpu.throughput"} | END
     path.write_text(path.read_text(encoding="utf-8").replace("\n", "\n\n"), encoding="utf-8")
     assert tree.build() == set(), "the same choices in other words"
     path.unlink()
@@ -268,7 +269,9 @@ def test_the_code_of_a_stage_counts_and_its_declaration_does_not(tree: Tree) -> 
     assert tree.build() == set()
     tree.edit("stages/manifest.py")
     judged = {f"cpu.validate.{spec.id}" for spec in tree.graph().recipe.artifacts()}
-    assert tree.build() == judged | {"cpu.bundle", "cpu.speak"}, "those who call what changed"
+    assert tree.build() == judged | {"cpu.bundle", "cpu.speak", "cpu.throughput"}, (
+        "those who call what changed"
+    )
 
 
 def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
@@ -317,8 +320,12 @@ def versions_of(monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
     [
         ("torch", "checkpoint reference export lower pack bundle"),
         ("kokoro", "checkpoint reference export bundle"),
-        ("apache-tvm", "machine runtime lower compile validate bundle speech speak"),
-        ("numpy", "checkpoint reference export lower pack validate bundle speech speak front_end phonemes"),
+        ("apache-tvm", "machine runtime lower compile validate throughput bundle speech speak"),
+        (
+            "numpy",
+            "checkpoint reference export lower pack validate throughput bundle speech speak "
+            "front_end phonemes",
+        ),
     ],
 )
 def test_a_version_concerns_the_stages_that_use_it(

@@ -53,7 +53,16 @@ def stages(kinds: str, components: list[str] = ALL) -> set[str]:
     for kind in kinds.split():
         if kind in ("checkpoint", "reference", "front_end"):
             named.add(f"kokoro-82m.{kind}")
-        elif kind in ("machine", "runtime", "libkokoro", "bundle", "speech", "speak", "phonemes"):
+        elif kind in (
+            "machine",
+            "runtime",
+            "libkokoro",
+            "bundle",
+            "speech",
+            "speak",
+            "phonemes",
+            "throughput",
+        ):
             named.add(f"cpu.{kind}")
         else:
             named |= {f"cpu.{kind}.{c}" + (f"-{BUCKET[c]}" if kind != "pack" else "") for c in components}
@@ -75,7 +84,8 @@ def new_buckets(components: list[str], buckets: list[int]) -> set[str]:
         if bucket != BUCKET[c]
         for kind in ("export", "lower", "compile", "validate")
     }
-    return fresh | stages("pack", components) | stages("speak bundle speech")
+    timed = stages("throughput") if "decoder" in components and buckets[0] != BUCKET["decoder"] else set()
+    return fresh | stages("pack", components) | stages("speak bundle speech") | timed
 
 
 # The field as docs/recipes.md names it (NAME: each component) -> values for it, and what is stale when it
@@ -89,11 +99,11 @@ patch_lists = st.lists(st.sampled_from(PATCHES), unique=True, max_size=5)
 pass_lists = st.lists(st.sampled_from(PASSES), unique=True, min_size=1)
 LOWER = stages("lower bundle")
 COMPILE = LOWER | stages("compile")  # what code generation reads as well
-JUDGED = stages("validate speech")
+JUDGED = stages("validate throughput speech")
 TEXT = stages("front_end")
 
 TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
-    "model": (names, stages("export pack speak validate bundle speech phonemes")),
+    "model": (names, stages("export pack speak validate throughput bundle speech phonemes")),
     "target[llvm].kind": (names, None),  # another kind has other fields
     "target[llvm].mcpu": (
         st.sampled_from(["native", "x86-64-v3", "znver4", "skylake"]),
@@ -122,12 +132,12 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "runtime.c": (st.booleans(), stages("runtime libkokoro bundle speech")),
     "precision": (
         st.sampled_from(["float32", "bfloat16"]),
-        stages("machine lower speak validate bundle"),
+        stages("machine lower speak validate throughput bundle"),
     ),
     "length": (
         st.sampled_from(["exact", "masked", "padded"]),
         lambda name, value: (
-            stages("export lower speak validate bundle")
+            stages("export lower speak validate throughput bundle")
             | (stages("speech phonemes") if value == "padded" else set())
         ),
     ),
@@ -157,6 +167,7 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "gates.speech.min_snr_db": (decibels, stages("speech")),
     "gates.speech.min_gain_db": (decibels, stages("speech")),
     "gates.speech.min_magnitude_correlation": (correlations, stages("speech")),
+    "gates.throughput.min_peak_share": (st.none() | st.floats(0, 1000), {"cpu.throughput"}),
     "gates.intelligibility.max_word_error_increase": (  # null: nobody listens
         st.none() | st.floats(0, 1),
         {"cpu.intelligibility"},
@@ -171,16 +182,20 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "gates.NAME.min_frame_snr_p5_db": (decibels, lambda name, value: stages("validate", [name])),
     "gates.decoder.min_frame_snr_median_db": (decibels, stages("validate", ["decoder"])),
     "gates.decoder.min_frame_snr_p5_db": (decibels, stages("validate", ["decoder"])),
+    "gates.NAME.min_gain_db": (decibels, lambda name, value: stages("validate", [name])),
+    "gates.decoder.min_first_frame_snr_db": (decibels, stages("validate", ["decoder"])),
     "gates.decoder.min_last_frame_snr_db": (decibels, stages("validate", ["decoder"])),
     "gates.decoder.min_exact_frame_snr_median_db": (decibels, stages("validate", ["decoder"])),
     "gates.decoder.min_exact_frame_snr_p5_db": (decibels, stages("validate", ["decoder"])),
     "gates.speech.min_frame_snr_median_db": (decibels, stages("speech")),
     "gates.speech.min_frame_snr_p5_db": (decibels, stages("speech")),
+    "gates.speech.min_first_frame_snr_db": (decibels, stages("speech")),
     "gates.speech.min_last_frame_snr_db": (decibels, stages("speech")),
     "gates.speech.min_exact_frame_snr_median_db": (decibels, stages("speech")),
     "gates.speech.min_exact_frame_snr_p5_db": (decibels, stages("speech")),
     "gates.corpus.min_frame_snr_median_db": (decibels, set()),
     "gates.corpus.min_frame_snr_p5_db": (decibels, set()),
+    "gates.corpus.min_first_frame_snr_db": (decibels, set()),
     "gates.corpus.min_last_frame_snr_db": (decibels, set()),
     "gates.corpus.min_exact_frame_snr_median_db": (decibels, set()),
     "gates.corpus.min_exact_frame_snr_p5_db": (decibels, set()),
@@ -255,7 +270,8 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "utterances[].phonemes": (st.text("həlO. ", min_size=1, max_size=60), SPOKEN),
     "utterances[].voice": (st.sampled_from(["af_bella", "bm_lewis"]), SPOKEN),
     "utterances[].speed": (st.floats(0.1, 10), SPOKEN),
-    "utterances[].seed": (st.integers(0, 2**32 - 1), SPOKEN),
+    "utterances[].seed": (st.integers(0, 2**64 - 1), SPOKEN),
+    "utterances[].piece": (st.integers(0, 2**32 - 1), SPOKEN),
 }
 LONE = {
     "file": {"kind": "file", "path": "a.pth", "sha256": "0" * 64},
@@ -390,15 +406,17 @@ def test_comments_order_and_whitespace_concern_nothing(
 
 TOOLS = {
     "python": stages(
-        "checkpoint machine runtime export lower compile pack reference validate bundle speech speak "
-        "front_end phonemes"
+        "checkpoint machine runtime export lower compile pack reference validate throughput bundle speech "
+        "speak front_end phonemes"
     ),
     "torch": stages("checkpoint export lower pack reference bundle"),
     "kokoro": stages("checkpoint export reference bundle"),
     "transformers": stages("checkpoint export reference bundle"),
-    "numpy": stages("checkpoint export lower pack reference validate bundle speech speak front_end phonemes"),
-    "apache-tvm": stages("machine runtime lower compile validate bundle speech speak"),
-    "apache-tvm-ffi": stages("machine runtime lower compile validate bundle speech speak"),
+    "numpy": stages(
+        "checkpoint export lower pack reference validate throughput bundle speech speak front_end phonemes"
+    ),
+    "apache-tvm": stages("machine runtime lower compile validate throughput bundle speech speak"),
+    "apache-tvm-ffi": stages("machine runtime lower compile validate throughput bundle speech speak"),
     "LLVM": stages("machine lower compile bundle"),
     "the linker": stages("compile bundle"),
 }
@@ -428,17 +446,17 @@ TOGETHER = stages("speak bundle")
 OUTPUTS = {
     ("checkpoint", "weights.safetensors"): stages("pack reference bundle"),
     ("checkpoint", "voices.safetensors"): stages("reference speak bundle"),
-    ("checkpoint", "config.json"): stages("export reference speak validate bundle"),
+    ("checkpoint", "config.json"): stages("export reference speak validate throughput bundle"),
     ("front_end", "front_end.safetensors"): stages("phonemes bundle"),
     ("front_end", "tagger.zip"): stages("phonemes"),
     ("phonemes", "phonemes.json"): stages("bundle"),
     ("runtime", "libtvm_runtime.so"): stages("bundle"),
-    ("machine", "machine.json"): stages("lower compile speak validate bundle"),
+    ("machine", "machine.json"): stages("lower compile speak validate throughput bundle"),
     ("export.decoder-5120", "program.pt2"): stages("lower compile", ["decoder"]),
     ("lower.decoder-5120", "module.py"): stages("compile", ["decoder"]),
-    ("lower.decoder-5120", "parameters.json"): stages("pack validate", ["decoder"]) | TOGETHER,
-    ("compile.decoder-5120", "decoder-5120.so"): stages("validate", ["decoder"]) | TOGETHER,
-    ("pack.decoder", "decoder.safetensors"): stages("validate", ["decoder"]) | TOGETHER,
+    ("lower.decoder-5120", "parameters.json"): stages("pack validate throughput", ["decoder"]) | TOGETHER,
+    ("compile.decoder-5120", "decoder-5120.so"): stages("validate throughput", ["decoder"]) | TOGETHER,
+    ("pack.decoder", "decoder.safetensors"): stages("validate throughput", ["decoder"]) | TOGETHER,
     ("reference", "short.safetensors"): JUDGED,
     ("validate.decoder-5120", "validation.json"): stages("bundle"),
     ("bundle", "bundle.json"): stages("speech"),

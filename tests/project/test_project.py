@@ -25,8 +25,8 @@ def project(tmp_path: Path) -> Project:
 @pytest.mark.parametrize(
     ("word", "recipe", "stages"),
     [
-        ("cpu", "cpu", "cpu.speak cpu.speech"),
-        ("x86-64-v3", "x86-64-v3", "x86-64-v3.speak x86-64-v3.speech"),
+        ("cpu", "cpu", "cpu.speak cpu.speech cpu.throughput"),
+        ("x86-64-v3", "x86-64-v3", "x86-64-v3.speak x86-64-v3.speech x86-64-v3.throughput"),
         ("cpu/decoder-5120", "cpu", "cpu.validate.decoder-5120"),
         ("decoder-5120", "cpu", "cpu.validate.decoder-5120"),
         ("cpu.compile.f0n-5120", "cpu", "cpu.compile.f0n-5120"),

@@ -17,6 +17,7 @@ __all__ = [
     "logical_and",
     "maximum",
     "minimum",
+    "nothing",
     "select",
     "sqrt",
 ]
@@ -55,6 +56,11 @@ def ceildiv(a: Expr, b: int) -> Expr:
 def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
     """Lane-wise choice; both sides are evaluated."""
     return tvm.tirx.Select(condition, yes, no)
+
+
+def nothing(value: Expr) -> Expr:
+    """float32 0 of a number, NaN of NaN: to be added to what is made of the value in integers."""
+    return select(value < const(3.0e38, "float32"), const(0.0, "float32"), value)
 
 
 def iota(lanes: int) -> Expr:

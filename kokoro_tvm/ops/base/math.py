@@ -1,5 +1,7 @@
 """Elementary functions as polynomials on whole vectors or single values.
 
+NaN gives NaN: values are compared and selected; the minimum or maximum of NaN and a number may be either.
+
 None of them reaches libm one lane at a time, or a GPU's own functions, of which WGSL wants 11 bits only.
 
 Coefficients are near-minimax fits (iteratively reweighted least squares in double precision); the stated
@@ -170,11 +172,14 @@ def cos_unit(k: BaseKernel, x: Expr) -> Expr:
 
 def exp(k: BaseKernel, x: Expr) -> Expr:
     """e**x, saturating at |x| = 87."""
-    x = k.let(tvm.tirx.max(tvm.tirx.min(x, _c(k, 87.0, x)), _c(k, -87.0, x)))
+    x = k.let(x)
+    x = k.let(select(x > _c(k, 87.0, x), _c(k, 87.0, x), x))
+    x = k.let(select(x < _c(k, -87.0, x), _c(k, -87.0, x), x))
     lanes = lanes_of(x)
     n, r = _reduce(k, x, 1 / math.log(2), _LN2)
     y = _c(k, 1.0, x) + r + r * r * _horner(k, r, _EXP)
-    exponent = tvm.tirx.Cast(dtype(lanes, "int32"), n) + const(127, dtype(lanes, "int32"))
+    whole = select(n < _c(k, 127.0, x), n, _c(k, 127.0, x))  # no integer is that of NaN
+    exponent = tvm.tirx.Cast(dtype(lanes, "int32"), whole) + const(127, dtype(lanes, "int32"))
     power = tvm.tirx.reinterpret(
         dtype(lanes), tvm.tirx.shift_left(exponent, const(23, dtype(lanes, "int32")))
     )
@@ -198,10 +203,12 @@ def atan2(k: BaseKernel, y: Expr, x: Expr) -> Expr:
     """Angle of (x, y) in (-pi, pi]; a y of zero counts as +0."""
     zero = _c(k, 0.0, x)
     ax, ay = k.let(tvm.tirx.max(x, zero - x)), k.let(tvm.tirx.max(y, zero - y))
-    larger = tvm.tirx.max(tvm.tirx.max(ax, ay), _c(k, 1e-37, x))
-    t = k.let(tvm.tirx.min(ax, ay) / larger)
+    steep = ay > ax
+    larger = k.let(select(steep, ay, ax))
+    least = _c(k, 1e-37, x)
+    t = k.let(select(steep, ax, ay) / select(larger < least, least, larger))
     u = k.let(t * t)
     angle = k.let(t + t * u * _horner(k, u, _ATAN))
-    angle = k.let(select(ay > ax, _c(k, math.pi / 2, x) - angle, angle))
+    angle = k.let(select(steep, _c(k, math.pi / 2, x) - angle, angle))
     angle = k.let(select(x < zero, _c(k, math.pi, x) - angle, angle))
     return select(y < zero, zero - angle, angle)

@@ -134,14 +134,18 @@ class SemanticOp:
         return self.kernels.get(features.kernels) if features.kernels is not None else None
 
     def kernel(self, call: Call) -> Any:
-        """The PrimFunc for a call. Raises BuildError where its machine has no kernel."""
+        """The PrimFunc for a call. Raises BuildError where its machine has no kernel.
+
+        One whose result may take the memory of a tensor promises the code generator nothing about them.
+        """
         found = self.kernel_for(call.features)
         if found is None:
             raise BuildError(
                 f"{self.name} has no kernel for this machine (there are: {', '.join(sorted(self.kernels))}): "
                 "list the pass decompose before legalize"
             )
-        return found.build(call)
+        kernel = found.build(call)
+        return kernel.with_attr("tirx.noalias", False) if self.in_place(call) & call.shapes.keys() else kernel
 
     def packings(self, call: Call) -> Mapping[str, Packing]:
         """How the kernel for a call wants its weights packed; nothing where there is no kernel."""

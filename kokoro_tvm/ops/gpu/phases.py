@@ -1,7 +1,8 @@
 """Phases of the harmonics of a pitch, in 32-bit integers.
 
 A phase is a sum of the pitch in Hz modulo the sample rate: whole Hz and a fraction, both integers. So it is
-exact for any length and any order of adding, and that of every harmonic is a multiple of one sum.
+exact for any length and any order of adding, and that of every harmonic is a multiple of one sum. Integers
+have no NaN, so a float sum beside them has it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from tvm import tirx
 
-from kokoro_tvm.ops.base.expressions import Cast, const, floor, select
+from kokoro_tvm.ops.base.expressions import Cast, const, floor, nothing, select
 from kokoro_tvm.ops.base.math import sin_cycles
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
@@ -50,7 +51,14 @@ class Phases:
         self._harmonics, self._rows = harmonics, rows
         count = harmonics * rows
         kept = [k.shared(count, "int32") for _ in range(4)]
-        before = self._before(base, thread, threads)
+        before, lost_before = self._before(base, thread, threads)
+        self._lost = k.shared(rows)
+        with k.shares(rows, thread, threads) as row, k.when(base + row < n):
+            lost = k.registers(1)
+            k.store(lost, lost_before, 0)
+            with k.loop(row + 1) as r:
+                k.store(lost, lost[0] + nothing(f0[0, base + r]), 0)
+            k.store(self._lost, lost[0], row)
         with k.shares(count, thread, threads) as place:
             harmonic, row = k.let(place // rows + 1), k.let(place % rows)
             with k.when(base + row < n):
@@ -59,6 +67,10 @@ class Phases:
                     k.store(buffer, value, place)
         k.barrier()
         self._at_step, self._moving = (kept[0], kept[1]), (kept[2], kept[3])
+
+    def not_a_number(self, towards: Any) -> Any:
+        """NaN from the first step on whose pitch is NaN, else 0; up to the row `towards`."""
+        return self._lost[towards]
 
     def sines(self, weight: Any, at: Any, towards: Any, halves: Any) -> Any:
         """The sum of the harmonics' sines times weight (1, H), at a time between two rows.
@@ -102,11 +114,13 @@ class Phases:
         whole = tirx.truncmod(whole + tirx.shift_right(fraction, _FRACTION), self._rate)
         return self._k.let(whole), self._k.let(tirx.bitwise_and(fraction, (1 << _FRACTION) - 1))
 
-    def _before(self, step: Any, thread: Any, threads: int) -> Sum:
-        """The sum of the pitch over all steps before one."""
+    def _before(self, step: Any, thread: Any, threads: int) -> tuple[Sum, Any]:
+        """The sum of the pitch over all steps before one, and NaN where one of them is."""
         k = self._k
-        sums = self._sums(const(0, "int32"), const(0, "int32"))
+        sums, lost = self._sums(const(0, "int32"), const(0, "int32")), k.registers(1)
+        k.store(lost, const(0.0, "float32"), 0)
         with k.shares(step, thread, threads) as j:
+            k.store(lost, lost[0] + nothing(self._f0[0, j]), 0)
             whole, fraction = self._pitch(j)
             for part, value in enumerate(self._carried(sums[0] + whole, sums[1] + fraction)):
                 k.store(sums, value, part)
@@ -114,7 +128,8 @@ class Phases:
         fraction = self._total(sums[1], thread, threads, "uint32")  # 256 of them are below 2**32
         high = tirx.shift_right(fraction, const(_FRACTION, "uint32"))
         low = tirx.bitwise_and(fraction, const((1 << _FRACTION) - 1, "uint32"))
-        return self._carried(whole + Cast("int32", high), Cast("int32", low))
+        carried = self._carried(whole + Cast("int32", high), Cast("int32", low))
+        return carried, self._total(lost[0], thread, threads, "float32")
 
     def _total(self, value: Any, thread: Any, threads: int, dtype: str) -> Any:
         """The sum over the workgroup."""

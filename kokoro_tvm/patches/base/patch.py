@@ -18,16 +18,15 @@ __all__ = ["Patch", "method_patch", "stock_attribute"]
 
 @dataclass(frozen=True)
 class Patch:
-    """name: its file's stem; version: raised when what it does changes; replaces: dotted stock attributes;
-    apply: module -> a context within which the patch is in force on that module and everything below it."""
+    """name: its file's stem; replaces: dotted stock attributes; apply: module -> a context within which the
+    patch is in force on that module and everything below it."""
 
     name: str
-    version: int
     replaces: tuple[str, ...]
     apply: Callable[[nn.Module], AbstractContextManager[None]]
 
 
-def method_patch(name: str, version: int, replaces: Mapping[str, Callable[..., Any]]) -> Patch:
+def method_patch(name: str, replaces: Mapping[str, Callable[..., Any]]) -> Patch:
     """A patch of methods: dotted stock method (`package.module.Class.method`) -> function, `self` first.
 
     Methods are replaced on the instances, so other models in the process stay stock.
@@ -44,7 +43,7 @@ def method_patch(name: str, version: int, replaces: Mapping[str, Callable[..., A
             for instance, method in undo:
                 del instance.__dict__[method]
 
-    return Patch(name, version, tuple(replaces), apply)
+    return Patch(name, tuple(replaces), apply)
 
 
 def stock_attribute(dotted: str) -> Any:

@@ -1,4 +1,4 @@
-"""The polynomials of kokoro_tvm.bench.flops are what the stock model does, operation by operation."""
+"""The polynomials of kokoro_tvm.measure.flops are what the stock model does, operation by operation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from kokoro_tvm.bench.flops import COUNTS, component_flops
+from kokoro_tvm.measure.flops import COUNTS, component_flops
 from kokoro_tvm.model.kokoro import build_model, shipped_config
 
 Shape = tuple[int, ...]

@@ -1,0 +1,66 @@
+"""Where two buffers of a kernel may be one memory, its code promises nobody that they are not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import tvm
+from elsewhere import RECIPES, generated_for, machine_for, recipe_of
+from lowering import lowered_program, program
+from tvm import relax
+
+from kokoro_tvm.ops.base.semantic import Call, registry
+
+# One recipe of every kind of target and, of `llvm`, of every platform; names of machines differ besides.
+NAMES = ("cpu", "linux-arm64", "linux-riscv64", "macos-arm64", "metal-ios", "wasm", "windows-x86-64")
+NAMES += ("cuda", "metal-macos", "webgpu")
+ALLOC_TENSOR = tvm.ir.Op.get("relax.memory.alloc_tensor")
+
+
+def kind_of(name: str) -> tuple[Any, ...]:
+    target = recipe_of(name).target
+    return target.kind, getattr(target, "platform", None)
+
+
+def test_every_kind_of_target_is_here() -> None:
+    shipped = {kind_of(path.stem) for path in RECIPES.glob("*.yaml") if path.stem != "kokoro-82m"}
+    assert {kind_of(name) for name in NAMES} >= shipped
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_given_one_memory_twice_do_not_promise_otherwise(name: str) -> None:
+    """As the finished function calls them, by the storages that its tensors are taken from."""
+    machine = machine_for(name)
+    modules: dict[str, Any] = {}
+    lowered_program(program("bert"), "bert", dump=modules.__setitem__, machine=machine)
+    module = modules["plan_memory"]
+    storage: dict[Any, Any] = {}
+    shared = 0
+    for binding in (b for block in module["bert_forward"].body.blocks for b in block.bindings):
+        value = binding.value
+        if isinstance(value, relax.Var):
+            storage[binding.var] = storage.get(value)
+        elif isinstance(value, relax.Call) and value.op == ALLOC_TENSOR:
+            storage[binding.var] = value.args[0]
+        elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
+            taken = [place for a in value.args if (place := storage.get(a)) is not None]
+            if len(set(taken)) < len(taken):
+                assert not module[value.op].attrs["tirx.noalias"], value.op.name_hint
+                shared += 1
+    assert (shared > 0) == (machine.features.kernels == "cpu")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if kind_of(n)[0] == "llvm"])
+@pytest.mark.parametrize("residual", [False, True])
+def test_llvm_is_promised_what_holds(name: str, residual: bool) -> None:
+    """`noalias` on parameters of the code that LLVM is given; without anything to write over, it stays."""
+    machine = machine_for(name)
+    shapes: dict[str, Any] = {"x": (1, "n", 16), "weight": (16, 16, 3)}
+    shapes |= {"residual": (1, "n", 16)} if residual else {}
+    attributes = {"stride": 1, "padding": 1, "dilation": 1, "slope": 1.0, "gain": 1.0, "repeat": 1}
+    call = Call(shapes, attributes | {"tolerant": True}, (1, "n", 16), machine.features)
+    text = str(generated_for(name, registry()["conv1d"].kernel(call)).inspect_source("ll"))
+    promised = re.search(r"^(define|declare).*\bnoalias\b.*%\w*(y|residual)\b", text, re.MULTILINE)
+    assert (promised is None) == residual
