@@ -16,10 +16,11 @@ from tvm import relax, tirx
 from tvm.relax import vm_build
 from tvm.runtime import _ffi_api as runtime_api
 
+from kokoro_tvm.compiler.device import device_code
 from kokoro_tvm.compiler.options import pass_options
 from kokoro_tvm.targets import Machine, tvm_target
 
-__all__ = ["Program", "generate", "split", "to_virtual_machine", "write_instructions"]
+__all__ = ["Program", "generate", "split", "to_virtual_machine", "write_instructions", "write_object"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,27 @@ def generate(
         module = tvm.IRModule({name: symbol}).with_attr("system_lib_prefix", prefix)
     with pass_options(pass_context):
         return tvm.tirx.build(module, tvm_target(machine))
+
+
+def write_object(
+    name: str,
+    kernel: Any,
+    machine: Machine,
+    pass_context: Mapping[str, Any],
+    prefix: str,
+    path: Path,
+    device: Path | None = None,
+) -> None:
+    """Writes a kernel's object; device: where the text goes that a GPU executes, empty where it is for the
+    host alone. Raises as `split` does.
+
+    Objects are kept by the code of this function, with all that it may call.
+    """
+    generated = generate(name, kernel, machine, pass_context, prefix)
+    generated.write_to_file(str(path))
+    if device is not None:
+        code = device_code(generated)
+        device.write_bytes(code.to_bytes() if code is not None else b"")
 
 
 def write_instructions(executable: Any, machine: Machine, path: Path, prefix: str = "") -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from kokoro_tvm.compiler.codegen import generate, split, write_instructions
-from kokoro_tvm.compiler.device import device_code, merged
+from kokoro_tvm.compiler.codegen import split, write_instructions, write_object
+from kokoro_tvm.compiler.device import merged
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runtime.device_code import DeviceCode
@@ -66,11 +66,8 @@ def compile_module(
         log(f"{len(scripts)} kernels, {len(missing)} to generate")
 
         def write(name: str) -> None:
-            generated = generate(name, program.kernels[name], machine, pass_context, prefix)
-            generated.write_to_file(str(Path(folder, f"{name}{suffix}")))
-            if launches:
-                code = device_code(generated)
-                Path(folder, f"{name}{KERNELS}").write_bytes(code.to_bytes() if code is not None else b"")
+            paths = [path for _, path in parts(name)]
+            write_object(name, program.kernels[name], machine, pass_context, prefix, *paths)
 
         def keep(name: str, seconds: float) -> None:
             if objects is not None:

@@ -48,10 +48,13 @@ def cause(stage: Stage, change: Change) -> Cause:
 
 def _named(stage: Stage, name: str) -> tuple[str, str]:
     head, _, rest = name.partition(".")
-    if head == "code":
-        return "source", f"{stage.function.partition(':')[0].replace('.', '/')}.py"
-    if head in ("sources", "conversion") and rest:
-        return "source", f"{rest.replace('.', '/')}.py"
+    if head == "conversion":
+        head, _, rest = rest.partition(".")
+    if head == "code" and rest:
+        module, _, part = rest.partition(":")
+        return "source", f"{module.replace('.', '/')}.py, {part.removesuffix('()') or 'the module itself'}"
+    if head == "files" and rest:
+        return "source", f"kokoro_tvm/{rest}"
     if head == "versions":
         return "version", rest
     if head in _VERSIONS:

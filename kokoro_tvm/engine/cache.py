@@ -2,26 +2,29 @@
 
     URL/objects/aa/SHA256      a file
     URL/records/aa/KEY.json    what a stage of this derivation wrote
+    URL/requests/aa/REQUEST    keys of the latest records of a request, one a line
 
 It lies anywhere that fsspec reaches: a folder, a web server, a bucket. A record counts only if its digest and
 key fit, a file only if its size and SHA-256 are those of its record; both go into the store before anything
 reads them. That finds damage, not fraud. With a key, records are written with an HMAC, and a record that
-has none, or another, is refused. A cache that fails, stalls, cuts short or holds something else causes one
-warning and is not used for the rest of the run; what it lacks is built.
+has none, or another, is refused. What is damaged, missing or refused is not used, causes a warning, and is
+written again once it is built. A cache that fails, stalls or cuts short causes one warning and is not used
+for the rest of the run; what it lacks is built.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from uuid import uuid4
 
 from kokoro_tvm.engine.digest import file_sha256
-from kokoro_tvm.engine.record import Output, Record
+from kokoro_tvm.engine.record import USED, Output, Record
 from kokoro_tvm.errors import BuildError, InputError
 from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 
@@ -36,6 +39,7 @@ _OPEN = ("http", "ftp")  # protocols that anyone on the way can change
 _SHORTEST = 16  # characters of a key: records tell whether a guess is right
 _PATIENCE = 20.0  # seconds until it has to answer
 _SLOWEST = 500_000  # bytes a second it has to come to
+_KEYS = 32  # that the list of a request keeps
 
 T = TypeVar("T")
 
@@ -52,8 +56,8 @@ class Pruned:
 class Cache:
     """The cache at `url`. Threads may share it.
 
-    warn: called once, with the reason, when the cache is no longer used. secret: key of the records' HMACs;
-    None: they are neither written nor checked.
+    warn: called with the reason when something in the cache is not used, or all of it no longer. secret: key
+    of the records' HMACs; None: they are neither written nor checked.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Cache:
         self._opened: tuple[AbstractFileSystem, str] | None = None
         self._lock = threading.Lock()
         self._left = False
+        self._damaged: set[str] = set()  # objects
 
     @classmethod
     def from_environment(
@@ -127,12 +132,29 @@ class Cache:
         try:
             found = Record.from_bytes(stored, self._secret)
         except ValueError as error:
-            self._leave(f"the record {key} is refused: {error}")
+            self._ignore(f"the record {key} is refused: {error}")
             return None
         if found.key != key or tuple(o.file for o in found.outputs) != tuple(files):
-            self._leave(f"the record {key} is of something else")
+            self._ignore(f"the record {key} is of something else")
             return None
         return found
+
+    def requested(self, request: str, files: Sequence[str]) -> Iterator[Record]:
+        """The records of a request that are of just these files, the latest first."""
+        for key in reversed(self._keys(request)):
+            if (found := self.record(key, files)) is not None:
+                yield found
+
+    def _keys(self, request: str) -> list[str]:
+        def read() -> list[str]:
+            system, root = self._open()
+            try:
+                lines = system.cat_file(_request_path(root, request)).decode("ascii", "replace").splitlines()
+            except FileNotFoundError:
+                return []
+            return [line for line in lines if len(line) == 64 and line.isalnum()]
+
+        return self._try(read, "read") or []
 
     def try_out(self) -> None:
         """Reads from it, and writes a small file if it may be written to; warns if either fails."""
@@ -155,14 +177,19 @@ class Cache:
 
         def read() -> bool:
             system, root = self._open()
-            system.get_file(_object_path(root, output.sha256), str(path))
+            with suppress(FileNotFoundError):
+                system.get_file(_object_path(root, output.sha256), str(path))
             return True
 
         if not self._try(read, "read", output.size):
             return False
+        if not path.exists():
+            self._ignore(f"{output.sha256} is missing")
+            return False
         if path.stat().st_size != output.size or file_sha256(path) != output.sha256:
             path.unlink()
-            self._leave(f"{output.sha256} does not hold what its name says")
+            self._damaged.add(output.sha256)
+            self._ignore(f"{output.sha256} does not hold what its name says")
             return False
         return True
 
@@ -175,11 +202,17 @@ class Cache:
             system, root = self._open()
             for output in record.outputs:
                 path = _object_path(root, output.sha256)
-                if not (system.exists(path) and system.info(path)["size"] == output.size):
+                whole = system.exists(path) and system.info(path)["size"] == output.size
+                if output.sha256 in self._damaged or not whole:
                     with whole_file(system, path) as partial:
                         system.put_file(str(source(output)), partial)
             with whole_file(system, _record_path(root, record.key)) as partial:
                 system.pipe_file(partial, record.to_bytes(self._secret))
+            if record.derivation.keys() >= {*USED}:
+                # Of two that do this at once one is forgotten, and built again where it is needed.
+                keys = [*(key for key in self._keys(record.request) if key != record.key), record.key]
+                with whole_file(system, _request_path(root, record.request)) as partial:
+                    system.pipe_file(partial, "".join(f"{key}\n" for key in keys[-_KEYS:]).encode())
             return True
 
         self._try(write, "written", record.size)
@@ -205,6 +238,10 @@ class Cache:
             unused = {path: found for path, found in objects.items() if path.rpartition("/")[2] not in used}
             for path in [] if dry_run else [*records, *unused]:
                 system.rm_file(path)
+            requests = system.find(f"{root}/requests") if system.exists(f"{root}/requests") else []
+            for path in [] if dry_run else requests:
+                if not {*self._keys(path.rpartition("/")[2])} & {*keep}:
+                    system.rm_file(path)
         except Exception as error:  # whatever a library for some protocol raises
             raise BuildError(
                 f"the cache {self.url} cannot be pruned ({type(error).__name__}: {error}); try again, or "
@@ -252,6 +289,11 @@ class Cache:
             self._leave(f"it did not answer within {patience:.0f} s")
         return None
 
+    def _ignore(self, reason: str) -> None:
+        """Warns of what is not used."""
+        if not self._left:
+            self._warn(f"note: of the cache {self.url}, {reason}; it is not used.")
+
     def _leave(self, reason: str) -> None:
         """Stops using the cache; warns the first time."""
         with self._lock:
@@ -262,6 +304,10 @@ class Cache:
 
 def _object_path(root: str, sha256: str) -> str:
     return f"{root}/objects/{sha256[:2]}/{sha256}"
+
+
+def _request_path(root: str, request: str) -> str:
+    return f"{root}/requests/{request[:2]}/{request}"
 
 
 def _record_path(root: str, key: str) -> str:

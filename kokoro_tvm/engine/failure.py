@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from kokoro_tvm.engine import durable
 
@@ -13,9 +15,9 @@ __all__ = ["Failure", "read_failure"]
 
 @dataclass(frozen=True)
 class Failure:
-    """key: the stage's key when it failed; error: the name of the exception."""
+    """derivation: what it was made of, as far as it came; error: the name of the exception."""
 
-    key: str
+    derivation: Mapping[str, Any]
     error: str
     message: str
 
@@ -28,6 +30,6 @@ def read_failure(path: Path) -> Failure | None:
     """The failure at `path`; None if there is none, or it is damaged: the stage then counts as not built."""
     try:
         fields = json.loads(path.read_bytes())
-        return Failure(**{name: str(fields[name]) for name in ("key", "error", "message")})
+        return Failure(dict(fields["derivation"]), str(fields["error"]), str(fields["message"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -29,6 +29,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kokoro_tvm.engine import trace
 from kokoro_tvm.engine.disk import advice
 from kokoro_tvm.engine.processes import end_with_parent
 from kokoro_tvm.errors import KokoroTvmError
@@ -53,6 +54,7 @@ def main() -> None:
     """Serves until the end of standard input; its only argument is a JSON list of modules to import first."""
     reports, server = os.dup(1), os.getpid()
     os.dup2(2, 1)  # what imports print is no report
+    trace.begin()
     for module in json.loads(sys.argv[1]):
         # A module that cannot be imported fails again in the child that needs it, and its log shows why.
         with contextlib.suppress(Exception):

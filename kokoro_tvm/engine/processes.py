@@ -10,10 +10,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
+from kokoro_tvm.engine.trace import child_trace, take
 from kokoro_tvm.errors import BuildError
 
 __all__ = ["end_with_parent", "run_forked"]
@@ -43,20 +46,22 @@ def run_forked(
     Raises BuildError for the first job that fails or whose process dies, after killing the others.
     """
     waiting, running = list(names), dict[int, _Job]()
-    try:
-        while waiting or running:
-            while waiting and len(running) < max(1, processes):
-                started = _start(job, waiting.pop(0))
-                running[started.process.sentinel] = started
-            for sentinel in wait(list(running)):
-                assert isinstance(sentinel, int)
-                finished = running.pop(sentinel)
-                finished.require()
-                done(finished.name, time.monotonic() - finished.began)
-    finally:
-        for left in running.values():
-            left.process.kill()
-            left.process.join()
+    with ExitStack() as traces:
+        try:
+            while waiting or running:
+                while waiting and len(running) < max(1, processes):
+                    trace = traces.enter_context(child_trace())
+                    started = _start(job, waiting.pop(0), trace)
+                    running[started.process.sentinel] = started
+                for sentinel in wait(list(running)):
+                    assert isinstance(sentinel, int)
+                    finished = running.pop(sentinel)
+                    finished.require()
+                    done(finished.name, time.monotonic() - finished.began)
+        finally:
+            for left in running.values():
+                left.process.kill()
+                left.process.join()
 
 
 @dataclass(frozen=True)
@@ -83,20 +88,22 @@ class _Job:
         raise BuildError(f"{self.name}: {message or f'its process failed with exit status {status}'}")
 
 
-def _start(job: Callable[[str], None], name: str) -> _Job:
+def _start(job: Callable[[str], None], name: str, trace: Path | None) -> _Job:
     context = multiprocessing.get_context("fork")
     receiver, sender = os.pipe()
-    process = context.Process(target=_work, args=(job, name, sender, os.getpid()))
+    process = context.Process(target=_work, args=(job, name, sender, os.getpid(), trace))
     began = time.monotonic()
     process.start()
     os.close(sender)
     return _Job(name, process, receiver, began)
 
 
-def _work(job: Callable[[str], None], name: str, errors: int, parent: int) -> None:
+def _work(job: Callable[[str], None], name: str, errors: int, parent: int, trace: Path | None) -> None:
     end_with_parent(parent)
     try:
         job(name)
+        if trace is not None:
+            take().write(trace)
     except Exception as error:  # whatever a compiler raises: its message is passed on, its trace is logged
         traceback.print_exc()
         os.write(errors, f"{type(error).__name__}: {error}".encode()[:_LONGEST])

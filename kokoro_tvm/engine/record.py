@@ -11,7 +11,15 @@ from typing import Any
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["Output", "Record"]
+__all__ = ["USED", "Output", "Record", "request_of"]
+
+USED = ("code", "files")
+"""The parts of a derivation that are known once it has run: what it used of this package."""
+
+
+def request_of(derivation: Mapping[str, Any]) -> str:
+    """Digest of what of a derivation is known before it runs."""
+    return digest({name: value for name, value in derivation.items() if name not in USED})
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,11 @@ class Record:
     def key(self) -> str:
         """Digest of the derivation: the name under which the store has it."""
         return digest(self.derivation)
+
+    @property
+    def request(self) -> str:
+        """Digest of what was known of the derivation before it ran."""
+        return request_of(self.derivation)
 
     @property
     def size(self) -> int:

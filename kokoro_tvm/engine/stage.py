@@ -5,26 +5,27 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from kokoro_tvm.engine.child import run_child
-from kokoro_tvm.engine.code import function_code
 from kokoro_tvm.engine.digest import digest
-from kokoro_tvm.engine.durable import make_folder
+from kokoro_tvm.engine.durable import make_folder, storing
 from kokoro_tvm.engine.failure import Failure, read_failure
 from kokoro_tvm.engine.record import Record
 from kokoro_tvm.engine.resources import Needs
 from kokoro_tvm.engine.state import State, changes
 from kokoro_tvm.engine.store import Store
+from kokoro_tvm.engine.trace import read_trace
+from kokoro_tvm.engine.used import Sources, distinct_uses, used, used_again
 from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["SCHEMA", "Stage"]
 
-SCHEMA = 2  # of keys and records; another one means that everything is built again
+SCHEMA = 3  # of keys and records; another one means that everything is built again
 
 _ATTEMPTS = 10
 
@@ -41,16 +42,17 @@ class Stage:
     function: "module:name", called in a child process with (out, inputs, **parameters, **settings()); `out`
     is the empty folder it writes `outputs` into, the last of them being the manifest of the others.
 
-    Its key is the digest of its derivation: kind, outputs, digests of `inputs` (name -> stage and which of
-    its outputs), `parameters` (JSON), the code of the function and `sources()`, and `facts()`: versions of
-    tools and whatever else decides about the outputs but is not passed. No path is in it: equal derivations
-    have equal keys everywhere. settings: arguments that decide about no output, such as a number of threads.
+    Its key is the digest of its derivation. The request is what of that is known beforehand: kind, function,
+    outputs, digests of `inputs` (name -> stage and which of its outputs), `parameters` (JSON), and `facts()`:
+    versions of tools and whatever else decides about the outputs but is not passed. A run adds the code that
+    it executed and the files of this package that it read; the stage is current as long as these are what
+    they were. No path is in it: equal derivations have equal keys everywhere. settings: arguments that decide
+    about no output, such as a number of threads.
 
     yields: of a stage that fetches, what it may come to yield, best first; the key is then made of what it
-    yielded, of the function's code and of `conversion` of that yield, and its last output holds which that
-    was, as JSON. cache: a folder of its
-    own for what it can verify. after: stages it waits for without reading of them. needs: what running it
-    takes of the machine; preload: modules that its process finds imported.
+    yielded and of `conversion` of that yield, whatever ran, and its last output holds which that was, as
+    JSON. cache: a folder of its own for what it can verify. after: stages it waits for without reading of
+    them. needs: what running it takes of the machine; preload: modules that its process finds imported.
     """
 
     name: str
@@ -63,7 +65,6 @@ class Stage:
     inputs: Mapping[str, tuple[Stage, str]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     settings: Callable[[], Mapping[str, Any]] = _nothing
-    sources: Callable[[], Mapping[str, Any]] = _nothing
     facts: Callable[[], Mapping[str, Any]] = _nothing
     yields: tuple[Mapping[str, Any], ...] = ()
     conversion: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda one: {}
@@ -88,6 +89,10 @@ class Stage:
     @property
     def log_path(self) -> Path:
         return self.work / f"{self.kind}.log"
+
+    @property
+    def _trace_path(self) -> Path:
+        return self.work / f"{self.kind}.trace"
 
     @property
     def failed_path(self) -> Path:
@@ -124,17 +129,17 @@ class Stage:
         except (OSError, ValueError) as error:
             raise BuildError(f"{self.name}: {output} cannot be read, run doit again: {error}") from error
 
-    def derivations(self) -> list[dict[str, Any]]:
-        """Everything its outputs depend on; several, best first, where it may yield one of several.
+    def requests(self) -> list[dict[str, Any]]:
+        """What of its derivation is known before it runs; several, best first, where it may yield one of
+        several.
 
         Raises BuildError while a stage it reads from is not built.
         """
         common = {
             "schema": SCHEMA,
             "stage": self.kind,
+            "function": self.function,
             "outputs": list(self.outputs),
-            "code": function_code(*self.function.split(":"))[0],
-            "sources": dict(self.sources()),
             **self.facts(),
         }
         if self.yields:
@@ -145,35 +150,55 @@ class Stage:
         inputs = {name: stage.sha256(file) for name, (stage, file) in self.inputs.items()}
         return [{**common, "inputs": inputs, "parameters": dict(self.parameters)}]
 
+    def derivations(self) -> list[dict[str, Any]]:
+        """Everything its outputs depend on, if it used what past runs of the request used, or of another
+        request; several, best first. Raises as `requests` does."""
+        return self._derivations(self.requests())
+
+    def _derivations(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if self.yields:
+            return requests
+        previous = self.previous()
+        first = requests[0] | used_again(previous.derivation if previous is not None else {})
+        if previous is not None and digest(first) == previous.key:
+            return [first]
+        past = self.store.requested(digest(requests[0]))[::-1]
+        found = [requests[0] | used_again(one) for one in distinct_uses(r.derivation for r in past)]
+        return [first, *found] if previous is not None or not found else found
+
     def derivation(self) -> dict[str, Any]:
-        """The one its record has, else the best. Raises as `derivations` does."""
+        """The one its record has, else the best. Raises as `requests` does."""
         found, previous = self.derivations(), self.previous()
         return next((d for d in found if previous is not None and digest(d) == previous.key), found[0])
 
     def key(self) -> str:
-        """Digest of its derivation. Raises as `derivations` does."""
+        """Digest of its derivation. Raises as `requests` does."""
         return digest(self.derivation())
 
     def state(self) -> State:
         """How it stands; the stages it reads from are taken as they are now, current or not."""
         previous = self.previous()
         try:
-            derivation = self.derivation()
+            derivations = self.derivations()
         except BuildError:  # that stage's own state says more
             unbuilt = tuple(s.name for s in self.after if s.previous() is None)
             return State("stale" if previous else "missing", waiting=unbuilt)
-        found = self._compared(previous, digest(derivation), derivation)
+        found = self._compared(previous, derivations)
         failure = read_failure(self.failure_path) if found.kind != "current" else None
-        if failure is None or failure.key != digest(self.derivations()[0]):
+        if failure is None:
+            return found
+        now = derivations[0] | used_again(failure.derivation)
+        if digest(failure.derivation) != digest(now):
             return found
         return replace(found, kind="failed", failure=failure)
 
-    def _compared(self, previous: Record | None, key: str, derivation: Mapping[str, Any]) -> State:
-        if previous is None or previous.key != key:
-            stored = any(self.store.record(digest(each)) is not None for each in self.derivations())
+    def _compared(self, previous: Record | None, derivations: Sequence[Mapping[str, Any]]) -> State:
+        keys = [digest(each) for each in derivations]
+        if previous is None or previous.key not in keys:
+            stored = any(self.store.record(key) is not None for key in keys)
             if previous is None:
                 return State("missing", stored=stored)
-            return State("stale", changes(previous.derivation, derivation), stored=stored)
+            return State("stale", changes(previous.derivation, derivations[0]), stored=stored)
         damage = self.store.verify(previous, self.folder)
         if not damage:
             return State("current", stored=True)
@@ -188,27 +213,28 @@ class Stage:
         """Restores it from the store, or else builds it. Raises the child's error, or BuildError; nothing is
         published then, and what was there before stays."""
         for _ in range(_ATTEMPTS):
-            found = self.derivations()
+            found = self.requests()
             with self.store.lock(digest(found[0]), beat):
-                changed = _changed(found, self.derivations())
+                changed = _changed(found, self.requests())
                 if not changed:  # while another build had the lock
                     return self._run(found, beat)
         raise BuildError(f"{self.name}: {changed[0]} keeps changing; build when it is at rest")
 
     def _run(
-        self, derivations: Sequence[Mapping[str, Any]], beat: Callable[[float], None]
+        self, requests: list[dict[str, Any]], beat: Callable[[float], None]
     ) -> Literal["built", "restored"]:
-        keys = [digest(each) for each in derivations]
-        for find in (self.store.record, lambda key: self.store.fetch(key, self.outputs)):
-            for key in keys:
-                found = find(key)
-                if found is not None and self.store.restore(found, self.folder, self.name):
-                    return "restored"
+        derivations = self._derivations(requests)
+        for found in self._stored(requests, derivations):
+            if self.store.restore(found, self.folder, self.name):
+                return "restored"
         try:
-            built = self._build(keys[0], derivations, beat)
+            built = self._build(requests, derivations[0], beat)
         except KokoroTvmError as error:
+            so_far = requests[0] | used_again(requests[0])
+            with suppress(BuildError):  # it may have ended before it could tell
+                so_far |= self._used()
             with suppress(BuildError):  # the first error is the one to report
-                Failure(keys[0], type(error).__name__, str(error)).write(self.failure_path)
+                Failure(so_far, type(error).__name__, str(error)).write(self.failure_path)
             raise
         self.failure_path.unlink(missing_ok=True)
         if not self.store.restore(built, self.folder, self.name):
@@ -216,6 +242,23 @@ class Stage:
                 f"{self.name}: what it wrote was damaged right away; check the disk {self.folder}"
             )
         return "built"
+
+    def _stored(
+        self, requests: Sequence[Mapping[str, Any]], derivations: Sequence[Mapping[str, Any]]
+    ) -> Iterator[Record]:
+        """What it would be built to, as the store and its cache have it."""
+        keys = [digest(each) for each in derivations]
+        yield from (found for key in keys if (found := self.store.record(key)) is not None)
+        if self.yields:
+            yield from (found for key in keys if (found := self.store.fetch(key, self.outputs)) is not None)
+            return
+
+        def fits(record: Record) -> bool:
+            return record.key == digest({**requests[0], **used_again(record.derivation)})
+
+        found = self.store.fetch_requested(digest(requests[0]), self.outputs, fits)
+        if found is not None:
+            yield found
 
     def call(self, out: Path, log: Path, beat: Callable[[float], None], **extra: Any) -> float:
         """Calls its function in a child process, with `extra` arguments; seconds of CPU. Raises as `run`
@@ -227,16 +270,23 @@ class Stage:
             "root": str(self.store.root.parent),
             "cache": str(self.cache) if self.cache else None,
             "arguments": {**self.parameters, **self.settings(), **extra},
+            "trace": str(self._trace_path.absolute()),
         }
         return run_child(
             "kokoro_tvm.engine.work:work", arguments, log, self.timeout_s, self.name, beat, self.preload
         )
 
     def _build(
-        self, key: str, derivations: Sequence[Mapping[str, Any]], beat: Callable[[float], None]
+        self,
+        requests: list[dict[str, Any]],
+        expected: Mapping[str, Any],
+        beat: Callable[[float], None],
     ) -> Record:
         make_folder(self.work)
-        with self.store.workspace(key) as out:
+        before = Sources(expected)
+        with storing(self._trace_path):
+            self._trace_path.write_bytes(b"")
+        with self.store.workspace(digest(requests[0])) as out:
             started = time.monotonic()
             try:
                 cpu = self.call(out, self.log_path, beat)
@@ -249,32 +299,38 @@ class Stage:
                 raise BuildError(
                     f"{self.name}: ended well but wrote no {', '.join(missing)}; its log is {self.log_path}"
                 )
-            changed = self._changed_since(derivations)
+            derivation = self._yielded(requests, out)
+            changed = self._changed_since(requests, before, derivation)
             if changed:
                 raise BuildError(
                     f"{self.name}: {changed} changed while it ran, so what it wrote was not kept; "
                     "run doit again"
                 )
-            derivation = self._yielded(derivations, out)
             record = self.store.publish(self.name, derivation, out, self.outputs, elapsed, cpu)
         shutil.rmtree(self.failed_path, ignore_errors=True)
         return record
 
-    def _yielded(self, derivations: Sequence[Mapping[str, Any]], out: Path) -> Mapping[str, Any]:
-        """The derivation of what it came to yield."""
+    def _used(self) -> dict[str, Any]:
+        """What the last run used. Raises BuildError where it left no word of it."""
+        return used(read_trace(self._trace_path)) if not self.yields else {}
+
+    def _yielded(self, requests: Sequence[Mapping[str, Any]], out: Path) -> Mapping[str, Any]:
+        """The derivation of what was built."""
         if not self.yields:
-            return derivations[0]
+            return {**requests[0], **self._used()}
         named = json.loads((out / self.outputs[-1]).read_text(encoding="utf-8"))
-        for derivation in derivations:
-            if derivation["yields"] == named:
-                return derivation
+        for request in requests:
+            if request["yields"] == named:
+                return request
         raise BuildError(f"{self.name}: yielded {named}, which it was not declared to; it is not kept")
 
-    def _changed_since(self, derivations: Sequence[Mapping[str, Any]]) -> str:
+    def _changed_since(
+        self, requests: Sequence[Mapping[str, Any]], before: Sources, derivation: Mapping[str, Any]
+    ) -> str:
         """Which parts of its derivation, or files it read, are no longer what they were; "" for none."""
-        changed = _changed(derivations, self.derivations())
+        changed = _changed(requests, self.requests())
         files = [str(d.path) for s in self.after for d in self.store.verify(s.record(), s.folder)]
-        return ", ".join([*changed, *files])
+        return ", ".join([*changed, *before.changed(derivation), *files])
 
     def _keep(self, out: Path) -> None:
         """What a failed run wrote may show why it failed."""

@@ -3,6 +3,7 @@
     objects/aa/SHA256      a file, read-only, never written to again
     records/aa/KEY.json    what a stage of this derivation wrote (KEY: digest of the derivation)
     stages/NAME            keys of a stage's records, one a line, the last one being current
+    requests/aa/REQUEST    keys of the records of a request: what is known of a derivation before it runs
     work/                  temporary folders of stages that run
     locks/                 who works on a key
     verified.json          which files were read and what they held; learned.json: the same of code and tools
@@ -29,11 +30,11 @@ from kokoro_tvm.engine import durable
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.durable import storing
 from kokoro_tvm.engine.memory import Memory
-from kokoro_tvm.engine.record import Output, Record
+from kokoro_tvm.engine.record import USED, Output, Record
 
 __all__ = ["Collected", "Damage", "Store"]
 
-_HISTORY = 32  # keys a stage's list keeps
+_HISTORY = 32  # keys that a list keeps
 _BEAT = 10.0  # seconds between signs of life of one that waits
 _READ_ONLY = 0o444
 
@@ -113,6 +114,10 @@ class Store:
         """Records that were current for a stage, the latest last; those that are gone are left out."""
         return [r for r in map(self.record, self._keys(stage)) if r is not None]
 
+    def requested(self, request: str) -> list[Record]:
+        """Records of a request, the latest last; those that are gone are left out."""
+        return [r for r in map(self.record, _keys(self._request_path(request))) if r is not None]
+
     def current(self, stage: str) -> Record | None:
         """The record a stage's visible outputs are of; None where it was never built, or that is unknown."""
         keys = self._keys(stage)
@@ -183,12 +188,22 @@ class Store:
     def fetch(self, key: str, files: Sequence[str]) -> Record | None:
         """Takes the record of `files` with this key over from the cache, for who holds the key's
         lock; None where the cache does not have all of it, or there is no cache."""
-        if self.cache is None:
-            return None
-        record = self.cache.record(key, files)
-        if record is None:
-            return None
-        with self.workspace(key) as folder:
+        record = self.cache.record(key, files) if self.cache is not None else None
+        return self._fetch(record, key) if record is not None else None
+
+    def fetch_requested(
+        self, request: str, files: Sequence[str], fits: Callable[[Record], bool]
+    ) -> Record | None:
+        """The same for the latest record of a request that `fits`, for who holds the request's lock."""
+        for record in self.cache.requested(request, files) if self.cache is not None else ():
+            if fits(record) and (found := self._fetch(record, request)) is not None:
+                return found
+        return None
+
+    def _fetch(self, record: Record, lock: str) -> Record | None:
+        """The record with its outputs, for who holds the lock; None where the cache lacks one of them."""
+        assert self.cache is not None
+        with self.workspace(lock) as folder:
             for output in record.outputs:
                 path = folder / output.file
                 if self.holds(output):
@@ -246,6 +261,8 @@ class Store:
                     durable.sync_folder(path.parent)
                     self.verified.note({path: output.sha256}, settle=False)
             durable.write(self._record_path(record.key), record.to_bytes())
+            if record.derivation.keys() >= {*USED}:
+                _note(self._request_path(record.request), record.key)
         return record
 
     def restore(self, record: Record, folder: Path, stage: str = "") -> bool:
@@ -295,6 +312,10 @@ class Store:
                 if path.name not in used:
                     freed += remove(path)
                     objects += 1
+            for path in sorted((self.root / "requests").glob("*/*")):
+                if not {*_keys(path)} & {*keep}:
+                    freed += remove(path)
+            freed += self._forget_locks(remove)
             with storing(self.root):
                 self.verified.keep((self.root / "objects").glob("*/*"))
         self.verified.save()
@@ -318,17 +339,24 @@ class Store:
                 partial.replace(path)
 
     def _refer(self, stage: str, key: str) -> None:
-        keys = self._keys(stage)
-        if keys[-1:] != [key]:
-            kept = [*(k for k in keys if k != key), key][-_HISTORY:]
-            durable.write(self.root / "stages" / stage, "".join(f"{k}\n" for k in kept).encode())
+        _note(self.root / "stages" / stage, key)
 
     def _keys(self, stage: str) -> list[str]:
-        try:
-            lines = (self.root / "stages" / stage).read_text(encoding="ascii").splitlines()
-        except (OSError, ValueError):  # not there, or damaged: its stage finds its record by its key
-            return []
-        return [line for line in lines if len(line) == 64 and line.isalnum()]
+        return _keys(self.root / "stages" / stage)
+
+    def _request_path(self, request: str) -> Path:
+        return self.root / "requests" / request[:2] / request
+
+    def _forget_locks(self, remove: Callable[[Path], int]) -> int:
+        """Removes the locks that nobody holds; the bytes that this frees. Who waits for one takes another."""
+        freed = 0
+        for path in sorted((self.root / "locks").glob("*")):
+            if path.name == "store":
+                continue
+            lock = FileLock(path, thread_local=False)
+            with suppress(Timeout, OSError), lock.acquire(blocking=False):
+                freed += remove(path)
+        return freed
 
     def _record_path(self, key: str) -> Path:
         return self.root / "records" / key[:2] / f"{key}.json"
@@ -360,6 +388,23 @@ class Store:
                     shutil.rmtree(folder)
                 count += 1
         return count, freed
+
+
+def _keys(path: Path) -> list[str]:
+    """The keys in a list; none where there is none, or it is damaged: what it lists is built again."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return []
+    return [line for line in lines if len(line) == 64 and line.isalnum()]
+
+
+def _note(path: Path, key: str) -> None:
+    """Makes a key the last of a list."""
+    keys = _keys(path)
+    if keys[-1:] != [key]:
+        kept = [*(k for k in keys if k != key), key][-_HISTORY:]
+        durable.write(path, "".join(f"{k}\n" for k in kept).encode())
 
 
 class _GoneError(Exception):

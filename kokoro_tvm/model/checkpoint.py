@@ -7,11 +7,11 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.loading import load
 from kokoro_tvm.model.checkpoint_files import values_sha256, write_checkpoint
 from kokoro_tvm.model.construction import expected_shapes
 from kokoro_tvm.model.pins import check_sha256
@@ -21,7 +21,7 @@ from kokoro_tvm.model.voices import read_voices
 from kokoro_tvm.model.yields import yield_of
 from kokoro_tvm.recipe.checkpoint import Checkpoint, SyntheticSource
 
-__all__ = ["fetch"]
+__all__ = ["convert", "fetch"]
 
 HOW_TO_SUPPLY = (
     "To supply a file yourself, download kokoro-v1_0.pth and the folder voices/ (hexgrad/Kokoro-82M on the "
@@ -72,7 +72,7 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say
         work.mkdir()
         try:
             material = obtain(source, checkpoint.voices.names, work, root, say)
-            _store(material, yielded, config, out, say)
+            convert(material, yielded, config, out, say)
             return label
         except SourceUnavailableError as error:
             failures.append(f"{label}: {error}")
@@ -86,7 +86,7 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say
     raise BuildError(f"no source of the checkpoint answers. Tried: {reasons}. {HOW_TO_SUPPLY}.")
 
 
-def _store(material: Material, yielded: dict[str, Any], config: bytes, out: Path, say: Log) -> None:
+def convert(material: Material, yielded: dict[str, Any], config: bytes, out: Path, say: Log) -> None:
     """Verifies what a source brought, and converts it."""
     check_sha256(material.weights, yielded["weights"], str(material.weights))
     voices = read_voices(material.voices, yielded["voices"]["names"])
@@ -98,6 +98,6 @@ def _store(material: Material, yielded: dict[str, Any], config: bytes, out: Path
         )
     say(f"reading the weights out of {material.weights.name}")
     shapes = expected_shapes(json.loads(config))
-    read: Callable[..., Any] = import_module(f"kokoro_tvm.model.formats.{yielded['format']}").read
+    read: Callable[..., Any] = load(f"kokoro_tvm.model.formats.{yielded['format']}").read
     state = complete_state(read(material.weights, shapes), shapes, str(material.weights))
     write_checkpoint(out, state, voices, config, yielded)

@@ -42,11 +42,10 @@ def yield_of(checkpoint: Checkpoint, source: Source) -> dict[str, Any]:
 
 
 def converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
-    """The modules whose code turns what was obtained into the stored files."""
-    files = "kokoro_tvm.model.checkpoint_files"
+    """The functions, "module:name", that turn what was obtained into the stored files."""
     if yielded["format"] == "synthetic":
-        return "kokoro_tvm.model.synthetic", files
-    return f"kokoro_tvm.model.formats.{yielded['format']}", "kokoro_tvm.model.state", files
+        return "kokoro_tvm.model.synthetic:draw", "kokoro_tvm.model.checkpoint_files:write_checkpoint"
+    return "kokoro_tvm.model.checkpoint:convert", f"kokoro_tvm.model.formats.{yielded['format']}:read"
 
 
 def _weights(source: HuggingFaceSource | NpmSource | FileSource) -> tuple[str, str]:

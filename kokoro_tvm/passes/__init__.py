@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.loading import load
 from kokoro_tvm.passes.base.context import LoweringContext
 
 __all__ = ["LoweringContext", "available", "run"]
@@ -28,6 +28,6 @@ def run(
     for name in names:
         if name not in available():
             raise BuildError(f"unknown pass {name!r}; there are: {', '.join(available())}")
-        module = import_module(f"{__name__}.{name}").apply(module, context)
+        module = load(f"{__name__}.{name}").apply(module, context)
         dump(name, module)
     return module

@@ -37,11 +37,6 @@ class Runner(ABC):
         return ""
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules whose code decides about results."""
-        return (type(self).__module__,)
-
-    @property
     def packages(self) -> tuple[str, ...]:
         """Debian's, that it needs besides those of the linker and the compilers of the target."""
         return ()

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
-from kokoro_tvm.stages.base import Place, modules_of
+from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.files import log, write_json
 from kokoro_tvm.targets import KERNELS, MACHINE_CODE, target_kind
 
@@ -26,9 +25,6 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, compiled: Stage) -
         outputs=(f"{spec.id}{MACHINE_CODE}", "resources.json"),
         inputs={"kernels": (compiled, f"{spec.id}{KERNELS}")},
         parameters={"target": target.model_dump(mode="json"), "name": spec.id},
-        sources=lambda: function_sources(
-            "kokoro_tvm.stages.assemble:run", [type(kind).__module__], apart=modules_of("runners")
-        ),
         facts=lambda: {"compiler": kind.assembler(target)},
     )
 

@@ -17,19 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPILER",
-    "OPS",
     "Place",
     "files_of",
-    "modules_of",
     "references_of",
     "run_settings",
     "runner_facts",
     "runner_libraries",
-    "runner_modules",
     "threads",
 ]
 
-OPS = "kokoro_tvm.ops"
 # What takes seconds to import, for the stages that need it; those that speak start as bare as a user's own
 # process.
 COMPILER = (
@@ -96,27 +92,10 @@ def files_of(group: str, stage: Stage, *, without: str = "") -> dict[str, tuple[
     return {f"{group}/{output}": (stage, output) for output in stage.outputs if output != without}
 
 
-def modules_of(*rooms: str) -> tuple[str, ...]:
-    """All modules of rooms of this package, for stages on which none of their code decides: a kind of target
-    imports its toolchains and runners, which neither lower nor generate code."""
-    package = Path(__file__).parents[1]
-    return tuple(
-        ".".join((package.name, *path.relative_to(package).with_suffix("").parts))
-        for room in rooms
-        for path in sorted(Path(package, room).rglob("*.py"))
-    )
-
-
 def references_of(recipe: Recipe, reference: Stage) -> dict[str, tuple[Stage, str]]:
     """The references that a recipe's gates are run on, as a group of inputs."""
     chosen = {f"{name}.safetensors" for name in recipe.judged}
     return {name: file for name, file in files_of("references", reference).items() if file[1] in chosen}
-
-
-def runner_modules(recipe: Recipe) -> list[str]:
-    """The modules of what runs a recipe's code here; none where nothing does."""
-    runner = _runner(recipe)
-    return [*runner.modules] if runner else []
 
 
 def runner_libraries(inputs: Inputs) -> list[Path]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, TVM, llvm_version, versions
 from kokoro_tvm.recipe import Recipe
@@ -68,7 +67,6 @@ def declare(
             "toolchain": versions(*TVM, *TORCH),
             "compiler": compiler(),
         },
-        sources=lambda: function_sources("kokoro_tvm.stages.bundle:run"),
         facts=lambda: {
             **compiler(),
             "versions": versions(*TVM, *TORCH),

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import sources
 from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.used import all_of
 from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.model.yields import converters, yields
 from kokoro_tvm.recipe import Checkpoint
@@ -15,6 +15,8 @@ from kokoro_tvm.stages.base import COMPILER, Place
 from kokoro_tvm.stages.files import log
 
 __all__ = ["declare", "run"]
+
+_READERS = ("onnx", "protobuf", "safetensors")  # of what is fetched
 
 
 def declare(place: Place, checkpoint: Checkpoint, root: Path) -> Stage:
@@ -30,8 +32,8 @@ def declare(place: Place, checkpoint: Checkpoint, root: Path) -> Stage:
         outputs=("weights.safetensors", "voices.safetensors", "config.json", "checkpoint.json"),
         settings=lambda: {"checkpoint": checkpoint.model_dump(mode="json"), "root": str(root)},
         yields=yields(checkpoint),
-        conversion=lambda one: sources(converters(one)),
-        facts=lambda: {"versions": versions(*TORCH)},
+        conversion=lambda one: all_of(converters(one)),
+        facts=lambda: {"versions": versions(*TORCH, *_READERS)},
         preload=COMPILER,
     )
 

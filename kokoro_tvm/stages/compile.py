@@ -16,26 +16,20 @@ from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.parts import PARTS, Parts, parts_store
 from kokoro_tvm.engine.resources import Needs
-from kokoro_tvm.engine.sources import function_sources, sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
+from kokoro_tvm.engine.trace import unrecorded
+from kokoro_tvm.engine.used import all_of
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.parts import Resources
-from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of, threads
+from kokoro_tvm.stages.base import COMPILER, Place, threads
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.stages.lower import lowered, lowering, lowering_here
 from kokoro_tvm.targets import KERNELS, target_kind
 
 __all__ = ["declare", "processes", "run"]
-
-# Lowering once more gives what module.py holds, or an error; and keeping objects changes none.
-_CHECKED = (
-    *(OPS, "kokoro_tvm.compiler.lower", "kokoro_tvm.compiler.export", "kokoro_tvm.stages.lower"),
-    *(f"kokoro_tvm.engine.{module}" for module in ("cache", "parts", "processes", "store")),
-)
-
 
 _LOWERED_GB = 0.7
 """What the process that has lowered the decoder takes."""
@@ -47,7 +41,6 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
     target = recipe.target_of(spec.component)
     kind = target_kind(target.kind)
     toolchain = kind.toolchain(target)
-    modules = [type(kind).__module__, type(toolchain).__module__]
     library = f"{spec.id}{toolchain.suffix}"
     cpus = recipe.resources.cpus
     return place.stage(
@@ -63,12 +56,9 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
         settings=lambda: {
             "target": target.model_dump(mode="json"),
             "lowering": lowering(recipe, spec) | lowering_here(recipe, spec, lower.inputs["machine"][0]),
-            "generator": {"sources": _generator(target.kind), "versions": tvm_versions()},
+            "generator": _generator() | {"versions": tvm_versions()},
             "processes": processes(recipe.resources, threads()),
         },
-        sources=lambda: function_sources(
-            "kokoro_tvm.stages.compile:run", modules, apart=[*_CHECKED, *modules_of("runners")]
-        ),
         facts=lambda: {"linker": toolchain.version(), "versions": tvm_versions()},
         cache=parts_store(place.store).root,
         needs=Needs(recipe.resources.memory_gb, cpus or math.inf),
@@ -96,9 +86,10 @@ def run(
     from kokoro_tvm.compiler.library import compile_module
     from kokoro_tvm.targets import Machine
 
-    if generator["sources"] != _generator(target["kind"]):
+    if any(generator[part] != made for part, made in _generator().items()):
         raise BuildError("the code generator was edited while the build started, run doit again")
-    module = lowered(inputs, **lowering).module
+    with unrecorded():
+        module = lowered(inputs, **lowering).module
     if module.script(show_meta=True) != inputs["module"].read_text(encoding="utf-8"):
         raise BuildError(
             f"lowering once more gave another module than {inputs['module']}: a pass is not deterministic"
@@ -117,9 +108,6 @@ def processes(resources: Resources, cores: int) -> int:
     return max(1, min(resources.cpus or cores, cores, fitting))
 
 
-def _generator(kind: str) -> dict[str, str]:
-    """Digests of the code that decides about a kernel's object, for a kind of target."""
-    modules = ["kokoro_tvm.compiler.codegen", type(target_kind(kind)).__module__]
-    if target_kind(kind).has_kernels:
-        modules.append("kokoro_tvm.compiler.device")
-    return sources(modules, [OPS, *modules_of("runners", "toolchains")])
+def _generator() -> dict[str, Any]:
+    """The code that makes a kernel's object of it."""
+    return all_of(["kokoro_tvm.compiler.codegen:write_object"])

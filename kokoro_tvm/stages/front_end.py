@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import sources
 from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.used import all_of
 from kokoro_tvm.engine.versions import versions
-from kokoro_tvm.model.front_end.yields import FILES, yield_of
+from kokoro_tvm.model.front_end.yields import CONVERTERS, FACTS, FILES, yield_of
 from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.files import log
@@ -30,7 +30,7 @@ def declare(place: Place, front_end: FrontEnd, root: Path) -> Stage:
         outputs=FILES,
         settings=lambda: {"front_end": front_end.model_dump(mode="json"), "root": str(root)},
         yields=(yield_of(front_end),),
-        conversion=lambda one: sources(["kokoro_tvm.model.front_end.conversion"]),
+        conversion=lambda one: all_of(CONVERTERS, FACTS),
         facts=lambda: {"versions": versions("numpy")},
     )
 

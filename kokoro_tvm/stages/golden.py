@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries, runner_modules
+from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
@@ -37,7 +36,6 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
             "precision": recipe.precision,
         },
         settings=lambda: run_settings(recipe),
-        sources=lambda: function_sources("kokoro_tvm.stages.golden:run", runner_modules(recipe)),
         facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
     )
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, installed, versions
 from kokoro_tvm.recipe import Gates, Recipe
@@ -33,7 +32,6 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> S
             **files_of("checkpoint", checkpoint),
         },
         settings=lambda: {"gates": gates, "threads": threads()},
-        sources=lambda: function_sources("kokoro_tvm.stages.intelligibility:run"),
         facts=lambda: {
             "gates": {"intelligibility": gates["intelligibility"], "enforce": gates["enforce"]},
             "sentences": file_sha256(_SENTENCES),

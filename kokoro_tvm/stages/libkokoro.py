@@ -31,7 +31,8 @@ def declare(place: Place, recipe: Recipe) -> Stage:
         settings=lambda: {"compiler": asdict(compiler_of(recipe))},
         facts=lambda: {
             "compiler": compiler_of(recipe).version(),
-            "sources": {path.name: learned().recall(path, _sha256, "sha256") for path in sources()},
+            "platform": asdict(target_kind(recipe.target.kind).platform(recipe.target)),
+            "files": {path.name: learned().recall(path, _sha256, "sha256") for path in sources()},
             "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
         },
     )

@@ -13,7 +13,6 @@ from typing import Any
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.resources import Needs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.libtvm import compile_libtvm, own_files
@@ -35,8 +34,8 @@ def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
         "libtvm",
         doc="compile the TVM runtime for the target's platform",
         outputs=tuple(library.name for library in libraries.values()),
-        settings=lambda: {"compiler": asdict(compiler), "processes": threads()},
-        sources=lambda: function_sources("kokoro_tvm.stages.libtvm:run"),
+        parameters={"compiler": asdict(compiler)},
+        settings=lambda: {"processes": threads()},
         facts=lambda: {
             "compiler": compiler.version(),
             "files": {path.name: learned().recall(path, _sha256, "sha256") for path in own_files()},

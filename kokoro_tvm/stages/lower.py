@@ -9,29 +9,19 @@ from typing import TYPE_CHECKING, Any
 from kokoro_tvm import __version__
 from kokoro_tvm.constants import COMPONENT_AXES
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions, versions
 from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choices
-from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of
+from kokoro_tvm.stages.base import COMPILER, Place
 from kokoro_tvm.stages.files import log, read_json, write, write_json
-from kokoro_tvm.targets import target_kind
 
 if TYPE_CHECKING:
     from kokoro_tvm.compiler.lower import Lowered
 
 __all__ = ["declare", "lowered", "lowering", "lowering_here", "run"]
 
-# What only exporting needs has had its effect on the program.
-_EXPORTED = (OPS, "kokoro_tvm.model.components", "kokoro_tvm.patches")
-
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, machine: Stage) -> Stage:
-    def modules() -> list[str]:
-        passes = [f"kokoro_tvm.passes.{name}" for name in recipe.passes]
-        used = [f"{OPS}.{operation}" for operation in export.read_json("operations.json")]
-        return [*passes, *used, type(target_kind(recipe.target_of(spec.component).kind)).__module__]
-
     def facts() -> dict[str, Any]:
         found = {"project": __version__, "versions": tvm_versions() | versions("torch", "numpy")}
         chosen = {layer: str(choice) for layer, choice in _schedule(recipe, spec, machine).items()}
@@ -45,9 +35,6 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, export: Stage, mac
         inputs={"program": (export, "program.pt2"), "machine": (machine, "machine.json")},
         parameters=lowering(recipe, spec),
         settings=lambda: lowering_here(recipe, spec, machine),
-        sources=lambda: function_sources(
-            "kokoro_tvm.stages.lower:run", modules(), apart=[*_EXPORTED, *modules_of("runners", "toolchains")]
-        ),
         facts=facts,
         preload=COMPILER,
     )

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.spec import TargetSpec
-from kokoro_tvm.stages.base import COMPILER, OPS, Place, modules_of
+from kokoro_tvm.stages.base import COMPILER, Place
 from kokoro_tvm.stages.files import write_json
 from kokoro_tvm.targets import target_kind
 
@@ -27,11 +26,6 @@ def declare(place: Place, recipe: Recipe, spec: TargetSpec, artifact: str = "") 
         doc=f"resolve the target {kind.describe(spec)}",
         outputs=("machine.json",),
         parameters={"target": spec.model_dump(mode="json"), "precision": recipe.precision_of(spec)},
-        sources=lambda: function_sources(
-            "kokoro_tvm.stages.machine:run",
-            [type(kind).__module__],
-            apart=[OPS, *modules_of("runners", "toolchains")],
-        ),
         facts=lambda: {**kind.facts(spec), "versions": tvm_versions()},
         preload=COMPILER,
     )

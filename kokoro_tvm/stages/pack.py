@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import COMPILER, OPS, Place
+from kokoro_tvm.stages.base import COMPILER, Place
 from kokoro_tvm.stages.files import read_json
 
 if TYPE_CHECKING:
@@ -25,27 +24,19 @@ def declare(
     place: Place, recipe: Recipe, component: str, lowered: Sequence[Stage], checkpoint: Stage
 ) -> Stage:
     """lowered: the stages `lower` of all buckets of the component, which share its weights."""
-
-    def operations() -> list[str]:
-        parameters = lowered[0].read_json("parameters.json")
-        packings = [packing for p in parameters for _, packing in _parts(p)]
-        return sorted({f"{OPS}.{packing['operation']}" for packing in packings if packing})
-
-    unused = [OPS, "kokoro_tvm.passes", "kokoro_tvm.patches"]
     return place.stage(
         "pack",
         component,
         doc=f"lay out the weights of {component} as its kernels read them",
         outputs=(f"{component}.safetensors",),
         inputs={
-            **{f"parameters/{stage.name}": (stage, "parameters.json") for stage in lowered},
+            **{f"parameters/{stage.name.split('.')[2]}": (stage, "parameters.json") for stage in lowered},
             "weights": (checkpoint, "weights.safetensors"),
         },
         parameters={
             "component": component,
             "storage": "float16" if component in recipe.float16_weights else "float32",
         },
-        sources=lambda: function_sources("kokoro_tvm.stages.pack:run", operations(), apart=unused),
         facts=lambda: {"versions": versions("numpy", "torch")},
         preload=COMPILER,
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import installed, versions
 from kokoro_tvm.recipe import Gates, Recipe
@@ -29,7 +28,6 @@ def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
         outputs=("phonemes.json",),
         inputs={name: (front_end, name) for name in ("front_end.safetensors", "tagger.zip")},
         settings=lambda: {"gates": gates, "sentences": str(SENTENCES)},
-        sources=lambda: function_sources("kokoro_tvm.stages.phonemes:run"),
         facts=lambda: {
             "gates": {"phonemes": gates["phonemes"], "enforce": gates["enforce"]},
             "sentences": file_sha256(SENTENCES),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.recipe import Utterance
@@ -30,7 +29,6 @@ def declare(place: Place, utterances: tuple[Utterance, ...], checkpoint: Stage) 
         outputs=tuple(f"{utterance.name}.safetensors" for utterance in utterances),
         inputs=files_of("checkpoint", checkpoint),
         parameters={"utterances": [utterance.model_dump(mode="json") for utterance in utterances]},
-        sources=lambda: function_sources("kokoro_tvm.stages.reference:run", ["kokoro_tvm.truth.compute"]),
         facts=lambda: {"versions": versions(*TORCH)},
         cache=folder,
         preload=COMPILER,

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, files_of, references_of, runner_libraries, runner_modules, threads
+from kokoro_tvm.stages.base import Place, files_of, references_of, runner_libraries, threads
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.targets import find_runner, target_kind
 
@@ -72,7 +71,6 @@ def declare(
             "logs": [os.path.relpath(stage.log_path, place.bundle) for stage in stages],
             "threads": threads(),
         },
-        sources=lambda: function_sources("kokoro_tvm.stages.report:run", runner_modules(recipe)),
         facts=lambda: {
             "stages": built(),
             "template": file_sha256(_TEMPLATE),

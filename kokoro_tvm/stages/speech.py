@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import BuildError, ValidationError
@@ -19,7 +18,6 @@ from kokoro_tvm.stages.base import (
     references_of,
     runner_facts,
     runner_libraries,
-    runner_modules,
     threads,
 )
 from kokoro_tvm.stages.files import log
@@ -53,7 +51,6 @@ def declare(
             "gates": gates,
             "threads": threads(),
         },
-        sources=lambda: function_sources("kokoro_tvm.stages.speech:run", runner_modules(recipe)),
         facts=lambda: {
             "gates": {"speech": gates["speech"], "enforce": gates["enforce"]},
             "runner": runner_facts(recipe),

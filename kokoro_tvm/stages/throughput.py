@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
-from kokoro_tvm.stages.base import COMPILER, OPS, Place, run_settings, runner_facts, runner_modules
+from kokoro_tvm.stages.base import COMPILER, OPS, Place, run_settings, runner_facts
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.targets import find_runner
 
@@ -31,9 +30,6 @@ def declare(
         inputs={**parts, "reference": (reference, f"{recipe.judged[0]}.safetensors")},
         parameters={"length": recipe.length, "precision": recipe.precision},
         settings=lambda: {"gates": gates, **run_settings(recipe)},
-        sources=lambda: function_sources(
-            "kokoro_tvm.stages.throughput:run", runner_modules(recipe), apart=[OPS]
-        ),
         facts=lambda: {
             "gates": {"throughput": gates["throughput"], "enforce": gates["enforce"]},
             "runner": runner_facts(recipe),

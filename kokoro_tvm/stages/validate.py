@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.engine.sources import function_sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
@@ -16,7 +15,6 @@ from kokoro_tvm.stages.base import (
     run_settings,
     runner_facts,
     runner_libraries,
-    runner_modules,
 )
 from kokoro_tvm.targets import find_runner
 
@@ -37,7 +35,6 @@ def declare(
         inputs={**parts, **references_of(recipe, reference)},
         parameters={"length": recipe.length, "precision": recipe.precision},
         settings=lambda: {"gates": gates, **run_settings(recipe)},
-        sources=lambda: function_sources("kokoro_tvm.stages.validate:run", runner_modules(recipe)),
         facts=lambda: {
             "gates": {spec.component: gates[spec.component], "enforce": gates["enforce"]},
             "runner": runner_facts(recipe),

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kokoro_tvm.loading import load
 from kokoro_tvm.spec import TargetSpec
 from kokoro_tvm.targets.base import (
     KERNELS,
@@ -54,7 +54,7 @@ def target_kind(name: str) -> TargetKind:
     """The kind of that name. Raises KeyError where there is none."""
     if name not in kinds():
         raise KeyError(name)
-    kind: TargetKind = import_module(f"{__name__}.{name}").KIND
+    kind: TargetKind = load(f"{__name__}.{name}").KIND
     return kind
 
 

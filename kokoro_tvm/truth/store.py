@@ -15,12 +15,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from kokoro_tvm.engine.code import all_code
 from kokoro_tvm.engine.digest import digest, file_sha256
 from kokoro_tvm.engine.durable import write
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.engine.resources import usable_memory_gb
-from kokoro_tvm.engine.sources import sources
 from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Utterance
@@ -54,6 +54,7 @@ class _Kind(Generic[_R]):
 
 
 _WHOLE = _Kind(".safetensors", load_reference, save_reference, "compute_references")
+_COMPUTED = ("compute_references", "compute_speech", "compute_steps")
 _SPEECH = _Kind(".speech.safetensors", load_speech, save_speech, "compute_speech")
 
 
@@ -82,7 +83,7 @@ class ReferenceStore:
                 file: learned().sha256(self._checkpoint / file)
                 for file in ("weights.safetensors", "voices.safetensors", "config.json")
             },
-            "sources": sources(["kokoro_tvm.truth.compute"]),
+            "code": all_code(f"kokoro_tvm.truth.compute:{name}" for name in _COMPUTED),
             "versions": versions(*TORCH),
         }
         return self._root / "by-digest" / digest(made_of)[:16]

@@ -35,13 +35,13 @@ LOWER, EXPORT = "cpu.lower.text_encoder-512", "cpu.export.text_encoder-512"
 @pytest.mark.parametrize(
     ("name", "part", "kind", "what"),
     [
-        (LOWER, "code", "source", "kokoro_tvm/stages/lower.py"),
-        (LOWER, "sources.kokoro_tvm.ops.lstm", "source", "kokoro_tvm/ops/lstm.py"),
+        (LOWER, "code.kokoro_tvm.ops.lstm:_kernel()", "source", "kokoro_tvm/ops/lstm.py, _kernel"),
+        (LOWER, "files.targets/wheels.json", "source", "kokoro_tvm/targets/wheels.json"),
         (
             "kokoro-82m.checkpoint",
-            "conversion.kokoro_tvm.model.state",
+            "conversion.code.kokoro_tvm.model.state:complete_state()",
             "source",
-            "kokoro_tvm/model/state.py",
+            "kokoro_tvm/model/state.py, complete_state",
         ),
         (LOWER, "versions.apache-tvm", "version", "apache-tvm"),
         ("cpu.bundle", "project", "version", "kokoro-tvm"),

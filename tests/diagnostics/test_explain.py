@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from diagnostics.built import build, built_project, edit, make_project
+from diagnostics.built import USED, build, built_project, edit, make_project
 from kokoro_tvm.diagnostics.explain import explain, lines, to_json
+from kokoro_tvm.engine import used
 from kokoro_tvm.engine.failure import Failure
 from kokoro_tvm.project.project import Project
 from kokoro_tvm.stages import export
@@ -68,15 +69,13 @@ def test_a_schedule_for_this_cpu(project: Project) -> None:
 
 def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A patch that was edited, and another version of a package."""
-    sources, versions = export.function_sources, export.versions
+    there, versions = used.executed_code, export.versions
 
-    def edited(*names: Any, **options: Any) -> dict[str, str]:
-        found = sources(*names, **options)
-        return {
-            k: "0123456789ab" + v[12:] if k == "kokoro_tvm.patches.decoder" else v for k, v in found.items()
-        }
+    def edited(*names: Any) -> dict[str, str]:
+        found = there(*names)
+        return {name: "0123456789ab" if name == f"{USED[0]}()" else digest for name, digest in found.items()}
 
-    monkeypatch.setattr(export, "function_sources", edited)
+    monkeypatch.setattr(used, "executed_code", edited)
     monkeypatch.setattr(
         export,
         "versions",
@@ -86,7 +85,7 @@ def test_sources_and_versions(project: Project, monkeypatch: pytest.MonkeyPatch)
     lines_ = text.splitlines()
     assert lines_[0] == "Changed since the last build:"
     assert any(
-        line.startswith("  kokoro_tvm/patches/decoder.py: ") and line.endswith(" → 0123456789ab")
+        line.startswith("  kokoro_tvm/patches/decoder.py, _forward: ") and line.endswith(" → 0123456789ab")
         for line in lines_
     )
     assert "  kokoro: 0.9.4 → 0.9.5" in lines_
@@ -113,7 +112,7 @@ def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
     stage = project.find("cpu/decoder-5120").stages[0]
     message = "cpu.validate.decoder-5120: decoder-5120 was built but did not pass: short: audio: snr_db 12."
-    Failure(stage.key(), "ValidationError", message).write(stage.failure_path)
+    Failure(stage.derivation(), "ValidationError", message).write(stage.failure_path)
     (project.root / "artifacts/.store/stages/cpu.export.decoder-5120").unlink()
     assert result(project, "cpu/decoder-5120") == golden("failed")
 

@@ -1,4 +1,4 @@
-"""Digests of code: what counts as a change, and whose."""
+"""Digests of code: what counts as a change of a function that ran, and of whom."""
 
 from __future__ import annotations
 
@@ -7,19 +7,63 @@ from pathlib import Path
 import pytest
 
 from kokoro_tvm.engine import code
-from kokoro_tvm.engine.code import function_code, source_digests
+from kokoro_tvm.engine.code import all_code, executed_code, functions_of
 from kokoro_tvm.errors import BuildError
 
 FILES = {
     "__init__.py": "",
-    "export.py": "import kokoro_tvm.ops\nfrom kokoro_tvm import helper\ndef one():\n    return helper.TWO\n",
-    "helper.py": "from torch import nn\nTWO = 2\n",
-    "ops/__init__.py": "from kokoro_tvm.ops.stft import stft\nfrom kokoro_tvm.ops.lstm import lstm\n",
-    "ops/stft.py": "import kokoro_tvm.ops.helper\n\ndef stft():\n    return 1\n",
-    "ops/lstm.py": "def lstm():\n    return 2\n",
-    "ops/helper.py": "PI = 3\n",
-    "patch.py": "from kokoro_tvm import ops\n\ndef forward():\n    return ops.stft()\n",
+    "ops/__init__.py": "from kokoro_tvm.ops.stft import stft\nfrom kokoro_tvm.ops.table import TABLE\n",
+    "ops/stft.py": """
+from kokoro_tvm.ops.base import register
+from kokoro_tvm.noise import ROUNDS, Draw
+
+WINDOW = 3
+UNUSED = 1
+
+
+@register("stft")
+def stft(x: int = WINDOW) -> int:
+    return _half(x) if x else _never(x)
+
+
+def _half(x):
+    return x // 2 + ROUNDS
+
+
+def _never(x):
+    return [each for each in sorted(x)]
+
+
+class Drawer(Draw):
+    rounds = ROUNDS
+
+    def draw(self):
+        return super().draw()
+
+    def unused(self):
+        return 1
+""",
+    "ops/base.py": "NAMES = {}\n\n\ndef register(name):\n    return lambda f: NAMES.setdefault(name, f)\n",
+    "ops/table.py": "def _made():\n    return [1]\n\n\nTABLE = _made()\n",
+    "noise.py": "ROUNDS = 7\nOTHER = 2\n\n\nclass Draw:\n    def draw(self):\n        return ROUNDS\n",
+    "caller.py": """
+from typing import TYPE_CHECKING
+
+from kokoro_tvm import noise
+
+if TYPE_CHECKING:
+    from kokoro_tvm.ops.table import TABLE as ROUNDS
+
+
+def call(ROUNDS):
+    from kokoro_tvm import ops
+
+    return [ops.TABLE, noise.OTHER, ROUNDS]
+""",
 }
+STFT = ["kokoro_tvm.ops.stft:stft", "kokoro_tvm.ops.stft:_half"]
+DRAW = ["kokoro_tvm.ops.stft:Drawer.draw", "kokoro_tvm.noise:Draw.draw"]
+CALL = ["kokoro_tvm.caller:call"]
 
 
 @pytest.fixture
@@ -33,35 +77,92 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package
 
 
-def test_imports_are_followed(package: Path) -> None:
-    found = source_digests(["kokoro_tvm.export"])
-    modules = ("export", "helper", "ops", "ops.helper", "ops.lstm", "ops.stft")
-    assert list(found) == [f"kokoro_tvm.{m}" for m in modules]
-
-
-def test_of_a_package_apart_only_what_is_named_counts(package: Path) -> None:
-    found = source_digests(["kokoro_tvm.export", "kokoro_tvm.patch"], apart=["kokoro_tvm.ops"])
-    assert list(found) == [f"kokoro_tvm.{m}" for m in ("export", "helper", "ops.helper", "ops.stft", "patch")]
+def edited(
+    package: Path, file: str, old: str, new: str, functions: list[str], imported: tuple[str, ...] = ()
+) -> set[str]:
+    """What of the code of functions differs after an edit."""
+    before = executed_code(functions, imported)
+    path = package / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    after = executed_code(functions, imported)
+    path.write_text(text, encoding="utf-8")
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("old", "new", "functions", "changed"),
     [
-        "# a comment\nPI = 3\n",
-        '"""What it is."""\n\nPI   =   3  # about\n',
+        ("x // 2", "x // 3", STFT, {"kokoro_tvm.ops.stft:_half()"}),
+        ("_never(x):", "_never(x, y=0):", STFT, set()),  # it did not run
+        ("sorted(x)", "list(x)", STFT, set()),
+        ("WINDOW = 3", "WINDOW = 4", STFT, {"kokoro_tvm.ops.stft:WINDOW"}),
+        ("UNUSED = 1", "UNUSED = 2", STFT, set()),
+        ('("stft")', '("istft")', STFT, {"kokoro_tvm.ops.stft:stft()"}),
+        ("    def unused", "    def draw_all(self):\n        pass\n\n    def unused", STFT, set()),
+        # A method more may be called in the place of a base's.
+        ("def unused", "def other", DRAW, {"kokoro_tvm.ops.stft:Drawer"}),
+        ("return 1", "return 2", DRAW, set()),
+        ("rounds = ROUNDS", "rounds = 2", DRAW, {"kokoro_tvm.ops.stft:Drawer"}),
+        ("def _never", "_half = _half\n\n\ndef _never", STFT, {"kokoro_tvm.ops.stft:_half()"}),
+        # Now Python's own function is no longer what the name means.
+        ("UNUSED = 1", "def super():\n    pass", DRAW, {"kokoro_tvm.ops.stft:super"}),
     ],
 )
-def test_comments_docstrings_and_layout_do_not_count(package: Path, text: str) -> None:
-    before = source_digests(["kokoro_tvm.patch"])
-    (package / "ops/helper.py").write_text(text, encoding="utf-8")
-    assert source_digests(["kokoro_tvm.patch"]) == before
+def test_what_counts_of_a_module(
+    package: Path, old: str, new: str, functions: list[str], changed: set[str]
+) -> None:
+    found = edited(package, "ops/stft.py", old, new, functions)
+    assert found >= changed
+    assert bool(found) == bool(changed)
+
+
+@pytest.mark.parametrize("functions", [STFT, DRAW])
+def test_a_constant_of_another_module_counts_where_it_is_used(package: Path, functions: list[str]) -> None:
+    assert edited(package, "noise.py", "ROUNDS = 7", "ROUNDS = 6", functions) == {"kokoro_tvm.noise:ROUNDS"}
+    assert edited(package, "noise.py", "OTHER = 2", "OTHER = 3", functions) == set()
+
+
+def test_what_an_import_leads_to_counts(package: Path) -> None:
+    assert edited(package, "noise.py", "OTHER = 2", "OTHER = 3", CALL) == {"kokoro_tvm.noise:OTHER"}
+    assert edited(package, "noise.py", "ROUNDS = 7", "ROUNDS = 3", CALL) == set(), (
+        "its argument is no namesake"
+    )
+    assert edited(package, "ops/table.py", "TABLE = _made()", "TABLE = [2]", CALL) >= {
+        "kokoro_tvm.ops.table:TABLE"
+    }
+    assert "kokoro_tvm.ops.table:TABLE" in executed_code(CALL)
+
+
+def test_what_ran_while_a_module_was_imported_counts_where_its_value_does(package: Path) -> None:
+    made = ("kokoro_tvm.ops.table:_made", "kokoro_tvm.ops.base:register")
+    change = ("ops/table.py", "[1]", "[2]")
+    assert edited(package, *change, CALL, made) == {"kokoro_tvm.ops.table:_made()"}
+    assert edited(package, *change, STFT, made) == set()
+    assert edited(package, "ops/base.py", "setdefault", "get", STFT, made) == {
+        "kokoro_tvm.ops.base:register()"
+    }
+    found = executed_code(CALL, made)
+    assert executed_code(functions_of(found)) == found, "a past run's functions give the same again"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "    # a comment\n    return x // 2 + ROUNDS\n",
+        '    """What it is."""\n\n    return   x  //  2 + (ROUNDS)  # about\n',
+    ],
+)
+def test_comments_docstrings_and_layout_do_not_count(package: Path, new: str) -> None:
+    assert edited(package, "ops/stft.py", "    return x // 2 + ROUNDS\n", new, STFT) == set()
 
 
 def test_the_wording_of_an_error_does_not_count_but_its_kind_and_condition_do(package: Path) -> None:
     def digest(condition: str, error: str) -> str:
         text = f"def check(x, name):\n    if {condition}:\n        raise {error}\n"
         (package / "helper.py").write_text(text, encoding="utf-8")
-        return source_digests(["kokoro_tvm.helper"])["kokoro_tvm.helper"]
+        return executed_code(["kokoro_tvm.helper:check"])["kokoro_tvm.helper:check()"]
 
     first = digest("x < 1", 'ValueError("too small")')
     assert digest("x < 1", 'ValueError(f"{name} is too small: {x}, and should be 1 or more")') == first
@@ -74,92 +175,32 @@ def test_the_wording_of_an_error_does_not_count_but_its_kind_and_condition_do(pa
     assert len({first, *others}) == 4
 
 
-def test_code_counts(package: Path) -> None:
-    before = source_digests(["kokoro_tvm.patch"])
-    (package / "ops/helper.py").write_text("PI = 3.1\n", encoding="utf-8")
-    after = source_digests(["kokoro_tvm.patch"])
-    assert {name for name in after if after[name] != before[name]} == {"kokoro_tvm.ops.helper"}
+def test_a_module_loaded_by_name_counts_with_its_classes_and_values(package: Path) -> None:
+    loaded = ["kokoro_tvm.noise:*"]
+    assert edited(package, "noise.py", "OTHER = 2", "OTHER = 3", loaded) == {"kokoro_tvm.noise:OTHER"}
+    assert edited(package, "noise.py", "return ROUNDS", "return 2", loaded) == set()
+    more = ("    def draw", "    def drew(self):\n        pass\n\n    def draw")
+    assert edited(package, "noise.py", *more, loaded) == {"kokoro_tvm.noise:Draw"}
 
 
-def test_a_function_with_what_it_uses(package: Path) -> None:
-    before = function_code("kokoro_tvm.export", "one")
-    text = FILES["export.py"].replace("def one():\n", 'def one():\n    """Tell."""\n') + "\nTHREE = 3\n"
-    (package / "export.py").write_text(text, encoding="utf-8")
-    assert function_code("kokoro_tvm.export", "one") == before
-    (package / "export.py").write_text(text.replace("TWO", "TWO + 1"), encoding="utf-8")
-    assert function_code("kokoro_tvm.export", "one") != before
-    with pytest.raises(BuildError, match=r"kokoro_tvm\.export has no function two"):
-        function_code("kokoro_tvm.export", "two")
-
-
-STAGES = """
-import json
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from kokoro_tvm.patch import forward
-
-LIMIT = 3
-
-
-def first(second: int) -> None:
-    from kokoro_tvm import helper
-
-    helper.run(second, _shared())
-
-
-def second() -> None:
-    _shared()
-
-
-def _shared() -> int:
-    from kokoro_tvm.ops.stft import stft
-
-    return stft() + LIMIT
-"""
-
-
-def test_helpers_and_constants_count_and_what_they_import_but_no_namesake(package: Path) -> None:
-    def digests() -> dict[str, str]:
-        return {name: function_code("kokoro_tvm.stages", name)[0] for name in ("first", "second", "_shared")}
-
-    path = package / "stages.py"
-    path.write_text(STAGES, encoding="utf-8")
-    before = digests()
-    _, imported = function_code("kokoro_tvm.stages", "first")
-    assert {"kokoro_tvm.helper", "kokoro_tvm.ops.stft"} <= set(imported)
-    assert "kokoro_tvm.patch" not in imported
-    path.write_text(STAGES.replace("LIMIT = 3", "LIMIT = 4"), encoding="utf-8")
-    assert all(before[name] != digest for name, digest in digests().items())
-    path.write_text(STAGES.replace("    _shared()\n\n\ndef", "    1 + _shared()\n\n\ndef"), encoding="utf-8")
-    changed = {name for name, digest in digests().items() if before[name] != digest}
-    assert changed == {"second"}, "`second` of `first` is its argument"
-
-
-def test_what_is_imported_for_types_alone_does_not_count(package: Path) -> None:
-    (package / "stages.py").write_text(STAGES, encoding="utf-8")
-    assert "kokoro_tvm.patch" not in source_digests(["kokoro_tvm.stages"])
+def test_what_has_to_be_known_before_it_runs_is_all_that_it_may_call(package: Path) -> None:
+    found = all_code(["kokoro_tvm.ops.stft:stft"])
+    functions = {"ops.stft:stft", "ops.stft:_half", "ops.stft:_never", "ops.base:register"}
+    assert {f"kokoro_tvm.{name}()" for name in functions} == {name for name in found if name.endswith("()")}
+    with pytest.raises(BuildError, match=r"there is no function kokoro_tvm\.ops\.stft:istft"):
+        all_code(["kokoro_tvm.ops.stft:istft"])
 
 
 def test_what_cannot_be_followed_is_refused(package: Path) -> None:
-    (package / "helper.py").write_text("from . import export\n", encoding="utf-8")
-    with pytest.raises(BuildError, match=r"helper\.py: a relative import"):
-        source_digests(["kokoro_tvm.export"])
-    (package / "helper.py").write_text("TWO = (\n", encoding="utf-8")
-    with pytest.raises(BuildError, match=r"helper\.py:1: not Python: '\(' was never closed"):
-        source_digests(["kokoro_tvm.export"])
+    (package / "noise.py").write_text("from . import ops\n", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"noise\.py: a relative import"):
+        executed_code(DRAW)
+    (package / "noise.py").write_text("TWO = (\n", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"noise\.py:1: not Python: '\(' was never closed"):
+        executed_code(DRAW)
 
 
 def test_a_function_of_somebody_elses_module(package: Path) -> None:
-    """Its own code counts, and what it imports from the package."""
-    digest, imported = function_code("fake_stages", "refuse")
-    assert imported == ["kokoro_tvm.errors", "kokoro_tvm.errors.ValidationError"]
-    assert digest != function_code("fake_stages", "several")[0]
-    with pytest.raises(BuildError, match="fake_stages has no function wrote"):
-        function_code("fake_stages", "wrote")
-
-
-@pytest.mark.parametrize("module", ["kokoro_tvm.nothing", "nothing_of_that_name", "sys"])
-def test_a_module_without_a_file(package: Path, module: str) -> None:
-    with pytest.raises(BuildError, match=f"there is no module {module}"):
-        function_code(module, "run")
+    found = executed_code(["fake_stages:refuse"])
+    assert "fake_stages:refuse()" in found
+    assert found["fake_stages:refuse()"] != executed_code(["fake_stages:several"])["fake_stages:several()"]

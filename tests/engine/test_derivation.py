@@ -44,13 +44,11 @@ WORDS = st.dictionaries(st.sampled_from(["a", "b", "c"]), JSON, max_size=3)
 
 
 @given(one=WORDS, other=WORDS)
-def test_parameters_facts_and_sources_decide_and_settings_do_not(
-    one: dict[str, Any], other: dict[str, Any]
-) -> None:
+def test_parameters_and_facts_decide_and_settings_do_not(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Each alone: keys are equal where what decides is."""
     folder = Path("never")
     same = digest(one) == digest(other)
-    for name in ("parameters", "facts", "sources", "settings"):
+    for name in ("parameters", "facts", "settings"):
         first, second = (
             writing(folder, **{name: words if name == "parameters" else (lambda w=words: w)})
             for words in (one, other)

@@ -1,4 +1,4 @@
-"""Every field of every recipe, every tool's version, the checkpoint and every patch: who is stale after what.
+"""Every field of every recipe, every tool's version and the checkpoint: who is stale after what.
 
 Nothing is built: the stages of one recipe are taken as built, and their derivations compared. What is
 expected stands in a table, by field; a field without an entry fails.
@@ -476,27 +476,6 @@ def test_a_byte_of_an_output(
 
     monkeypatch.setattr(Stage, "sha256", sha256)
     assert stages_built.stale() == OUTPUTS[wrote, output]
-
-
-@pytest.mark.parametrize("patch", PATCHES)
-def test_a_patch_concerns_the_components_that_list_it(stages_built: Built, patch: str) -> None:
-    users = [c for c in ALL if patch in MODEL["components"][c]["patches"]]
-    also = stages("pack") if patch == "weight_norm" else set()  # weights are packed as it folds them
-    path = stages_built.tree.package / "patches" / f"{patch}.py"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text + "\nCHANGED = True\n", encoding="utf-8")
-    found = stages_built.stale()
-    path.write_text(text + "\n# changed\n", encoding="utf-8")
-    commented = stages_built.stale()
-    path.write_text(text, encoding="utf-8")
-    assert found == stages("export", users) | also
-    assert commented == set()
-
-
-def test_a_patch_that_is_not_used(stages_built: Built) -> None:
-    path = stages_built.tree.package / "patches" / "another.py"
-    path.write_text("X = 1\n", encoding="utf-8")
-    assert stages_built.stale() == set()
 
 
 def _put(recipe: Any, path: str, value: Any) -> None:

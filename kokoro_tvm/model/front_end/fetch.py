@@ -16,7 +16,7 @@ from kokoro_tvm.model.front_end.yields import FILES, yield_of
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
 from kokoro_tvm.recipe.front_end import FrontEnd, PinnedFiles
 
-__all__ = ["fetch"]
+__all__ = ["fetch", "pack"]
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that equal files give equal bytes
 
@@ -36,7 +36,7 @@ def fetch(front_end: FrontEnd, out: Path, *, root: Path | None = None, log: Log 
             folder.mkdir(parents=True)
             _fetch_any(name, getattr(front_end, name), folder, work, root or Path(), say)
         convert(folders["tagger"], folders["lexicon"], out / FILES[0])
-        _pack(folders["tagger"], front_end.tagger.files, out / FILES[1])
+        pack(folders["tagger"], front_end.tagger.files, out / FILES[1])
     except BuildError as error:
         raise type(error)(str(error).replace(f"{work}{os.sep}", "")) from error
     finally:
@@ -71,7 +71,7 @@ def _fetch_any(part: str, pinned: PinnedFiles, folder: Path, work: Path, root: P
     )
 
 
-def _pack(folder: Path, files: Mapping[str, str], target: Path) -> None:
+def pack(folder: Path, files: Mapping[str, str], target: Path) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(files):
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), (folder / name).read_bytes())

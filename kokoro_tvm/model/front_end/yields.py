@@ -6,10 +6,16 @@ from typing import Any
 
 from kokoro_tvm.recipe.front_end import FrontEnd
 
-__all__ = ["FILES", "yield_of"]
+__all__ = ["CONVERTERS", "FACTS", "FILES", "yield_of"]
 
 FILES = ("front_end.safetensors", "tagger.zip", "front_end.json")
 """The bundle's file; the tagger's own files, for the reference; and what was fetched, by digest."""
+
+CONVERTERS = ("kokoro_tvm.model.front_end.conversion:convert", "kokoro_tvm.model.front_end.fetch:pack")
+"""The functions that make these of what was fetched."""
+
+FACTS = ("model/front_end/spacy.json",)
+"""The files of this package that they read."""
 
 
 def yield_of(front_end: FrontEnd) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from torch import nn
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.loading import load
 from kokoro_tvm.patches.base.patch import Patch
 
 __all__ = ["applied", "available", "get", "source"]
@@ -35,7 +35,7 @@ def source(name: str) -> Path:
 def get(name: str) -> Patch:
     """The patch of that name, importing its file. Raises BuildError for an unknown name."""
     source(name)
-    patch: Patch = importlib.import_module(f"kokoro_tvm.patches.{name}").PATCH
+    patch: Patch = load(f"kokoro_tvm.patches.{name}").PATCH
     if patch.name != name:
         raise BuildError(f"the patch in {name}.py calls itself {patch.name!r}: name and file must agree")
     return patch

@@ -33,10 +33,6 @@ class EmulatedSource(Runner):
         return f"{self.host.way}, with its kernels for {self.kind} compiled as C++"
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        return (type(self).__module__, *self.host.modules)
-
-    @property
     def packages(self) -> tuple[str, ...]:
         return (*self.host.packages, *self.compiler.packages)
 
