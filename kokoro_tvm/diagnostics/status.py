@@ -35,20 +35,23 @@ class Row:
 
 def status(graph: RecipeGraph) -> list[Row]:
     """The model's checkpoint, references and front end, every artifact, the gates on phonemes, on throughput
-    and on intelligibility, the bundle."""
+    and on intelligibility, the bundle with every other stage of the recipe."""
     steps = {step.stage.name: step for step in look_ahead(graph.stages())}
     name = graph.recipe.name
     fetched = (graph.checkpoint, graph.reference, graph.front_end)
     rows = [_row(stage.name, [stage], stage, steps) for stage in fetched if stage is not None]
+    shown = {row.name for row in rows}
     for spec in graph.recipe.artifacts():
         made, judged = graph.compile(spec), graph.validate(spec)
-        chain = [graph.machine, graph.export(spec), graph.lower(spec), made]
-        chain += [graph.pack(spec.component), judged]
+        chain = [graph.machine_of(spec.component), graph.export(spec), graph.lower(spec), made]
+        chain += [s for s in (graph.assemble(spec), graph.pack(spec.component), judged) if s is not None]
+        shown |= {stage.name for stage in chain}
         rows.append(_row(f"{name}/{spec.id}", chain, made, steps, judged))
     for kind in ("phonemes", "throughput", "intelligibility"):
         if found := steps.get(f"{name}.{kind}"):  # only where the recipe has what it judges, or a gate for it
+            shown.add(found.stage.name)
             rows.append(_row(found.stage.name, [found.stage], found.stage, steps, found.stage))
-    whole = [stage for stage in (graph.bundle, graph.speech, graph.speak) if stage.name in steps]
+    whole = [step.stage for step in steps.values() if step.stage.name not in shown]
     rows.append(_row(name, whole, graph.bundle, steps, graph.speech))
     return rows
 

@@ -159,12 +159,10 @@ class Store:
         durable.make_folder(path.parent)
         lock, began = FileLock(path, thread_local=False), time.monotonic()
         while True:
-            try:
-                with storing(path):
-                    lock.acquire(timeout=_BEAT)
+            with storing(path), suppress(Timeout):  # an OSError, too
+                lock.acquire(timeout=_BEAT)
                 break
-            except Timeout:
-                beat(time.monotonic() - began)
+            beat(time.monotonic() - began)
         try:
             yield
         finally:

@@ -11,7 +11,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
-from kokoro_tvm.stages.base import COMPILER, OPS, Place, run_settings, runner_facts
+from kokoro_tvm.stages.base import COMPILER, Place, run_settings, runner_facts
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.targets import find_runner
 

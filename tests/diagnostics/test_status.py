@@ -65,6 +65,23 @@ def test_a_state_is_that_of_the_gravest_stage(project: Project) -> None:
     assert found["kokoro-82m.checkpoint"].state == "current"
 
 
+def test_every_stage_is_in_a_row(tmp_path: Path) -> None:
+    """Also those that only some recipes have: libkokoro, the TVM runtime, and of GPUs machine code."""
+    project = built_project(tmp_path)
+    path = tmp_path / "recipes" / "cpu.yaml"
+    path.write_text(path.read_text(encoding="utf-8") + "runtime: {c: true}\n", encoding="utf-8")
+    build(project)
+    assert {row.state for row in rows(project).values()} == {"current"}
+    names = [stage.name for stage in project.graph("cpu").stages()]
+    assert {"cpu.libkokoro", "cpu.runtime"} <= {*names}
+    for name in names:
+        kept = project.root / "artifacts/.store/stages" / name
+        content = kept.read_bytes()
+        kept.unlink()
+        assert name in {stage for row in rows(project).values() for stage in row.stages}
+        kept.write_bytes(content)
+
+
 def test_gates(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 20,")
     assert rows(project)["cpu/decoder-5120"].gates == "passed, before"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 from kokoro_tvm.engine import durable
-from kokoro_tvm.engine.record import Record
+from kokoro_tvm.engine import store as store_module
+from kokoro_tvm.engine.record import Record, request_of
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import BuildError
 
@@ -282,3 +284,41 @@ def test_a_write_that_fails_damages_nothing(
         if faulty.calls < count:
             break
     assert failed
+
+
+def test_who_waits_for_a_lock_gives_signs_of_life_and_goes_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_BEAT", 0.01)
+    beaten, released = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with store.lock("0" * 64):
+            held.set()
+            beaten.wait(60)
+            released.set()
+
+    held = threading.Event()
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(60)
+    with store.lock("0" * 64, lambda seconds: beaten.set()):
+        assert released.is_set()
+    holder.join()
+
+
+def test_locks_that_nobody_holds_and_requests_without_records_go(store: Store) -> None:
+    used = {"code": {}, "files": {}}
+    for word in ("one", "two"):
+        with store.workspace(word * 22) as folder:
+            (folder / "a").write_text(word)
+            store.publish("cpu.x", {"word": word, **used}, folder, ["a"], 1.0, 1.0)
+    (one, two) = (request_of({"word": word}) for word in ("one", "two"))
+    assert [len(store.requested(request)) for request in (one, two)] == [1, 1]
+    with store.lock("1" * 64):
+        pass
+    with store.lock("2" * 64):
+        store.gc({store.requested(one)[0].key})
+        assert {path.name for path in (store.root / "locks").iterdir()} == {"store", "2" * 64}
+    assert [len(store.requested(request)) for request in (one, two)] == [1, 0]
+    assert [path.name for path in (store.root / "requests").rglob("*") if path.is_file()] == [one]

@@ -1,4 +1,4 @@
-"""What a run used: the functions that were executed and the files that were read, in every thread and child."""
+"""What a run used: the functions that it executed and the files that it read, in every thread and child."""
 
 from __future__ import annotations
 

@@ -1,0 +1,212 @@
+"""Keys by proof: an edit of the package makes stale what executed or read what was edited, and nothing else.
+
+The stages are the toy's. Planning is a computation, so nothing is built for an edit.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from edited import Edited, Function, functions_in
+from toys import doit, write_recipes
+
+import kokoro_tvm
+from kokoro_tvm.engine import code, used
+from kokoro_tvm.engine.store import Store
+
+PACKAGE = Path(kokoro_tvm.__file__).parent
+ROOMS = ("ops", "passes", "patches", "compiler", "toolchains", "targets", "libkokoro", "model")
+SAMPLE = 25
+FRAMES, TOKENS = ("decoder-130", "f0n-130"), ("bert-64", "duration-64", "text_encoder-64")
+
+
+@pytest.fixture(scope="module")
+def edited(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edited]:
+    package = tmp_path_factory.mktemp("edited") / "kokoro_tvm"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    store = Store(toy_root / "artifacts" / ".store")
+    records = {stage: store.current(stage) for stage in store.stages() if stage.startswith("toy")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code, "_PACKAGE", package)
+        patch.setattr(used, "folder_of_package", lambda: package)
+        yield Edited(package, {name: record.derivation for name, record in records.items() if record})
+
+
+def stages(kinds: str, artifacts: tuple[str, ...] = (*FRAMES, *TOKENS)) -> set[str]:
+    return {f"toy.{kind}.{artifact}" for kind in kinds.split() for artifact in artifacts}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        # The decoder is lowered with the kernel that draws its noise, which no exported program names.
+        (
+            "ops/normal_noise.py",
+            "def _kernel(",
+            "def _kernel(*, _more=1, ",
+            stages("lower", ("decoder-130",)),
+        ),
+        (
+            "noise.py",
+            "_ROUNDS = 10",
+            "_ROUNDS = 7",
+            stages("lower", ("decoder-130",)) | {"toy-model.reference"},
+        ),
+        ("noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
+        ("runtime/frontend/normalization/emoji.py", "def names(", "def names(*more, ", set()),
+        ("libtvm/wasm.py", "def compile_wasm(", "def compile_wasm(*more, ", set()),
+        ("toolchains/coff.py", "    def link(self, ", "    def link(self, *more, ", set()),
+        (
+            "toolchains/gnu.py",
+            '[self.command, "-shared"',
+            '[self.command, "-O0", "-shared"',
+            stages("compile"),
+        ),
+        ("passes/fuse.py", "def apply(", "def apply(*more, ", stages("lower")),
+        ("patches/f0n.py", "def _f0n_train(", "def _f0n_train(*more, ", stages("export", ("f0n-130",))),
+        ("patches/__init__.py", '"get", ', "", set()),
+        ("stages/speak.py", "tts.from_phonemes(", "1 * tts.from_phonemes(", {"toy.speak"}),
+        ("stages/speak.py", "synthesize a test phrase", "say hello", set()),
+    ],
+)
+def test_who_is_stale_after_an_edit(
+    edited: Edited, file: str, old: str, new: str, expected: set[str]
+) -> None:
+    with edited.edit(file, old, new):
+        assert edited.stale() - {"toy.golden"} >= expected
+        assert {
+            name for name in edited.stale() if name.split(".")[1] not in ("speak", "speech", "validate")
+        } == {name for name in expected if name.split(".")[1] not in ("speak", "speech", "validate")}
+
+
+def test_a_file_more_runs_nothing(edited: Edited) -> None:
+    for room in ("patches", "passes", "targets", "ops"):
+        another = edited.package / room / "another.py"
+        another.write_text("X = 1\n", encoding="utf-8")
+        assert edited.stale() == set()
+        another.unlink()
+
+
+def judge(edited: Edited, functions: list[Function]) -> None:
+    """An edit of each function alone: as many are taken as current, or as stale, wrongly."""
+    current: list[str] = []
+    stale: list[str] = []
+    for function in functions:
+        with edited.edit_function(function):
+            found, ran = edited.stale(), edited.ran(function)
+        current += [f"{function.key}: {name}" for name in ran - found]
+        stale += [f"{function.key}: {name}" for name in found - ran]
+    assert (current, stale) == ([], [])
+
+
+def test_an_edit_of_a_function_makes_stale_what_executed_it(edited: Edited) -> None:
+    functions = functions_in(edited.package, *ROOMS)
+    executed = [function for function in functions if edited.ran(function)]
+    assert len(executed) > 200
+    judge(edited, random.Random(0).sample(executed, SAMPLE - 5))
+    judge(edited, random.Random(0).sample(functions, 5))
+
+
+@pytest.mark.nightly
+def test_an_edit_of_any_function_makes_stale_what_executed_it(edited: Edited) -> None:
+    judge(edited, functions_in(edited.package, *ROOMS))
+
+
+TOUCHED = """
+import os
+
+FOLDER = os.environ["TOUCHED"]
+stage, seen = None, set()
+
+
+def begin(trace):
+    global stage
+    stage = "-".join(trace.split("/")[-2:]).removesuffix(".trace")
+    seen.clear()
+
+
+def note(name):
+    if stage is not None and name not in seen:
+        seen.add(name)
+        with open(os.path.join(FOLDER, stage), "a") as file:
+            file.write(name + chr(10))
+"""
+
+
+@pytest.mark.slow("builds stages of the toy anew, by a package whose every function reports itself")
+def test_what_is_recorded_is_what_was_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither more nor less, by another witness than Python's own events."""
+    root, reports = tmp_path / "repository", tmp_path / "reports"
+    reports.mkdir()
+    write_recipes(root)
+    shutil.copytree(PACKAGE, root / "kokoro_tvm", ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "touched.py").write_text(TOUCHED, encoding="utf-8")
+    for function in functions_in(root / "kokoro_tvm", "."):
+        if not function.file.startswith("engine/"):
+            _report(root / "kokoro_tvm" / function.file)
+    work = root / "kokoro_tvm" / "engine" / "work.py"
+    text = work.read_text(encoding="utf-8")
+    work.write_text(
+        text.replace(
+            "    recording.restart(", "    __import__('touched').begin(trace)\n    recording.restart("
+        ),
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("TOUCHED", str(reports))
+    built = doit(root, "toy.lower.decoder-130", "toy.compile.text_encoder-64", "toy.pack.text_encoder")
+    assert built.returncode == 0, built.stdout + built.stderr
+    store = Store(root / "artifacts" / ".store")
+    for name in store.stages():
+        _, kind, *artifact = name.split(".")
+        record = store.current(name)
+        assert record is not None
+        if "code" not in record.derivation:
+            continue
+        reported = {*(reports / f"{(artifact or [kind])[0]}-{kind}").read_text().splitlines()}
+        recorded = {each.removesuffix("()") for each in record.derivation["code"] if each.endswith("()")}
+        assert recorded - reported == _imported(recorded - reported), name
+        if kind != "compile":  # which lowers once more, and compares
+            assert reported - recorded == set(), name
+
+
+def _imported(names: set[str]) -> set[str]:
+    """Those that are executed while modules are imported."""
+    return {name for name in names if name.startswith(("kokoro_tvm.ops.base.", "kokoro_tvm.patches.base."))}
+
+
+def _report(path: Path) -> None:
+    """Every function of a file reports itself first."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if any(isinstance(n, ast.Constant) and n.value == "reports itself" for n in ast.walk(tree)):
+        return
+    root = next(parent for parent in path.parents if parent.name == "kokoro_tvm")
+    parts = path.relative_to(root.parent).with_suffix("").parts
+    module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def instrument(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                instrument(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.FunctionDef):
+                for inner in ast.walk(node):
+                    if isinstance(inner, ast.FunctionDef):
+                        name = f"{module}:{prefix}{node.name}"
+                        text = f"'reports itself'; __import__('touched').note({name!r})"
+                        inner.body[0:0] = ast.parse(text).body
+
+    instrument(tree.body, "")
+    path.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
+
+
+def test_a_recipe_under_another_name_packs_nothing_again(toy_copy: Path) -> None:
+    recipes = toy_copy / "recipes"
+    shutil.copy(recipes / "toy.yaml", recipes / "mine.yaml")
+    printed = doit(toy_copy, "mine.pack.bert").stdout
+    assert re.search(r"mine\.pack\.bert +restored", printed), printed
+    assert "0 stages built" in printed
