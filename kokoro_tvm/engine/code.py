@@ -109,6 +109,8 @@ class _Walk:
             return
         units = self._units(module)
         kind, digest, uses = units.get(name, ("", _GONE, []))
+        if kind == "class":
+            return  # its body, when its module was imported: it counts where something refers to it
         self._found[key] = digest if kind == "function" else _GONE
         self._use(module, uses)
         # Its class; where it is defined under a condition, that.

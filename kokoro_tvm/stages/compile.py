@@ -59,7 +59,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> S
             "generator": _generator() | {"versions": tvm_versions()},
             "processes": processes(recipe.resources, threads()),
         },
-        facts=lambda: {"linker": toolchain.version(), "versions": tvm_versions()},
+        facts=lambda: {"linker": toolchain.identity(), "versions": tvm_versions()},
         cache=parts_store(place.store).root,
         needs=Needs(recipe.resources.memory_gb, cpus or math.inf),
         preload=COMPILER,

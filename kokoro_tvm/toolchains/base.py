@@ -30,6 +30,11 @@ class Toolchain(ABC):
     def version(self) -> str:
         """The linker and its version, as it prints it. Raises BuildError where it is not installed."""
 
+    def identity(self) -> str:
+        """Everything about it that decides about what it makes: its version, and that of a program it calls.
+        Raises BuildError where it is not installed."""
+        return self.version()
+
     @abstractmethod
     def link(self, objects: Sequence[Path], out: Path) -> None:
         """Links objects into the library `out`, whole or not at all. Their order decides its layout.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,11 @@ class Gnu(Toolchain):
 
     def version(self) -> str:
         return version_of(self.command, *self.packages)
+
+    def identity(self) -> str:
+        """With the linker that g++ calls, which is of another package."""
+        linker = f", {version_of('ld', 'binutils')}" if sys.platform == "linux" else ""
+        return f"{self.version()}{linker}"
 
     def link(self, objects: Sequence[Path], out: Path) -> None:
         link_with(self.version(), [self.command, "-shared", "-fPIC", *map(str, objects)], out)

@@ -175,6 +175,10 @@ def test_the_wording_of_an_error_does_not_count_but_its_kind_and_condition_do(pa
     assert len({first, *others}) == 4
 
 
+def test_the_body_of_a_class_that_was_imported_meanwhile_counts_where_it_is_used(package: Path) -> None:
+    assert executed_code([*STFT, "kokoro_tvm.ops.stft:Drawer"]) == executed_code(STFT)
+
+
 def test_a_module_loaded_by_name_counts_with_its_classes_and_values(package: Path) -> None:
     loaded = ["kokoro_tvm.noise:*"]
     assert edited(package, "noise.py", "OTHER = 2", "OTHER = 3", loaded) == {"kokoro_tvm.noise:OTHER"}

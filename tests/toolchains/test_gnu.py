@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,8 @@ def test_linkers_that_do_not_link(
         stub(script, tmp_path).link(objects, old)
     assert list(folder.iterdir()) == [old]
     assert old.read_bytes() == b"before"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another system's g++ calls another linker")
+def test_what_decides_about_a_library_is_gxx_and_the_linker_that_it_calls() -> None:
+    assert GNU.identity().startswith(f"{GNU.version()}, GNU ld ")
