@@ -83,10 +83,10 @@ def leave(name: str) -> None:
 @pytest.mark.parametrize(
     ("misbehave", "message"),
     [
-        (fail, "^bad: ValueError: no such register$"),
-        (crash, r"^bad: its process crashed \(signal SIGSEGV\)$"),
-        (lack_memory, r"^bad: its process was killed \(signal SIGKILL\), .*want of memory$"),
-        (leave, "^bad: its process failed with exit status 7$"),
+        (fail, r"^bad: ValueError: no such register\.$"),
+        (crash, r"^bad: its process crashed \(signal SIGSEGV\)\.$"),
+        (lack_memory, r"^bad: its process was killed \(signal SIGKILL\), .*want of memory\.$"),
+        (leave, r"^bad: its process failed with exit status 7\.$"),
     ],
 )
 def test_the_first_failure_ends_the_others(
