@@ -75,6 +75,7 @@ def path_of(module: str) -> Path | None:
     return next((Path(file) for file in files if os.path.isfile(file)), None)  # noqa: PTH113
 
 
+_ERRORS = f"{_PACKAGE.name}.errors"  # which decide about no output
 _GONE, _THERE = "gone", "not run"
 
 
@@ -129,6 +130,8 @@ class _Walk:
         if f"{module}:{use}" in self._followed:
             return
         self._followed.add(f"{module}:{use}")
+        if module == _ERRORS:
+            return
         units = self._units(module)
         # A class inside another has a name with a dot, as have methods.
         name = use if use in units else use.partition(".")[0]

@@ -21,7 +21,7 @@ from kokoro_tvm.model.voices import read_voices
 from kokoro_tvm.model.yields import yield_of
 from kokoro_tvm.recipe.checkpoint import Checkpoint, SyntheticSource
 
-__all__ = ["convert", "fetch"]
+__all__ = ["fetch"]
 
 HOW_TO_SUPPLY = (
     "To supply a file yourself, download kokoro-v1_0.pth and the folder voices/ (hexgrad/Kokoro-82M on the "
@@ -72,7 +72,7 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say
         work.mkdir()
         try:
             material = obtain(source, checkpoint.voices.names, work, root, say)
-            convert(material, yielded, config, out, say)
+            _store(material, yielded, config, out, say)
             return label
         except SourceUnavailableError as error:
             failures.append(f"{label}: {error}")
@@ -86,7 +86,7 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say
     raise BuildError(f"no source of the checkpoint answers. Tried: {reasons}. {HOW_TO_SUPPLY}.")
 
 
-def convert(material: Material, yielded: dict[str, Any], config: bytes, out: Path, say: Log) -> None:
+def _store(material: Material, yielded: dict[str, Any], config: bytes, out: Path, say: Log) -> None:
     """Verifies what a source brought, and converts it."""
     check_sha256(material.weights, yielded["weights"], str(material.weights))
     voices = read_voices(material.voices, yielded["voices"]["names"])

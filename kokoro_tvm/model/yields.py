@@ -45,7 +45,12 @@ def converters(yielded: Mapping[str, Any]) -> tuple[str, ...]:
     """The functions, "module:name", that turn what was obtained into the stored files."""
     if yielded["format"] == "synthetic":
         return "kokoro_tvm.model.synthetic:draw", "kokoro_tvm.model.checkpoint_files:write_checkpoint"
-    return "kokoro_tvm.model.checkpoint:convert", f"kokoro_tvm.model.formats.{yielded['format']}:read"
+    return (
+        f"kokoro_tvm.model.formats.{yielded['format']}:read",
+        "kokoro_tvm.model.construction:expected_shapes",
+        "kokoro_tvm.model.state:complete_state",
+        "kokoro_tvm.model.checkpoint_files:write_checkpoint",
+    )
 
 
 def _weights(source: HuggingFaceSource | NpmSource | FileSource) -> tuple[str, str]:
