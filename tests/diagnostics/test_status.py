@@ -36,13 +36,14 @@ def test_all_is_current(project: Project) -> None:
         "cpu/f0n-5120",
         "cpu/decoder-5120",
         "cpu.phonemes",
+        "cpu.throughput",
         "cpu",
     ]
     assert {(r.state, r.stages) for r in found.values()} == {("current", ())}
     folder = project.root / "artifacts/.build/cpu/f0n-5120"
     outputs = [folder / name for name in ("f0n-5120.so", "parts.json")]
     assert found["cpu/f0n-5120"].size == sum(path.stat().st_size for path in outputs)
-    assert [r.gates for r in found.values()] == ["", "", "", *["passed"] * 7]
+    assert [r.gates for r in found.values()] == ["", "", "", *["passed"] * 8]
 
 
 def test_nothing_was_built(tmp_path: Path) -> None:
