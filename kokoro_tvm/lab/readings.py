@@ -1,8 +1,8 @@
 """Scores what the front end makes of written forms against somebody else's test cases.
 
-`python -m kokoro_tvm.lab.readings FOLDER LANGUAGE --cldr DATA` reads the files of a folder, `written~spoken` a
-line; a line that begins with `~` is written, and the lines below it are readings that are accepted (the format of
-NeMo-text-processing's tests). `--cldr` is the folder of the CLDR files that the stage `front_end` fetched.
+`python -m kokoro_tvm.lab.readings FOLDER LANGUAGE --cldr DATA` reads the files of a folder, `written~spoken`
+a line; a line that begins with `~` is written, and the lines below it are readings that are accepted (the
+format of NeMo-text-processing's tests). `--cldr` is a folder with the packages of CLDR, unpacked.
 """
 
 from __future__ import annotations

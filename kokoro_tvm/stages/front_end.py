@@ -1,15 +1,16 @@
-"""The text front end's file: tagger and lexicon, from the first sources that answer."""
+"""The text front end's file: tagger, lexicon and written forms, from the first sources that answer."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.sources import sources
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
-from kokoro_tvm.model.front_end.yields import FILES, yield_of
+from kokoro_tvm.model.front_end.yields import FILES, TEXT, yield_of
 from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.files import log
@@ -26,12 +27,15 @@ def declare(place: Place, front_end: FrontEnd, root: Path) -> Stage:
         "front_end",
         folder=place.artifacts / "front_end" / place.name,
         work=place.work,
-        doc="fetch tagger and lexicon of the text front end",
+        doc="fetch tagger, lexicon and written forms of the text front end",
         outputs=FILES,
         settings=lambda: {"front_end": front_end.model_dump(mode="json"), "root": str(root)},
         yields=(yield_of(front_end),),
         conversion=lambda one: sources(["kokoro_tvm.model.front_end.conversion"]),
-        facts=lambda: {"versions": versions("numpy")},
+        facts=lambda: {
+            "versions": versions("numpy"),
+            "text": {path.name: file_sha256(path) for path in sorted(TEXT.glob("*.yaml"))},
+        },
     )
 
 

@@ -1,5 +1,5 @@
-"""What is read of Unicode CLDR (https://cldr.unicode.org, Unicode License v3): spellout rules, names of units,
-currencies, months and days."""
+"""What is read of Unicode CLDR (https://cldr.unicode.org, Unicode License v3): spellout rules, names of
+units, currencies, months and days."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class Cldr:
             self._units = units["main"][language]["units"]["long"]
             self._dates = dates["main"][language]["dates"]["calendars"]["gregorian"]
         except (OSError, ValueError, KeyError) as error:
-            raise BuildError(f"{folder} has no CLDR data of `{language}` that this version reads: {error!r}.") from error
+            raise BuildError(
+                f"{folder} has no CLDR data of `{language}` that this version reads: {error!r}."
+            ) from error
 
     def unit(self, name: str) -> dict[str, str]:
         """Its forms and its gender. Raises KeyError."""
@@ -56,7 +58,7 @@ class Cldr:
         return {form: currency.get(f"displayName-count-{form}", currency["displayName"]) for form in _FORMS}
 
     def names(self, of: str) -> dict[str, str]:
-        """Names of the "months" or "days", by themselves and by their short forms, with and without a point."""
+        """Names of the "months" or "days", by themselves and by their short forms, with a point or not."""
         found: dict[str, str] = {}
         for context in ("stand-alone", "format"):
             for width in ("abbreviated", "wide"):

@@ -41,7 +41,9 @@ def _check_bounds(items: Iterable[Any]) -> None:
     for name, value in items:
         if str(name) in ("MAX_REPEAT", "MIN_REPEAT"):
             if value[1] > _MOST:
-                raise PatternError(f"repeats without a bound, or more than {_MOST} times; write {{1,{_MOST}}}")
+                raise PatternError(
+                    f"repeats without a bound, or more than {_MOST} times; write {{1,{_MOST}}}"
+                )
             _check_bounds(value[2])
         else:
             for inner in _inner(str(name), value):
@@ -57,7 +59,7 @@ def _inner(name: str, value: Any) -> list[Any]:
 
 
 def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
-    """Characters that a match may begin with, and kinds of characters: "l" letters, "d" figures, "s" signs."""
+    """Characters that a match may begin with, and kinds of them: "l" letters, "d" figures, "s" signs."""
     chars: set[str] = set()
     kinds: set[str] = set()
     _collect(list(_parser.parse(written.pattern)), chars, kinds)
@@ -79,7 +81,8 @@ def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:
             if _collect(list(value[3]), chars, kinds):
                 continue
         elif name == "BRANCH":
-            if any([_collect(list(branch), chars, kinds) for branch in value[1]]):
+            may_be_empty = [_collect(list(branch), chars, kinds) for branch in value[1]]
+            if any(may_be_empty):
                 continue
         elif name == "MAX_REPEAT":
             if _collect(list(value[2]), chars, kinds) or value[0] == 0:

@@ -14,15 +14,13 @@ from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.model.front_end.cldr import Cldr
 from kokoro_tvm.model.front_end.patterns import PatternError, beginnings, checked
+from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.document import read_document
 from kokoro_tvm.runtime.frontend.normalization.templates import VERBS, parts_of
 from kokoro_tvm.spec import Spec
 from kokoro_tvm.words import hint
 
-__all__ = ["FOLDER", "LanguageFile", "compiled", "language_file", "languages"]
-
-FOLDER = Path(__file__).with_name("text")
-"""Where the files stand, one a language."""
+__all__ = ["LanguageFile", "compiled", "language_file", "languages"]
 
 _MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*):(?P<type>[A-Za-z]\w*))\}")
 _GROUP = re.compile(r"\(\?P<(\w+)>")
@@ -42,7 +40,9 @@ class Item(Spec):
     currency: str = Field(default="", description="A currency of CLDR, such as USD.")
     one: str = Field(default="", description="What is said for one.")
     other: str = Field(default="", description="What is said for several.")
-    gender: Literal["", "masculine", "feminine"] = Field(default="", description="Gender of numbers before it.")
+    gender: Literal["", "masculine", "feminine"] = Field(
+        default="", description="Gender of numbers before it."
+    )
     minor_one: str = Field(default="", description="Its hundredth part, for one.")
     minor_other: str = Field(default="", description="Its hundredth part, for several.")
     minor_gender: Literal["", "masculine", "feminine"] = Field(
@@ -66,7 +66,9 @@ class Numbers(Spec):
     point: str = Field(description="How it is said.")
     joint: str = Field(default=" ", description="What stands between words.")
     singular: str = Field(description="A regular expression of the numbers that count one.")
-    figures: tuple[str, ...] = Field(default=(), description="Figures one by one, from 0; else the cardinals.")
+    figures: tuple[str, ...] = Field(
+        default=(), description="Figures one by one, from 0; else the cardinals."
+    )
 
 
 class RuleLine(Spec):
@@ -122,20 +124,18 @@ class LanguageFile(Spec):
 
 def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
     for group, verb, by in parts_of(rule.say):
-        for name in (group, *((by,) if by and verb != "pieces" else ())):
+        for name in (group, *((by,) if by and verb not in ("pieces", "parted") else ())):
             if name not in groups:
                 raise PatternError(f"the template asks for `{name}`, which the pattern does not have")
         if verb and verb not in (*VERBS, *file.spellout.names):
             raise PatternError(f"there is no verb `{verb}`{hint(verb, (*VERBS, *file.spellout.names))}")
-        if verb == "pieces" and by not in file.lists:
-            raise PatternError(f"there is no list `{by}`{hint(by, file.lists)}")
+        if verb in ("pieces", "parted") and by not in file.lists:
+            raise PatternError(f"there is no list `{by}`{hint(by, tuple(file.lists))}")
 
 
 def _known(file: LanguageFile) -> tuple[dict[str, Any], dict[str, Any]]:
     """Lists and types as the runtime reads them; of what CLDR has, a word alone."""
-    lists = {name: {word: "" for word in _words(name, file)} for name in file.lists}
-    for name, words in file.lists.items():
-        lists[name] |= {"January": "", "1": ""} if "cldr" in words else {}
+    lists = {name: dict.fromkeys(words, "") for name, words in file.lists.items()}
     return lists, _types(file)
 
 
@@ -146,18 +146,14 @@ def _types(file: LanguageFile) -> dict[str, dict[str, str]]:
     }
 
 
-def _words(name: str, file: LanguageFile) -> list[str]:
-    return [word for word in file.lists[name] if word != "cldr"]
-
-
 def languages() -> tuple[str, ...]:
     """Names of the languages that have a file."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+    return tuple(sorted(path.stem for path in TEXT.glob("*.yaml")))
 
 
 def language_file(language: str) -> LanguageFile:
     """The file of a language. Raises RecipeError."""
-    return read_document(FOLDER / f"{language}.yaml", LanguageFile)
+    return read_document(TEXT / f"{language}.yaml", LanguageFile)
 
 
 def compiled(language: str, folder: Path) -> dict[str, Any]:
@@ -179,7 +175,9 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
                 "kind": rule.kind,
                 "pattern": bounded,
                 "say": rule.say,
-                "types": {m["group"] or m["named"]: m["group"] or m["type"] for m in _MACRO.finditer(pattern)},
+                "types": {
+                    m["group"] or m["named"]: m["group"] or m["type"] for m in _MACRO.finditer(pattern)
+                },
                 "after": rule.after,
                 "not_after": rule.not_after,
                 "where": rule.where,
@@ -192,7 +190,9 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
     return {
         "spellout": {
             "names": names,
-            "sets": cldr.spellout(set(file.spellout.names.values()), file.spellout.more, file.spellout.hyphen),
+            "sets": cldr.spellout(
+                set(file.spellout.names.values()), file.spellout.more, file.spellout.hyphen
+            ),
         },
         "numbers": file.numbers.model_dump(),
         "letters": file.letters,
@@ -217,7 +217,10 @@ def _entries(name: str, file: LanguageFile, cldr: Cldr) -> dict[str, Any]:
             base |= cldr.currency(own.pop("currency")) if item.currency else {}
             found[word] = base | own
     if name in file.any_case:
-        cased = {form: item for word, item in found.items() for form in (word.lower(), word.upper(), word.capitalize())}
+        cased = {
+            form: item
+            for word, item in found.items()
+            for form in (word.lower(), word.upper(), word.capitalize())
+        }
         found = cased | found
     return found
-

@@ -20,7 +20,12 @@ Item: TypeAlias = "str | Mapping[str, str]"
 
 # Combining marks of the scripts here, which Python's \w leaves out.
 _MARKS = "\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u3099\u309a"
-LETTER = rf"(?:[^\W\d_]|[{_MARKS}])"
+# Numbers that are no figures, which are letters to Python's \w: ², ½, ①.
+_NUMBERS = (
+    "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189\u2460-\u249b\u24ea-\u24ff\u2776-\u2793"
+    "\u3192-\u3195\u3220-\u3229\u3248-\u324f\u3251-\u325f\u3280-\u3289\u32b1-\u32bf"
+)
+LETTER = rf"(?:[^\W\d_{_NUMBERS}]|[{_MARKS}])"
 """A letter, as a regular expression; in JavaScript [\\p{L}\\p{M}]."""
 WORD = rf"(?:\w|[{_MARKS}])"
 """A letter, a figure or a low line; in JavaScript [\\p{L}\\p{M}\\p{N}_]."""
@@ -67,7 +72,9 @@ class Language:
         self._numbers: Mapping[str, Any] = data["numbers"]
         self._sets = data["spellout"]["sets"]
         self._names: Mapping[str, str] = data["spellout"]["names"]
-        self._compiled: dict[Rule, tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]] = {}
+        self._compiled: dict[
+            Rule, tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]
+        ] = {}
         self._beginning: dict[str, tuple[Rule, ...]] = {}
 
     def beginning(self, char: str, kind: str) -> Sequence[Rule]:
@@ -136,7 +143,9 @@ class Language:
             decimal = ""
         elif marks:
             decimal = marks[0]
-        return "".join("." if char == decimal else char for char in written if char.isdigit() or char == decimal)
+        return "".join(
+            "." if char == decimal else char for char in written if char.isdigit() or char == decimal
+        )
 
     def is_one(self, number: str) -> bool:
         """Whether a word counted by a number stands in the singular."""
@@ -167,7 +176,8 @@ def _grouped(written: str, mark: str) -> bool:
 def pattern_of(
     pattern: str, lists: Mapping[str, Mapping[str, Item]], types: Mapping[str, Mapping[str, str]]
 ) -> str:
-    """A pattern with its macros written out: {name:type}, {type} for a group of that name, {:type} for none."""
+    """A pattern with its macros written out: {name:type}, {type} for a group of that name, {:type} for none
+    of any."""
 
     def written(match: re.Match[str]) -> str:
         kind = match["group"] or match["type"]

@@ -1,8 +1,8 @@
 """Divides a text into typed tokens, from its beginning to its end, and puts each in words.
 
-At every place where a word, a number or a sign begins, the rules of the language are tried in their order; what
-none of them knows is a word, figures or a sign by itself. Patterns have no unbounded repetition, so that the
-time grows with the length of the text.
+At every place where a word, a number or a sign begins, the rules of the language are tried in their order;
+what none of them knows is a word, figures or a sign by itself. Patterns have no unbounded repetition, so that
+the time grows with the length of the text.
 """
 
 from __future__ import annotations
@@ -47,14 +47,24 @@ class Scanner:
         self._unread = frozenset(unread)
 
     def scan(self, source: SourceText) -> Scan:
-        """What is to be said of a text otherwise than it is written; what a link gives phonemes for is left."""
+        """What of a text is said otherwise than it is written; what a link gives phonemes for is left."""
         text = folded(source.text)
+        flagged: list[Edit] = []
         for link in source.links:
-            if link.phonemes is not None or link.alias is not None:
-                text = text[: link.start] + _TAKEN * (link.end - link.start) + text[link.end :]
+            written = text[link.start : link.end]
+            if link.flags and written.isdecimal():
+                flagged.append(Edit(link.start, link.end, self._flagged(written, link.flags)))
+            if link.fixed or (link.flags and written.isdecimal()):
+                text = text[: link.start] + _TAKEN * len(written) + text[link.end :]
         scan = Scan([], [], [])
         self._scan(text, scan, 0)
-        return Scan(self._spaced(scan.edits, text), scan.left_out, scan.changed)
+        edits = sorted([*scan.edits, *flagged], key=lambda edit: edit.start)
+        return Scan(self._spaced(edits, text), scan.left_out, scan.changed)
+
+    def _flagged(self, figures: str, flags: str) -> str:
+        """A number as a link wants it: with "&" as "a hundred and five" where it has "a" too."""
+        words = self._language.spell(figures, "full" if "&" in flags or "n" in flags else "cardinal")
+        return "a " + words.removeprefix("one ") if "a" in flags and words.startswith("one ") else words
 
     def _read(self, text: str, scan: Scan, depth: int) -> str:
         """A part of a form in words."""
@@ -92,7 +102,10 @@ class Scanner:
         """What the first rule that fits says of the form that begins at a place."""
         before = text[place - 1] if place else ""
         inside = (
-            self._language.joint != "" and kind in "ld" and before not in ("", _TAKEN) and _kind(before) in "ld"
+            self._language.joint != ""
+            and kind in "ld"
+            and before not in ("", _TAKEN)
+            and _kind(before) in "ld"
         )
         joined = kind == "d" and before in _JOINTS and place > 1 and _kind(text[place - 2]) == "d"
         for rule in self._language.beginning(text[place], kind):
@@ -189,7 +202,7 @@ def folded(text: str) -> str:
     return "".join(chars)
 
 
-_SPACES = {code: " " for code in (9, 10, 11, 12, 13, 28, 29, 30, 31)}
+_SPACES = dict.fromkeys((9, 10, 11, 12, 13, 28, 29, 30, 31), " ")
 
 
 @lru_cache(2048)
@@ -219,4 +232,3 @@ def _end(pattern: re.Pattern[str], text: str, place: int) -> int:
 
 def _touches(char: str, other: str) -> bool:
     return _kind(char) != "s" and _kind(other) != "s" and not other.isspace()
-

@@ -1,4 +1,4 @@
-"""Numbers in words by the spellout rules of Unicode CLDR (RBNF, https://www.unicode.org/reports/tr35/, part 3)."""
+"""Numbers in words by the spellout rules of Unicode CLDR (https://www.unicode.org/reports/tr35/, part 3)."""
 
 from __future__ import annotations
 

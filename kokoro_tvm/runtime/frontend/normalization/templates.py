@@ -10,17 +10,19 @@ from kokoro_tvm.runtime.frontend.normalization.language import Item, Language, R
 
 __all__ = ["VERBS", "parts_of", "say"]
 
-VERBS = ("one", "form", "minor", "number", "figures", "pieces", "spelled", "read", "lower", "roman", "hundredths", "raised", "whole")
+VERBS = (
+    *("one", "form", "minor", "number", "figures", "pieces", "parted", "spelled", "read", "lower", "roman"),
+    *("hundredths", "raised", "whole"),
+)
 """How a part of a form is said, besides the names of a language's `spellout`."""
 
 _PART = re.compile(r"\{(?P<group>\w+)(?:\|(?P<verb>[\w-]+)(?::(?P<by>\w+))?)?\}|(?P<mark>[\[\]])")
-_PIECE = re.compile(r"[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|[^ ]")
+_PIECE = re.compile(r"[0-9]+|[^\W\d_]+|[^ ]")
+_PARTED = re.compile(r"[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|[^ ]")  # at capitals too
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 
-def say(
-    language: Language, rule: Rule, groups: Mapping[str, str | None], read: Callable[[str], str]
-) -> str:
+def say(language: Language, rule: Rule, groups: Mapping[str, str | None], read: Callable[[str], str]) -> str:
     """The words of a form whose parts are `groups`. read: what reads a part by the rules again.
 
     What stands in [] is said where all of its parts are there, and not empty.
@@ -84,8 +86,9 @@ class _Form:
                 self._language.spell(piece) if piece.isdecimal() else piece.upper()
                 for piece in re.findall("[0-9]+|[^0-9]", unicodedata.normalize("NFKC", written))
             )
-        if verb == "pieces":
-            return self._pieces(written, self._language.lists[by])
+        if verb in ("pieces", "parted"):
+            pattern = _PARTED if verb == "parted" else _PIECE
+            return self._pieces(pattern.findall(written), self._language.lists[by])
         if verb == "read":
             return self._read(written)
         if verb == "lower":
@@ -120,23 +123,25 @@ class _Form:
         return entries.get(self._groups.get(group) or "")
 
     def _form(self, item: Item, verb: str, by: str) -> str:
-        """The form of a counted word: "form" by the number in the part `by`, "minor" likewise of its hundredth
-        part, "one" for one; else that for several."""
+        """The form of a counted word: "form" by the number in the part `by`, "minor" likewise of its
+        hundredth part, "one" for one; else that for several."""
         if isinstance(item, str):
             return item
         one = verb == "one" or (by != "" and self._language.is_one(self._quantity(by)))
         lead = "minor_" if verb == "minor" else ""
         return item.get(f"{lead}{'one' if one else 'other'}") or item.get(f"{lead}other", "")
 
-    def _pieces(self, written: str, names: Mapping[str, Item]) -> str:
+    def _pieces(self, pieces: list[str], names: Mapping[str, Item]) -> str:
         """Every word, number and sign of what has no spaces: signs by their names in a list."""
         spoken = []
-        for piece in _PIECE.findall(written):
+        for piece in pieces:
             name = names.get(piece) or names.get(piece.lower())
             if isinstance(name, str):
                 spoken.append(name)
-            elif piece.isdigit():
-                spoken.append(self._language.figures(piece))
+            elif piece.isdecimal():
+                for figure in piece:
+                    name = names.get(figure)
+                    spoken.append(name if isinstance(name, str) else self._language.figures(figure))
             else:
                 spoken.append(piece.upper() if len(piece) == 1 else piece)
         return self._language.joint.join(spoken)
