@@ -90,8 +90,10 @@ class Cldr:
             rules |= more.get(name.removeprefix("%"), {})
             if not rules:
                 raise KeyError(name)
-            found[name] = sorted(_rule(base, text, hyphen) for base, text in rules.items())
-            for _, _, text in found[name]:
+            ordered = sorted(_rule(base, text, hyphen) for base, text in rules.items())
+            # As text, because JavaScript's numbers are not exact there.
+            found[name] = [(str(least), str(divisor), text) for least, divisor, text in ordered]
+            for _, _, text in ordered:
                 waiting += re.findall(r"%%?[\w-]+", text)
         return found
 

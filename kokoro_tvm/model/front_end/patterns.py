@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -63,6 +64,8 @@ def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
     chars: set[str] = set()
     kinds: set[str] = set()
     _collect(list(_parser.parse(written.pattern)), chars, kinds)
+    if "l" in kinds:
+        chars = {char for char in chars if not char.isalpha() and not unicodedata.combining(char)}
     return "".join(sorted(chars)), "".join(sorted(kinds))
 
 

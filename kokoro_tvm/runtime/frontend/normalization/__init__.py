@@ -26,17 +26,16 @@ LANGUAGE_FILES = {
 """The letter of a language, and the name of its file of written forms."""
 
 FORMS: dict[str, Collection[str]] = {
-    "all": frozenset(
-        "web mail tag phone code date time amount measure address fraction math range power sign roman"
-        " abbreviation".split()
-    ),
-    "units": {"measure"},
-    "web": {"web"},
-    "mail": {"mail"},
-    "phones": {"phone"},
-    "signs": {"tag", "power", "sign"},
+    "all": (),
+    "units": ("measure",),
+    "web": ("web",),
+    "mail": ("mail",),
+    "phones": ("phone",),
+    "signs": ("tag", "power", "sign"),
 }
-"""Kinds of written forms that can be left unread, with those of the languages' files; numbers are none."""
+"""Kinds of written forms that can be left unread, with those of the languages' files; "all" is every kind but
+numbers."""
+_NUMBERS = frozenset({"number", "ordinal"})
 
 # What is no language: markup, and how characters are written. An entity may write a tag, which is none then.
 _FIRST = (
@@ -70,7 +69,10 @@ def normalize(
         source = source.edited(free(edits(source.text), source.links))
     if language is None:
         return Normalized(source)
-    scan = Scanner(language, {kind for form in unread for kind in FORMS[form]}).scan(source)
+    passed = {kind for form in unread for kind in FORMS[form]}
+    if "all" in unread:
+        passed = {rule.kind for rule in language.rules} - _NUMBERS
+    scan = Scanner(language, passed).scan(source)
     notices = []
     if scan.left_out:
         notices.append(f"Left out, because this voice's language cannot say it: {_distinct(scan.left_out)}")

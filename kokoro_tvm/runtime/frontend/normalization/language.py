@@ -70,7 +70,10 @@ class Language:
             rule for rule in (Rule(**one) for one in data["rules"]) if not rule.only or code in rule.only
         ]
         self._numbers: Mapping[str, Any] = data["numbers"]
-        self._sets = data["spellout"]["sets"]
+        self._sets = {
+            name: [(int(least), int(divisor), text) for least, divisor, text in rules]
+            for name, rules in data["spellout"]["sets"].items()
+        }
         self._names: Mapping[str, str] = data["spellout"]["names"]
         self._compiled: dict[
             Rule, tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]
