@@ -63,7 +63,7 @@ class Language:
         self.lists: Mapping[str, Mapping[str, Item]] = data["lists"]
         self.types: Mapping[str, Mapping[str, str]] = data["types"]
         self.signs: Mapping[str, str] = data["signs"]
-        self.letters = re.compile(f"[{data['letters']}]+")
+        self.letters = _compiled(f"[{data['letters']}]+")
         """Letters that are read; others are left out, or written with these."""
         self.replacements: Mapping[str, str] = data["replacements"]
         self.rules = [
@@ -75,9 +75,7 @@ class Language:
             for name, rules in data["spellout"]["sets"].items()
         }
         self._names: Mapping[str, str] = data["spellout"]["names"]
-        self._compiled: dict[
-            Rule, tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]
-        ] = {}
+        self._found: dict[Rule, tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]] = {}
         self._beginning: dict[str, tuple[Rule, ...]] = {}
 
     def beginning(self, char: str, kind: str) -> Sequence[Rule]:
@@ -90,16 +88,14 @@ class Language:
 
     def match(self, rule: Rule, text: str, place: int) -> re.Match[str] | None:
         """The form of a rule at a place of a text."""
-        found = self._compiled.get(rule)
+        found = self._found.get(rule)
         if found is None:
             found = (
-                re.compile(pattern_of(rule.pattern, self.lists, self.types)),
-                re.compile(f"(?:{pattern_of(rule.after, self.lists, self.types)})$") if rule.after else None,
-                re.compile(f"(?:{pattern_of(rule.not_after, self.lists, self.types)})$")
-                if rule.not_after
-                else None,
+                self._pattern(rule.pattern),
+                self._pattern(f"(?:{rule.after})$") if rule.after else None,
+                self._pattern(f"(?:{rule.not_after})$") if rule.not_after else None,
             )
-            self._compiled[rule] = found
+            self._found[rule] = found
         pattern, after, not_after = found
         match = pattern.match(text, place)
         if match is None or match.end() == place:
@@ -108,6 +104,9 @@ class Language:
         if (after and not after.search(before)) or (not_after and not_after.search(before)):
             return None
         return match
+
+    def _pattern(self, pattern: str) -> re.Pattern[str]:
+        return _compiled(pattern_of(pattern, self.lists, self.types))
 
     def spell(self, figures: str, name: str = "cardinal", gender: str = "") -> str:
         """A whole number in words, as `name` of the language's `spellout`; figure by figure where it has no
@@ -166,7 +165,11 @@ class Language:
 
     @cached_property
     def _singular(self) -> re.Pattern[str]:
-        return re.compile(self._numbers["singular"])
+        return _compiled(self._numbers["singular"])
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 _LONGEST = 66  # figures of a number that may have a name

@@ -14,8 +14,8 @@ RuleSets: TypeAlias = Mapping[str, Sequence[tuple[int, int, str]]]
 
 # What a rule's text has between its letters: a part for a remainder, numbers by a rule set, a plural.
 _PART = re.compile(
-    r"\[(?P<rest>[^\]]*)\]|(?P<high>←(?P<by>[^←]*)←)|(?P<low>→(?P<with>[^→]*)→(?P<before>→)?)|=(?P<as>[^=]*)="
-    r"|\$\(cardinal,one\{(?P<one>[^}]*)\}other\{(?P<other>[^}]*)\}\)\$"
+    r"\[(?P<rest>[^\[\]]*)\]|(?P<high>←(?P<by>[^←]*)←)|(?P<low>→(?P<with>[^→]*)→(?P<before>→)?)|=(?P<as>[^=]*)="
+    r"|\$\(cardinal,one\{(?P<one>[^{}]*)\}other\{(?P<other>[^{}]*)\}\)\$"
 )
 
 
