@@ -37,7 +37,7 @@ NOTICES = {
     "tagger": "en_core_web_sm 3.8.0, Copyright 2021 ExplosionAI GmbH, MIT; its sources: OntoNotes 5, and "
     "WordNet 3.0, Copyright 2006 by Princeton University",
     "lexicon": "misaki 0.9.4, hexgrad, Apache-2.0",
-    "text": "Unicode CLDR 48.2, Copyright 2004-2025 Unicode, Inc., Unicode License v3",
+    "text": "Unicode CLDR 48.2, Copyright 2004-2026 Unicode, Inc., Unicode License v3",
 }
 """What the file says of those whose work is in it; the licences' texts: docs/text.md."""
 

@@ -158,6 +158,7 @@ def test_any_text_keeps_its_places(languages: dict[str, Language | None], text: 
 @given(text=st.one_of(written, anything))
 @example(text="your otp is ab9453 and .1665")
 @example(text="31/31/100 y<=3 $20.506 9000,000th ①Ⅳ½ x² Привет 東京 ﷺ")
+@example(text="ʅ’ឧ ㈣ ㈧ 1Ⅳ")
 @example(text="a" * 200 + " é" * 9)
 def test_every_letter_and_figure_is_spoken_or_in_a_note(
     languages: dict[str, Language | None], text: str

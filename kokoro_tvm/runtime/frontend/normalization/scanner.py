@@ -132,9 +132,10 @@ class Scanner:
             scan.changed.append((word, said))
         else:
             said = self._in_letters(word)
-            if said and said != word:
+            if any(map(str.isalpha, said)) and said != word:
                 scan.changed.append((word, said))
-        if not said.strip():
+        if not any(map(str.isalpha, said)):
+            said = ""
             scan.left_out.append(word)
         if said != word:
             scan.edits.append(Edit(place, end, said))
@@ -163,7 +164,8 @@ class Scanner:
         if said is None and not char.isascii() and unicodedata.category(char)[0] == "N":
             plain = folded(unicodedata.normalize("NFKC", char))
             said = self._read(plain, scan, depth) if plain != char and depth < _DEEPEST else ""
-            if not said.strip():
+            if not any(map(str.isalpha, said)):
+                said = ""
                 scan.left_out.append(char)
         if said is not None:
             scan.edits.append(Edit(place, place + 1, said))
