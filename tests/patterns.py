@@ -63,13 +63,15 @@ ELSEWHERE = frozenset(
             ("runtime/frontend/tokenizer.py", f"rules.{name}")
             for name in ("prefix", "suffix", "infix", "url")
         ),
+        ("runtime/frontend/normalization/language.py", "pattern"),
         *(("web/frontend/tokenizer.js", f"rules.{name}") for name in ("prefix", "suffix", "infix", "url")),
         # What `Pattern` is made of is found where one is made.
         ("web/frontend/python.js", "translated(this.source, this._flags), `du${kind}`"),
         ("web/frontend/python.js", "`(?:${this.source})\\\\Z`, this._flags"),
     }
 )
-"""What is read by another test: a tokenizer's rules are data, and are tried on the longest word there is."""
+"""What is read by other tests: a tokenizer's rules are data, and are tried on the longest word there is; a
+language's written forms are data too."""
 
 
 @dataclass(frozen=True)

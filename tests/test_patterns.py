@@ -11,6 +11,8 @@ import pytest
 from backtracking import TooManyStepsError, steps, worst
 from patterns import ELSEWHERE, Expression, in_python, javascript_expressions, python_expressions
 
+from kokoro_tvm.model.front_end.text_rules import language_file, languages
+from kokoro_tvm.runtime.frontend.normalization.language import pattern_of
 from kokoro_tvm.runtime.frontend.tokenizer import LONGEST_PART, Tokenizer, TokenizerRules
 from kokoro_tvm.runtime.markup import Known, parse
 
@@ -32,6 +34,19 @@ def problems(expressions: list[Expression]) -> list[str]:
 def test_of_python() -> None:
     expressions = list(python_expressions())
     assert len(expressions) > 100
+    assert problems(expressions) == []
+
+
+@pytest.mark.parametrize("language", languages())
+def test_of_written_forms(language: str) -> None:
+    file = language_file(language)
+    lists = {name: dict.fromkeys(words, "") for name, words in file.lists.items()}
+    types = {name: {"match": one if isinstance(one, str) else one.match} for name, one in file.types.items()}
+    expressions = [
+        Expression(f"{language}.yaml: {rule.say}", rf"\A(?:{pattern_of(pattern, lists, types)})")
+        for rule in file.rules
+        for pattern in rule.patterns
+    ]
     assert problems(expressions) == []
 
 

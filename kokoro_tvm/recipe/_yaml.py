@@ -89,12 +89,13 @@ def read(path: Path) -> SourceText:
     return SourceText(shown, text)
 
 
-def parse(source: SourceText) -> Node:
-    """The document as nodes. Raises RecipeError, with the place, for anything but plain YAML."""
+def parse(source: SourceText, most: int = _MAX_NODES) -> Node:
+    """The document as at most so many nodes. Raises RecipeError, with the place, for anything but plain
+    YAML."""
     if bad := _FORBIDDEN.search(source.text):
         utf16 = ", or save the file as UTF-8 if it is UTF-16" if bad[0] == "\0" else ""
         raise source.error(_span_at(source.text, bad.start()), f"the file holds {_forbidden(bad[0])}{utf16}")
-    reader = _Reader(source)
+    reader = _Reader(source, most)
     try:
         return reader.document()
     except yaml.MarkedYAMLError as error:
@@ -114,8 +115,9 @@ def _forbidden(char: str) -> str:
 class _Reader:
     """Builds nodes from the parser's events, so that a refusal comes at the first event that earns it."""
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, most: int) -> None:
         self._source = source
+        self._most = most
         self._events: Iterator[Any] = yaml.parse(source.text, Loader=_Loader)
         self._nodes = 0
         self._open: list[Any] = []  # the events that opened the collections around the current one
@@ -152,8 +154,8 @@ class _Reader:
         self._nodes += 1
         if depth > _MAX_DEPTH:
             raise self._error(event, f"nested more than {_MAX_DEPTH} deep, which no recipe is")
-        if self._nodes > _MAX_NODES:
-            raise self._error(event, f"more than {_MAX_NODES:,} values, which no recipe has")
+        if self._nodes > self._most:
+            raise self._error(event, f"more than {self._most:,} values, which no recipe has")
         node = Node(_span(event))
         if isinstance(event, yaml.ScalarEvent):
             node.scalar = self._scalar(event)

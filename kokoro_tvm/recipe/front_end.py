@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.spec import PypiName, PypiVersion, RelativePath, Sha256, Spec, Url
+from kokoro_tvm.spec import NpmVersion, PypiName, PypiVersion, RelativePath, Sha256, Spec, Url
 
 __all__ = [
     "ArchiveFileSource",
     "FrontEnd",
     "HttpsSource",
     "InstalledSource",
+    "NpmFilesSource",
     "PackageSource",
     "PinnedFiles",
     "PypiSource",
@@ -61,8 +62,18 @@ class ArchiveFileSource(Spec):
     folder: RelativePath = Field(description=_FOLDER)
 
 
+class NpmFilesSource(Spec):
+    """Packages of the npm registry, of which files are read; the first folder of each names its package."""
+
+    kind: Literal["npm"] = Field(
+        description="Packages of the npm registry, named by the files' first folder."
+    )
+    version: NpmVersion = Field(description="The exact version of all.")
+
+
 PackageSource = Annotated[
-    HttpsSource | PypiSource | InstalledSource | ArchiveFileSource, Field(discriminator="kind")
+    HttpsSource | PypiSource | InstalledSource | NpmFilesSource | ArchiveFileSource,
+    Field(discriminator="kind"),
 ]
 
 
@@ -81,7 +92,11 @@ class PinnedFiles(Spec):
 
 
 class FrontEnd(Spec):
-    """Tagger and lexicon of the English front end."""
+    """Tagger and lexicon of the English front end, and what Unicode CLDR knows of every language."""
 
     tagger: PinnedFiles = Field(description="spaCy's small English model.")
     lexicon: PinnedFiles = Field(description="misaki's lexicon of American and of British English.")
+    cldr: PinnedFiles | None = Field(
+        default=None,
+        description="Files of Unicode CLDR, by which written forms are put in words; else they are not.",
+    )

@@ -1,4 +1,4 @@
-"""The text front end's file: tagger and lexicon, from the first sources that answer."""
+"""The text front end's file: tagger, lexicon and written forms, from the first sources that answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def declare(place: Place, front_end: FrontEnd, root: Path) -> Stage:
         "front_end",
         folder=place.artifacts / "front_end" / place.name,
         work=place.work,
-        doc="fetch tagger and lexicon of the text front end",
+        doc="fetch tagger, lexicon and written forms of the text front end",
         outputs=FILES,
         settings=lambda: {"front_end": front_end.model_dump(mode="json"), "root": str(root)},
         yields=(yield_of(front_end),),

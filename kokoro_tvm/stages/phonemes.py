@@ -43,6 +43,8 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
     from kokoro_tvm.measure.phonemes import Read, judge_phonemes
     from kokoro_tvm.runtime.frontend.data import FrontEndFile
     from kokoro_tvm.runtime.frontend.english import English
+    from kokoro_tvm.runtime.frontend.normalization import normalize
+    from kokoro_tvm.runtime.frontend.normalization.language import Language
     from kokoro_tvm.runtime.frontend.source import SourceText
     from kokoro_tvm.runtime.frontend.unknown import UnknownWords
     from kokoro_tvm.truth import phonemes as truth
@@ -55,8 +57,12 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
         log(f"{name}: {len(texts)} sentences")
         data = file.english(british)
         english = English(data, british, UnknownWords(data, british))
+        forms = file.forms("en")
+        language = None if forms is None else Language(forms, "b" if british else "a")
+        # How a number is read is no question to misaki: both are given its words.
+        words = [normalize(SourceText.of(text), language).source.text for text in texts]
         with truth.misaki_english(inputs["tagger.zip"], british) as misaki:
-            read[name] = [Read(text, misaki(text), english.convert(SourceText.of(text))) for text in texts]
+            read[name] = [Read(text, misaki(text), english.convert(SourceText.of(text))) for text in words]
     report = judge_phonemes(read, limits_of(judged, "phonemes"), judged.enforce)
     for utterance in report.report.utterances:
         log(f"{utterance.name}: {dict((utterance.outputs or {})['phonemes'])}")

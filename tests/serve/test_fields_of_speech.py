@@ -16,6 +16,7 @@ from serving import LONG, Answer, Server
 
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.normalization import normalize
+from kokoro_tvm.runtime.frontend.normalization.language import Language
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.serve.encoding.base import as_int16
@@ -66,6 +67,25 @@ def test_what_cannot_be_done_is_named(server: Server) -> None:
     assert answer.body == pcm(server, "Ha.")
 
 
+_KINDS = {"5 km": "measure", "a@b.com": "mail", "www.b.com": "web", "555-0123": "phone", "#a": "tag"}
+_FORMS = Language(
+    {
+        "lists": {},
+        "types": {},
+        "signs": {},
+        "letters": "A-Za-z",
+        "replacements": {},
+        "numbers": {"decimal": ".", "decimals": "figures", "point": "", "joint": " ", "singular": "1",
+                    "figures": list("abcdefghij")},
+        "spellout": {"sets": {}, "names": {}},
+        "rules": [
+            {"kind": kind, "pattern": form.replace(".", "[.]"), "say": kind, "types": {}, "first": form[0]}
+            for form, kind in _KINDS.items()
+        ],
+    }
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("switch", "unread"),
     [
@@ -81,7 +101,7 @@ def test_written_forms_that_are_not_to_be_read(
     server: Server, monkeypatch: pytest.MonkeyPatch, switch: str, unread: str
 ) -> None:
     def read(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
-        return read_letters(normalize(source, code, front_end.unread), code, front_end)
+        return read_letters(normalize(source, _FORMS, unread=front_end.unread).source, code, front_end)
 
     monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read)
     text = "A bid of 5 km, a@b.com, www.b.com, 555-0123, #a = 3."

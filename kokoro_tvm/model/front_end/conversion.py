@@ -1,4 +1,4 @@
-"""From the files of spaCy's model and of misaki's lexicon to the one file of a bundle.
+"""From the files of spaCy's model, of misaki's lexicon and of CLDR to the one file of a bundle.
 
 The model's layout is that of thinc's `Model.to_bytes`: nodes in the order of a walk through the network. Its
 tables and layers are found by their kind and order.
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end.msgpack import loads
+from kokoro_tvm.model.front_end.text_rules import compiled, languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.frontend.dictionary import Entry, pack_lines
@@ -36,6 +37,7 @@ NOTICES = {
     "tagger": "en_core_web_sm 3.8.0, Copyright 2021 ExplosionAI GmbH, MIT; its sources: OntoNotes 5, and "
     "WordNet 3.0, Copyright 2006 by Princeton University",
     "lexicon": "misaki 0.9.4, hexgrad, Apache-2.0",
+    "text": "Unicode CLDR 48.2, Copyright 2004-2026 Unicode, Inc., Unicode License v3",
 }
 """What the file says of those whose work is in it; the licences' texts: docs/text.md."""
 
@@ -58,10 +60,11 @@ def facts() -> Facts:
     return Facts(content["symbols"], content["norms"])
 
 
-def convert(tagger: Path, lexicon: Path, out: Path) -> None:
-    """Write the file of `runtime.frontend.data` from the two folders; equal folders give equal bytes.
+def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
+    """Write the file of `runtime.frontend.data` from the folders; equal folders give equal bytes.
 
-    Raises BuildError where a file is not what its name says.
+    cldr: None leaves written forms out. Raises BuildError where a file is not what its name says, RecipeError
+    where a language's file of written forms is wrong.
     """
     arrays = tagger_arrays(tagger)
     rules = json.dumps(_rules(tagger), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -72,6 +75,10 @@ def convert(tagger: Path, lexicon: Path, out: Path) -> None:
         arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack_lines(entries))
         if kind == "gold":
             arrays[f"letters.{variant}"] = _bytes(pack_lines(train(training_words(entries))))
+    if cldr is not None:
+        for language in languages():
+            forms = json.dumps(compiled(language, cldr), ensure_ascii=False, separators=(",", ":"))
+            arrays[f"text.{language}"] = _bytes(zlib.compress(forms.encode(), 9))
     write_arrays(out, arrays, NOTICES)
 
 

@@ -31,11 +31,11 @@ def fetch(front_end: FrontEnd, out: Path, *, root: Path | None = None, log: Log 
     say = log or (lambda line: None)
     work = out / "downloads"
     try:
-        folders = {name: work / name for name in ("tagger", "lexicon")}
+        folders = {name: work / name for name in yield_of(front_end)}
         for name, folder in folders.items():
             folder.mkdir(parents=True)
             _fetch_any(name, getattr(front_end, name), folder, work, root or Path(), say)
-        convert(folders["tagger"], folders["lexicon"], out / FILES[0])
+        convert(folders["tagger"], folders["lexicon"], folders.get("cldr"), out / FILES[0])
         pack(folders["tagger"], front_end.tagger.files, out / FILES[1])
     except BuildError as error:
         raise type(error)(str(error).replace(f"{work}{os.sep}", "")) from error

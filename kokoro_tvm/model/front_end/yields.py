@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.recipe.front_end import FrontEnd
 
-__all__ = ["CONVERTERS", "FACTS", "FILES", "yield_of"]
+__all__ = ["CONVERTERS", "FACTS", "FILES", "TEXT", "yield_of"]
 
 FILES = ("front_end.safetensors", "tagger.zip", "front_end.json")
 """The bundle's file; the tagger's own files, for the reference; and what was fetched, by digest."""
+TEXT = Path(__file__).with_name("text")
+"""Files of written forms, one a language."""
 
 CONVERTERS = ("kokoro_tvm.model.front_end.conversion:convert", "kokoro_tvm.model.front_end.fetch:pack")
 """The functions that make these of what was fetched."""
 
-FACTS = ("model/front_end/spacy.json",)
+FACTS = (
+    "model/front_end/spacy.json",
+    *(f"model/front_end/text/{path.name}" for path in sorted(TEXT.glob("*.yaml"))),
+)
 """The files of this package that they read."""
 
 
 def yield_of(front_end: FrontEnd) -> dict[str, Any]:
     """All that decides about the stored bytes, besides the code."""
-    return {"tagger": dict(front_end.tagger.files), "lexicon": dict(front_end.lexicon.files)}
+    parts = {"tagger": front_end.tagger, "lexicon": front_end.lexicon, "cldr": front_end.cldr}
+    return {name: dict(pinned.files) for name, pinned in parts.items() if pinned is not None}

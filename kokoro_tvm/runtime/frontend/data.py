@@ -1,4 +1,4 @@
-"""The front end's data in a bundle: tagger, tokenizer and lexicon in one safetensors file."""
+"""The front end's data in a bundle: tagger, tokenizer, lexicon and written forms in one safetensors file."""
 
 from __future__ import annotations
 
@@ -65,6 +65,12 @@ class FrontEndFile:
             raise BundleError(
                 f"{self._path} is no front end that this version reads ({error!r}). Build the bundle again."
             ) from error
+
+    def forms(self, language: str) -> Mapping[str, Any] | None:
+        """Written forms of a language (ISO 639-1), as `normalization.language` reads them; None where the
+        file has none of it."""
+        packed = self._tensors.get(f"text.{language}")
+        return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
 
     @cached_property
     def _rules(self) -> Any:

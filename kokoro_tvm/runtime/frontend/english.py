@@ -13,7 +13,6 @@ from itertools import pairwise
 
 from kokoro_tvm.runtime.frontend.alphabet import CONSONANTS, VOWELS, restress
 from kokoro_tvm.runtime.frontend.data import EnglishData
-from kokoro_tvm.runtime.frontend.figures import CURRENCIES, Figures, is_figures, plain_figures
 from kokoro_tvm.runtime.frontend.lexicon import Context, Lexicon
 from kokoro_tvm.runtime.frontend.parts import JOINTS, PAUSES, Part, group, join, settle
 from kokoro_tvm.runtime.frontend.source import Link, SourceText
@@ -79,7 +78,7 @@ class English:
             part = Part(piece.text, piece.start, end, tag, " " if piece.space else "")
             link = next((link for link in links if link.start < end and link.end > piece.start), None)
             if link is not None:
-                part.stress, part.flags = link.stress, link.flags
+                part.stress = link.stress
             if link is not None and link.phonemes is not None:
                 # What a link spans is one word, spoken where it begins.
                 part.settle("" if link is spoken else link.phonemes, link.origin)
@@ -133,19 +132,10 @@ class English:
         return context
 
     def _look_up(self, part: Part, context: Context) -> Guess | None:
-        """Phonemes by lexicon or as a number, and which of the two."""
-        spelled = unicodedata.normalize("NFKC", (part.alias or part.text).translate(_APOSTROPHES))
-        spelled = plain_figures(spelled)
+        """Phonemes by lexicon, and that they are its."""
+        spelled = unicodedata.normalize("NFKC", part.text.translate(_APOSTROPHES))
         phonemes = self._lexicon.read(spelled, part.tag, context)
-        if phonemes is not None:
-            if part.currency in CURRENCIES:
-                unit = self._lexicon.look_up(CURRENCIES[part.currency][0])
-                phonemes += f" {self._lexicon.plural(unit)}" if unit else ""
-            return restress(phonemes, part.stress), "lexicon"
-        if is_figures(spelled, part.begins):
-            figures = Figures(spelled, part.begins, part.currency, part.flags).read(self._lexicon)
-            return (restress(figures, part.stress), "number") if figures is not None else None
-        return None
+        return None if phonemes is None else (restress(phonemes, part.stress), "lexicon")
 
 
 def _cut(pieces: Iterable[Piece], links: Sequence[Link]) -> Iterator[Piece]:

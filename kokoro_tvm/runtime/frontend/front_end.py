@@ -13,6 +13,7 @@ from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
+from kokoro_tvm.runtime.frontend.normalization.language import Language
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Token, Utterance, carries_meaning
@@ -23,9 +24,7 @@ __all__ = ["FrontEnd", "Reading"]
 
 _ENGLISH = "ab"
 _UNSPACED = frozenset("jz")  # languages that are written without spaces between words
-_SILENT = frozenset(
-    {"mark", "given", "user lexicon", "lexicon", "number"}
-)  # origins that may rightly have no phonemes
+_SILENT = frozenset({"given", "user lexicon", "lexicon"})  # origins that may rightly have no phonemes
 _opening = held_at_forks()
 
 
@@ -49,6 +48,7 @@ class FrontEnd:
         """Kinds of written forms that are left as they stand."""
         self._file = file
         self._english: dict[str, English] = {}
+        self._forms: dict[str, Language | None] = {}
 
     @classmethod
     def open(
@@ -83,20 +83,23 @@ class FrontEnd:
             InputError: there is no such language, or its G2P is not installed.
             BundleError: the bundle's data is of another layout.
         """
-        from kokoro_tvm.runtime.frontend.normalization import normalize  # compiles a hundred patterns
+        from kokoro_tvm.runtime.frontend.normalization import normalize
 
         linked = (self.lexicon.linked(part, code not in _UNSPACED) for part in paragraphs(source))
-        sources = [normalize(part, code, self.unread) for part in linked]
+        forms = self._forms_of(code)
+        normal = [normalize(part, forms, code in _ENGLISH, self.unread) for part in linked]
+        sources = [part.source for part in normal]
+        said = dict.fromkeys(notice for part in normal for notice in part.notices)
         if self._file is None or code not in tuple(_ENGLISH):
             from kokoro_tvm.runtime.frontend.converted import converted  # the other languages
 
             found, notices = converted(sources, code)
             spoken, more = self._with_latin_words(found)
-            return Reading(tuple(map(Utterance, spoken)), (*notices, *more))
+            return Reading(tuple(map(Utterance, spoken)), (*said, *notices, *more))
         english = self._of(code, self._file)
         read = [english.convert(source) for source in sources]
         tokens = [token for tokens in read for token in tokens]
-        return Reading(tuple(Utterance(tuple(tokens)) for tokens in read), tuple(_notices(tokens)))
+        return Reading(tuple(Utterance(tuple(tokens)) for tokens in read), (*said, *_notices(tokens)))
 
     def _with_latin_words(
         self, utterances: Iterable[Iterable[Token]]
@@ -121,6 +124,17 @@ class FrontEnd:
             return replace(token, phonemes=phonemes, origin="english")
 
         return [_words_apart(map(english, tokens)) for tokens in utterances], list(notices)
+
+    def _forms_of(self, code: str) -> Language | None:
+        """Written forms of a language; None where the bundle has none."""
+        from kokoro_tvm.runtime.frontend.normalization import LANGUAGE_FILES
+
+        with _opening:
+            if code not in self._forms:
+                name = LANGUAGE_FILES.get(code)
+                data = self._file.forms(name) if self._file is not None and name else None
+                self._forms[code] = None if data is None else Language(data, code)
+            return self._forms[code]
 
     def _of(self, code: str, file: FrontEndFile) -> English:
         with _opening:
@@ -151,7 +165,11 @@ def _notices(tokens: Sequence[Token]) -> list[str]:
             f"(`pip install {PACKAGES}`) or give their phonemes, [word](/phonemes/)."
         )
     lost = _distinct(
-        t for t in tokens if not t.phonemes and t.origin not in _SILENT and carries_meaning(t.text)
+        t
+        for t in tokens
+        if not t.phonemes
+        and t.origin not in _SILENT
+        and (carries_meaning(t.text) if t.origin != "mark" else any(map(str.isalnum, t.text)))
     )
     if lost:
         notices.append(f"Left out, because there are no phonemes for it: {lost}")

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kokoro_tvm.runtime.frontend.alphabet import PRIMARY, restress, weight
-from kokoro_tvm.runtime.frontend.figures import CURRENCIES
 from kokoro_tvm.runtime.frontend.subtokens import cut
 
 __all__ = ["GUESSES", "JOINTS", "PAUSES", "Part", "group", "join", "settle"]
@@ -32,8 +31,7 @@ class Part:
     """A word or a piece of one.
 
     text, start, end, tag, space, phonemes, origin: see Token; None in `phonemes` while they are not known.
-    stress, flags: what a link asks for; currency: the sign of a number's money; alias: what is read in place
-    of `text`; begins: whether it begins a word; apart: whether a space is spoken before it inside a word.
+    stress: what a link asks for; apart: whether a space is spoken before it inside a word.
     """
 
     text: str
@@ -44,16 +42,12 @@ class Part:
     phonemes: str | None = None
     origin: str = ""
     stress: float | None = None
-    currency: str = ""
-    flags: str = ""
-    alias: str = ""
-    begins: bool = True
     apart: bool = False
 
     @property
     def is_open(self) -> bool:
         """Whether it is still to be read as it stands."""
-        return self.phonemes is None and not self.alias
+        return self.phonemes is None
 
     def settle(self, phonemes: str, origin: str) -> None:
         """Take these phonemes."""
@@ -64,43 +58,24 @@ def group(tokens: Sequence[Part]) -> list[list[Part]]:
     """Words, each as its parts; marks and what has its phonemes already are words of one part."""
     words: list[list[Part]] = []
     growing = False  # whether the last word may take another part
-    currency = ""
-    for index, token in enumerate(tokens):
-        parts = _cut(token) if token.is_open else [token]
-        for place, part in enumerate(parts):
-            last = place == len(parts) - 1
+    for token in tokens:
+        for part in _cut(token) if token.is_open else [token]:
             if not part.is_open:
                 pass
-            elif part.tag == "$" and part.text in CURRENCIES:
-                currency = part.text
-                part.settle("", "mark")
             elif part.tag == ":" and part.text in ("-", "–"):
                 part.settle("—", "mark")
-            elif part.tag in _MARK_TAGS and not all("a" <= c.lower()[:1] <= "z" for c in part.text):
+            elif part.tag in _MARK_TAGS and not any(map(str.isalnum, part.text)):
                 marks = "".join(c for c in part.text if c in _MARKS)
                 part.settle(_BY_TAG.get(part.tag, marks), "mark")
-            elif currency:
-                if part.tag != "CD":
-                    currency = ""
-                elif last and (index + 1 == len(tokens) or tokens[index + 1].tag != "CD"):
-                    part.currency = currency
-            elif part.text == "2" and place > 0 and not last and _joins(parts, place):
-                part.alias = "to"
             if not part.is_open:
                 words.append([part])
                 growing = False
             elif growing and not words[-1][-1].space:
-                part.begins = False
                 words[-1].append(part)
             else:
                 words.append([part])
                 growing = not part.space
     return words
-
-
-def _joins(parts: Sequence[Part], place: int) -> bool:
-    """Whether letters stand on both sides of a part: the 2 of "B2B"."""
-    return (parts[place - 1].text[-1] + parts[place + 1].text[0]).isalpha()
 
 
 def _cut(token: Part) -> list[Part]:
@@ -109,7 +84,7 @@ def _cut(token: Part) -> list[Part]:
         for place, text in cut(token.text)
     ]
     for part in parts:
-        part.stress, part.flags = token.stress, token.flags
+        part.stress = token.stress
     parts[-1].space = token.space
     return parts
 
@@ -137,9 +112,6 @@ def join(parts: Sequence[Part]) -> Part:
         phonemes=phonemes,
         origin=_origin(parts),
         stress=stresses.pop() if len(stresses) == 1 else None,
-        currency=max(part.currency for part in parts),
-        flags="".join(sorted({flag for part in parts for flag in part.flags})),
-        begins=first.begins,
         apart=first.apart,
     )
 

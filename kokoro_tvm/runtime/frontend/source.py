@@ -18,7 +18,8 @@ WORD = re.compile(r"\S+")
 @dataclass(frozen=True)
 class Link:
     """How the characters from start to end are to be spoken: by their phonemes, with another stress (see
-    `restress`), with flags of a number (see `Figures`), or as another text; origin: who gave the phonemes."""
+    `restress`), with flags of a number ("a" for "a hundred", "&" with "and"), or as another text; origin: who
+    gave the phonemes."""
 
     start: int
     end: int
@@ -27,6 +28,11 @@ class Link:
     flags: str = ""
     alias: str | None = None
     origin: str = "given"
+
+    @property
+    def fixed(self) -> bool:
+        """Whether its characters are not read."""
+        return self.phonemes is not None or self.alias is not None
 
 
 @dataclass(frozen=True)
@@ -112,17 +118,20 @@ class SourceText:
         """The text after edits, which are in order and do not overlap each other; all of what is put in
         stands for all of what it replaces.
 
-        A link keeps what it spans. Raises ValueError for an edit of a link, and for edits in disorder.
+        A link keeps what it spans; of one that says how its words are stressed these may change. Raises
+        ValueError for an edit of another link, and for edits in disorder.
         """
         parts: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
-        moved = [0] * (len(self.text) + 1)  # place in the text -> place in the edited text
+        first = [0] * len(self.text)  # place in the text -> place in the edited text where its words begin
+        behind = [0] * len(self.text)  # -> where they end
         done = passed = 0
 
         def keep(until: int) -> None:
             for place in range(done, until):
-                moved[place] = len(starts) + place - done
+                first[place] = len(starts) + place - done
+                behind[place] = first[place] + 1
             parts.append(self.text[done:until])
             starts.extend(self.starts[done:until])
             ends.extend(self.ends[done:until])
@@ -132,7 +141,8 @@ class SourceText:
                 raise ValueError(f"{edit} is not behind the edit before it, or not within the text.")
             keep(edit.start)
             for place in range(edit.start, edit.end):
-                moved[place] = len(starts)
+                first[place] = len(starts)
+                behind[place] = len(starts) + len(edit.text)
             start, end = self._replaced(edit)
             parts.append(edit.text)
             starts += [start] * len(edit.text)
@@ -140,11 +150,13 @@ class SourceText:
             done = edit.end
             while passed < len(self.links) and self.links[passed].end <= edit.start:
                 passed += 1
-            if passed < len(self.links) and self.links[passed].start < edit.end:
+            if passed < len(self.links) and self.links[passed].start < edit.end and self.links[passed].fixed:
                 raise ValueError(f"{edit} changes characters of a link.")
         keep(len(self.text))
         links = tuple(
-            replace(link, start=moved[link.start], end=moved[link.end - 1] + 1) for link in self.links
+            replace(link, start=first[link.start], end=behind[link.end - 1])
+            for link in self.links
+            if first[link.start] < behind[link.end - 1]
         )
         return SourceText("".join(parts), tuple(starts), tuple(ends), links)
 

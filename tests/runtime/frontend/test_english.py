@@ -26,11 +26,13 @@ from kokoro_tvm.runtime.frontend.tokens import Token
 from kokoro_tvm.runtime.frontend.unknown import UnknownWords
 from kokoro_tvm.truth.phonemes import misaki_english, sentences
 
-SOME = random.Random(11).sample(sentences(), 120)
+# What is written in figures and signs comes here in words.
+PLAIN = [sentence for sentence in sentences() if not re.search(r"[\d$£€%&@+=]", sentence)]
+SOME = random.Random(11).sample(PLAIN, 120)
 # Small enough that words are found in them, and marks in every place.
-WORDS = """the The TO to a I am used in by vs. U.S. don't can't 'tis state-of-the-art B2B -5 $5 $1,234.56
-£2.01 1999 3rd 10:30 80s 192.168.0.1 iPhone McDonald NASA's co-op lead read live record (yes) “no” — ... !
-cats' 5'10 x@y.com https://a.b/c %&+ xyzzy café :) [a](/ɐ/) [1](-1) [1500](#a#) one-two-three"""
+WORDS = """the The TO to a I am used in by vs. U.S. don't can't 'tis state-of-the-art
+iPhone McDonald NASA's co-op lead read live record (yes) “no” — ... !
+cats' xyzzy café :) [a](/ɐ/) [word](-1) one-two-three"""
 texts = st.lists(st.sampled_from(WORDS.split()), max_size=9).map(" ".join)
 
 
@@ -57,7 +59,7 @@ def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple
         }
 
 
-@pytest.mark.parametrize("word", ["a@", "1-", "b2", "x-"])
+@pytest.mark.parametrize("word", ["a@", "b2", "x-"])
 def test_a_word_of_many_parts_takes_time_as_it_has_parts(
     word: str, file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,7 +116,7 @@ def test_homographs_go_by_their_part_of_speech(file: FrontEndFile) -> None:
     ]  # fmt: skip
 
 
-def test_links_give_phonemes_stress_and_ways_of_numbers(file: FrontEndFile) -> None:
+def test_links_give_phonemes_and_stress(file: FrontEndFile) -> None:
     convert = english(file, False, espeak=False).convert
 
     def say(text: str) -> list[Token]:
@@ -124,7 +126,6 @@ def test_links_give_phonemes_stress_and_ways_of_numbers(file: FrontEndFile) -> N
     assert (name.phonemes, name.origin, name.start, name.end) == ("kˈOkəɹO", "given", 1, 7)
     assert say("[New York](/njujˈɔɹk/) now")[0].phonemes == "njujˈɔɹk"
     assert "ˈ" not in say("[better](-1)")[0].phonemes
-    assert say("[100](#a#) men")[0].phonemes.startswith("ə ")
     parts = say("un[believ](/bəlˈiv/)ably good")
     assert [(part.text, part.origin) for part in parts[:2]] == [("un", "letters"), ("believ", "given")]
     assert parts[2].text == "ably" and parts[2].phonemes
@@ -137,11 +138,6 @@ def test_links_give_phonemes_stress_and_ways_of_numbers(file: FrontEndFile) -> N
 def test_without_espeak_words_go_by_their_letters(file: FrontEndFile, word: str, origin: str) -> None:
     (token,) = english(file, False, espeak=False).convert(SourceText.of(word))
     assert (token.origin, bool(token.phonemes)) == (origin, bool(origin))
-
-
-def test_a_number_without_a_name_is_read_figure_by_figure(file: FrontEndFile) -> None:
-    (token,) = english(file, False, espeak=False).convert(SourceText.of("1" + "0" * 40))
-    assert token.phonemes.split() == ["wˈʌn", *["zˈɪɹO"] * 40]
 
 
 def test_threads_share_a_front_end(file: FrontEndFile) -> None:
@@ -168,9 +164,9 @@ def test_what_was_guessed_and_what_was_lost_is_said(
 ) -> None:
     monkeypatch.setattr("kokoro_tvm.runtime.frontend.unknown.EspeakEnglish", _missing)
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
-    guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
+    lost, guessed = FrontEnd(file).read(SourceText.of(text), "a").notices
     assert "does not have them: Qwxyzzyish. Install espeak-ng" in guessed
-    assert lost.endswith("no phonemes for it: 中文")
+    assert lost.endswith("language cannot say it: 中文")
 
 
 def _missing(british: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import num2words
 import pytest
@@ -17,37 +18,51 @@ from spacy.symbols import IDS
 from kokoro_tvm.model.front_end import conversion
 from kokoro_tvm.runtime.frontend import espeak as ours
 from kokoro_tvm.runtime.frontend.alphabet import restress
+from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.hashing import hash_rows, id_of
-from kokoro_tvm.runtime.frontend.numerals import LARGEST, cardinal, decimal, ordinal, year
+from kokoro_tvm.runtime.frontend.normalization.language import Language
 from kokoro_tvm.runtime.frontend.subtokens import cut
 from kokoro_tvm.runtime.frontend.tagger import shape_of
 
 FACTS = conversion.facts()
+LARGEST = 10**36 - 1
 numbers = st.one_of(st.integers(0, 10_000), st.integers(0, LARGEST), st.integers(0, 12).map(lambda n: 10**n))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 letters = st.text("aBcÉßǅªnN0123456789٣.,-_'‘’ /!½²中", max_size=14)
 
 
-def spelled(words: str) -> list[str]:
-    """As misaki cuts what num2words says."""
-    return re.findall("[a-z]+", words)
+def spelled(words: str) -> str:
+    """What num2words says, without hyphens, commas and "and"."""
+    return " ".join(word for word in re.findall("[a-z]+", words) if word != "and")
+
+
+@pytest.fixture(scope="module")
+def words(front_end_files: Path) -> Language:
+    forms = FrontEndFile.open(front_end_files / "front_end.safetensors").forms("en")
+    assert forms is not None
+    return Language(forms, "a")
 
 
 @given(number=numbers)
 @example(number=1_001_001)
-def test_cardinals_and_ordinals_are_those_of_num2words(number: int) -> None:
-    assert cardinal(number) == spelled(num2words.num2words(number))
-    assert ordinal(number) == spelled(num2words.num2words(number, to="ordinal"))
+def test_cardinals_and_ordinals_are_those_of_num2words(words: Language, number: int) -> None:
+    assert words.spell(str(number)) == spelled(num2words.num2words(number))
+    assert words.spell(str(number), "full").replace(",", "") == num2words.num2words(number).replace(
+        "-", " "
+    ).replace(",", "")
+    if number < 10**18:
+        assert words.spell(str(number), "ordinal") == spelled(num2words.num2words(number, to="ordinal"))
 
 
-@given(number=st.integers(0, 9999))
-def test_years_are_those_of_num2words(number: int) -> None:
-    assert year(number) == spelled(num2words.num2words(number, to="year"))
+@given(number=st.integers(1000, 9999))
+def test_years_are_those_of_num2words(words: Language, number: int) -> None:
+    assert words.spell(str(number), "year") == spelled(num2words.num2words(number, to="year"))
 
 
-@given(whole=st.integers(0, 10**6), rest=st.text("0123456789", max_size=6))
-def test_decimals_are_those_of_num2words(whole: int, rest: str) -> None:
-    assert decimal(f"{whole}.{rest}") == spelled(num2words.num2words(float(f"{whole}.{rest}")))
+@given(whole=st.integers(0, 10**6), rest=st.text("0123456789", min_size=1, max_size=6))
+def test_decimals_are_those_of_num2words_with_every_figure(words: Language, whole: int, rest: str) -> None:
+    figures = " ".join(num2words.num2words(int(figure)) for figure in rest)
+    assert words.number(f"{whole}.{rest}") == f"{spelled(num2words.num2words(whole))} point {figures}"
 
 
 @given(phonemes=st.text("ˈˌkæəIʤn", max_size=8), stress=st.sampled_from([None, -2, -1, -0.5, 0, 0.5, 1, 2]))

@@ -1,84 +1,86 @@
-"""Written forms to the words they are read as, before the front end: each transformation keeps its places."""
+"""Written forms to the words they are read as, before the front end: each step keeps its places."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
+from dataclasses import dataclass
 
-from kokoro_tvm.runtime.frontend.normalization import (
-    abbreviations,
-    addresses,
-    dates,
-    emoji,
-    fractions,
-    markdown,
-    maths,
-    measures,
-    money,
-    phones,
-    ranges,
-    roman,
-    streets,
-    times,
-)
-from kokoro_tvm.runtime.frontend.source import Edit, SourceText, free
+from kokoro_tvm.runtime.frontend.normalization import characters, emoji, markdown
+from kokoro_tvm.runtime.frontend.normalization.language import Language
+from kokoro_tvm.runtime.frontend.normalization.scanner import Scanner
+from kokoro_tvm.runtime.frontend.source import SourceText, free
 
-__all__ = ["FORMS", "normalize"]
+__all__ = ["FORMS", "LANGUAGE_FILES", "Normalized", "normalize"]
 
-_Pass = Callable[[str], Iterable[Edit]]
-
-# What is no language: markup. The order matters: a tag may be written by an entity and is none then.
-_MARKUP: tuple[_Pass, ...] = (markdown.tags, markdown.entities, markdown.marks)
-
-
-def _english(dates_of: _Pass) -> tuple[_Pass, ...]:
-    """Passes of an English. What claims more comes first: "10-20 km" is read before "10-20"."""
-    return (
-        *_MARKUP,
-        addresses.web,
-        addresses.mail,
-        addresses.tags,
-        emoji.names,
-        dates_of,
-        times.clocks,
-        phones.numbers,
-        money.amounts,
-        money.after,
-        measures.prices,
-        measures.units,
-        measures.feet,
-        fractions.fractions,
-        ranges.ranges,
-        roman.numerals,
-        streets.streets,
-        abbreviations.titles,
-        abbreviations.others,
-        maths.powers,
-        maths.signs,
-    )
-
-
-_PASSES = {"a": _english(dates.american), "b": _english(dates.british)}
-
-FORMS: dict[str, Collection[_Pass]] = {
-    "all": frozenset(edits for passes in _PASSES.values() for edits in passes) - frozenset(_MARKUP),
-    "units": {measures.prices, measures.units, measures.feet},
-    "web": {addresses.web},
-    "mail": {addresses.mail},
-    "phones": {phones.numbers},
-    "signs": {addresses.tags, maths.powers, maths.signs},
+LANGUAGE_FILES = {
+    "a": "en",
+    "b": "en",
+    "e": "es",
+    "f": "fr",
+    "h": "hi",
+    "i": "it",
+    "j": "ja",
+    "p": "pt",
+    "z": "zh",
 }
-"""Kinds of written forms that can be left unread, with their passes; markup is none of them."""
+"""The letter of a language, and the name of its file of written forms."""
+
+FORMS: dict[str, Collection[str]] = {
+    "all": (),
+    "units": ("measure",),
+    "web": ("web",),
+    "mail": ("mail",),
+    "phones": ("phone",),
+    "signs": ("tag", "power", "sign"),
+}
+"""Kinds of written forms that can be left unread, with those of the languages' files; "all" is every kind but
+numbers."""
+_NUMBERS = frozenset({"number", "ordinal"})
+
+# What is no language: markup, and how characters are written. An entity may write a tag, which is none then.
+_FIRST = (
+    markdown.tags,
+    markdown.entities,
+    markdown.marks,
+    characters.composed,
+    characters.apostrophes,
+    characters.dashes,
+)
 
 
-def normalize(source: SourceText, code: str, unread: Collection[str] = ()) -> SourceText:
-    """The text as it is to be read in the language of `code` (a letter of LANGUAGES); links stay as they are.
+@dataclass(frozen=True)
+class Normalized:
+    """source: a text as it is to be read; notices: what of it was left out or is read otherwise."""
 
-    Languages other than English lose their markup alone. What is read right as it stands is not changed, nor
-    are forms of the kinds `unread`, of FORMS.
+    source: SourceText
+    notices: tuple[str, ...] = ()
+
+
+def normalize(
+    source: SourceText, language: Language | None, names: bool = False, unread: Collection[str] = ()
+) -> Normalized:
+    """The text as it is to be read in a language; what a link gives phonemes for stays as it is.
+
+    language: None leaves written forms as they stand; names: whether emoji are read by their English names;
+    unread: kinds of forms, of FORMS, that are not read by their rules: their words, figures and signs are.
     """
-    left = {edits for kind in unread for edits in FORMS[kind]}
     source = source.edited(free(markdown.pictures(source), source.links))
-    for edits in _PASSES.get(code, _MARKUP):
-        if edits not in left:
-            source = source.edited(free(edits(source.text), source.links))
-    return source
+    for edits in (*_FIRST, *([emoji.names] if names and "all" not in unread else [])):
+        source = source.edited(free(edits(source.text), source.links))
+    if language is None:
+        return Normalized(source)
+    passed = {kind for form in unread for kind in FORMS[form]}
+    if "all" in unread:
+        passed = {rule.kind for rule in language.rules} - _NUMBERS
+    scan = Scanner(language, passed).scan(source)
+    notices = []
+    if scan.left_out:
+        notices.append(f"Left out, because this voice's language cannot say it: {_distinct(scan.left_out)}")
+    if scan.changed:
+        changed = _distinct([f"{written} as {said}" for written, said in scan.changed], ", ")
+        notices.append(f"Read with other letters: {changed}")
+    return Normalized(source.edited(scan.edits), tuple(notices))
+
+
+def _distinct(words: list[str], joint: str = " ") -> str:
+    return joint.join(dict.fromkeys(words))

@@ -1,0 +1,117 @@
+"""What a pattern of a language's file may be, and what it may begin with."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from kokoro_tvm.runtime.frontend.normalization.language import pattern_of
+
+__all__ = ["PatternError", "beginnings", "checked"]
+
+_parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
+_FOREIGN = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
+_MOST = 512  # repetitions
+
+
+class PatternError(ValueError):
+    """A pattern that is not one, or may take more than linear time."""
+
+
+def checked(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
+    """The pattern, compiled. Raises PatternError where it is none, where Python and JavaScript would differ
+    on it, and where it repeats something without a bound."""
+    if (foreign := _FOREIGN.search(pattern)) is not None:
+        raise PatternError(f"`{foreign[0]}` is not the same in Python and JavaScript; use {{:L}} or {{:W}}")
+    try:
+        written = pattern_of(pattern, lists, types)
+    except KeyError as error:
+        raise PatternError(f"there is no list or type `{error.args[0]}`") from error
+    try:
+        compiled = re.compile(written)
+        _check_bounds(_parser.parse(written))
+    except re.error as error:
+        raise PatternError(f"no regular expression: {error}") from error
+    return compiled
+
+
+def _check_bounds(items: Iterable[Any]) -> None:
+    for name, value in items:
+        if str(name) in ("MAX_REPEAT", "MIN_REPEAT"):
+            if value[1] > _MOST:
+                raise PatternError(
+                    f"repeats without a bound, or more than {_MOST} times; write {{1,{_MOST}}}"
+                )
+            _check_bounds(value[2])
+        else:
+            for inner in _inner(str(name), value):
+                _check_bounds(inner)
+
+
+def _inner(name: str, value: Any) -> list[Any]:
+    if name == "SUBPATTERN":
+        return [value[3]]
+    if name == "BRANCH":
+        return list(value[1])
+    return [value[1]] if name in ("ASSERT", "ASSERT_NOT") else []
+
+
+def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
+    """Characters that a match may begin with, and kinds of them: "l" letters, "d" figures, "s" signs."""
+    chars: set[str] = set()
+    kinds: set[str] = set()
+    _collect(list(_parser.parse(written.pattern)), chars, kinds)
+    if "l" in kinds:
+        chars = {char for char in chars if not char.isalpha() and not unicodedata.combining(char)}
+    return "".join(sorted(chars)), "".join(sorted(kinds))
+
+
+def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:
+    """Adds what the items may begin with; whether they may be empty."""
+    for name, value in ((str(name), value) for name, value in items):
+        if name in ("ASSERT", "ASSERT_NOT", "AT"):
+            continue
+        if name == "LITERAL":
+            chars.add(chr(value))
+        elif name == "IN":
+            _collect_class(value, chars, kinds)
+        elif name in ("ANY", "NOT_LITERAL"):
+            kinds.update("lds")
+        elif name == "SUBPATTERN":
+            if _collect(list(value[3]), chars, kinds):
+                continue
+        elif name == "BRANCH":
+            may_be_empty = [_collect(list(branch), chars, kinds) for branch in value[1]]
+            if any(may_be_empty):
+                continue
+        elif name == "MAX_REPEAT":
+            if _collect(list(value[2]), chars, kinds) or value[0] == 0:
+                continue
+        else:
+            raise PatternError(f"begins with {name}, which is not known here")
+        return False
+    return True
+
+
+def _collect_class(items: list[Any], chars: set[str], kinds: set[str]) -> None:
+    for name, value in ((str(name), value) for name, value in items):
+        if name == "NEGATE":
+            kinds.update("l" if any(str(n) == "CATEGORY" for n, _ in items) else "lds")
+            return
+        if name == "LITERAL":
+            chars.add(chr(value))
+        elif name == "RANGE":
+            low, high = value
+            if (low, high) == (48, 57):
+                kinds.add("d")
+            elif high - low > 300:
+                kinds.update("ls")
+            else:
+                chars.update(map(chr, range(low, high + 1)))
+        elif "DIGIT" in str(value):
+            kinds.add("d")
+        else:
+            kinds.update("ld")

@@ -1,0 +1,226 @@
+"""A language's file of written forms: its schema, and how it is compiled for the bundle.
+
+`text/README.md` says how such a file is written.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from kokoro_tvm.model.front_end.cldr import Cldr
+from kokoro_tvm.model.front_end.patterns import PatternError, beginnings, checked
+from kokoro_tvm.model.front_end.yields import TEXT
+from kokoro_tvm.recipe.document import read_document
+from kokoro_tvm.runtime.frontend.normalization.templates import VERBS, parts_of
+from kokoro_tvm.spec import Spec
+from kokoro_tvm.words import hint
+
+__all__ = ["LanguageFile", "compiled", "language_file", "languages"]
+
+_MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*):(?P<type>[A-Za-z]\w*))\}")
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+
+
+class Type(Spec):
+    """A part of a pattern that has a name."""
+
+    match: str = Field(description="A regular expression.")
+    say: str = Field(default="", description="How it is said where a template does not say: a verb.")
+
+
+class Item(Spec):
+    """What a word of a list stands for."""
+
+    unit: str = Field(default="", description="A unit of CLDR, such as length-kilometer.")
+    currency: str = Field(default="", description="A currency of CLDR, such as USD.")
+    one: str = Field(default="", description="What is said for one.")
+    other: str = Field(default="", description="What is said for several.")
+    gender: Literal["", "masculine", "feminine"] = Field(
+        default="", description="Gender of numbers before it."
+    )
+    minor_one: str = Field(default="", description="Its hundredth part, for one.")
+    minor_other: str = Field(default="", description="Its hundredth part, for several.")
+    minor_gender: Literal["", "masculine", "feminine"] = Field(
+        default="", description="Gender of numbers before its hundredth part."
+    )
+
+
+class Spellout(Spec):
+    """Numbers in words."""
+
+    names: dict[str, str] = Field(description="Verb, and the set of rules of CLDR it stands for.")
+    hyphen: str = Field(default="-", description="What stands in the place of a hyphen.")
+    more: dict[str, dict[str, str]] = Field(default={}, description="Rules that CLDR has not, by set.")
+
+
+class Numbers(Spec):
+    """How numbers are written and said."""
+
+    decimal: Literal[".", ","] = Field(description="The decimal separator.")
+    decimals: Literal["figures", "number"] = Field(description="How what stands behind it is said.")
+    point: str = Field(description="How it is said.")
+    joint: str = Field(default=" ", description="What stands between words.")
+    singular: str = Field(description="A regular expression of the numbers that count one.")
+    figures: tuple[str, ...] = Field(
+        default=(), description="Figures one by one, from 0; else the cardinals."
+    )
+
+
+class RuleLine(Spec):
+    """A written form and what is said for it."""
+
+    kind: str = Field(pattern=r"^[a-z]+$", description="Kind of form.")
+    match: str | tuple[str, ...] = Field(description="A pattern, or several.")
+    say: str = Field(description="A template.")
+    after: str = Field(default="", description="What stands before it.")
+    not_after: str = Field(default="", description="What does not stand before it.")
+    where: Literal["word", "loose", "inside"] = Field(default="word", description="Where it may begin.")
+    open: bool = Field(default=False, description="Whether a letter or a figure may follow.")
+    only: str = Field(default="", description="Letters of the languages it is for, of several.")
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Its patterns."""
+        return (self.match,) if isinstance(self.match, str) else self.match
+
+
+class LanguageFile(Spec):
+    """Written forms of a language."""
+
+    cldr: str = Field(description="The language's name in CLDR.")
+    spellout: Spellout
+    numbers: Numbers
+    letters: str = Field(description="A class of the letters it is written with.")
+    replacements: dict[str, str] = Field(default={}, description="Letters written with these.")
+    types: dict[str, str | Type] = Field(default={}, description="Parts of patterns.")
+    lists: dict[str, dict[str, str | Item]] = Field(default={}, description="Words and what they stand for.")
+    any_case: tuple[str, ...] = Field(default=(), description="Lists whose words may be written large.")
+    signs: dict[str, str] = Field(default={}, description="Signs that are said wherever they stand.")
+    rules: tuple[RuleLine, ...] = Field(description="Written forms, the first that fits first.")
+
+    @model_validator(mode="after")
+    def _every_rule_fits(self) -> LanguageFile:
+        lists, types = _known(self)
+        for index, rule in enumerate(self.rules):
+            where: list[int | str] = ["rules", index, "match"]
+            try:
+                found = [checked(pattern, lists, types) for pattern in rule.patterns]
+                if any(pattern.fullmatch("") for pattern in found):
+                    raise PatternError("it fits where nothing stands")
+                _check_say(rule, self, {group for pattern in found for group in pattern.groupindex})
+                where[2] = "after"
+                for pattern in (rule.after, rule.not_after):
+                    checked(pattern, lists, types)
+            except PatternError as error:
+                context = {"path": where, "why": str(error)}
+                raise PydanticCustomError("pattern", "{why}", context) from error
+        return self
+
+
+def _check_say(rule: RuleLine, file: LanguageFile, groups: set[str]) -> None:
+    for group, verb, by in parts_of(rule.say):
+        for name in (group, *((by,) if by and verb not in ("pieces", "parted") else ())):
+            if name not in groups:
+                raise PatternError(f"the template asks for `{name}`, which the pattern does not have")
+        if verb and verb not in (*VERBS, *file.spellout.names):
+            raise PatternError(f"there is no verb `{verb}`{hint(verb, (*VERBS, *file.spellout.names))}")
+        if verb in ("pieces", "parted") and by not in file.lists:
+            raise PatternError(f"there is no list `{by}`{hint(by, tuple(file.lists))}")
+
+
+def _known(file: LanguageFile) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Lists and types as the runtime reads them; of what CLDR has, a word alone."""
+    lists = {name: dict.fromkeys(words, "") for name, words in file.lists.items()}
+    return lists, _types(file)
+
+
+def _types(file: LanguageFile) -> dict[str, dict[str, str]]:
+    return {
+        name: {"match": one, "say": ""} if isinstance(one, str) else one.model_dump()
+        for name, one in file.types.items()
+    }
+
+
+def languages() -> tuple[str, ...]:
+    """Names of the languages that have a file."""
+    return tuple(sorted(path.stem for path in TEXT.glob("*.yaml")))
+
+
+def language_file(language: str) -> LanguageFile:
+    """The file of a language. Raises RecipeError."""
+    return read_document(TEXT / f"{language}.yaml", LanguageFile)
+
+
+def compiled(language: str, folder: Path) -> dict[str, Any]:
+    """What the runtime reads of a language, from its file and CLDR's in `folder`.
+
+    Raises RecipeError and BuildError.
+    """
+    file = language_file(language)
+    cldr = Cldr(folder, file.cldr)
+    lists = {name: _entries(name, file, cldr) for name in file.lists}
+    types = _types(file)
+    rules = []
+    for rule in file.rules:
+        for pattern in rule.patterns:
+            may_go_on = rule.open or rule.where == "inside" or not file.numbers.joint
+            bounded = pattern if may_go_on else pattern + "(?!{:W})"
+            first, begins = beginnings(checked(bounded, lists, types))
+            found = {
+                "kind": rule.kind,
+                "pattern": bounded,
+                "say": rule.say,
+                "types": {
+                    m["group"] or m["named"]: m["group"] or m["type"] for m in _MACRO.finditer(pattern)
+                },
+                "after": rule.after,
+                "not_after": rule.not_after,
+                "where": rule.where,
+                "only": rule.only,
+                "first": first,
+                "begins": begins,
+            }
+            rules.append({key: value for key, value in found.items() if value or key in ("types", "say")})
+    names = {verb: f"%{name}" for verb, name in file.spellout.names.items()}
+    return {
+        "spellout": {
+            "names": names,
+            "sets": cldr.spellout(
+                set(file.spellout.names.values()), file.spellout.more, file.spellout.hyphen
+            ),
+        },
+        "numbers": file.numbers.model_dump(),
+        "letters": file.letters,
+        "replacements": file.replacements,
+        "types": types,
+        "lists": lists,
+        "signs": file.signs,
+        "rules": rules,
+    }
+
+
+def _entries(name: str, file: LanguageFile, cldr: Cldr) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for word, item in file.lists[name].items():
+        if word == "cldr":
+            found |= cldr.numbered() if item == "numbers" else cldr.names(str(item))
+        elif isinstance(item, str):
+            found[word] = item
+        else:
+            own = {k: v for k, v in item.model_dump().items() if v}
+            base = cldr.unit(own.pop("unit")) if item.unit else {}
+            base |= cldr.currency(own.pop("currency")) if item.currency else {}
+            found[word] = base | own
+    if name in file.any_case:
+        cased = {
+            form: item
+            for word, item in found.items()
+            for form in (word.lower(), word.upper(), word.capitalize())
+        }
+        found = cased | found
+    return found

@@ -1,0 +1,35 @@
+"""Marks that only look different: composed letters, apostrophes, dashes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from kokoro_tvm.runtime.frontend.normalization.rules import rewrite
+from kokoro_tvm.runtime.frontend.source import Edit
+
+__all__ = ["apostrophes", "composed", "dashes"]
+
+# A letter with combining marks, and the parts of a Korean syllable.
+_DECOMPOSED = re.compile(
+    "[^\u0300-\u036f\u0900-\u0903][\u0300-\u036f\u093c\u3099\u309a]{1,8}|[\u1100-\u11ff]{2,3}"
+)
+_APOSTROPHE = re.compile("(?<=[^\\W\\d_])[’ʼ´`＇‘](?=[^\\W\\d_])")
+_DASH = re.compile(r"(?<=[^\s-])(?: ?---? ?)(?=[^\s>-])|(?<=[^\s\d-]) - (?=[^\s\d-])")
+
+
+def composed(text: str) -> Iterator[Edit]:
+    """Letters with marks behind them are one character, as far as there is one (NFC)."""
+    if not unicodedata.is_normalized("NFC", text):
+        yield from rewrite(_DECOMPOSED, text, lambda match: unicodedata.normalize("NFC", match[0]))
+
+
+def apostrophes(text: str) -> Iterator[Edit]:
+    """Inside a word, what looks like an apostrophe is one."""
+    return rewrite(_APOSTROPHE, text, lambda match: "'")
+
+
+def dashes(text: str) -> Iterator[Edit]:
+    """Two hyphens, and one between spaces, are a dash."""
+    return rewrite(_DASH, text, lambda match: " — ")
