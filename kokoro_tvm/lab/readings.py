@@ -2,7 +2,8 @@
 
 `python -m kokoro_tvm.lab.readings FOLDER LANGUAGE --cldr DATA` reads the files of a folder, `written~spoken`
 a line, with further readings behind further `~`; a line that begins with `~` is written, and the lines below
-it are readings that are accepted (the format of NeMo-text-processing's tests). `--cldr` is a folder with the packages of CLDR, unpacked.
+it are readings that are accepted (the format of NeMo-text-processing's tests). `--cldr` is a folder with the
+packages of CLDR, unpacked.
 """
 
 from __future__ import annotations
