@@ -1,8 +1,9 @@
 """Scores what the front end makes of written forms against somebody else's test cases.
 
 `python -m kokoro_tvm.lab.readings FOLDER LANGUAGE --cldr DATA` reads the files of a folder, `written~spoken`
-a line; a line that begins with `~` is written, and the lines below it are readings that are accepted (the
-format of NeMo-text-processing's tests). `--cldr` is a folder with the packages of CLDR, unpacked.
+a line, with further readings behind further `~`; a line that begins with `~` is written, and the lines below
+it are readings that are accepted (the format of NeMo-text-processing's tests). `--cldr` is a folder with the
+packages of CLDR, unpacked.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def cases(folder: Path) -> Iterator[Case]:
             elif "~" in line:
                 written, _, spoken = line.partition("~")
                 if written.strip():
-                    yield Case(path.name, written, (spoken,))
+                    yield Case(path.name, written, tuple(spoken.split("~")))
         yield from _several(path.name, pending)
 
 

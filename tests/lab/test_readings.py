@@ -10,13 +10,16 @@ from kokoro_tvm.lab.readings import Case, alike, cases
 
 
 def test_cases_of_both_forms(tmp_path: Path) -> None:
-    (tmp_path / "b.txt").write_text("5 km~five kilometres\n \n7~seven\n", encoding="utf-8")
+    (tmp_path / "b.txt").write_text(
+        "5 km~five kilometres\n \n7~seven\n1:30~half past one~one thirty\n", encoding="utf-8"
+    )
     (tmp_path / "a.txt").write_text("~12\ntwelve\none two\n~~3\nthree\n", encoding="utf-8")
     assert list(cases(tmp_path)) == [
         Case("a.txt", "12", ("twelve", "one two")),
         Case("a.txt", "3", ("three",)),
         Case("b.txt", "5 km", ("five kilometres",)),
         Case("b.txt", "7", ("seven",)),
+        Case("b.txt", "1:30", ("half past one", "one thirty")),
     ]
 
 
