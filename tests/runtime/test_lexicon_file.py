@@ -87,7 +87,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read_lexicon(written(tmp_path, "a: b"), SYMBOLS)
 
 
-LEXICON = UserLexicon({"New York": "x", "york": "y", "US": "z", "c++": "p", "o'clock": "k", "é": "e", "कल": "h"})
+LEXICON = UserLexicon(
+    {"New York": "x", "york": "y", "US": "z", "c++": "p", "o'clock": "k", "é": "e", "कल": "h"}
+)
 
 
 @pytest.mark.parametrize(
