@@ -87,7 +87,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read_lexicon(written(tmp_path, "a: b"), SYMBOLS)
 
 
-LEXICON = UserLexicon({"New York": "x", "york": "y", "US": "z", "c++": "p", "o'clock": "k", "é": "e"})
+LEXICON = UserLexicon(
+    {"New York": "x", "york": "y", "US": "z", "c++": "p", "o'clock": "k", "é": "e", "कल": "h"}
+)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +98,7 @@ LEXICON = UserLexicon({"New York": "x", "york": "y", "US": "z", "c++": "p", "o'c
         ("In New York, YORK and yorkshire.", [("New York", "x"), ("YORK", "y")]),
         ("The US told us: new york.", [("US", "z"), ("york", "y")]),
         ("C++, c++20, 5 o’clock; né É", [("C++", "p"), ("c++", "p"), ("o’clock", "k"), ("É", "e")]),
+        ("कला और कल", [("कल", "h")]),
         ("[York](/a/) and [US](-1) US", [("York", "a"), ("US", "z"), ("US", "z")]),
     ],
 )

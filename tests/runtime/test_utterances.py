@@ -45,6 +45,15 @@ def test_words_that_were_merged_and_divided() -> None:
     assert (tokens[3].phonemes, tokens[2].space) == ("bˈɑːks", " ")
 
 
+def test_vowel_signs_belong_to_the_word() -> None:
+    tokens = list(aligned("नमस्ते, मेरी गाड़ी!", "nəmˈʌsteː, mˌeːri ɡˈaːɽi!", never))
+    assert [(t.text, t.origin) for t in tokens if t.origin == "word"] == [
+        ("नमस्ते", "word"),
+        ("मेरी", "word"),
+        ("गाड़ी", "word"),
+    ]
+
+
 WORDS = st.lists(st.text(alphabet="abc,.!", min_size=1, max_size=6), min_size=1, max_size=8)
 
 

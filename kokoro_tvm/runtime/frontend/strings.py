@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
 
-from kokoro_tvm.runtime.frontend.tokens import Token
+from kokoro_tvm.runtime.frontend.tokens import Token, in_word
 from kokoro_tvm.runtime.plan import MARKS
 
 __all__ = ["aligned", "tokens_of"]
@@ -80,7 +80,7 @@ def _between(place: int, from_: list[int], to: list[int]) -> int:
 def _pieces_of(phonemes: str, source: str, start: int) -> list[Token]:
     """The marks in front, the word, the marks after it; the marks have the source's characters around it."""
     sounding = [(a, b) for a, b, _ in _parts(phonemes) if phonemes[a] not in MARKS]
-    letters = [place for place, char in enumerate(source) if char.isalnum()]
+    letters = [place for place, char in enumerate(source) if in_word(char)]
     if not sounding or not letters:
         return [Token(source, start, start + len(source), phonemes, "", origin="mark")]
     cuts = (sounding[0][0], sounding[-1][1]), (letters[0], letters[-1] + 1)

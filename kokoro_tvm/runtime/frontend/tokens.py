@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "carries_meaning", "spaced_as"]
+__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "carries_meaning", "in_word", "spaced_as"]
 
 LATIN = "[A-Za-zÀ-ÖØ-öø-ɏ]"
 """A letter of the Latin script, as a regular expression."""
@@ -70,3 +70,8 @@ def spaced_as(tokens: Iterable[Token], phonemes: str) -> Iterator[Token]:
 def carries_meaning(text: str) -> bool:
     """Whether a token is more than punctuation and space: letters, digits, symbols."""
     return any(unicodedata.category(char)[0] in "LNS" for char in text)
+
+
+def in_word(char: str) -> bool:
+    """Whether a character is a letter, a figure or a mark that stands with one, such as a vowel sign."""
+    return char.isalnum() or unicodedata.category(char)[0] == "M"

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from kokoro_tvm.runtime.frontend.alphabet import restress
 from kokoro_tvm.runtime.frontend.source import Link, SourceText
+from kokoro_tvm.runtime.frontend.tokens import in_word
 
 __all__ = ["UserLexicon"]
 
@@ -59,13 +60,13 @@ class UserLexicon:
 
     def _end(self, text: str, place: int, spaced: bool) -> int | None:
         """Where the longest entry ends that begins at a place of the text."""
-        if spaced and place and text[place].isalnum() and text[place - 1].isalnum():
+        if spaced and place and in_word(text[place]) and in_word(text[place - 1]):
             return None
         for length in self._lengths.get(text[place].lower(), ()):
             word, end = text[place : place + length], place + length
             if word not in self.entries and word.lower() not in self.entries:
                 continue
-            if not (spaced and word[-1].isalnum() and text[end : end + 1].isalnum()):
+            if not (spaced and in_word(word[-1]) and any(map(in_word, text[end : end + 1]))):
                 return end
         return None
 

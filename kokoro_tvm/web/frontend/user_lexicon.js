@@ -56,15 +56,19 @@ export class UserLexicon {
   /** Where the longest entry ends that begins at a place of the text. */
   _end(text, place) {
     const first = charAt(text, place);
-    if (place && isAlnum(first) && isAlnum(charBefore(text, place))) return null;
+    if (place && inWord(first) && inWord(charBefore(text, place))) return null;
     for (const length of this._lengths.get(first.toLowerCase()) ?? []) {
       const [word, end] = [text.slice(place, place + length), place + length];
       if (!this.entries.has(word) && !this.entries.has(word.toLowerCase())) continue;
-      if (!(isAlnum(charBefore(word, word.length)) && isAlnum(charAt(text, end)))) return end;
+      if (!(inWord(charBefore(word, word.length)) && inWord(charAt(text, end)))) return end;
     }
     return null;
   }
 }
+
+/** Whether a character is a letter, a figure or a mark that stands with one, such as a vowel sign.
+ * @param {string} char */
+const inWord = (char) => isAlnum(char) || /^\p{M}$/u.test(char);
 
 /** The first of others, which are in the order of their places, that has a character of a link.
  * @param {Link} link @param {Link[]} others */
