@@ -189,6 +189,8 @@ def test_a_word_does_not_end_a_text(normal: Normal) -> None:
 
 
 def test_what_is_left_out_stands_in_a_note(file: FrontEndFile) -> None:
+    reading = FrontEnd(file).read(SourceText.of("漢" * 60), "a")
+    assert reading.notices == (f"Left out, because this voice's language cannot say it: {'漢' * 60}",)
     reading = FrontEnd(file).read(SourceText.of("Łódź and Привет, 東京."), "a")
     assert reading.notices == (
         "Left out, because this voice's language cannot say it: Привет 東京",

@@ -129,14 +129,13 @@ class Scanner:
             shorter = _REPEATED.sub(lambda run: run[1] * 3, word)
             pieces = [shorter[i : i + _PIECE] for i in range(0, len(shorter), _PIECE)]
             said = " ".join(self._in_letters(piece) for piece in pieces)
-            scan.changed.append((word, said))
         else:
             said = self._in_letters(word)
-            if any(map(str.isalpha, said)) and said != word:
-                scan.changed.append((word, said))
         if not any(map(str.isalpha, said)):
             said = ""
             scan.left_out.append(word)
+        elif said != word:
+            scan.changed.append((word, said))
         if said != word:
             scan.edits.append(Edit(place, end, said))
         return end

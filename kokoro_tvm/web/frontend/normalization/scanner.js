@@ -7,7 +7,7 @@
  */
 
 import {
-  Pattern, allFigures, charAt, charBefore, digit, endOf, head, isAlpha, isAscii, isSpace, strip,
+  Pattern, allFigures, charAt, charBefore, digit, endOf, head, isAlpha, isAscii, isSpace,
 } from "../python.js";
 import { remembered } from "../remembered.js";
 import { edit, isFixed } from "../source.js";
@@ -127,9 +127,13 @@ export class Scanner {
     const word = text.slice(place, end);
     const isLong = word.length * 3 > LONGEST_BYTES && new TextEncoder().encode(word).length > LONGEST_BYTES;
     const pieces = isLong ? piecesOf(word) : [word];
-    const said = pieces.map((piece) => this._inLetters(piece)).join(" ");
-    if (isLong || (said && said !== word)) scan.changed.push(`${word} as ${said}`);
-    if (!strip(said)) scan.leftOut.push(word);
+    let said = pieces.map((piece) => this._inLetters(piece)).join(" ");
+    if (!hasLetters(said)) {
+      said = "";
+      scan.leftOut.push(word);
+    } else if (said !== word) {
+      scan.changed.push(`${word} as ${said}`);
+    }
     if (said !== word) scan.edits.push(edit([place, end], said));
     return end;
   }
@@ -148,8 +152,9 @@ export class Scanner {
     let said = this._language.signs.get(char);
     if (said === undefined && !isAscii(char) && /\p{N}/u.test(char)) {
       const plain = folded(char.normalize("NFKC"));
-      said = plain !== char && depth < DEEPEST ? this._read(plain, scan, depth) : "";
-      if (!strip(said)) scan.leftOut.push(char);
+      const read = plain !== char && depth < DEEPEST ? this._read(plain, scan, depth) : "";
+      said = hasLetters(read) ? read : "";
+      if (!said) scan.leftOut.push(char);
     }
     if (said !== undefined) scan.edits.push(edit([place, place + char.length], said));
   }
@@ -189,6 +194,8 @@ const fold = remembered((char) => {
   if (/[\u2010\u2011\u2212]/.test(char)) return "-";
   return /^\p{Nd}$/u.test(char) && char.length === 1 ? String(digit(char)) : char;
 });
+
+const hasLetters = (text) => /\p{L}/u.test(text);
 
 /** l letter, d figure, s sign. */
 const kindOf = remembered((char) => (/[\p{L}\p{Mn}\p{Mc}]/u.test(char) ? "l" : /\p{Nd}/u.test(char) ? "d" : "s"));

@@ -11,7 +11,7 @@ import { Pattern, bisect, endOf } from "../python.js";
 // What a rule's text has between its letters: a part for a remainder, numbers by a rule set, a plural.
 const PART = new Pattern(
   "\\[(?P<rest>[^\\[\\]]*)\\]|(?P<high>←(?P<by>[^←]*)←)|(?P<low>→(?P<with>[^→]*)→(?P<before>→?))|=(?P<as>[^=]*)=" +
-    "|\\$\\(cardinal,one\\{(?P<one>[^}]*)\\}other\\{(?P<other>[^}]*)\\}\\)\\$",
+    "|\\$\\(cardinal,one\\{(?P<one>[^{}]*)\\}other\\{(?P<other>[^{}]*)\\}\\)\\$",
 );
 
 /** Words of a whole number, which is not negative, by the rule set `name`; null where the set has no words for it.
