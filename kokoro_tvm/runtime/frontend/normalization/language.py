@@ -121,9 +121,9 @@ class Language:
         """Figures one by one."""
         return self.joint.join(self._figure[int(figure)] for figure in _ONE_BY_ONE.findall(figures))
 
-    def number(self, written: str, gender: str = "") -> str:
-        """A number with separators, in words."""
-        whole, point, rest = self.plain(written).partition(".")
+    def number(self, plain: str, gender: str = "") -> str:
+        """A number, as `plain` gives it, in words."""
+        whole, point, rest = plain.partition(".")
         words = self.spell(whole, gender=gender) if whole else ""
         if not point:
             return words

@@ -42,14 +42,14 @@ export class Language {
     /** @type {Map<string, string>} */
     this.signs = mapped(data.signs);
     /** Letters that are read; others are left out, or written with these. */
-    this.letters = new Pattern(`[${data.letters}]+`);
+    this.letters = compiled(`[${data.letters}]+`);
     /** @type {Map<string, string>} */
     this.replacements = mapped(data.replacements);
     /** What stands between words. @type {string} */
     this.joint = data.numbers.joint;
     this._rules = data.rules.filter(({ only }) => !only || only.includes(code));
     this._numbers = data.numbers;
-    this._singular = new Pattern(data.numbers.singular);
+    this._singular = compiled(data.numbers.singular);
     this._sets = mapped(data.spellout.sets, (rules) =>
       rules.map(([least, divisor, text]) => [BigInt(least), BigInt(divisor), text]),
     );
@@ -74,8 +74,8 @@ export class Language {
   match(rule, text, place) {
     let found = this._compiled.get(rule);
     if (!found) {
-      const ending = (pattern) => (pattern ? new Pattern(`(?:${this._written(pattern)})$`) : null);
-      found = [new Pattern(this._written(rule.pattern)), ending(rule.after), ending(rule.not_after)];
+      const ending = (pattern) => (pattern ? compiled(`(?:${this._written(pattern)})$`) : null);
+      found = [compiled(this._written(rule.pattern)), ending(rule.after), ending(rule.not_after)];
       this._compiled.set(rule, found);
     }
     const [pattern, after, notAfter] = found;
@@ -100,9 +100,9 @@ export class Language {
     return Array.from(figures.match(/[0-9]/g) ?? [], (figure) => this._figure[Number(figure)]).join(this.joint);
   }
 
-  /** A number with separators, in words. @param {string} written @param {string} [gender] */
-  number(written, gender = "") {
-    const [whole, point, rest] = partition(this.plain(written), ".");
+  /** A number, as `plain` gives it, in words. @param {string} plain @param {string} [gender] */
+  number(plain, gender = "") {
+    const [whole, point, rest] = partition(plain, ".");
     const words = whole ? this.spell(whole, "cardinal", gender) : "";
     if (!point) return words;
     const other = rest.replace(/^0+/, "");
@@ -140,6 +140,8 @@ export class Language {
     });
   }
 }
+
+const compiled = (pattern) => new Pattern(pattern);
 
 /** The entries of an object, which has keys that its prototype has too. */
 const mapped = (entries, value = (one) => one) =>
