@@ -254,6 +254,13 @@ def test_links_of_numbers(normal: Normal, text: str, words: str) -> None:
     assert normal(text) == words
 
 
+def test_a_language_without_such_numbers_says_its_own(file: FrontEndFile) -> None:
+    forms = file.forms("en")
+    assert forms is not None
+    del forms["spellout"]["names"]["full"]
+    assert normalize(linked("[105](#&#)"), Language(forms, "a")).source.text == "one hundred five"
+
+
 def test_links_are_not_rewritten(file: FrontEndFile) -> None:
     (utterance,) = FrontEnd(file).read(linked("[5 km](/fˈIv/) and 5 km"), "a").utterances
     assert [t.phonemes for t in utterance.tokens] == ["fˈIv", "ænd", "fˈIv", "kəlˈɑməTəɹz"]

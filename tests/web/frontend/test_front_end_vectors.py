@@ -44,7 +44,7 @@ def test_strings_and_patterns() -> None:
 
 
 def texts_of(language: str) -> Iterator[str]:
-    """Cases and plain sentences of a language, parts of them put together at random, and random characters."""
+    """Cases and plain sentences of a language, parts of them put together at random, random characters."""
     cases = safe_load((CASES / f"{language}.yaml").read_text(encoding="utf-8"))
     texts = [row["written"] for rows in cases.values() for row in rows]
     for path in CASES.glob(f"{language}.plain.txt"):

@@ -63,7 +63,8 @@ class Scanner:
 
     def _flagged(self, figures: str, flags: str) -> str:
         """A number as a link wants it: with "&" as "a hundred and five" where it has "a" too."""
-        words = self._language.spell(figures, "full" if "&" in flags or "n" in flags else "cardinal")
+        full = self._language.says_and and ("&" in flags or "n" in flags)
+        words = self._language.spell(figures, "full" if full else "cardinal")
         return "a " + words.removeprefix("one ") if "a" in flags and words.startswith("one ") else words
 
     def _read(self, text: str, scan: Scan, depth: int) -> str:

@@ -54,6 +54,8 @@ export class Language {
       rules.map(([least, divisor, text]) => [BigInt(least), BigInt(divisor), text]),
     );
     this._names = data.spellout.names;
+    /** Whether numbers are also said with "and". */
+    this.saysAnd = "full" in this._names;
     this._beginning = new Map();
     this._compiled = new Map();
     this._figure = data.numbers.figures.length ? data.numbers.figures : [..."0123456789"].map((one) => this.spell(one));

@@ -61,7 +61,7 @@ export class Scanner {
 
   /** A number as a link wants it: with "&" as "a hundred and five" where it has "a" too. */
   _flagged(figures, flags) {
-    const words = this._language.spell(figures, /[&n]/.test(flags) ? "full" : "cardinal");
+    const words = this._language.spell(figures, this._language.saysAnd && /[&n]/.test(flags) ? "full" : "cardinal");
     return flags.includes("a") ? words.replace(/^one /, "a ") : words;
   }
 
