@@ -43,7 +43,7 @@ from kokoro_tvm.runtime.words import timeline
 from kokoro_tvm.truth.phonemes import sentences
 from kokoro_tvm.truth.written_forms import written_forms
 
-__all__ = ["FILE", "few_texts", "many_texts", "vectors", "write"]
+__all__ = ["FILE", "drawn", "few_texts", "many_texts", "vectors", "write"]
 
 FILE = Path(__file__).parent / "web" / "frontend" / "vectors.json"
 """The vectors of `few_texts`."""
@@ -196,17 +196,17 @@ def few_texts() -> list[tuple[str, str]]:
     """Texts of every kind: those of the committed file."""
     forms = [(form.written, "b" if form.british else "a") for form in written_forms()]
     told = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
-    return [*((text, "a") for text in _TEXTS), *forms[::4], *told[::60], *list(_drawn(40, seed=40))]
+    return [*((text, "a") for text in _TEXTS), *forms[::4], *told[::60], *list(drawn(40, seed=40))]
 
 
 def many_texts() -> list[tuple[str, str]]:
     """All written forms, all sentences, alternately American and British, and 2,000 random texts."""
     forms = [(form.written, code) for form in written_forms() for code in "ab"]
     told = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
-    return [*((text, "b") for text in _TEXTS), *forms, *told, *_drawn(2000, seed=20_000)]
+    return [*((text, "b") for text in _TEXTS), *forms, *told, *drawn(2000, seed=20_000)]
 
 
-def _drawn(count: int, seed: int) -> Iterator[tuple[str, str]]:
+def drawn(count: int, seed: int) -> Iterator[tuple[str, str]]:
     """Random texts of characters that every Unicode since 13 knows."""
     draw = random.Random(seed)
     fragments = [*_FRAGMENTS.split(), *_HIDDEN * 2, *_BLOCKS]

@@ -37,6 +37,8 @@ _SETS = {
     "Ll": "a-zß-ö",
     "Lowercase": "a-zß-ö",
     "M": "\u0300-\u036f",
+    "Mn": "\u0300-\u036f",
+    "Mc": "\u0903\u093e-\u0940",
     "N": "0-9²³¹¼-¾٠-٩Ⅰ-Ⅿ",
     "Nd": "0-9٠-٩",
     "S": "$+<=>^`|~¢-©¬®-±´¸×÷",
@@ -64,6 +66,7 @@ ELSEWHERE = frozenset(
             for name in ("prefix", "suffix", "infix", "url")
         ),
         ("runtime/frontend/normalization/language.py", "pattern"),
+        ("web/frontend/normalization/language.js", "pattern"),
         *(("web/frontend/tokenizer.js", f"rules.{name}") for name in ("prefix", "suffix", "infix", "url")),
         # What `Pattern` is made of is found where one is made.
         ("web/frontend/python.js", "translated(this.source, this._flags), `du${kind}`"),

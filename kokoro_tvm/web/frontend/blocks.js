@@ -5,8 +5,7 @@
  * characters.
  */
 
-import { Pattern, endOf } from "./python.js";
-import { toInt } from "./numerals.js";
+import { Pattern, digit, endOf } from "./python.js";
 
 /** @typedef {"heading" | "item" | "numbered" | "row" | "fence" | "rule"} Kind */
 
@@ -43,7 +42,9 @@ export const isOneLine = (kind) => kind !== "item" && kind !== "numbered";
  */
 export function blockAt(text, place, numbered) {
   const found = BLOCK.match(text, place);
-  if (!found || (found.groups.numbered && !numbered && toInt(found.groups.numbered) !== 1)) return null;
+  if (!found || (found.groups.numbered && !numbered && !isOne(found.groups.numbered))) return null;
   const kind = KINDS.find((name) => found.groups[name]);
   return kind ? { kind, end: endOf(found) } : null;
 }
+
+const isOne = (figures) => Number([...figures].map(digit).join("")) === 1;

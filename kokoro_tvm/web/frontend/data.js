@@ -1,4 +1,4 @@
-/** The front end's data in a bundle: tagger, tokenizer and lexicon in one safetensors file. */
+/** The front end's data in a bundle: tagger, tokenizer, lexicon and written forms in one safetensors file. */
 
 import { BundleError } from "../errors.js";
 import { readSafetensors } from "../safetensors.js";
@@ -17,12 +17,13 @@ const LAYERS = 4;
  *   gold: Dictionary, silver: Dictionary, letters: Dictionary}} EnglishData
  */
 
-/** What a front end reads: rules and both lexicons, unpacked. */
+/** What a front end reads: rules, both lexicons and written forms, unpacked. */
 export class FrontEndFile {
-  /** @param {EnglishData} american @param {EnglishData} british */
-  constructor(american, british) {
+  /** @param {EnglishData} american @param {EnglishData} british @param {Map<string, any>} forms */
+  constructor(american, british, forms) {
     this._american = american;
     this._british = british;
+    this._forms = forms;
   }
 
   /** Read a file. @param {Uint8Array} data @param {string} [name] of the file, for messages
@@ -30,7 +31,8 @@ export class FrontEndFile {
   static async open(data, name = "front_end.safetensors") {
     const tensors = readSafetensors(data, name);
     try {
-      const rules = JSON.parse(new TextDecoder().decode(await unpacked(tensors.get("rules").values)));
+      const read = async (tensor) => JSON.parse(new TextDecoder().decode(await unpacked(tensors.get(tensor).values)));
+      const rules = await read("rules");
       if (rules.format !== FORMAT) throw new RangeError(`its layout is ${rules.format}, not ${FORMAT}`);
       const shared = { tokenizer: tokenizerOf(rules), tagger: taggerOf(rules, tensors) };
       const variant = async (code) => {
@@ -41,7 +43,10 @@ export class FrontEndFile {
         );
         return { ...shared, gold, silver, letters };
       };
-      return new FrontEndFile(await variant("us"), await variant("gb"));
+      const languages = [...tensors.keys()].filter((tensor) => tensor.startsWith("text."));
+      const forms = new Map();
+      for (const tensor of languages) forms.set(tensor.slice("text.".length), await read(tensor));
+      return new FrontEndFile(await variant("us"), await variant("gb"), forms);
     } catch (error) {
       throw new BundleError(`${name} is no front end that this version reads (${error}). Build the bundle again.`);
     }
@@ -50,6 +55,12 @@ export class FrontEndFile {
   /** What American or British English needs. @param {boolean} british */
   english(british) {
     return british ? this._british : this._american;
+  }
+
+  /** Written forms of a language (ISO 639-1), as `Language` reads them; undefined where the file has none of it.
+   * @param {string} language */
+  forms(language) {
+    return this._forms.get(language);
   }
 }
 

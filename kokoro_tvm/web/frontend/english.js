@@ -5,7 +5,6 @@
  */
 
 import { CONSONANTS, VOWELS, restress } from "./alphabet.js";
-import { CURRENCIES, isFigures, plainFigures, readFigures } from "./figures.js";
 import { Lexicon, NOTHING } from "./lexicon.js";
 import { PAUSES, Part, allJoints, group, join, settle } from "./parts.js";
 import { isSpace, lstrip } from "./python.js";
@@ -67,10 +66,7 @@ export class English {
       const end = piece.start + piece.text.length;
       let part = new Part(piece.text, piece.start, end, tags[index], piece.space ? " " : "");
       const link = links.find((each) => each.start < end && each.end > piece.start);
-      if (link) {
-        part.stress = link.stress;
-        part.flags = link.flags;
-      }
+      if (link) part.stress = link.stress;
       if (link && link.phonemes !== null) {
         // What a link spans is one word, spoken where it begins.
         part.settle(link === spoken ? "" : link.phonemes, link.origin);
@@ -136,19 +132,11 @@ export class English {
     return null;
   }
 
-  /** Phonemes by lexicon or as a number, and which of the two. @returns {[string, string] | null} */
+  /** Phonemes by lexicon, and that they are its. @returns {[string, string] | null} */
   _lookUp(part, context) {
-    const spelled = plainFigures((part.alias || part.text).replace(/[‘’]/g, "'").normalize("NFKC"));
-    let phonemes = this._lexicon.read(spelled, part.tag, context);
-    if (phonemes !== null) {
-      const unit = CURRENCIES.has(part.currency) ? this._lexicon.lookUp(CURRENCIES.get(part.currency)[0]) : null;
-      if (unit) phonemes += ` ${this._lexicon.plural(unit)}`;
-      return [restress(phonemes, part.stress), "lexicon"];
-    }
-    if (!isFigures(spelled, part.begins)) return null;
-    const { begins, currency, flags } = part;
-    const figures = readFigures({ text: spelled, begins, currency, flags }, this._lexicon);
-    return figures === null ? null : [restress(figures, part.stress), "number"];
+    const spelled = part.text.replace(/[‘’]/g, "'").normalize("NFKC");
+    const phonemes = this._lexicon.read(spelled, part.tag, context);
+    return phonemes === null ? null : [restress(phonemes, part.stress), "lexicon"];
   }
 }
 

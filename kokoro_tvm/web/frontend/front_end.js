@@ -5,7 +5,9 @@ import { LANGUAGES } from "../voices.js";
 import { FrontEndFile } from "./data.js";
 import { English } from "./english.js";
 import { normalize } from "./normalization/index.js";
+import { Language } from "./normalization/language.js";
 import { paragraphs } from "./paragraphs.js";
+import { isAlnum } from "./python.js";
 import { carriesMeaning } from "./tokens.js";
 import { UserLexicon } from "./user_lexicon.js";
 
@@ -13,7 +15,7 @@ import { UserLexicon } from "./user_lexicon.js";
 /** @typedef {import("./tokens.js").Utterance} Utterance */
 
 /** Origins that may rightly have no phonemes. */
-const SILENT = new Set(["mark", "given", "user lexicon", "lexicon", "number"]);
+const SILENT = new Set(["given", "user lexicon", "lexicon"]);
 
 /**
  * utterances: one for each paragraph, with places in the whole text; notices: which words were guessed or left out, in
@@ -30,6 +32,8 @@ export class FrontEnd {
     this._file = file;
     /** @type {Map<string, English>} */
     this._english = new Map();
+    /** @type {Map<string, Language>} */
+    this._forms = new Map();
   }
 
   /** The front end of a bundle's `front_end.safetensors`. @param {Uint8Array} data @param {UserLexicon} [lexicon]
@@ -53,8 +57,20 @@ export class FrontEnd {
       );
     }
     const english = this._of(code);
-    const read = paragraphs(source).map((part) => english.convert(normalize(this.lexicon.linked(part), code)));
-    return { utterances: read.map((tokens) => ({ tokens, pause: null })), notices: notices(read.flat()) };
+    const forms = this._formsOf(code);
+    const normal = paragraphs(source).map((part) => normalize(this.lexicon.linked(part), forms, true));
+    const read = normal.map((part) => english.convert(part.source));
+    const said = new Set(normal.flatMap((part) => part.notices));
+    return {
+      utterances: read.map((tokens) => ({ tokens, pause: null })),
+      notices: [...said, ...notices(read.flat())],
+    };
+  }
+
+  _formsOf(code) {
+    const forms = this._forms.get(code) ?? new Language(this._file.forms("en"), code);
+    this._forms.set(code, forms);
+    return forms;
   }
 
   _of(code) {
@@ -75,7 +91,8 @@ function notices(tokens) {
         "[word](/phonemes/).",
     );
   }
-  const isLost = ({ phonemes, origin, text }) => !phonemes && !SILENT.has(origin) && carriesMeaning(text);
+  const isLost = ({ phonemes, origin, text }) =>
+    !phonemes && !SILENT.has(origin) && (origin === "mark" ? [...text].some(isAlnum) : carriesMeaning(text));
   const lost = distinct(tokens.filter(isLost));
   if (lost) found.push(`Left out, because there are no phonemes for it: ${lost}`);
   return found;

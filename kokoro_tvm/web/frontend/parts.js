@@ -5,8 +5,7 @@
  */
 
 import { PRIMARY, restress, weight } from "./alphabet.js";
-import { CURRENCIES } from "./figures.js";
-import { allFigures, charAt, charBefore, isAlpha, isSpace } from "./python.js";
+import { allFigures, isAlnum, isAlpha, isSpace } from "./python.js";
 import { cut } from "./subtokens.js";
 
 /** Marks that stand for a pause or a change of tone. */
@@ -24,9 +23,8 @@ const BY_TAG = new Map([["-LRB-", "("], ["-RRB-", ")"], ["``", "“"], ['""', "�
 /**
  * A word or a piece of one.
  *
- * text, start, end, tag, space, phonemes, origin: see Token; null in `phonemes` while they are not known. stress, flags:
- * what a link asks for; currency: the sign of a number's money; alias: what is read in place of `text`; begins: whether
- * it begins a word; apart: whether a space is spoken before it inside a word.
+ * text, start, end, tag, space, phonemes, origin: see Token; null in `phonemes` while they are not known. stress:
+ * what a link asks for; apart: whether a space is spoken before it inside a word.
  */
 export class Part {
   /** @param {string} text @param {number} start @param {number} end @param {string} tag @param {string} [space] */
@@ -41,16 +39,12 @@ export class Part {
     this.origin = "";
     /** @type {number | null} */
     this.stress = null;
-    this.currency = "";
-    this.flags = "";
-    this.alias = "";
-    this.begins = true;
     this.apart = false;
   }
 
   /** Whether it is still to be read as it stands. */
   get isOpen() {
-    return this.phonemes === null && !this.alias;
+    return this.phonemes === null;
   }
 
   /** Take these phonemes. @param {string} phonemes @param {string} origin */
@@ -69,47 +63,29 @@ export function group(tokens) {
   /** @type {Part[][]} */
   const words = [];
   let growing = false; // whether the last word may take another part
-  let currency = "";
-  tokens.forEach((token, index) => {
-    const parts = token.isOpen ? cutPart(token) : [token];
-    parts.forEach((part, place) => {
-      const last = place === parts.length - 1;
+  for (const token of tokens) {
+    for (const part of token.isOpen ? cutPart(token) : [token]) {
       if (!part.isOpen) {
         // It has its phonemes.
-      } else if (part.tag === "$" && CURRENCIES.has(part.text)) {
-        currency = part.text;
-        part.settle("", "mark");
       } else if (part.tag === ":" && (part.text === "-" || part.text === "–")) {
         part.settle("—", "mark");
-      } else if (MARK_TAGS.has(part.tag) && ![...part.text].every((char) => /^[a-z]/.test(char.toLowerCase()))) {
+      } else if (MARK_TAGS.has(part.tag) && ![...part.text].some(isAlnum)) {
         const marks = [...part.text].filter((char) => MARKS.has(char)).join("");
         part.settle(BY_TAG.get(part.tag) ?? marks, "mark");
-      } else if (currency) {
-        if (part.tag !== "CD") currency = "";
-        else if (last && (index + 1 === tokens.length || tokens[index + 1].tag !== "CD")) part.currency = currency;
-      } else if (part.text === "2" && place > 0 && !last && joins(parts, place)) {
-        part.alias = "to";
       }
       const word = words[words.length - 1];
       if (!part.isOpen) {
         words.push([part]);
         growing = false;
       } else if (growing && !word[word.length - 1].space) {
-        part.begins = false;
         word.push(part);
       } else {
         words.push([part]);
         growing = !part.space;
       }
-    });
-  });
+    }
+  }
   return words;
-}
-
-/** Whether letters stand on both sides of a part: the 2 of "B2B". */
-function joins(parts, place) {
-  const before = parts[place - 1].text;
-  return isAlpha(charBefore(before, before.length) + charAt(parts[place + 1].text, 0));
 }
 
 function cutPart(token) {
@@ -117,7 +93,6 @@ function cutPart(token) {
     const start = token.start + place;
     const part = new Part(text, start, start + text.length, token.tag);
     part.stress = token.stress;
-    part.flags = token.flags;
     return part;
   });
   parts[parts.length - 1].space = token.space;
@@ -144,9 +119,6 @@ export function join(parts) {
   }
   whole.origin = originOf(parts);
   whole.stress = stresses.size === 1 ? [...stresses][0] : null;
-  whole.currency = parts.map((part) => part.currency).reduce((a, b) => (b > a ? b : a));
-  whole.flags = [...new Set(parts.map((part) => part.flags).join(""))].sort().join("");
-  whole.begins = first.begins;
   whole.apart = first.apart;
   return whole;
 }

@@ -8,7 +8,7 @@ export const WORD = new Pattern("\\S+");
 
 /**
  * How the characters from start to end are to be spoken: by their phonemes, with another stress (see `restress`),
- * with flags of a number (see `Figures`), or as another text; origin: who gave the phonemes.
+ * with flags of a number ("a" for "a hundred", "&" with "and"), or as another text; origin: who gave the phonemes.
  *
  * @typedef {{start: number, end: number, phonemes: string | null, stress: number | null, flags: string,
  *   alias: string | null, origin: string}} Link
@@ -18,6 +18,9 @@ export const WORD = new Pattern("\\S+");
 export const linkFrom = (start, end, request = {}) => ({
   phonemes: null, stress: null, flags: "", alias: null, origin: "given", ...request, start, end,
 });
+
+/** Whether the characters of a link are not read. @param {Link} link */
+export const isFixed = (link) => link.phonemes !== null || link.alias !== null;
 
 /**
  * Other characters in the place of those from start to end; both alike insert.
@@ -113,18 +116,21 @@ export class SourceText {
   /** The text after edits, which are in order and do not overlap each other; all of what is put in stands for all
    * of what it replaces.
    *
-   * A link keeps what it spans. An edit of a link, and edits in disorder, are an error.
+   * A link keeps what it spans; of one that says how its words are stressed these may change. An edit of another link,
+   * and edits in disorder, are an error.
    * @param {Iterable<Edit>} edits */
   edited(edits) {
     const all = [...edits];
     if (!all.length) return this;
     let text = "";
     const [starts, ends] = [[], []];
-    const places = new Int32Array(this.text.length + 1); // in the text -> in the edited text
+    const first = new Int32Array(this.text.length); // place in the text -> in the edited text where its words begin
+    const behind = new Int32Array(this.text.length); // -> where they end
     let [done, passed] = [0, 0];
     const keep = (until) => {
       for (let place = done; place < until; place++) {
-        places[place] = starts.length;
+        first[place] = starts.length;
+        behind[place] = starts.length + 1;
         starts.push(this.starts[place]);
         ends.push(this.ends[place]);
       }
@@ -135,7 +141,8 @@ export class SourceText {
         throw new Error(`the edit of ${start} to ${end} is not behind the one before it, or not within the text`);
       }
       keep(start);
-      places.fill(starts.length, start, end);
+      first.fill(starts.length, start, end);
+      behind.fill(starts.length + other.length, start, end);
       const [from, to] = this._replaced(start, end);
       text += other;
       for (let unit = 0; unit < other.length; unit++) {
@@ -144,14 +151,14 @@ export class SourceText {
       }
       done = end;
       while (passed < this.links.length && this.links[passed].end <= start) passed++;
-      if (passed < this.links.length && this.links[passed].start < end) {
+      if (passed < this.links.length && this.links[passed].start < end && isFixed(this.links[passed])) {
         throw new Error(`the edit of ${start} to ${end} changes characters of a link`);
       }
     }
     keep(this.text.length);
-    const links = this.links.map((link) => ({
-      ...link, start: places[link.start], end: places[link.end - 1] + 1,
-    }));
+    const links = this.links
+      .map((link) => ({ ...link, start: first[link.start], end: behind[link.end - 1] }))
+      .filter((link) => link.start < link.end);
     return new SourceText(text, starts, ends, links);
   }
 

@@ -221,6 +221,8 @@ def test_a_word_does_not_end_a_text(normal: Normal) -> None:
 
 
 def test_what_is_left_out_stands_in_a_note(file: FrontEndFile) -> None:
+    reading = FrontEnd(file).read(SourceText.of("漢" * 60), "a")
+    assert reading.notices == (f"Left out, because this voice's language cannot say it: {'漢' * 60}",)
     reading = FrontEnd(file).read(SourceText.of("Łódź and Привет, 東京."), "a")
     assert reading.notices == (
         "Left out, because this voice's language cannot say it: Привет 東京",
@@ -282,6 +284,13 @@ def test_a_form_is_one_word_of_the_speech(file: FrontEndFile) -> None:
 )
 def test_links_of_numbers(normal: Normal, text: str, words: str) -> None:
     assert normal(text) == words
+
+
+def test_a_language_without_such_numbers_says_its_own(file: FrontEndFile) -> None:
+    forms = file.forms("en")
+    assert forms is not None
+    del forms["spellout"]["names"]["full"]
+    assert normalize(linked("[105](#&#)"), Language(forms, "a")).source.text == "one hundred five"
 
 
 def test_links_are_not_rewritten(file: FrontEndFile) -> None:

@@ -1,20 +1,29 @@
-"""The JavaScript of web/ reads and plans texts as Python does. Skipped where there is no Node."""
+"""The JavaScript of web/ normalizes, reads and plans texts as Python does. Skipped where there is no Node."""
 
 from __future__ import annotations
 
 import html.entities
 import json
 import os
+import random
 import shutil
 import subprocess
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
 import front_end_vectors
 import pytest
 import unicode_names
+from yaml import safe_load
+
+from kokoro_tvm.runtime.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.frontend.normalization import LANGUAGE_FILES, normalize
+from kokoro_tvm.runtime.frontend.normalization.language import Language
+from kokoro_tvm.runtime.frontend.source import SourceText
 
 HERE = Path(__file__).parent
+CASES = HERE.parents[1] / "runtime" / "frontend" / "cases"
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node here: `node` is not installed")
 
@@ -32,6 +41,39 @@ def node_test(file: str, **variables: Path) -> str:
 @needs_node
 def test_strings_and_patterns() -> None:
     node_test("python.test.mjs")
+
+
+def texts_of(language: str) -> Iterator[str]:
+    """Cases and plain sentences of a language, parts of them put together at random, random characters."""
+    cases = safe_load((CASES / f"{language}.yaml").read_text(encoding="utf-8"))
+    texts = [row["written"] for rows in cases.values() for row in rows]
+    for path in CASES.glob(f"{language}.plain.txt"):
+        texts += path.read_text(encoding="utf-8").splitlines()
+    yield from texts
+    draw = random.Random(language)
+    parts = [*" ".join(texts).split(), *sorted({char for text in texts for char in text})]
+    for _ in range(300):
+        yield "".join(draw.choice(parts) + draw.choice(("", " ")) for _ in range(draw.randrange(1, 12)))
+    for text, _ in front_end_vectors.drawn(100, seed=100):
+        yield text
+
+
+@needs_node
+def test_javascript_normalizes_as_python(front_end_files: Path, tmp_path: Path) -> None:
+    """Words, their places and notices, in every language that has a file of written forms."""
+    path = front_end_files / "front_end.safetensors"
+    file = FrontEndFile.open(path)
+    rows = []
+    for code, name in LANGUAGE_FILES.items():
+        if (forms := file.forms(name)) is not None:
+            language = Language(forms, code)
+            for text in texts_of(name):
+                normal = normalize(SourceText.of(text), language, code in "ab")
+                source = normal.source
+                rows.append([code, name, text, source.text, source.starts, source.ends, normal.notices])
+    (tmp_path / "normal.json").write_text(json.dumps(rows), encoding="utf-8")
+    printed = node_test("normalization.test.mjs", NORMAL=tmp_path / "normal.json", FRONT_END=path)
+    assert f"{len(rows)} of {len(rows)} texts are equal" in printed
 
 
 @needs_node

@@ -153,6 +153,11 @@ class Language:
         """Whether a word counted by a number stands in the singular."""
         return self._singular.fullmatch(number.lstrip("0") or "0") is not None
 
+    @property
+    def says_and(self) -> bool:
+        """Whether numbers are also said with "and"."""
+        return "full" in self._names
+
     @cached_property
     def joint(self) -> str:
         """What stands between words."""

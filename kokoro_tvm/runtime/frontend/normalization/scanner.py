@@ -63,7 +63,8 @@ class Scanner:
 
     def _flagged(self, figures: str, flags: str) -> str:
         """A number as a link wants it: with "&" as "a hundred and five" where it has "a" too."""
-        words = self._language.spell(figures, "full" if "&" in flags or "n" in flags else "cardinal")
+        full = self._language.says_and and ("&" in flags or "n" in flags)
+        words = self._language.spell(figures, "full" if full else "cardinal")
         return "a " + words.removeprefix("one ") if "a" in flags and words.startswith("one ") else words
 
     def _read(self, text: str, scan: Scan, depth: int) -> str:
@@ -129,14 +130,13 @@ class Scanner:
             shorter = _REPEATED.sub(lambda run: run[1] * 3, word)
             pieces = [shorter[i : i + _PIECE] for i in range(0, len(shorter), _PIECE)]
             said = " ".join(self._in_letters(piece) for piece in pieces)
-            scan.changed.append((word, said))
         else:
             said = self._in_letters(word)
-            if any(map(str.isalpha, said)) and said != word:
-                scan.changed.append((word, said))
         if not any(map(str.isalpha, said)):
             said = ""
             scan.left_out.append(word)
+        elif said != word:
+            scan.changed.append((word, said))
         if said != word:
             scan.edits.append(Edit(place, end, said))
         return end

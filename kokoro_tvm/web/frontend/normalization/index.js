@@ -1,55 +1,37 @@
-/** Written forms to the words they are read as, before the front end: each transformation keeps its places. */
+/** Written forms to the words they are read as, before the front end: each step keeps its places. */
 
-import { free } from "../source.js";
-import * as abbreviations from "./abbreviations.js";
-import * as addresses from "./addresses.js";
-import * as dates from "./dates.js";
+import { free, isFixed } from "../source.js";
+import * as characters from "./characters.js";
 import * as emoji from "./emoji.js";
-import { fractions } from "./fractions.js";
 import * as markdown from "./markdown.js";
-import * as maths from "./maths.js";
-import * as measures from "./measures.js";
-import * as money from "./money.js";
-import * as phones from "./phones.js";
-import { ranges } from "./ranges.js";
-import * as roman from "./roman.js";
-import { streets } from "./streets.js";
-import { clocks } from "./times.js";
+import { Scanner } from "./scanner.js";
 
-/** Passes of an English. The order matters: what claims more comes first ("10-20 km" is read before "10-20"), and a tag
- * may be written by an entity and is none then. */
-const english = (datesOf) => [
+// What is no language: markup, and how characters are written. An entity may write a tag, which is none then.
+const FIRST = [
   markdown.tags,
   markdown.entities,
   markdown.marks,
-  addresses.web,
-  addresses.mail,
-  addresses.tags,
-  emoji.names,
-  datesOf,
-  clocks,
-  phones.numbers,
-  money.amounts,
-  money.after,
-  measures.prices,
-  measures.units,
-  measures.feet,
-  fractions,
-  ranges,
-  roman.numerals,
-  streets,
-  abbreviations.titles,
-  abbreviations.others,
-  maths.powers,
-  maths.signs,
+  characters.composed,
+  characters.apostrophes,
+  characters.dashes,
 ];
-const PASSES = { a: english(dates.american), b: english(dates.british) };
 
-/** The text as it is to be read in American ("a") or British English ("b"); links stay as they are. What is read right as
- * it stands is not changed.
- * @param {import("../source.js").SourceText} source @param {"a" | "b"} code */
-export function normalize(source, code) {
+/** The text as it is to be read in a language, and notices of what was left out or is read otherwise; what a link gives
+ * phonemes for stays as it is.
+ * @param {import("../source.js").SourceText} source @param {import("./language.js").Language} language
+ * @param {boolean} [names] whether emoji are read by their English names
+ * @returns {{source: import("../source.js").SourceText, notices: string[]}} */
+export function normalize(source, language, names = false) {
   source = source.edited(free(markdown.pictures(source), source.links));
-  for (const edits of PASSES[code]) source = source.edited(free(edits(source.text), source.links));
-  return source;
+  for (const edits of names ? [...FIRST, emoji.names] : FIRST) {
+    source = source.edited(free(edits(source.text), source.links));
+  }
+  source = source.edited(free(characters.figures(source.text), source.links.filter(isFixed)));
+  const { edits, leftOut, changed } = new Scanner(language).scan(source);
+  const notices = [];
+  if (leftOut.length) {
+    notices.push(`Left out, because this voice's language cannot say it: ${[...new Set(leftOut)].join(" ")}`);
+  }
+  if (changed.length) notices.push(`Read with other letters: ${[...new Set(changed)].join(", ")}`);
+  return { source: source.edited(edits), notices };
 }
