@@ -128,9 +128,11 @@ class _Inline:
         return Stretch(text, self._manner)
 
     def _are_phonemes(self, written: str, text: str) -> bool:
-        """Whether what stands between slashes is no path: with a mark of stress or a space, or in the model's
-        alphabet. Small letters alone are phonemes with a vowel among them, if the language may have them all, and a
-        path where they are a word of the text."""
+        """Whether what stands between slashes is no path.
+
+        It is none with a mark of stress or a space, or in the model's alphabet. Small letters alone are
+        phonemes with a vowel among them, if the language may have them all, and a path where they are a word
+        of the text."""
         if _SURE.search(written):
             return True
         symbols = set(written)
