@@ -52,7 +52,7 @@ _ATTRIBUTE = re.compile(r"""([^\s"'=/>]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"
 _UNSEEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _HUGE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")  # no character has such a number
 _DECLARED = re.compile(
-    rb"""<\?xml[^>]{0,200}\sencoding=["']([\w:.-]{1,40})|<meta\s[^>]{0,500}charset=["']?([\w:.-]{1,40})"""
+    r"""<\?xml[^<>]*\sencoding=["']([\w:.-]{1,40})|<meta\s[^<>]*charset=["']?([\w:.-]{1,40})"""
 )
 _CHARSET = re.compile(
     r"utf-?8|(?:us-)?ascii|iso-?8859-\d{1,2}|latin-?[1-9]|windows-125\d|cp\d{3,4}|koi8-[ru]|shift[_-]jis|"
@@ -85,8 +85,8 @@ def read(data: bytes, path: Path) -> Document:
 
 def decoded_page(data: bytes, path: Path) -> str:
     """The source of a page, in the encoding that it declares, else UTF-8; raises InputError."""
-    found = _DECLARED.search(data[:_HEAD_BYTES].lower())
-    name = (found[1] or found[2]).decode() if found else "utf-8"
+    found = _DECLARED.search(data[:_HEAD_BYTES].decode("latin-1").lower())
+    name = found[1] or found[2] if found else "utf-8"
     if name.startswith("utf-16"):
         name = "utf-8"  # as in browsers: what declares it in ASCII is not UTF-16
     if not _CHARSET.fullmatch(name):

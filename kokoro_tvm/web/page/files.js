@@ -8,7 +8,7 @@ const MOST_CHARACTERS = 2_000_000; // which are 40 hours
 const TAGS = /<\/?[A-Za-z][^<>]*>|\{\\[^{}]*\}/g;
 const TIME = "\\s*\\d{1,3}:\\d{1,2}:\\d{1,2}[,.]\\d{1,3}\\s*";
 const TIMES = new RegExp(`^${TIME}-->${TIME}`);
-const DECLARED = /<\?xml[^>]{0,200}\sencoding=["']([\w:.-]{1,40})|<meta\s[^>]{0,500}charset=["']?([\w:.-]{1,40})/i;
+const DECLARED = /<\?xml[^<>]*\sencoding=["']([\w:.-]{1,40})|<meta\s[^<>]*charset=["']?([\w:.-]{1,40})/i;
 const NUMBER = /^\s*\d+\s*$/;
 
 /** Suffix -> what reads it. @type {Map<string, (data: Uint8Array) => string | Promise<string>>} */
