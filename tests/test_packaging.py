@@ -133,7 +133,7 @@ def test_what_is_hidden_from_other_tests_is_what_only_slow_ones_have() -> None:
 
 
 def test_the_base_is_what_speaks() -> None:
-    assert {"numpy", "apache-tvm-ffi", "typer"} == BASE
+    assert {"numpy", "apache-tvm-ffi", "typer", "markdown-it-py"} == BASE
 
 
 def test_nothing_is_declared_in_vain() -> None:

@@ -65,18 +65,19 @@ def document_of(text: str, file: Path | None) -> Document:
 
 
 def plan_of(
-    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, ssml: bool | None
+    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, markup: dict[str, Any]
 ) -> Plan:
-    """The plan of a document; `manner`: voice, speed and seed, which a document that is a plan has itself."""
+    """The plan of a document; `manner`: voice, speed and seed, which a document that is a plan has itself;
+    `markup`: which is followed."""
     if document.plan is not None:
         return tts.complete(document.plan)
     if document.slots:
         from kokoro_tvm.runtime.slots import plan_slots
 
-        return plan_slots(document.slots, lambda text: tts.plan(text, ssml=ssml, **manner))
+        return plan_slots(document.slots, lambda text: tts.plan(text, **markup, **manner))
     if phonemes:
         return tts.plan_phonemes(document.text, **manner)
-    return tts.plan(document.text, ssml=ssml, **manner)
+    return tts.plan(document.text, **markup, **manner)
 
 
 def stream_of(
@@ -84,26 +85,26 @@ def stream_of(
     document: Document,
     manner: dict[str, Any],
     phonemes: bool,
-    ssml: bool | None,
+    markup: dict[str, Any],
     skip: int,
 ) -> Stream:
-    """The chunks of a document; `manner`: voice, speed and seed."""
+    """The chunks of a document; `manner`: voice, speed and seed; `markup`: which is followed."""
     if document.plan is not None or document.slots:
-        return tts.render_stream(plan_of(tts, document, manner, phonemes, ssml), skip=skip)
+        return tts.render_stream(plan_of(tts, document, manner, phonemes, markup), skip=skip)
     if phonemes:
         return tts.stream_phonemes(document.text, skip=skip, **manner)
-    return tts.stream(document.text, skip=skip, ssml=ssml, **manner)
+    return tts.stream(document.text, skip=skip, **markup, **manner)
 
 
 def request_digest(
-    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, ssml: bool | None
+    tts: Synthesizer, document: Document, manner: dict[str, Any], phonemes: bool, markup: dict[str, Any]
 ) -> str:
     """What decides about the samples, as a digest."""
     import kokoro_tvm
 
     slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
     plan = document.plan.to_json() if document.plan is not None else None
-    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan, phonemes, manner, ssml]
+    parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan, phonemes, manner, markup]
     parts.append(tts.front_end.lexicon.entries)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

@@ -17,6 +17,7 @@ __all__ = [
     "BUNDLE",
     "BundleOption",
     "LexiconOption",
+    "PlainOption",
     "SsmlOption",
     "ThreadsOption",
     "VoiceOption",
@@ -51,6 +52,9 @@ SsmlOption: TypeAlias = Annotated[
         help="Whether the text is SSML.",
         show_default="whether it begins with <speak>",
     ),
+]
+PlainOption: TypeAlias = Annotated[
+    bool, typer.Option("--plain", help="Read brackets and tags as text: follow no markup.")
 ]
 ThreadsOption: TypeAlias = Annotated[
     int | None,

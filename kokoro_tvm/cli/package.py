@@ -29,10 +29,11 @@ def package(
     """Write a bundle as a wheel, or for iOS as an XCFramework, and as an archive.
 
     `pip install` of the wheel brings the bundle, the runtime and the command `kokoro-tvm`; it needs numpy,
-    apache-tvm-ffi and typer, and neither a compiler nor PyTorch. The archive is the bundle's folder, for
-    machines where kokoro-tvm is installed; where pip has no platform for the target (RISC-V), there is only
-    the archive. Of a bundle for iOS, the XCFramework has the code that an app is linked with, and the archive
-    everything else. Every file is compared with the manifest first.
+    apache-tvm-ffi, typer and markdown-it-py, and neither a compiler nor PyTorch.
+
+    The archive is the bundle's folder, for machines where kokoro-tvm is installed; where pip has no platform
+    for the target (RISC-V), there is only the archive. Of a bundle for iOS, the XCFramework has the code that
+    an app is linked with, and the archive everything else. Every file is compared with the manifest first.
     """
     from rich.filesize import decimal
 

@@ -12,6 +12,7 @@ from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
     LexiconOption,
+    PlainOption,
     SsmlOption,
     VoiceOption,
     noted,
@@ -37,6 +38,7 @@ def phonemize(
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
+    plain: PlainOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show the tokens of a text: what is written, what it is read as where that is something else, part of
@@ -60,7 +62,7 @@ def phonemize(
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         data = files[manifest.front_end] if manifest.front_end else None
-        utterances = read_marked(text, known, FrontEnd.open(manifest, data, words), ssml)
+        utterances = read_marked(text, known, FrontEnd.open(manifest, data, words), ssml, not plain)
     if json:
         print_json([{**asdict(utterance), "phonemes": utterance.phonemes} for utterance in utterances])
         return

@@ -23,6 +23,7 @@ from kokoro_tvm.cli._speech import (
     BUNDLE,
     BundleOption,
     LexiconOption,
+    PlainOption,
     SsmlOption,
     ThreadsOption,
     VoiceOption,
@@ -106,6 +107,7 @@ def say(
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
+    plain: PlainOption = False,
     phonemes: Annotated[
         bool, typer.Option("--phonemes", help="The text is phonemes, in misaki's alphabet.")
     ] = False,
@@ -152,6 +154,7 @@ def say(
         if path is not None:
             check_place(path)
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
+    markup = {"ssml": ssml, "markup": not plain}
     document = document_of(text, file)
     for note in document.notes:
         typer.secho(f"note: {note}", err=True)
@@ -159,7 +162,7 @@ def say(
         tts = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon)
         rate = tts.bundle.sample_rate
         if save_plan is not None:
-            plan = plan_of(tts, document, manner, phonemes, ssml)
+            plan = plan_of(tts, document, manner, phonemes, markup)
             write_text(save_plan, plan.to_json())
             pieces = "1 piece" if len(plan.pieces) == 1 else f"{len(plan.pieces)} pieces"
             line = f"{save_plan}: a plan of {plan.seconds:.2f} s in {pieces}"
@@ -169,7 +172,7 @@ def say(
         parts: list[NDArray[np.float32]] = []
         receivers: list[Receive] = []
         if output is not None and file is not None and not piped:
-            spool = Spool(real_path(output), request_digest(tts, document, manner, phonemes, ssml))
+            spool = Spool(real_path(output), request_digest(tts, document, manner, phonemes, markup))
             receivers.append(spool.add)
             if spool.pieces:
                 typer.secho(
@@ -179,7 +182,7 @@ def say(
             receivers.append(parts.append)
         start = time.perf_counter()
         with playing(play, rate) as players, piping(pipe, rate) as pipes:
-            stream = stream_of(tts, document, manner, phonemes, ssml, spool.pieces if spool else 0)
+            stream = stream_of(tts, document, manner, phonemes, markup, spool.pieces if spool else 0)
             spoken = speak(stream, len(document.text), receivers + players + pipes)
         elapsed = time.perf_counter() - start
     if output is not None and pipe is None:

@@ -25,13 +25,17 @@ __all__ = ["sentences_of_phonemes", "sentences_of_text", "words_of"]
 
 
 def sentences_of_text(
-    text: str | Iterable[str], known: Known, front_end: FrontEnd, ssml: bool | None = None
+    text: str | Iterable[str],
+    known: Known,
+    front_end: FrontEnd,
+    ssml: bool | None = None,
+    markup: bool = True,
 ) -> Iterator[Breath]:
-    """Sentences of a text as they come; ssml: as `parse` takes it.
+    """Sentences of a text as they come; ssml, markup: as `parse` takes them.
 
     Raises InputError, when they come, for markup that makes no sense and where nothing can be spoken.
     """
-    return _sentences(parse(text, known, ssml), known, front_end)
+    return _sentences(parse(text, known, ssml, markup), known, front_end)
 
 
 def _sentences(items: Iterable[Item], known: Known, front_end: FrontEnd) -> Iterator[Breath]:

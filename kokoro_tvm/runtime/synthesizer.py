@@ -139,19 +139,22 @@ class Synthesizer:
         division: Division = _DIVISION,
         ssml: bool | None = None,
         language: str | None = None,
+        markup: bool = True,
     ) -> Speech:
         """Speak `text`: the chunks of `stream`, joined.
 
-        Markup in the text is followed (docs/text.md); ssml: whether all of it is SSML, which None leaves to
-        its beginning; language: a letter of LANGUAGES, by which all of it is read, where None leaves it to
-        each voice, the first of a mix.
+        Markup in the text is followed (docs/text.md); markup: False makes all brackets and tags text; ssml:
+        whether all of it is SSML, which None leaves to its beginning; language: a letter of LANGUAGES, by
+        which all of it is read, where None leaves it to each voice, the first of a mix.
 
         Raises:
             InputError: the text, voice, speed or seed is invalid, or the text longer than two million
                 characters; the message says why.
         """
         _check_length(text)
-        return self._joined(self.stream(text, voice, speed, seed, pauses, division, ssml, language=language))
+        return self._joined(
+            self.stream(text, voice, speed, seed, pauses, division, ssml, 0, language, markup=markup)
+        )
 
     def plan(
         self,
@@ -163,13 +166,14 @@ class Synthesizer:
         division: Division = _DIVISION,
         ssml: bool | None = None,
         language: str | None = None,
+        markup: bool = True,
     ) -> Plan:
         """Everything about a speech that is known before the decoder runs: `render` speaks it.
 
         Raises InputError as `__call__` does.
         """
         _check_length(text)
-        stream = self.stream(text, voice, speed, seed, pauses, division, ssml, None, language)
+        stream = self.stream(text, voice, speed, seed, pauses, division, ssml, None, language, markup=markup)
         return replace(stream.plan, pieces=tuple(chunk.piece for chunk in stream))
 
     def stream(
@@ -184,6 +188,7 @@ class Synthesizer:
         skip: int | None = 0,
         language: str | None = None,
         unread: Collection[str] = (),
+        markup: bool = True,
     ) -> Stream:
         """Speak piece by piece: the first chunk comes after the first clause.
 
@@ -200,7 +205,7 @@ class Synthesizer:
         from kokoro_tvm.runtime.sentences import sentences_of_text  # opening a bundle does not wait for it
 
         front_end = self.front_end.leaving(unread) if unread else self.front_end
-        sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml)
+        sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup)
         style = Style(self._tables(voice), 1.0, pauses, division)
         return self._stream(sentences, voice, speed, seed, style, skip)
 
@@ -288,12 +293,17 @@ class Synthesizer:
         return Stream(model, table, replace(plan, pieces=()), planned, skip)
 
     def phonemize(
-        self, text: str, voice: str = "af_heart", ssml: bool | None = None, language: str | None = None
+        self,
+        text: str,
+        voice: str = "af_heart",
+        ssml: bool | None = None,
+        language: str | None = None,
+        markup: bool = True,
     ) -> list[str]:
         """Phonemes of each paragraph of `text`, divided at pauses and other voices too; raises InputError."""
         from kokoro_tvm.runtime.markup.reading import read_marked
 
-        utterances = read_marked(text, self._known(voice, language), self.front_end, ssml)
+        utterances = read_marked(text, self._known(voice, language), self.front_end, ssml, markup)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
     def run(

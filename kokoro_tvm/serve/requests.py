@@ -175,6 +175,7 @@ class SpeechRequest:
         choice(*FORMATS), "How the audio that is kept is encoded, where it is otherwise.", None
     )
     ssml: bool | None = field_of(flag(), "Whether the text is SSML; else it is where it begins so.", None)
+    markup: bool = field_of(flag(), "Whether markup is followed; else brackets and tags are text.", True)
     normalization_options: NormalizationOptions | None = field_of(
         nested(NormalizationOptions), "Which written forms are read by rules, as below.", None
     )

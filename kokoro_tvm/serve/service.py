@@ -90,6 +90,7 @@ class Service:
                 wanted.speed,
                 wanted.seed,
                 ssml=wanted.ssml,
+                markup=wanted.markup,
                 language=wanted.lang_code,
                 unread=() if wanted.normalization_options is None else wanted.normalization_options.unread,
             )

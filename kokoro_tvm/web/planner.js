@@ -18,11 +18,11 @@ import { LANGUAGES, describe } from "./voices.js";
 
 /**
  * How to speak. voice: a name or a mix; speed: above 1 is faster; seed: 0n to 2n ** 64n - 1n; ssml: whether the text is
- * SSML, which null leaves to its beginning; lang: the letter of the language that all of it is read in (`a`, `b`), where
- * else each voice has its own; warn: takes notices.
+ * SSML, which null leaves to its beginning; markup: whether any is followed, else brackets and tags are text; lang: the
+ * letter of the language that all of it is read in (`a`, `b`), where else each voice has its own; warn: takes notices.
  *
  * @typedef {{voice?: string, speed?: number, seed?: bigint, lang?: string, pauses?: import("./joins.js").Pauses,
- *   division?: import("./division.js").Division, ssml?: boolean | null, warn?: import("./notices.js").Warn}} Options
+ *   division?: import("./division.js").Division, ssml?: boolean | null, markup?: boolean, warn?: import("./notices.js").Warn}} Options
  */
 
 const LONGEST = 2_000_000; // characters, which are 40 hours
@@ -63,7 +63,8 @@ export class Planner {
   pieces(text, options = {}) {
     this.empty(options);
     const known = this._known(options);
-    return this._planned(sentencesOfText(text, known, this._frontEnd, options.ssml ?? null), options, known);
+    const sentences = sentencesOfText(text, known, this._frontEnd, options.ssml ?? null, options.markup ?? true);
+    return this._planned(sentences, options, known);
   }
 
   /** The plan of these options without pieces. Throws an InputError where one of them is invalid.
@@ -77,7 +78,7 @@ export class Planner {
   /** Utterances of a text, one a paragraph, with tokens, phonemes and places.
    * @param {string} text @param {Options} [options] */
   read(text, options = {}) {
-    return readMarked(text, this._known(options), this._frontEnd, options.ssml ?? null);
+    return readMarked(text, this._known(options), this._frontEnd, options.ssml ?? null, options.markup ?? true);
   }
 
   _planned(sentences, options, { warn }) {

@@ -18,14 +18,14 @@ import { readUtterances } from "./text.js";
 /** @typedef {import("./markup/items.js").Known} Known */
 /** @typedef {import("./markup/items.js").Manner} Manner */
 
-/** Sentences of a text as they come; ssml: as `parse` takes it.
+/** Sentences of a text as they come; ssml, markup: as `parse` takes them.
  *
  * Throws an InputError, when they come, for markup that makes no sense and where nothing can be spoken.
  * @param {string | Iterable<string>} text @param {Known} known @param {FrontEnd} frontEnd @param {boolean | null} [ssml]
- * @returns {Iterable<Breath>} */
-export function* sentencesOfText(text, known, frontEnd, ssml = null) {
+ * @param {boolean} [markup] @returns {Iterable<Breath>} */
+export function* sentencesOfText(text, known, frontEnd, ssml = null, markup = true) {
   let [spoken, seen, lead] = [false, "", 0]; // lead: seconds requested before the first word
-  for (const passage of markedPassages(parse(text, known, ssml))) {
+  for (const passage of markedPassages(parse(text, known, ssml, markup))) {
     seen ||= passage.source.text;
     const found = wordsOfPassage(passage, known, frontEnd);
     const { boundary, pause } = passage;

@@ -107,6 +107,7 @@ def test_defaults(
         "speed": 1.0,
         "seed": 0,
         "ssml": None,
+        "markup": True,
         "skip": 0,
     }
     assert re.match(

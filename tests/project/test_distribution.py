@@ -1,4 +1,4 @@
-"""A bundle as one file: it speaks in an environment with nothing but numpy, tvm_ffi and typer."""
+"""A bundle as one file: it speaks in an environment with nothing but what the runtime needs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile"]
     subprocess.run([*command, "--quiet", "--target", str(target), str(wheel)], check=True)
     base.mkdir()
-    for name in needed("numpy", "apache-tvm-ffi", "typer"):
+    for name in needed("numpy", "apache-tvm-ffi", "typer", "markdown-it-py"):
         content = {path.parts[0]: path for path in files_of(name) or () if path.parts[0] != ".."}
         for top, path in content.items():
             (base / top).symlink_to(Path(str(path.locate())).parents[len(path.parts) - 1] / top)
@@ -94,6 +94,7 @@ def test_a_wheel_says_what_it_is(wheel: Path, toy: Path) -> None:
             "numpy",
             "apache-tvm-ffi",
             "typer",
+            "markdown-it-py",
         ]
         manifest = json.loads(content.read("kokoro_tvm/bundles/toy/bundle.json"))
         assert manifest == json.loads((toy / "bundle.json").read_text(encoding="utf-8"))

@@ -18,6 +18,7 @@ from toy_bundle import VOCABULARY, FakeRunner
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import Division, Plan, SpeechWarning, Synthesizer
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.markup import Known, parse
 from kokoro_tvm.runtime.markup.passages import MarkedPassage, marked_passages, marked_sections
 
@@ -95,7 +96,7 @@ def test_a_bracket_that_is_not_closed(text: str, note: str) -> None:
         ("ok [voice:xy]", "line 1, column 4: There is no voice 'xy'."),
         ("[rate:quick]", "'quick' is no speed. Write a factor or a percentage, 1.2 or 120%."),
         ("[rate:20]", "'20' is no speed: the factor should lie within 0.1 and 10.0."),
-        ("a [b](/a☃/)", "line 1, column 3: The model does not know these phonemes of 'a☃': '☃' (U+2603)."),
+        ("a [b](/ˈa☃/)", "line 1, column 3: The model does not know these phonemes of 'ˈa☃': '☃' (U+2603)."),
     ],
 )
 def test_refused_with_its_place(text: str, message: str) -> None:
@@ -103,12 +104,46 @@ def test_refused_with_its_place(text: str, message: str) -> None:
         plain(text)
 
 
+@pytest.mark.parametrize(
+    ("between", "phonemes"),
+    [
+        *(("/about/", None), ("/docs/get-started/", None), ("/blog", None), ("/us/", None), ("/p/", None)),
+        *(("/über/", None), ("/a/b/", None), ("/menu/", None), ("/a☃/", None), ("//b.example/", None)),
+        *(("/mi/", "mi"), ("/hˈO/", "hˈO"), ("/ʃ/", "ʃ"), ("/mIn/", "mIn"), ("/ˈdocs/", "ˈdocs"), ("//", "")),
+        ("/nu  jɔɹk/", "nu jɔɹk"),
+    ],
+)
+def test_a_path_is_no_phonemes(between: str, phonemes: str | None) -> None:
+    """In an English text; a word of the text is a path, and so is what English has no phonemes of."""
+    known = Known(frozenset("ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"), language)
+    (section,) = marked_sections(parse(f"See [Tell us]({between}).", known))
+    assert section.source.text == "See Tell us."
+    assert [link.phonemes for link in section.source.links] == ([] if phonemes is None else [phonemes])
+
+
+def test_letters_are_phonemes_of_other_languages() -> None:
+    known = Known(frozenset("hola"), lambda voice: "e")
+    (section,) = marked_sections(parse("[Buenas](/ola/) [hola](/hola/)", known))
+    assert [link.phonemes for link in section.source.links] == ["ola"]
+
+
+@pytest.mark.parametrize(
+    "text", ["[pause: dramatic] [a](/ˈa/) [voice:x]", "<speak>a</speak", "[a](/☃/) [rate:"]
+)
+def test_without_markup_all_of_it_is_text(text: str) -> None:
+    for portions in (text, list(text)):
+        (section,) = marked_sections(parse(portions, KNOWN, markup=False))
+        assert (section.source, section.pause) == (SourceText.of(text), None)
+    with pytest.raises(InputError, match="SSML has markup"):
+        list(parse(text, KNOWN, ssml=True, markup=False))
+
+
 def test_sentences_are_not_divided_in_a_link() -> None:
-    found = passages("[Dr. Who. X](/abc/) came.[pause:1.5s] He left [a. B](/ab/). Yes.")
+    found = passages("[Dr. Who. X](/abˈc/) came.[pause:1.5s] He left [a. B](/ab/). Yes.")
     assert [p.source.text for p in found] == ["Dr. Who. X came.", "He left a. B.", "Yes."]
     assert [p.pause for p in found] == [1.5, None, None]
     (link,) = found[1].source.links
-    assert found[1].source.span(link.start, link.end) == (47, 51)
+    assert found[1].source.span(link.start, link.end) == (48, 52)
 
 
 def test_pauses_add_up_and_stand_alone() -> None:
@@ -121,7 +156,7 @@ def test_pauses_add_up_and_stand_alone() -> None:
 
 # Texts of markup, well formed or not, between words and marks.
 PARTS = """word |Dr. |He. |a|Go!|\n\n| |[|]|(|)|[pause:|[pause:0.5s]|[pause:1s]|[voice:bf_emma]|[voice:]|
-[rate:2]|[rate:]|[b. C. d](/abc d/)|[a](-1)|[b  c\n d](/ab/)|[5](#a#)|[x](y)|](/|😀|[voice:no]|[pause:x]|
+[rate:2]|[rate:]|[b. C. d](/abˈc d/)|[a](-1)|[b  c\n d](/ab/)|[5](#a#)|[x](y)|](/|😀|[voice:no]|[pause:x]|
 [a](/☃/)"""
 MARKUP = st.lists(st.sampled_from(PARTS.split("|")), max_size=30).map("".join)
 

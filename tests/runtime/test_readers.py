@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -69,9 +70,9 @@ def test_markdown() -> None:
     first, second = (chapter.text.split("\n\n") for chapter in document.chapters)
     assert first == [
         "The Title",
-        "Some bold, thin and code, snake_case, 2 * 3 * 4.\nIt goes on [Kokoro](/kˈOkəɹO/)a cat.",
+        "Some bold, thin and code, snake_case, 2 * 3 * 4. It goes on [Kokoro](/kˈOkəɹO/)a cat.",
     ]
-    assert second[:5] == ["Second", "one", "two\ngoes on", "three", "quoted\non"]
+    assert second[:5] == ["Second", "one", "two goes on", "1. three", "quoted on"]
     assert second[5:] == ["a, b", "1, 2", "Third", "& *star* x"]
     assert document.notes == ("Left out: 1 block of code.",)
 
@@ -121,7 +122,7 @@ PAGES = {
 }
 
 
-def book(**changed: str | None) -> bytes:
+def book(**changed: str | bytes | None) -> bytes:
     files = {
         "mimetype": "application/epub+zip",
         "META-INF/container.xml": CONTAINER,
@@ -140,7 +141,32 @@ def test_epub() -> None:
     assert document.title == "A Book"
     assert document.chapters == (Chapter("Front", "First é page."), Chapter("Chapter", "Chapter\n\nSecond."))
     assert document.text[document.starts[1] :].startswith("Chapter")
-    assert document.notes == ("Left out: O/gone.xhtml is missing in the book.",)
+    assert document.notes == (
+        "Left out: O/gone.xhtml is missing in the book.",
+        "Left out: O/p.png is no text but image/png.",
+    )
+
+
+def test_spine_items_of_every_kind() -> None:
+    """What is text is read in its own encoding; what is not read is in the notes."""
+    package = (
+        PACKAGE.replace(
+            '"one.xhtml" media-type="application/xhtml+xml"', '"one.xhtml" media-type="text/x-oeb1-document"'
+        )
+        .replace('<itemref idref="b"/>', '<itemref idref="b" linear="no"/>')
+        .replace('idref="x"', 'idref="z"')
+    )
+    western = (
+        "<?xml version='1.0' encoding='ISO-8859-1'?><p>caf\xe9<a epub:type='noteref' href='#n'>1</a></p>"
+    )
+    document = read("a.epub", book(**{"O/b.opf": package, "O/one.xhtml": western.encode("latin-1")}))
+    assert document.text == "café"
+    assert document.notes == (
+        "Left out: O/t/two b.xhtml stands outside of the order of reading.",
+        "Left out: z is missing in the list of the book's files.",
+        "Left out: O/p.png is no text but image/png.",
+        "Left out: 1 mark of notes.",
+    )
 
 
 BOMB = "<html><body><p>" + "a" * (30 << 20) + "</p></body></html>"
@@ -188,9 +214,42 @@ def test_srt() -> None:
     assert document.text == "First.\n\nHello you, there."
 
 
+def cue(number: int | str, start: int, end: int, text: str) -> str:
+    return f"{number}\n00:00:0{start},000 --> 00:00:0{end},000\n{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        (cue(1, 1, 2, "A") + cue(2, 3, 4, "B"), [(1, 2, "A"), (3, 4, "B")]),
+        (cue(1, 1, 2, "A\n\nB\n1984") + cue(2, 3, 4, "C"), [(1, 2, "A B 1984"), (3, 4, "C")]),
+        (cue(2, 5, 8, "A") + "\n" + cue(1, 1, 7, "B"), [(1, 7, "B"), (5, 8, "A")]),
+        (cue("", 1, 2, "A\n1984") + cue("", 3, 4, "B"), [(1, 2, "A 1984"), (3, 4, "B")]),
+        (cue(1, 1, 2, "A\n7") + cue(2, 3, 4, "B"), [(1, 2, "A 7"), (3, 4, "B")]),
+    ],
+)
+def test_cues_that_are_not_as_they_should_be(text: str, slots: list[tuple[int, int, str]]) -> None:
+    document = read("a.srt", text)
+    assert document.slots == tuple(Slot(*each) for each in slots)
+    assert document.notes == ()
+
+
+def test_cues_that_cannot_be_read_are_in_the_notes() -> None:
+    document = read(
+        "a.srt", "By N.N.\n\n" + cue(1, 1, 2, "A") + "2\nsoon --> later\nB\n\n" + cue(3, 5, 4, "C")
+    )
+    assert document.slots == (Slot(1, 2, "A"),)
+    assert document.notes == (
+        "Left out: line 1, 'By N.N.', has no line with times (-->).",
+        "Left out: line 7, 'soon --> later', are no times such as 00:00:01,000.",
+        "Left out: the cue in line 11, '00:00:05,000 --> 00:00:04,000', ends before it starts.",
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("", "it is empty"),
         ("hello", "no line with times"),
         ("1\nsoon --> later\nHi", "are no times"),
         ("00:00:02,000 --> 00:00:01,000\nHi", "ends before it starts"),
@@ -226,31 +285,48 @@ HOSTILE = [
     *("<span>", "<td>", "a<td>", "a<b>", "<svg></math>", "<!--", "<![CDATA[", "<a ", "<a b='", "</", "<?"),
     *("&a", "a<br>", "<title>a", "<script>", "<style>a</style", '<a =" ', "<a b = ", "*a ", "_a ", "_. "),
     *("._a ", "`a ", "` `` ", "[", "[a](", "[a]((a)", "![", "a\n", "- a\n", "> a\n", "| a ", "# #a"),
-    *("|-", "- -|", "**a *a ", "~~a ", "<a@", "[^", "```\n"),
+    *("|-", "- -|", "**a *a ", "~~a ", "<a@", "[^", "```\n", "[^a]: ", "1. ", "> - ", "---\n", "a:\n"),
+    *("<sup>", "<sup></sup>", "<li hidden>", "<p hidden><b>", "<ruby><rt>", "<a role=doc-noteref>", "<ol>"),
+    *("1\n", "0:0:1,0 --> 0:0:2,0\n", "a --> b\n", "<a", "</li>", "[a](<b ", '[a](b "c ', "[a](b 'c "),
+    *("[a](b (c ", "[a]: b 'c\n", "[a]: b\n", "<?a", "<!A ", "&#", "*a_ ", "~~~", "|a|\n|-|\n", "a\n=\n"),
+    *("\\", "[a][", "[]", "a\n\n", "  - a\n", "![a](b)"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("suffix", [".html", ".md"])
+def lines_of(suffix: str, source: str) -> int:
+    """How many lines of Python a reader runs through."""
+    taken = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal taken
+        taken += event == "line"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        with suppress(InputError):
+            READERS[suffix](source.encode(), Path("a"))
+    finally:
+        sys.settrace(None)
+    return taken
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md", ".srt"])
 @pytest.mark.parametrize("repeated", HOSTILE)
 def test_twice_the_text_takes_twice_the_lines_of_the_reader(suffix: str, repeated: str) -> None:
     """Its patterns are tried by tests/test_patterns.py."""
+    assert lines_of(suffix, repeated * 80) < 2.5 * lines_of(suffix, repeated * 40) + 100
 
-    def lines(count: int) -> int:
-        taken = 0
 
-        def trace(frame: FrameType, event: str, argument: Any) -> Any:
-            nonlocal taken
-            taken += event == "line"
-            return trace
-
-        sys.settrace(trace)
-        try:
-            READERS[suffix]((repeated * count).encode(), Path("a"))
-        finally:
-            sys.settrace(None)
-        return taken
-
-    assert lines(80) < 2.5 * lines(40) + 100
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("[", "]"), ("[a ", "] "), ("![", "](b)"), ("[", "](b)"), ("(", ")")]
+)
+def test_brackets_in_brackets_take_linear_time_too(opening: str, closing: str) -> None:
+    for sources in (
+        [opening * n + "a" + closing * n for n in (40, 80)],
+        [opening * n + closing for n in (40, 80)],
+    ):
+        assert lines_of(".md", sources[1]) < 2.5 * lines_of(".md", sources[0]) + 100
 
 
 @pytest.mark.parametrize(
@@ -264,10 +340,94 @@ def test_twice_the_text_takes_twice_the_lines_of_the_reader(suffix: str, repeate
         (".html", "<p>a<p b='c>d", "a"),
         (".html", "<tr><td>a<td> <td>b</tr>", "a, b"),
         (".md", "a **b c** *d* _e_, _f_ 2*3 *g", "a b c d e, f 2*3 *g"),
-        (".md", "[a](https://b.example/c_(d)) ![e](f) ``g`h`` [i][j] [k](/lˈ/)", "a e g`h i [k](/lˈ/)"),
-        (".md", "a <!-- b --> c <!-- d", "a  c <!-- d"),
+        (".md", "[a b](/c/) [d](</e f/>) [g](-1) [h](#i)", "[a b](/c/) [d](/e f/) [g](-1) h"),
+        (".md", "[a](https://b.example/c_(d)) ![e](f) ``g`h`` [i][j] [k](/lˈ/)", "a e g`h [i][j] [k](/lˈ/)"),
+        (".html", "<html><head><title>a</title><body>b", "b"),
+        (".html", "<head><meta><p>a", "a"),
+        (".html", "<head>a", "a"),
+        (".html", "<ruby>a<rp>(</rp><rt>b</rt><rp>)</rp>c<rt>d</ruby>e", "ace"),
+        (".html", "<ruby>a<rt>b<p>c", "a\n\nc"),
+        (".html", "<p>a<p hidden>b<p>c", "a\n\nc"),
+        (".html", "<ul><li hidden>a<p>b</p>c<li>d<li hidden>e</ul>f", "d\n\nf"),
+        (".html", "<div hidden><div>a</div>b</div>c<img hidden>d<i hidden/>e", "cde"),
+        (
+            ".html",
+            "a <i style='display: none'>b</i>c<i aria-hidden=true>d</i><i STYLE=visibility:hidden>e</i>",
+            "a c",
+        ),
+        (
+            ".html",
+            "<ol start=3><li>a<li value=9><p>b<ul><li>c</ul><li>d</ol><p>e",
+            "3. a\n\n9. b\n\nc\n\n10. d\n\ne",
+        ),
+        (
+            ".html",
+            "m<sup>2</sup> a km<sup>2</sup> 10<sup>16</sup> 1<sup>st</sup> M<sup>me</sup>",
+            "m² a km² 10¹⁶ 1st Mme",
+        ),
+        (".md", "a <!-- b --> c <!-- d", "a c <!-- d"),
+        (".md", "<!-- a\n\nb -->\n\nc\n\n<!-- d", "c\n\n<!-- d"),
+        (
+            ".md",
+            "He was born in\n1984. It was cold, and\n2. was his.",
+            "He was born in 1984. It was cold, and 2. was his.",
+        ),
+        (".md", "1984. a", "1984. a"),
+        (".md", "3. a\n4. [x] b\n   c\n\n   d\n5. - e", "3. a\n\n4. b c\n\nd\n\n5. e"),
+        (".md", "`a*b*c` x<y>z [x](http://x.y/(z))", "a*b*c x<y>z x"),
+        (".md", "---\n\na\n\n---\nb", "a\n\nb"),
+        (".md", "\\[pause:1s] [pause:2s]", "[pause:1s] [pause:2s]"),
         (".md", "| a | b |\n| :-: | --- |\n| c | d |", "a, b\n\nc, d"),
     ],
 )
 def test_marks_that_are_whole_and_marks_that_are_not(suffix: str, text: str, spoken: str) -> None:
     assert READERS[suffix](text.encode(), Path("a")).text == spoken
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "spoken", "notes"),
+    [
+        (".md", "a[^1].\n\n[^1]: The note.\n[^b-2]: one", "a.\n\nThe note. one", ["3 marks of notes"]),
+        (".md", "son<sup>3</sup> a", "son a", ["1 mark of notes"]),
+        (".md", "---\ntitle: x\nlang: en\n---\na", "a", ["2 lines of front matter"]),
+        (".md", "a\n\n    b\n\nc\n```\nd", "a\n\nc", ["2 blocks of code"]),
+        (".md", "> " * 120 + "a", "", ["what lies in more than 50 lists and quotations"]),
+        (
+            ".html",
+            "1066.<sup>12</sup> His son<sup>3</sup>[a]<sup><b>[b]</b></sup>",
+            "1066. His son[a]",
+            ["3 marks of notes"],
+        ),
+        (
+            ".html",
+            "a<a epub:type='noteref' href='#b'>1</a> b<a role=doc-noteref>*</a>",
+            "a b",
+            ["2 marks of notes"],
+        ),
+    ],
+)
+def test_notes_of_what_is_left_out(suffix: str, text: str, spoken: str, notes: list[str]) -> None:
+    document = read("a" + suffix, text)
+    assert document.text == spoken
+    assert document.notes == tuple(f"Left out: {note}." for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (b"<meta charset=ISO-8859-1><p>caf\xe9 \x93a\x94", "café “a”"),
+        (b'<meta http-equiv="Content-Type" content="text/html; charset=windows-1251">\xe0', "а"),
+        (b"<?xml version='1.0' encoding='Shift_JIS'?><p>\x82\xa0", "あ"),
+        (b"\xef\xbb\xbf<meta charset=ISO-8859-1>\xc3\xa9", "é"),
+        (b"<meta charset=utf-16>\xc3\xa9", "é"),
+    ],
+)
+def test_declared_encodings(page: bytes, text: str) -> None:
+    assert read("a.html", page).text == text
+
+
+def test_encodings_that_are_refused() -> None:
+    with pytest.raises(InputError, match="declares the encoding zip, which is not read"):
+        read("a.html", b"<meta charset=zip>a")
+    with pytest.raises(InputError, match="not UTF-8 text"):
+        read("a.html", b"caf\xe9")

@@ -22,7 +22,7 @@ from kokoro_tvm.runtime.markup.written import in_brackets
         ("Ha<break strength='none'/>ha", "Haha"),
         ("one <voice name='bf_emma'>two</voice> three", "one [voice:bf_emma] two [voice:af_heart] three"),
         ("one <prosody rate='50%'>two</prosody> three", "one [rate:0.5]two[rate:1] three"),
-        ("<phoneme ph='ab'>x</phoneme> <sub alias='b  c'>y</sub>", "[x](/ab/) b c"),
+        ("<phoneme ph='ab'>x</phoneme> <sub alias='b  c'>y</sub>", "[x](/ab /) b c"),
         ("<emphasis level='strong'>so big</emphasis>", "[so](+2) [big](+2)"),
         ("<p><s>A.</s><s>B.</s></p>\n<p>C.</p>", "A. B.\n\nC."),
         ("a [b] <phoneme ph='ab'>c]</phoneme>", "a [b] c]"),

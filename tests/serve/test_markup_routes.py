@@ -53,7 +53,7 @@ def test_what_it_writes_is_spoken_as_the_ssml(server: Server) -> None:
     )
     text = server.post("/dev/ssml", {"text": ssml, "voice": "af_heart"}).json["text"]
     assert text == (
-        "Ha. [voice:am_adam] Bad dog. [voice:af_heart] [pause:0.5s] [rate:1.2]A [cab](/kab/).[rate:1] No."
+        "Ha. [voice:am_adam] Bad dog. [voice:af_heart] [pause:0.5s] [rate:1.2]A [cab](/kab /).[rate:1] No."
     )
     assert spoken(server, text) == spoken(server, ssml)
 

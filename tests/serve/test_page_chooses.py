@@ -70,6 +70,11 @@ def book(**others: str) -> bytes:
     return made.getvalue()
 
 
+UNUSUAL = """<head><title>Not this</title><p>A <ruby>b<rp>(</rp><rt>not this</rt><rp>)</rp></ruby>.
+<p hidden>Not this<p>C<i style="display: none">not this</i><i aria-hidden=true>not this</i>, son<sup>3</sup>
+km<sup>2</sup> 1<sup>st</sup><a role=doc-noteref href='#x'>1</a> 10<sup>16</sup> <sup>[4]</sup>
+<ol start=3><li>a<li value=9><p>b<ul><li>c</ul><li>d</ol><p>e"""
+
 FILES = {
     "a.txt": "He ran.\r\nHome.\n".encode("utf-8-sig"),
     "b.TEXT": "Über 5 Å".encode("utf-16"),
@@ -78,6 +83,9 @@ FILES = {
     "e.srt": SRT.encode(),
     "f.epub": book(),
     "g.ssml": b"<speak>A dog.</speak>",
+    "h.html": UNUSUAL.encode(),
+    "i.html": b"<meta charset=ISO-8859-1><p>caf\xe9",
+    "j.srt": b"1\n00:00:01,000 --> 00:00:02,000\nA\n\nB\n2\n00:00:03,000 --> 00:00:04,000\nC\n",
 }
 
 

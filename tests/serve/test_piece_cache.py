@@ -116,7 +116,7 @@ def test_every_way_of_asking_uses_it(start: Callable[..., Server], tmp_path: Pat
         {"speed": 1.5},
         {"seed": 7},
         {"lang_code": "b"},
-        {"input": LONG.replace("ran", "[ran](/ran/)")},
+        {"input": LONG.replace("ran", "[ran](/nan/)")},
         {"input": LONG.replace("hand", "[rate:2] hand")},
         {"input": "Dim. " + LONG},
     ],

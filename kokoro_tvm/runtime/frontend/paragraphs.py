@@ -15,6 +15,7 @@ _LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
 _CELL = re.compile(r" ?\| ?")
 _BOX = re.compile(r"\[[ xX]?\] ")
 _NUMBER_END = re.compile(r"[.)]")
+_HEADING_END = re.compile(r"(?<=\s)#{1,9}$")
 _ONE_LINE = frozenset({"heading", "row", "fence", "rule"})
 
 
@@ -73,6 +74,8 @@ def _without_marks(source: SourceText, kind: str) -> SourceText:
     edits: list[Edit] = []
     if kind == "numbered" and (mark := _NUMBER_END.search(text)):
         edits = [Edit(*mark.span(), ":")]
+    if kind == "heading" and (end := _HEADING_END.search(text)):
+        edits = [Edit(*end.span(), "")]
     if kind == "item" and (box := _BOX.match(text)):
         edits = [Edit(*box.span(), "")]
     if kind == "row":

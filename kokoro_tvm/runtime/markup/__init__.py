@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.markup.inline import parse_inline
 from kokoro_tvm.runtime.markup.items import Break, Item, Known, Manner, Stretch
 
@@ -18,13 +19,22 @@ _SSML = re.compile(rf"\ufeff?\s*(<\?xml[^>]*>\s*)?({_COMMENT}\s*)*<(speak[\s/>]|
 _DECISION = 1 << 10  # characters of the text that decide whether it is SSML
 
 
-def parse(text: str | Iterable[str], known: Known, ssml: bool | None = None) -> Iterator[Item]:
+def parse(
+    text: str | Iterable[str], known: Known, ssml: bool | None = None, markup: bool = True
+) -> Iterator[Item]:
     """Stretches and breaks of a text as it comes.
 
-    ssml: whether it is SSML; None looks whether it begins with `<speak`, after space and an XML declaration.
-    Raises InputError, with line and column, for markup that makes no sense.
+    ssml: whether it is SSML; None looks whether it begins with `<speak`, after space and an XML declaration;
+    markup: whether any is followed, else brackets and tags are text. Raises InputError, with line and column,
+    for markup that makes no sense.
     """
     portions = _portions(text)
+    if not markup:
+        if ssml:
+            raise InputError(
+                "A text that is SSML has markup. Leave out `ssml`, or `markup=False` (`--plain`)."
+            )
+        return _plain(portions)
     if ssml is None:
         head = _head(portions)
         ssml = is_ssml(head)
@@ -34,6 +44,13 @@ def parse(text: str | Iterable[str], known: Known, ssml: bool | None = None) -> 
     from kokoro_tvm.runtime.markup.ssml import parse_ssml  # expat takes a few milliseconds to load
 
     return parse_ssml(portions, known)
+
+
+def _plain(portions: Iterable[str]) -> Iterator[Item]:
+    start = 0
+    for portion in portions:
+        yield Stretch(SourceText.of(portion, start), Manner())
+        start += len(portion)
 
 
 def is_ssml(text: str) -> bool:

@@ -1,7 +1,8 @@
 """Markup in square brackets: pauses, voices and rates that last until the next, and links of single words.
 
 `[pause:0.5s]`, `[voice:bf_emma] ... [voice:]`, `[rate:1.2] ... [rate:]`, `[word](/phonemes/)`. All other
-brackets are text. What is parsed depends on the text alone, not on the portions it comes in.
+brackets are text, and `[About us](/about/)` is a link to a page. What is parsed depends on the text alone,
+not on the portions it comes in.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ _ENOUGH = 2 * LONGEST_LINK + 4  # characters in which it shows what a bracket is
 _TOGETHER = 1 << 10
 _SETTING = re.compile(r"(pause|voice|rate):(.*)", re.DOTALL)
 _BEGUN = re.compile(r"\[(pause|voice|rate):")
+_SURE = re.compile("[ˈˌ ]")  # no path has these
+_LETTERS = re.compile("[a-z]+")
+_VOWELS = frozenset("aeiou")
+_NOT_ENGLISH = frozenset("ceoqrxy")  # letters that are phonemes of other languages
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
@@ -111,6 +116,8 @@ class _Inline:
         """The text in square brackets, with what the round ones ask for; what is unknown asks for nothing."""
         link = link_of(self._buffer[close + 2 : end])
         text = SourceText.of(self._buffer[1:close], self._start + 1)
+        if link is not None and link.phonemes and not self._are_phonemes(link.phonemes, text.text):
+            link = None
         if link is not None:
             if link.phonemes:
                 with at(self._line, self._column):
@@ -119,6 +126,22 @@ class _Inline:
             text = replace(text, links=(replace(link, start=0, end=len(text.text)),))
         self._consume(end + 1)
         return Stretch(text, self._manner)
+
+    def _are_phonemes(self, written: str, text: str) -> bool:
+        """Whether what stands between slashes is no path.
+
+        It is none with a mark of stress or a space, or in the model's alphabet. Small letters alone are
+        phonemes with a vowel among them, if the language may have them all, and a path where they are a word
+        of the text."""
+        if _SURE.search(written):
+            return True
+        symbols = set(written)
+        if not symbols <= set(self._known.symbols):
+            return False
+        if not _LETTERS.fullmatch(written):
+            return True
+        foreign = _NOT_ENGLISH if self._known.language(self._manner.voice) in ("a", "b") else set[str]()
+        return bool(symbols & _VOWELS) and not symbols & foreign and written not in text.lower().split()
 
     def _plain(self, length: int) -> Stretch:
         text, start = self._buffer[:length], self._start

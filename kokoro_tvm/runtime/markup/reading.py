@@ -16,7 +16,9 @@ from kokoro_tvm.runtime.text import check_text, spoken_utterances
 __all__ = ["read_marked"]
 
 
-def read_marked(text: str, known: Known, front_end: FrontEnd, ssml: bool | None = None) -> list[Utterance]:
+def read_marked(
+    text: str, known: Known, front_end: FrontEnd, ssml: bool | None = None, markup: bool = True
+) -> list[Utterance]:
     """Utterances of a text, one a paragraph, divided at breaks too; spans are places in the text.
 
     An utterance without tokens is a pause. A SpeechWarning names what was left out, and which words no
@@ -24,7 +26,7 @@ def read_marked(text: str, known: Known, front_end: FrontEnd, ssml: bool | None 
     """
     utterances: list[Utterance] = []
     speakable = False
-    for section in marked_sections(parse(text, known, ssml)):
+    for section in marked_sections(parse(text, known, ssml, markup)):
         found: list[Utterance] = []
         if section.own.speakable:
             speakable = True

@@ -50,4 +50,6 @@ def _link(text: str, link: Link) -> str:
     if link.alias is not None:
         return link.alias
     request = f"/{link.phonemes}/" if link.phonemes else f"{link.stress:+g}"
+    if link.phonemes and link.phonemes.isascii():
+        request = f"/{link.phonemes} /"  # with a space, so that it is no path
     return text if set("[]()") & set(text + request) else f"[{text}]({request})"

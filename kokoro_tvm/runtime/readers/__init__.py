@@ -1,4 +1,4 @@
-"""Documents to be spoken: one module per kind, with parsers of the standard library alone."""
+"""Documents to be spoken: one module per kind."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.readers import epub, html, markdown, plan, srt, text
+from kokoro_tvm.runtime.readers import epub, html, plan, srt, text
 from kokoro_tvm.runtime.readers.document import Document
 
 __all__ = ["READERS", "Document", "read_document"]
 
 _Read: TypeAlias = Callable[[bytes, Path], Document]
 
+
+def _markdown(data: bytes, path: Path) -> Document:
+    from kokoro_tvm.runtime.readers import markdown  # its parser takes tens of milliseconds to load
+
+    return markdown.read(data, path)
+
+
 READERS: Mapping[str, _Read] = {
     ".txt": text.read,
     ".text": text.read,
     ".ssml": text.read,
-    ".md": markdown.read,
-    ".markdown": markdown.read,
+    ".md": _markdown,
+    ".markdown": _markdown,
     ".html": html.read,
     ".htm": html.read,
     ".xhtml": html.read,

@@ -10,7 +10,7 @@ from pathlib import Path
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.plan import Plan
 
-__all__ = ["Chapter", "Document", "Slot", "decoded"]
+__all__ = ["Chapter", "Document", "Slot", "decoded", "left_out"]
 
 _BETWEEN = "\n\n"
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -55,10 +55,17 @@ class Document:
         return tuple(itertools.accumulate(lengths, initial=0))[:-1]
 
 
-def decoded(data: bytes, path: Path) -> str:
-    """Bytes as text: UTF-8, or what a byte order mark says; raises InputError otherwise."""
-    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8")
+def decoded(data: bytes, path: Path, declared: str = "utf-8") -> str:
+    """Bytes as text, in the encoding of a byte order mark, else the one `declared`; raises InputError."""
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), declared)
     try:
         return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error}). Convert it to UTF-8 first.") from error
+        raise InputError(
+            f"{path} is not {encoding.upper()} text ({error}). Convert it to UTF-8 first."
+        ) from error
+
+
+def left_out(count: int, what: str, kind: str) -> str:
+    """The note about what is not read, such as 2 blocks of code; "" where there is none."""
+    return f"Left out: {count} {what}{'s' * (count > 1)} {kind}." if count else ""

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.readers.document import Chapter, Document, decoded
-from kokoro_tvm.runtime.readers.html import chapters_of_html
+from kokoro_tvm.runtime.readers.document import Chapter, Document, left_out
+from kokoro_tvm.runtime.readers.html import decoded_page, page_of
 
 __all__ = ["read"]
 
@@ -20,7 +20,10 @@ _MOST_BYTES = 256 << 20  # of all that is read, unpacked
 _MOST_FILES = 20_000
 _MOST_RATIO = 1000  # deflate's own limit is 1032; text has 3 to 20
 _SMALL = 1 << 20  # bytes; below it any ratio is harmless
-_TEXT = frozenset({"application/xhtml+xml", "text/html", "application/xml", "text/xml"})
+_TEXT = frozenset(
+    {"application/xhtml+xml", "text/html", "application/xml", "text/xml"}
+    | {"text/x-oeb1-document", "application/x-dtbook+xml"}
+)
 
 
 def read(data: bytes, path: Path) -> Document:
@@ -55,25 +58,33 @@ class _Book:
         )
         chapters: list[Chapter] = []
         notes = []
+        marks = 0
         for reference in (node for node in package.iter() if _name(node) == "itemref"):
             item = items.get(reference.get("idref"))
-            if item is None or item.get("media-type") not in _TEXT or reference.get("linear") == "no":
+            if item is None:
+                notes.append(
+                    f"Left out: {reference.get('idref')} is missing in the list of the book's files."
+                )
                 continue
             if "nav" in (item.get("properties") or "").split():
                 continue  # the table of contents
             name = posixpath.normpath(posixpath.join(posixpath.dirname(opf), unquote(item.get("href") or "")))
-            if name not in names:
+            kind = item.get("media-type")
+            if kind not in _TEXT:
+                notes.append(f"Left out: {name} is no text but {kind}.")
+            elif name not in names:
                 notes.append(f"Left out: {name} is missing in the book.")
-                continue
-            chapters += self._chapters(name)
+            elif reference.get("linear") == "no":
+                notes.append(f"Left out: {name} stands outside of the order of reading.")
+            else:
+                page = page_of(decoded_page(self._bytes(name), Path(f"{self._path}: {name}")))
+                chapters += [
+                    Chapter(chapter.title or (page.title if not place else ""), chapter.text)
+                    for place, chapter in enumerate(page.chapters)
+                ]
+                marks += page.marks
+        notes += filter(None, [left_out(marks, "mark", "of notes")])
         return Document(title or self._path.stem, tuple(chapters) or (Chapter("", ""),), notes=tuple(notes))
-
-    def _chapters(self, name: str) -> list[Chapter]:
-        page_title, found = chapters_of_html(decoded(self._bytes(name), Path(f"{self._path}: {name}")))
-        return [
-            Chapter(chapter.title or (page_title if not place else ""), chapter.text)
-            for place, chapter in enumerate(found)
-        ]
 
     def _xml(self, name: str) -> ElementTree.Element:
         data = self._bytes(name)

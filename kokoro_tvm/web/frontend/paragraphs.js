@@ -9,6 +9,7 @@ import { WORD, edit, free } from "./source.js";
 const LEAD = new Pattern("(?:\\s|>(?=[\\s>]|$))*"); // with the marks of a quotation
 const CELL = new Pattern(" ?\\| ?");
 const BOX = new Pattern("\\[[ xX]?\\] ");
+const HEADING_END = /(?<=\s)#{1,9}$/;
 const ONE_LINE = new Set(["heading", "row", "fence", "rule"]);
 
 /**
@@ -73,6 +74,8 @@ function withoutMarks(source, kind) {
     const place = text.search(/[.)]/);
     edits = [edit([place, place + 1], ":")];
   }
+  const headingEnd = kind === "heading" ? HEADING_END.exec(text) : null;
+  if (headingEnd) edits = [edit([headingEnd.index, text.length], "")];
   const box = kind === "item" ? BOX.match(text) : null;
   if (box) edits = [edit([0, endOf(box)], "")];
   if (kind === "row") {

@@ -2,8 +2,10 @@
 
 import { InputError } from "../errors.js";
 import { Pattern, charAt, head, length } from "../frontend/python.js";
+import { SourceText } from "../frontend/source.js";
 import { wholeCharacters } from "../passages.js";
 import { parseInline } from "./inline.js";
+import { PLAIN } from "./items.js";
 import { parseSsml } from "./ssml.js";
 
 /** @typedef {import("./items.js").Item} Item */
@@ -19,19 +21,34 @@ const DECISION = 1 << 10; // characters of the text that decide whether it is SS
 
 /** Stretches and breaks of a text as it comes.
  *
- * ssml: whether it is SSML; null looks whether it begins with `<speak`, after space and an XML declaration. Throws an
- * InputError, with line and column, for markup that makes no sense.
- * @param {string | Iterable<string>} text @param {Known} known @param {boolean | null} [ssml]
+ * ssml: whether it is SSML; null looks whether it begins with `<speak`, after space and an XML declaration; markup: whether
+ * any is followed, else brackets and tags are text. Throws an InputError, with line and column, for markup that makes no
+ * sense.
+ * @param {string | Iterable<string>} text @param {Known} known @param {boolean | null} [ssml] @param {boolean} [markup]
  * @returns {Iterable<Item>} */
-export function* parse(text, known, ssml = null) {
+export function* parse(text, known, ssml = null, markup = true) {
   /** @type {any} */
   let portions = wholeCharacters(strings(text), PORTION)[Symbol.iterator]();
+  if (!markup) {
+    if (ssml) throw new InputError("A text that is SSML has markup. Leave out `ssml`, or `markup: false`.");
+    yield* plain(portions);
+    return;
+  }
   if (ssml === null) {
     const begin = beginning(portions);
     ssml = SSML.match(head(begin, DECISION)) !== null;
     portions = chained(begin, portions);
   }
   yield* ssml ? parseSsml(portions, known) : parseInline(portions, known);
+}
+
+/** @param {Iterable<string>} portions @returns {Iterable<Item>} */
+function* plain(portions) {
+  let start = 0;
+  for (const portion of portions) {
+    yield { source: SourceText.of(portion, start), manner: PLAIN };
+    start += portion.length;
+  }
 }
 
 function* strings(text) {

@@ -2,7 +2,8 @@
  * Markup in square brackets: pauses, voices and rates that last until the next, and links of single words.
  *
  * `[pause:0.5s]`, `[voice:bf_emma] ... [voice:]`, `[rate:1.2] ... [rate:]`, `[word](/phonemes/)`. All other brackets are
- * text. What is parsed depends on the text alone, not on the portions it comes in.
+ * text, and `[About us](/about/)` is a link to a page. What is parsed depends on the text alone, not on the portions it
+ * comes in.
  */
 
 import { linkOf } from "../frontend/links.js";
@@ -22,6 +23,10 @@ const ENOUGH = 2 * LONGEST_LINK + 4; // characters in which it shows what a brac
 const TOGETHER = 1 << 10;
 const SETTING = /^(pause|voice|rate):([^]*)$/;
 const BEGUN = /^\[(pause|voice|rate):/;
+const SURE = /[ˈˌ ]/; // no path has these
+const LETTERS = /^[a-z]+$/;
+const VOWEL = /[aeiou]/;
+const NOT_ENGLISH = /[ceoqrxy]/; // letters that are phonemes of other languages
 const BLANK_LINE = new Pattern("\\n[^\\S\\n]*\\n");
 
 /** The text without space at both ends, and with one space for every run of it inside. @param {SourceText} source */
@@ -117,6 +122,7 @@ class Inline {
   _linked(close, end) {
     let link = linkOf(this._buffer.slice(close + 2, end));
     let text = SourceText.of(this._buffer.slice(1, close), this._start + 1);
+    if (link?.phonemes && !this._arePhonemes(link.phonemes, text.text)) link = null;
     if (link) {
       if (link.phonemes) {
         const given = link.phonemes;
@@ -128,6 +134,19 @@ class Inline {
     }
     this._consume(end + 1);
     return { source: text, manner: this._manner };
+  }
+
+  /** Whether what stands between slashes is no path: with a mark of stress or a space, or in the model's alphabet. Small
+   * letters alone are phonemes with a vowel among them, if the language may have them all, and a path where they are a word
+   * of the text.
+   * @param {string} written @param {string} text */
+  _arePhonemes(written, text) {
+    if (SURE.test(written)) return true;
+    if (![...written].every((symbol) => this._known.symbols.has(symbol))) return false;
+    if (!LETTERS.test(written)) return true;
+    const english = ["a", "b"].includes(this._known.language(this._manner.voice));
+    const words = Array.from(WORD.finditer(text.toLowerCase()), (word) => word[0]);
+    return VOWEL.test(written) && !(english && NOT_ENGLISH.test(written)) && !words.includes(written);
   }
 
   _plain(length) {

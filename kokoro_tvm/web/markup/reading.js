@@ -14,12 +14,13 @@ import { markedSections, ownText, voiceOf } from "./passages.js";
  * An utterance without tokens is a pause. Notices name what was left out, and which words no lexicon has. Throws an
  * InputError for what cannot be spoken, and for markup that makes no sense.
  * @param {string} text @param {import("./items.js").Known} known
- * @param {import("../frontend/front_end.js").FrontEnd} frontEnd @param {boolean | null} [ssml] @returns {Utterance[]} */
-export function readMarked(text, known, frontEnd, ssml = null) {
+ * @param {import("../frontend/front_end.js").FrontEnd} frontEnd @param {boolean | null} [ssml]
+ * @param {boolean} [markup] @returns {Utterance[]} */
+export function readMarked(text, known, frontEnd, ssml = null, markup = true) {
   /** @type {Utterance[]} */
   const utterances = [];
   let speakable = false;
-  for (const section of markedSections(parse(text, known, ssml))) {
+  for (const section of markedSections(parse(text, known, ssml, markup))) {
     /** @type {Utterance[]} */
     let found = [];
     const own = ownText(section);

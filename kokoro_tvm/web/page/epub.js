@@ -3,7 +3,7 @@
 import { textOfHtml } from "./html.js";
 import { Archive } from "./zip.js";
 
-const TEXT = ["application/xhtml+xml", "text/html", "application/xml", "text/xml"];
+const TEXT = ["application/xhtml+xml", "text/html", "application/xml", "text/xml", "text/x-oeb1-document", "application/x-dtbook+xml"];
 const RIGHTS = "META-INF/rights.xml";
 const ENCRYPTION = "META-INF/encryption.xml";
 

@@ -6,14 +6,17 @@ import { textOfHtml } from "./html.js";
 const MOST_BYTES = 64 << 20;
 const MOST_CHARACTERS = 2_000_000; // which are 40 hours
 const TAGS = /<\/?[A-Za-z][^<>]*>|\{\\[^{}]*\}/g;
-const TIMES = /^\s*\d+:\d{1,2}:\d{1,2}[,.]\d{1,3}\s*-->/;
+const TIME = "\\s*\\d{1,3}:\\d{1,2}:\\d{1,2}[,.]\\d{1,3}\\s*";
+const TIMES = new RegExp(`^${TIME}-->${TIME}`);
+const DECLARED = /<\?xml[^<>]*\sencoding=["']([\w:.-]{1,40})|<meta\s[^<>]*charset=["']?([\w:.-]{1,40})/i;
+const NUMBER = /^\s*\d+\s*$/;
 
 /** Suffix -> what reads it. @type {Map<string, (data: Uint8Array) => string | Promise<string>>} */
 const READERS = new Map([
   ...["txt", "text", "ssml", "md", "markdown"].map((suffix) => /** @type {const} */ ([suffix, decoded])),
-  ...["html", "htm", "xhtml"].map((suffix) => /** @type {const} */ ([suffix, (/** @type {Uint8Array} */ data) => textOfHtml(decoded(data))])),
+  ...["html", "htm", "xhtml"].map((suffix) => /** @type {const} */ ([suffix, (/** @type {Uint8Array} */ data) => textOfHtml(decodedPage(data))])),
   ["srt", (data) => textOfSrt(decoded(data))],
-  ["epub", (data) => readBook(data, decoded)],
+  ["epub", (data) => readBook(data, decodedPage)],
 ]);
 
 /** @param {File} file @returns {Promise<string>} rejected with an Error whose message says why it cannot be read */
@@ -34,25 +37,47 @@ export async function readFile(file) {
   return text;
 }
 
-/** Bytes as text: UTF-8, or UTF-16 with a byte order mark. @param {Uint8Array} data */
-function decoded(data) {
+/** The source of a page or of XML, in the encoding that it declares, else UTF-8. @param {Uint8Array} data */
+function decodedPage(data) {
+  const found = DECLARED.exec(new TextDecoder("latin1").decode(data.subarray(0, 1024)));
+  const name = (found?.[1] ?? found?.[2] ?? "utf-8").toLowerCase();
+  return decoded(data, name.startsWith("utf-16") ? "utf-8" : name);
+}
+
+/** Bytes as text, in the encoding of a byte order mark, else the one that is declared.
+ * @param {Uint8Array} data @param {string} [declared] */
+function decoded(data, declared = "utf-8") {
   const mark = (data[0] << 8) | data[1];
-  const encoding = mark === 0xfffe ? "utf-16le" : mark === 0xfeff ? "utf-16be" : "utf-8";
+  const utf8 = mark === 0xefbb && data[2] === 0xbf;
+  const encoding = mark === 0xfffe ? "utf-16le" : mark === 0xfeff ? "utf-16be" : utf8 ? "utf-8" : declared;
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(data).replace(/\r\n?/g, "\n");
   } catch (error) {
-    throw new Error("it is no text in UTF-8. Save it in UTF-8 first.", { cause: error });
+    throw new Error(`it is no text in ${encoding.toUpperCase()}. Save it in UTF-8 first.`, { cause: error });
   }
 }
 
-/** The cues of subtitles, a paragraph each, without numbers, times and tags. @param {string} source */
+/** The cues of subtitles, a paragraph each, without numbers, times and tags. A cue goes on up to the times of the next.
+ * @param {string} source */
 export function textOfSrt(source) {
+  const lines = source.trim().split("\n");
+  /** @type {string[][]} */
   const cues = [];
-  for (const block of source.trim().split(/\n(?:[^\S\n]*\n)+/)) {
-    const lines = block.split("\n");
-    const place = lines.slice(0, 2).findIndex((line) => TIMES.test(line));
-    if (place < 0) throw new Error(`it is no SRT: "${lines[0].slice(0, 40)}" has no line with times (-->).`);
-    cues.push(lines.slice(place + 1).join(" ").replace(TAGS, "").split(/\s+/).filter(Boolean).join(" "));
-  }
-  return cues.filter((cue) => /[\p{L}\p{N}]/u.test(cue)).join("\n\n");
+  let number = 0;
+  let cue = /** @type {string[] | null} */ (null);
+  lines.forEach((line, place) => {
+    if (line.includes("-->")) {
+      const before = lines[place - 1] ?? "";
+      const counted = NUMBER.test(before) && (Number(before) === number + 1 || !lines[place - 2]?.trim());
+      if (counted) {
+        number = Number(before);
+        cue?.pop();
+      }
+      cue = [];
+      if (TIMES.test(line)) cues.push(cue);
+    } else if (line.trim()) cue?.push(line);
+  });
+  if (!cues.length) throw new Error(`it is no SRT: "${lines[0].slice(0, 40)}" has no line with times (-->).`);
+  const texts = cues.map((each) => each.join(" ").replace(TAGS, "").split(/\s+/).filter(Boolean).join(" "));
+  return texts.filter((text) => /[\p{L}\p{N}]/u.test(text)).join("\n\n");
 }

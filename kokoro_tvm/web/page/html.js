@@ -5,25 +5,34 @@ const BLOCKS = words(
   "address article aside blockquote body caption dd div dl dt fieldset figcaption figure footer form header hr li main ol p " +
     "pre section table tbody thead tr ul h1 h2 h3 h4 h5 h6",
 );
-const SILENT = words("script style template noscript svg math select textarea head nav");
+const SILENT = words("script style template noscript svg math select textarea head nav rt rp");
 const CELLS = words("td th");
 const VOID = words("area base br col embed hr img input link meta source track wbr");
+const ATTRIBUTE = /([^\s"'=/>]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?/g;
+const UNSEEN = /display\s*:\s*none|visibility\s*:\s*hidden/i;
+const MARK = /^(?:\[?\d{1,4}\]?|\[?[a-z]\]|[*†‡§¶]+)$/; // of a note
+const POWER = /(?:\d|(?<![\p{L}\p{N}_])\p{L}|(?<![\p{L}\p{N}_])(?:[cdkm]m|ft|in|mi|yd))$/u; // what a raised number is a power of
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const TAG = /<([A-Za-z][\w:-]*)(?![\w:-])((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
 
 /** @param {string} source @returns {string} blocks with blank lines between them; nothing of the page is loaded or run */
 export function textOfHtml(source) {
   // The page's policy reports styles, even of a document that is never shown: attributes go, and style sheets become scripts,
   // which are not run. Unlike HTML, XHTML has tags that close themselves.
-  const plain = source.replace(/<(\/?)style\b/gi, "<$1script").replace(TAG, (_, name, rest) => `<${name}>${rest.endsWith("/") && !VOID.has(name) ? `</${name}>` : ""}`);
+  const plain = source.replace(/<(\/?)style\b/gi, "<$1script").replace(TAG, (_, name, rest) => `<${name}${kept(rest)}>${rest.endsWith("/") && !VOID.has(name) ? `</${name}>` : ""}`);
   const root = new DOMParser().parseFromString(plain, "text/html");
   /** @type {string[]} */
   const blocks = [];
   let block = "";
+  /** @type {(number | null)[]} */
+  const lists = []; // the number of the next item
+  let number = ""; // of the item whose first block is read
 
   function end() {
     const lines = block.split("\n").map((line) => line.split(/\s+/).filter(Boolean).join(" "));
     const found = lines.filter(Boolean).join("\n");
-    if (found) blocks.push(found);
+    if (found) blocks.push(number + found);
+    if (found) number = "";
     block = "";
   }
 
@@ -33,16 +42,45 @@ export function textOfHtml(source) {
       block += (node.nodeValue ?? "").replace(/\s+/g, " ");
       return;
     }
-    const name = node instanceof Element ? node.localName : "";
-    if (SILENT.has(name)) return;
+    const element = node instanceof Element ? node : null;
+    const name = element?.localName ?? "";
+    if (SILENT.has(name) || element?.hasAttribute("hidden")) return;
     if (name === "br") block += "\n";
     if (CELLS.has(name) && block.trim()) block = `${block.trimEnd()}, `;
     if (BLOCKS.has(name)) end();
+    if (name === "ol" || name === "ul") lists.push(name === "ol" ? Number(element?.getAttribute("start") ?? 1) : null);
+    const next = name === "li" ? (lists.at(-1) ?? null) : null;
+    if (next !== null) {
+      const own = Number(element?.getAttribute("value") ?? next);
+      number = `${own}. `;
+      lists[lists.length - 1] = own + 1;
+    }
+    const before = block;
     node.childNodes.forEach(read);
+    if (name === "sup" && block.startsWith(before)) block = before + raised(before, block.slice(before.length).trim());
     if (BLOCKS.has(name)) end();
+    if (name === "ol" || name === "ul") lists.pop();
+    if (name === "ol" || name === "ul" || name === "li") number = "";
   }
 
   read(root);
   end();
   return blocks.join("\n\n");
+}
+
+/** What is kept of a tag's attributes: whether it is read, and its number. @param {string} source */
+function kept(source) {
+  const found = Array.from(source.matchAll(ATTRIBUTE), ([, name, ...values]) => /** @type {const} */ ([name.toLowerCase(), values.find((value) => value !== undefined) ?? ""]));
+  const attributes = new Map(found.reverse());
+  const isMark = attributes.get("epub:type") === "noteref" || attributes.get("role") === "doc-noteref";
+  const isHidden = attributes.has("hidden") || attributes.get("aria-hidden") === "true" || UNSEEN.test(attributes.get("style") ?? "");
+  const numbers = ["start", "value"].filter((name) => /^\d{1,9}$/.test(attributes.get(name) ?? "")).map((name) => ` ${name}="${attributes.get(name)}"`);
+  return `${isMark || isHidden ? " hidden" : ""}${numbers.join("")}`;
+}
+
+/** A raised number is a power after a digit, a letter alone or a unit, and the mark of a note after other words.
+ * @param {string} before @param {string} text */
+function raised(before, text) {
+  if (/^\d+$/.test(text) && POWER.test(before.slice(-4))) return [...text].map((digit) => RAISED[Number(digit)]).join("");
+  return MARK.test(text) ? "" : text;
 }

@@ -21,7 +21,7 @@ _TAG = re.compile(
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _MARKS = re.compile(
     r"(?P<autolink><(?P<address>(?:https?://|mailto:)?[^\s<>@]{1,64}[@.][^\s<>]{1,2000})>)"
-    r"|(?P<note>\[\^\w{1,20}\])"
+    r"|(?P<note>^\[\^[\w-]{1,40}\]:|\[\^[\w-]{1,40}\])"
     r"|(?P<empty>!?\[\](?:\([^()\[\]]*\))?)"
     r"|(?P<reference>\[(?P<words>[^\[\]]+)\]\[[^\[\]]{0,99}\])"
     r"|(?P<escape>\\(?P<char>[][\\`*_~#()<>!|.+-]))"

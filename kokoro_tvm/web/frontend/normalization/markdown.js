@@ -16,7 +16,7 @@ const TAG = new Pattern(
 const ENTITY = new Pattern("&(?:#\\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});");
 const MARKS = new Pattern(
   "(?P<autolink><(?P<address>(?:https?://|mailto:)?[^\\s<>@]{1,64}[@.][^\\s<>]{1,2000})>)" +
-    "|(?P<note>\\[\\^\\w{1,20}\\])" +
+    "|(?P<note>^\\[\\^[\\w-]{1,40}\\]:|\\[\\^[\\w-]{1,40}\\])" +
     "|(?P<empty>!?\\[\\](?:\\([^()\\[\\]]*\\))?)" +
     "|(?P<reference>\\[(?P<words>[^\\[\\]]+)\\]\\[[^\\[\\]]{0,99}\\])" +
     "|(?P<escape>\\\\(?P<char>[][\\\\`*_~#()<>!|.+-]))" +
