@@ -157,7 +157,7 @@ def test_ci_runs_the_line_readme_gives(marker: str, name: str) -> None:
 def test_pasted_lines_need_nothing_before_them() -> None:
     for marker in ("build", "tests", "slow tests"):
         assert re.match(
-            r"python3\.11 -m venv \.venv && \.venv/bin/pip install (--no-compile )?-e ", pasted_line(marker)
+            r"python3 -m venv \.venv && \.venv/bin/pip install (--no-compile )?-e ", pasted_line(marker)
         )
 
 

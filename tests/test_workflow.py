@@ -59,9 +59,13 @@ def test_one_version_of_an_action_has_one_commit() -> None:
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_the_machine_and_python_are_pinned_too(path: Path) -> None:
     for job in jobs(path):
-        assert re.fullmatch(r"ubuntu-\d+\.04", job["runs-on"])
+        matrix = job.get("strategy", {}).get("matrix", {})
+        machines = matrix["machine"] if job["runs-on"] == "${{ matrix.machine }}" else [job["runs-on"]]
+        assert all(re.fullmatch(r"ubuntu-\d+\.04(-arm)?|macos-\d+", machine) for machine in machines)
         steps = [step for step in job["steps"] if "setup-python" in step.get("uses", "")]
-        assert {step["with"]["python-version"] for step in steps} <= {"3.11"}
+        for version in (step["with"]["python-version"] for step in steps):
+            versions = matrix["python"] if version == "${{ matrix.python }}" else [version]
+            assert set(versions) <= {"3.11", "3.12"}
 
 
 def test_every_push_and_pull_request_runs_what_the_readme_says() -> None:
@@ -69,7 +73,19 @@ def test_every_push_and_pull_request_runs_what_the_readme_says() -> None:
     workflow = ROOT / ".github/workflows/tests.yml"
     assert set(read(workflow)[True]) == {"push", "pull_request"}
     assert [commands(job["steps"]) for job in jobs(workflow)] == [[".ci/run"], [".ci/slow"]]
+    assert jobs(workflow)[0]["strategy"]["matrix"] == {"python": ["3.11", "3.12"]}
     assert not any("needs" in job for job in jobs(workflow))
+
+
+def test_other_machines_build_the_toy_and_what_they_run_themselves() -> None:
+    (job,) = jobs(ROOT / ".github/workflows/hosts.yml")
+    assert job["strategy"]["matrix"]["machine"] == ["ubuntu-24.04-arm", "macos-15"]
+    *_, toy, own = commands(job["steps"])
+    assert toy == ".venv/bin/python -m pytest -n 0 tests/test_tiny.py"
+    program, *recipes = own.split()
+    assert program == ".venv/bin/doit"
+    for recipe in recipes:
+        assert "arm64-apple-macos" in (ROOT / f"recipes/{recipe}.yaml").read_text(encoding="utf-8")
 
 
 NIGHTLY = read(ROOT / ".github/workflows/nightly.yml")
@@ -202,6 +218,7 @@ def test_what_ci_installs_is_what_the_recipes_need() -> None:
     """One list: nowhere else are packages of recipes named."""
     for path in (*(ROOT / ".ci").iterdir(), *WORKFLOWS):
         text = path.read_text(encoding="utf-8")
+        text = text.replace("brew install lld", "")  # doctor knows Debian's packages alone
         assert not re.search(r"qemu-user|wine64|\blld\b|mingw|g\+\+-", text), path
         assert "apt-get install" not in text or path.name == "packages"
     assert "doctor --packages" in (ROOT / ".ci/slow").read_text(encoding="utf-8")

@@ -63,7 +63,7 @@ def _python(facts: Facts) -> Finding:
     text = f"{facts.python} (wanted {facts.wanted_python})"
     if SpecifierSet(facts.wanted_python).contains(facts.python):
         return Finding("Python", "fine", text)
-    return Finding("Python", "wrong", text, "create the environment again: python3.11 -m venv .venv")
+    return Finding("Python", "wrong", text, "create the environment again: python3.12 -m venv .venv")
 
 
 def _packages(pins: tuple[Pin, ...]) -> Iterator[Finding]:

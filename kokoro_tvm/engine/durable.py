@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,7 +44,7 @@ def write(path: Path, content: bytes) -> None:
             with partial.open("wb") as stream:
                 stream.write(content)
                 stream.flush()
-                os.fsync(stream.fileno())
+                _flush(stream.fileno())
             partial.replace(path)
         except BaseException:
             with suppress(OSError):
@@ -56,7 +57,7 @@ def sync(path: Path) -> None:
     """Waits until a file's content is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        _flush(handle)
     finally:
         os.close(handle)
 
@@ -65,12 +66,24 @@ def sync_folder(path: Path) -> None:
     """Waits until a folder's entries are on the disk, where its file system can do that."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        _flush(handle)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
         os.close(handle)
+
+
+def _flush(handle: int) -> None:
+    """fsync, which on macOS may leave what it wrote in the drive's own memory: there the drive is told, too,
+    where its file system can do that."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(handle)
 
 
 def link(source: Path, path: Path) -> None:

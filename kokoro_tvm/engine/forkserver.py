@@ -9,6 +9,9 @@ of {"function", "arguments", "log", "outcome"}. Standard output tells {"id", "pi
 started and {"id", "status", "cpu_seconds"} when it ended (the status as subprocess's returncode). The end of
 the input is the end of the server and of every child that still runs: a build that dies leaves nobody behind.
 
+On macOS it imports nothing: what the frameworks under torch and TVM have begun is lost in a fork, so a child
+imports what it needs itself.
+
 multiprocessing has a fork server, too. Its children outlive a build that is killed, import its main module
 anew, and their CPU time is not known; and there is one for a process, so that no two can have imported
 different modules.
@@ -55,7 +58,7 @@ def main() -> None:
     reports, server = os.dup(1), os.getpid()
     os.dup2(2, 1)  # what imports print is no report
     trace.begin()
-    for module in json.loads(sys.argv[1]):
+    for module in json.loads(sys.argv[1]) if sys.platform != "darwin" else ():
         # A module that cannot be imported fails again in the child that needs it, and its log shows why.
         with contextlib.suppress(Exception):
             importlib.import_module(module)

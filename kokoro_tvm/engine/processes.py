@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -22,15 +23,24 @@ from kokoro_tvm.errors import BuildError
 __all__ = ["end_with_parent", "run_forked"]
 
 _PR_SET_PDEATHSIG = 1
+_POLL = 0.1  # seconds between looks at a parent, where the system tells nobody of its end
 _LONGEST = 4096  # bytes of an error's message: a pipe holds that much until it is read
 
 
 def end_with_parent(parent: int) -> None:
-    """Has the system kill this process when the one that forked it, `parent`, ends; Linux alone can."""
+    """Has this process killed when the one that forked it, `parent`, ends: by Linux, or by a thread."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it has ended already
-            os._exit(1)
+    else:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
+
+
+def _end_after(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_POLL)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run_forked(
@@ -44,7 +54,13 @@ def run_forked(
     They are started in the order given. A job sees the state this process is in, whatever ran before it or
     runs beside it, and its results are the files it writes. done(name, seconds): called here after each.
     Raises BuildError for the first job that fails or whose process dies, after killing the others.
+
+    On macOS they run in this process, in turn: what its frameworks have begun is lost in a fork, and a child
+    that uses them crashes.
     """
+    if sys.platform == "darwin":
+        _run_in_turn(job, names, done)
+        return
     waiting, running = list(names), dict[int, _Job]()
     with ExitStack() as traces:
         try:
@@ -62,6 +78,18 @@ def run_forked(
             for left in running.values():
                 left.process.kill()
                 left.process.join()
+
+
+def _run_in_turn(
+    job: Callable[[str], None], names: Sequence[str], done: Callable[[str, float], None]
+) -> None:
+    for name in names:
+        began = time.monotonic()
+        try:
+            job(name)
+        except Exception as error:  # whatever a compiler raises
+            raise BuildError(f"{name}: {_message(error)}") from error
+        done(name, time.monotonic() - began)
 
 
 @dataclass(frozen=True)
@@ -106,5 +134,9 @@ def _work(job: Callable[[str], None], name: str, errors: int, parent: int, trace
             take().write(trace)
     except Exception as error:  # whatever a compiler raises: its message is passed on, its trace is logged
         traceback.print_exc()
-        os.write(errors, f"{type(error).__name__}: {error}".encode()[:_LONGEST])
+        os.write(errors, _message(error).encode())
         sys.exit(1)
+
+
+def _message(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".encode()[:_LONGEST].decode(errors="ignore")

@@ -81,13 +81,12 @@ def usable_processes() -> int:
     return min(_MOST, cores + 1)
 
 
-def usable_memory_gb(limits: tuple[Path, ...] = _LIMITS, meminfo: Path = Path("/proc/meminfo")) -> float:
+def usable_memory_gb(limits: tuple[Path, ...] = _LIMITS) -> float:
     """The machine's memory, or what the control group allows of it, in GB (1e9 bytes); infinite if neither
     is known."""
     found = [float("inf")]
-    if meminfo.is_file():
-        lines = dict(line.split(":", 1) for line in meminfo.read_text(encoding="ascii").splitlines())
-        found.append(int(lines["MemTotal"].split()[0]) * 1024)
+    if hasattr(os, "sysconf"):  # Linux and macOS
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for path in limits:
         if path.is_file() and (limit := path.read_text(encoding="ascii").strip()).isdigit():
             found.append(int(limit))

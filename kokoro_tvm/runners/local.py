@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle import Bundle
     from kokoro_tvm.runtime.session import Session
 
-__all__ = ["LOCAL"]
+__all__ = ["LOCAL", "Local"]
 
 
 class Local(Runner):

@@ -93,8 +93,8 @@ class LlvmTarget(TargetSpec):
     emulate: EmulatedCpu | None = Field(
         default=None,
         description="The CPU, by QEMU's name (`qemu-aarch64 -cpu help`), that gates run on: under QEMU's "
-        "user-mode emulation of Linux, which is a hundred times slower. null: the machine that builds, if it "
-        "can run the code.",
+        "user-mode emulation of Linux, which is a hundred times slower. A Mac runs code for macOS itself. "
+        "null: the machine that builds, if it can run the code.",
     )
 
     @model_validator(mode="after")
@@ -140,6 +140,12 @@ class LlvmTarget(TargetSpec):
     def is_native(self) -> bool:
         """Whether the machine that builds is of its architecture and operating system."""
         return self.platform == this_platform()
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether its code is run under QEMU. What is native to another system than Linux is run as it is:
+        QEMU's user-mode emulation is of Linux, on Linux."""
+        return self.emulate is not None and not (self.is_native and self.platform.system != "linux")
 
 
 def _unknown(what: str, word: str, valid: Sequence[str], *path: str | int) -> PydanticCustomError:
@@ -201,17 +207,21 @@ class Llvm(TargetKind):
         return _tvm_target(machine.options)
 
     def toolchain(self, spec: LlvmTarget) -> Toolchain:
-        """The C++ compiler of the machine that builds, for its own kind; for others LLVM's linker."""
+        """The C++ compiler of the machine that builds, for its own Linux; else LLVM's linker, so that a
+        platform's libraries are the same wherever they are built."""
         if spec.platform == WEB:
             return ZIG
-        return GNU if spec.is_native else _LINKERS.get(spec.platform.system, GNU)
+        if spec.is_native and spec.platform.system == "linux":
+            return GNU
+        return _LINKERS.get(spec.platform.system, GNU)
 
     def runner(self, spec: LlvmTarget) -> Runner | None:
         """This process, for code of this machine's architecture and operating system; else an emulator of
         what is not its own, be it AMX alone."""
         if not spec.run:
             return None
-        if spec.emulate is not None:
+        if spec.is_emulated:
+            assert spec.emulate is not None
             if spec.platform in _APPLE:
                 return _APPLE[spec.platform](spec.emulate)
             return Qemu(spec.platform.architecture, spec.emulate)
@@ -242,7 +252,7 @@ class Llvm(TargetKind):
         if not spec.is_native:
             return _compiled(spec.platform) or _pinned(spec.platform)
         runtime = {"runtime": _installed("tvm", "*tvm_runtime.*")}
-        if spec.emulate is None and not ffi:
+        if not spec.is_emulated and not ffi:
             return runtime
         return runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
 
@@ -250,8 +260,8 @@ class Llvm(TargetKind):
         return spec.platform
 
     def runner_libraries(self, spec: LlvmTarget) -> Mapping[str, RuntimeLibrary]:
-        """Of Linux, for the code of macOS and iOS."""
-        if spec.platform in _APPLE:
+        """Of Linux, for the code of macOS and iOS that is not run there."""
+        if spec.platform in _APPLE and not spec.is_native:
             return _pinned(Platform(spec.platform.architecture, "linux"))
         return self.runtime_libraries(spec)
 
@@ -269,7 +279,7 @@ class Llvm(TargetKind):
     def lacking(self, spec: LlvmTarget, precision: str) -> tuple[str, ...]:
         """What a level, an added feature or the precision needs is known; what a CPU's name means, LLVM
         knows. Code that is emulated, or not run, needs nothing; AMX alone is emulated where it is lacking."""
-        if not spec.run or spec.emulate is not None or spec.platform == WEB:
+        if not spec.run or spec.is_emulated or spec.platform == WEB:
             return ()
         return tuple(sorted(_lacking(spec, {_BFLOAT16} if precision == "bfloat16" else ()) - AMX))
 

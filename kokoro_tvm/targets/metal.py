@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from kokoro_tvm.platforms import this_platform
+from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runners import Runner
 
 __all__ = ["KIND", "MetalTarget"]
 
@@ -22,6 +27,11 @@ class Metal(GpuKind):
 
     spec = MetalTarget
     name = "metal"
+
+    def executor(self, host: Runner | None) -> Runner | None:
+        """The GPU of a Mac, on a Mac."""
+        on_mac = this_platform().system == "darwin"
+        return host if host is LOCAL and on_mac else super().executor(host)
 
 
 KIND = Metal()

@@ -12,7 +12,7 @@ __all__ = ["GOOD", "made"]
 
 GOOD = Facts(
     python="3.11.7",
-    wanted_python=">=3.11,<3.12",
+    wanted_python=">=3.11,<3.14",
     pins=(
         Pin("torch==2.13.0", "2.13.0"),
         Pin("misaki[en]==0.9.4", "0.9.4"),

@@ -32,7 +32,7 @@ def shown(facts: Facts, width: int = 80) -> str:
 
 
 BAD = made(
-    python="3.12.1",
+    python="3.14.1",
     pins=(
         Pin("torch==2.13.0", "2.12.0+cpu"),
         Pin("kokoro==0.9.4", None),

@@ -200,6 +200,16 @@ def test_a_module_that_cannot_be_imported_fails_where_it_is_needed(
         run_child("fakes:load", {"module": "broken"}, tmp_path / "a.log", 60, "cpu.stage", preload=preload)
 
 
+@pytest.mark.parametrize(("system", "imports"), [("linux", True), ("darwin", False)])
+def test_a_server_on_macos_imports_nothing(system: str, imports: bool) -> None:
+    """What the frameworks under torch and TVM have begun is lost in a fork, and a child that uses them
+    crashes."""
+    code = f"import sys; sys.platform = {system!r}\nfrom kokoro_tvm.engine.forkserver import main; main()"
+    command = [sys.executable, "-c", code, '["this"]']
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    assert ("The Zen of Python" in done.stderr) == imports
+
+
 def test_a_server_that_is_killed_is_reported_and_replaced(tmp_path: Path) -> None:
     run(tmp_path, "tell", path=str(tmp_path / "b"))
     server = int((tmp_path / "b").read_text().split("\n")[0])

@@ -129,9 +129,13 @@ run_forked(job, ["a", "b"], 2)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
-def test_killing_the_parent_ends_the_jobs(tmp_path: Path) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", _FORKS, str(tmp_path)])
+@pytest.mark.parametrize("system", ["linux", "elsewhere"])
+def test_killing_the_parent_ends_the_jobs(system: str, tmp_path: Path) -> None:
+    """Where the system does not, a thread does."""
+    if system == "linux" != sys.platform:
+        pytest.skip("only Linux ends a process with its parent")
+    code = f"import sys; sys.platform = {system!r}\n{_FORKS}"
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
     pids = [int(wait_for(tmp_path / name)) for name in "ab"]
     parent.kill()
     parent.wait()
@@ -140,6 +144,25 @@ def test_killing_the_parent_ends_the_jobs(tmp_path: Path) -> None:
         while is_running(pid) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert not is_running(pid)
+
+
+def test_macos_forks_nothing_that_its_frameworks_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs run in this process there, in the order given, and fail with the same words."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "fork")
+    ran: list[str] = []
+    done: list[str] = []
+    run_forked(ran.append, ["a", "b", "c"], 2, lambda name, seconds: done.append(name))
+    assert ran == done == ["a", "b", "c"]
+
+    def job(name: str) -> None:
+        ran.append(name)
+        raise ValueError("no such kernel" + "!" * 1_000_000)
+
+    with pytest.raises(BuildError, match="bad: ValueError: no such kernel") as caught:
+        run_forked(job, ["bad", "never"], 2)
+    assert ran[3:] == ["bad"]
+    assert len(str(caught.value)) < 10_000
 
 
 def wait_for(path: Path) -> str:

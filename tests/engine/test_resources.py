@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -55,12 +56,23 @@ def test_it_is_given_back_after_an_error() -> None:
             raise ZeroDivisionError
 
 
-def test_memory_is_what_the_control_group_allows(tmp_path: Path) -> None:
-    meminfo, limit = tmp_path / "meminfo", tmp_path / "memory.max"
-    assert usable_memory_gb((limit,), meminfo) == float("inf")
-    meminfo.write_text("MemTotal:       2000000 kB\nMemFree:        1000 kB\n")
-    assert usable_memory_gb((limit,), meminfo) == 2.048
+def test_memory_is_what_the_control_group_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the machine's, which Linux and macOS know without /proc."""
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 500_000, "SC_PAGE_SIZE": 4096}.__getitem__)
+    limit = tmp_path / "memory.max"
+    assert usable_memory_gb((limit,)) == 2.048
     limit.write_text("1500000000\n")
-    assert usable_memory_gb((limit,), meminfo) == 1.5
+    assert usable_memory_gb((limit,)) == 1.5
     limit.write_text("max\n")
-    assert usable_memory_gb((limit,), meminfo) == 2.048
+    assert usable_memory_gb((limit,)) == 2.048
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").is_file(), reason="needs /proc/meminfo, to compare with")
+def test_memory_is_all_that_the_machine_has() -> None:
+    kilobytes = int(Path("/proc/meminfo").read_text(encoding="ascii").split()[1])
+    assert usable_memory_gb(()) == kilobytes * 1024 / 1e9
+
+
+def test_memory_is_not_limited_where_nobody_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sysconf")
+    assert usable_memory_gb(()) == float("inf")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -239,6 +241,27 @@ CALLS: dict[str, tuple[Any, str]] = {
     "mkdir": (Path, "mkdir"),
     "open": (Path, "open"),
 }
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_a_mac_s_drive_is_told_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, able: bool) -> None:
+    """fsync of macOS leaves content in the drive's memory. Some file systems there know nothing else."""
+    done: list[str] = []
+
+    def told(handle: int, command: int) -> None:
+        assert command == 51
+        if not able:
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+        done.append("fcntl")
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", told)
+    monkeypatch.setattr(os, "fsync", lambda handle: done.append("fsync"))
+    durable.write(tmp_path / "file", b"content")
+    durable.sync(tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b"content"
+    assert done == ["fcntl" if able else "fsync"] * 3  # the file, its folder, the file
 
 
 class Faulty:

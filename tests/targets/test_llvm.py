@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import NoneType
+from typing import Any
 
 import pytest
 import tvm
@@ -12,10 +15,19 @@ from kokoro_tvm.cpu_features import X86 as X86_FEATURES
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.runners import Runner
-from kokoro_tvm.runners.local import LOCAL
+from kokoro_tvm.runners.local import LOCAL, Local
+from kokoro_tvm.runners.macho import MachO
+from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.runners.source.emulated import EmulatedSource
+from kokoro_tvm.runners.source.runner import SourceRunner
 from kokoro_tvm.runners.tiles import TILES
-from kokoro_tvm.targets import Machine, find_runner, tvm_target
+from kokoro_tvm.targets import Machine, find_runner, target_kind, tvm_target
 from kokoro_tvm.targets import llvm as target
+from kokoro_tvm.targets.base import PinnedLibrary
+from kokoro_tvm.toolchains import Toolchain
+from kokoro_tvm.toolchains.gnu import GNU
+from kokoro_tvm.toolchains.lld import ELF
+from kokoro_tvm.toolchains.macho import MACHO
 
 X86, ARM, RISCV = "x86_64-linux-gnu", "aarch64-linux-gnu", "riscv64-linux-gnu"
 RV64GC = ("+m", "+a", "+f", "+d", "+c")
@@ -235,6 +247,57 @@ def test_amx_alone_is_emulated(
     assert target.KIND.lacking(spec, precision) == missing
     native = target.LlvmTarget(kind="llvm", mcpu="native")
     assert target.KIND.runner(native) is LOCAL
+
+
+MAC, MAC_CPU = ("arm64", "Darwin"), {"kind": "llvm", "mcpu": "apple-m1", "mtriple": "arm64-apple-macos11.0"}
+EMULATED_MAC = MAC_CPU | {"emulate": "max"}
+EMULATED_ARM = {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-gnu", "emulate": "cortex-a72"}
+
+
+@pytest.mark.parametrize(
+    ("host", "spec", "runner", "linker"),
+    [
+        (MAC, EMULATED_MAC, Local, MACHO),
+        (MAC, MAC_CPU, Local, MACHO),
+        (MAC, {"kind": "llvm", "mcpu": "apple-m1"}, Local, MACHO),
+        (MAC, {"kind": "metal", "host": EMULATED_MAC}, Local, MACHO),
+        (MAC, {"kind": "cuda", "host": MAC_CPU}, SourceRunner, MACHO),
+        (MAC, EMULATED_ARM, Qemu, ELF),
+        (MAC, EMULATED_MAC | {"run": False}, NoneType, MACHO),
+        (("x86_64", "Linux"), EMULATED_MAC, MachO, MACHO),
+        (("x86_64", "Linux"), {"kind": "metal", "host": EMULATED_MAC}, EmulatedSource, MACHO),
+        (("x86_64", "Linux"), EMULATED_ARM, Qemu, ELF),
+        (("aarch64", "Linux"), EMULATED_ARM, Qemu, GNU),
+        (("aarch64", "Linux"), {"kind": "llvm", "mcpu": "cortex-a72"}, Local, GNU),
+        (("aarch64", "Linux"), EMULATED_MAC, MachO, MACHO),
+    ],
+)
+def test_a_mac_runs_its_own_code_and_links_it_as_others_do(
+    host: tuple[str, str],
+    spec: dict[str, Any],
+    runner: type,
+    linker: Toolchain,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """QEMU's user-mode emulation is of Linux, on Linux: there a recipe may name an older CPU to run on."""
+    machine, system = host
+    monkeypatch.setattr(target.platform, "machine", lambda: machine)
+    monkeypatch.setattr(target.platform, "system", lambda: system)
+    kind = target_kind(spec["kind"])
+    made = kind.spec.model_validate(spec, strict=False)
+    assert type(kind.runner(made)) is runner
+    assert kind.toolchain(made) is linker
+
+
+def test_a_mac_runs_its_own_code_with_its_own_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with Linux', which the loader of Mach-O has."""
+    spec = target.LlvmTarget.model_validate(EMULATED_MAC, strict=False)
+    assert all(isinstance(library, PinnedLibrary) for library in target.KIND.runner_libraries(spec).values())
+    monkeypatch.setattr(target.platform, "machine", lambda: MAC[0])
+    monkeypatch.setattr(target.platform, "system", lambda: MAC[1])
+    found = target.KIND.runner_libraries(spec)
+    assert found == target.KIND.runtime_libraries(spec)
+    assert {role: isinstance(library, Path) for role, library in found.items()} == {"runtime": True}
 
 
 def test_what_runs_here_has_a_name() -> None:

@@ -28,6 +28,7 @@ def download_wheel(package: str, version: str, work: Path, log: Log, platforms: 
     log(f"downloading {wanted} with pip")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-input", "--no-deps", "--only-binary=:all:", "--dest", str(work)]
+    command += ["--ignore-requires-python"]  # its code is not run
     command += [word for platform in platforms for word in ("--platform", platform)]
     try:
         done = subprocess.run(
