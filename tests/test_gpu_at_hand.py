@@ -128,7 +128,7 @@ def test_the_summary_names_what_is_at_hand_and_why_the_rest_is_not(monkeypatch: 
 
     monkeypatch.setattr(wgpu, "version", without_vulkan)
     result = gpus_at_hand.found()
-    assert result["WebGPU"] == "not run: no Vulkan driver"
+    assert result["WebGPU"] == "not run: no Vulkan driver."
     for kind, name in (("cuda", "CUDA's GPU"), ("metal", "Metal's GPU")):
         try:
             Gpu(kind)

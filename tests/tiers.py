@@ -15,8 +15,10 @@ import pytest
 
 __all__ = [
     "ASIAN",
+    "BY_AV",
     "SLOW_MODULES",
     "check",
+    "each_format",
     "each_language",
     "hide_slow_packages",
     "refuse_skip",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 ASIAN = pytest.mark.slow("reads Japanese or Chinese by misaki's packages")
+BY_AV = pytest.mark.slow("needs PyAV")
 SLOW_MODULES = {
     "imageio-ffmpeg": "imageio_ffmpeg",
     "av": "av",
@@ -50,6 +53,11 @@ SLOW_MODULES = {
 
 SLOW_FIXTURES = {"browser", "others", "real_bundle", "runner_runtime"}
 """What only tests of the tiers `slow` and `nightly` may use."""
+
+
+def each_format(formats: Iterable[str]) -> list[Any]:
+    """Parameters of a test of every format; those that PyAV encodes are slow."""
+    return [pytest.param(name, marks=BY_AV) if name in ("opus", "aac") else name for name in formats]
 
 
 def selection(expression: str) -> str:

@@ -121,7 +121,7 @@ def test_a_contender_keeps_what_went_wrong(tmp_path: Path) -> None:
         for _ in range(2):  # the second time it is passed over
             contender.speak("short", ())
             assert contender.problem == (
-                "failed on the text short: ended by signal SIGSEGV: its log is empty"
+                "failed on the text short: ended by signal SIGSEGV: its log is empty."
             )
     assert contender.answers == {}
 

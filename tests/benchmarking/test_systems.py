@@ -107,7 +107,7 @@ def test_a_missing_package_is_named_with_how_to_install_it(models: PeerModels) -
 def test_a_missing_model_says_why(models: PeerModels) -> None:
     found = peer_system(peer("numpy", fails=True), models, 2)
     assert isinstance(found, Absent)
-    assert found.reason == "its model cannot be had: npm is not installed"
+    assert found.reason == "its model cannot be had: npm is not installed."
 
 
 def test_a_peer_that_cannot_be_held_to_an_instruction_set_is_not_run(models: PeerModels) -> None:

@@ -64,9 +64,9 @@ def run(*words: str) -> int:
 
 def test_the_default_is_cpu(root: Path, ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
-    assert len(ran.stages) == 34
+    assert len(ran.stages) == 35
     built, bundle, following = capsys.readouterr().out.splitlines()[-3:]
-    assert built == "34 stages built, 0 were current."
+    assert built == "35 stages built, 0 were current."
     assert bundle == "The bundle is artifacts/cpu, and it says hello in artifacts/cpu/hello.wav."
     assert following.startswith("Next: ") and " say --bundle artifacts/cpu " in following
 

@@ -101,6 +101,12 @@ def _usual(stage: Stage, output: str) -> Any:
         return [{"name": "weight", "packing": None}]
     if output == "parts.json":
         return []
-    if output in ("validation.json", "speech.json", "intelligibility.json", "phonemes.json"):
+    if output in (
+        "validation.json",
+        "throughput.json",
+        "speech.json",
+        "intelligibility.json",
+        "phonemes.json",
+    ):
         return report(stage.kind)
     return f"{stage.kind} {output}"  # the same for every recipe, as what has the same derivation is

@@ -70,6 +70,7 @@ def test_a_need_that_is_missing_names_a_package_that_is_listed(name: str, bare: 
             assert named[1] in debian_packages([recipe(name)])
 
 
+@pytest.mark.slow("what is missing is programs alone: zig and NVRTC are there")
 @pytest.mark.usefixtures("bare")
 def test_a_verdict_a_recipe_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
@@ -88,6 +89,7 @@ def test_a_verdict_a_recipe_says_what_is_missing(tmp_path: Path) -> None:
     assert {f.verdict for f in verdicts.values()} == {"note"}
 
 
+@pytest.mark.slow("needs NVRTC")
 def test_what_is_not_run_by_choice_says_whose(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
     for path in (ROOT / "recipes").glob("*.yaml"):

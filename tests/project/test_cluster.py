@@ -149,5 +149,5 @@ def test_a_worker_without_the_stage_says_what_to_do(monkeypatch: pytest.MonkeyPa
     assert (outcome.manner, outcome.kind) == ("failed", "BuildError")
     assert outcome.message == (
         f"cpu.comple.bert-512: not in {tmp_path} (there is no stage called `cpu.comple.bert-512`; did "
-        "you mean `cpu.compile.bert-512`?); bring its code to the same state"
+        "you mean `cpu.compile.bert-512`?); bring its code to the same state."
     )

@@ -134,7 +134,7 @@ def recipes(tmp_path: Path) -> Path:
 def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> None:
     made = {t["basename"]: t for t in recipe_tasks(recipes, doit.folder / "artifacts", doit.reporter)}
     groups = {"cpu", "ci", "nightly", "report"}
-    assert len(made) == 39
+    assert len(made) == 40
     assert set(made["cpu"]["task_dep"]) == made.keys() - groups - {"cpu.report"}
     assert made["report"]["task_dep"] == ["cpu.report"]
     for name, task in made.items():

@@ -274,7 +274,7 @@ def _ranges() -> Iterator[tuple[str, BadFile]]:
         ("full", ("gates", "speech", "min_magnitude_correlation"), "-1.01 1.01 99.99"),
         ("toy", ("gates", "bert", "min_snr_db"), "-401 400.01"),
         ("toy", ("utterances", 1, "speed"), "0 0.0 -1 10.01"),
-        ("toy", ("utterances", 1, "seed"), "-1 4294967296"),
+        ("toy", ("utterances", 1, "seed"), "-1 18446744073709551616"),
         ("toy", ("checkpoint", "sources", 0, "shards", "count"), "0 1001"),
         ("toy", ("checkpoint", "sources", 0, "shards", "size"), "0 1099511627777"),
     ):

@@ -93,7 +93,15 @@ def test_a_link_to_a_pipe(fifo: Path) -> None:
 
 
 @POSIX
-@pytest.mark.parametrize("format", ["flac", "mp3", "opus", "m4b"])
+@pytest.mark.parametrize(
+    "format",
+    [
+        "flac",
+        "mp3",
+        "opus",
+        pytest.param("m4b", marks=pytest.mark.slow("needs ffmpeg, which imageio-ffmpeg brings")),
+    ],
+)
 def test_formats_whose_writers_seek(fifo: Path, format: str) -> None:
     reader = Reader(fifo)
     assert check_audio_file(fifo, format) == format

@@ -15,6 +15,7 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tiers import BY_AV
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.encoding import FORMATS, available_formats, open_encoder
@@ -31,7 +32,6 @@ KEPT = {"wav": 0, "pcm": 0, "flac": 4096, "mp3": 2880, "opus": 1200, "aac": 3072
 QUIETER = {"mp3": 0.95}  # LAME leaves room above the signal
 CONTAINERS = {"opus": "ogg", "aac": "aac"}
 
-BY_AV = pytest.mark.slow("needs PyAV")
 formats = pytest.mark.parametrize(
     "format", [pytest.param(format, marks=BY_AV) if format in CONTAINERS else format for format in FORMATS]
 )

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 from browsing import TEXT, Page, page_of, serving_slowly
@@ -228,6 +227,8 @@ def test_a_language_is_chosen_where_the_voices_leave_it_open(
 
 @pytest.mark.parametrize("format", ["mp3", "flac", "opus", "aac"])
 def test_a_speech_is_saved_in_a_format_of_the_server(page: Page, format: str, tmp_path: Path) -> None:
+    import av
+
     page.tab.select_option("#format", format)
     page.speak("No man ran.")
     page.state("ended")

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import LONG, Server, ends_without_another_call, wait_for
 from sessions import CREATED, Client, address, spoken, talk
+from tiers import each_format
 
 from kokoro_tvm.serve.bodies import words_of
 from kokoro_tvm.serve.encoding import FORMATS
@@ -78,7 +79,7 @@ def test_a_session_is_changed_for_the_next_speech(server: Server) -> None:
     assert second == ("completed", spoken(server, "Go on.", "am_adam", 2.0), [])
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", each_format(FORMATS))
 def test_formats(server: Server, format: str) -> None:
     """The bytes are those of the route for whole texts, but for a length that is not known here."""
 

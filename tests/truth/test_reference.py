@@ -100,7 +100,15 @@ def test_a_file_of_another_version(references: list[Reference], tmp_path: Path) 
     path = tmp_path / "short.safetensors"
     save_reference(references[0], path)
     tensors = load_file(path)
-    metadata = {"format": "1", "name": "a", "phonemes": "a", "voice": "v", "speed": "1.0", "seed": "0"}
+    metadata = {
+        "format": "1",
+        "name": "a",
+        "phonemes": "a",
+        "voice": "v",
+        "speed": "1.0",
+        "seed": "0",
+        "piece": "0",
+    }
     save_file({k: v for k, v in tensors.items() if k != "truth.en"}, path, metadata)
     with pytest.raises(ValidationError, match=r"as a stored reference \(.*'en'"):
         load_reference(path)
