@@ -18,7 +18,7 @@ _ALIKE = {
     "components": "|".join(COMPONENT_AXES),
     "patches": "|".join(COMPONENT_AXES),
     "gates": "bert|duration|text_encoder|f0n",
-    "front_end": "tagger|lexicon",
+    "front_end": "tagger|lexicon|cldr",
 }
 _OVERRIDES = ("patches", "passes", "pass_context", "gates")
 _REQUIRED = object()

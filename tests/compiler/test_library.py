@@ -13,7 +13,7 @@ import torch
 from lowering import MACHINE, RECIPE, lowered_program, program, small_program
 
 from kokoro_tvm import ops
-from kokoro_tvm.compiler import library
+from kokoro_tvm.compiler import codegen
 from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.engine.parts import Parts
 from kokoro_tvm.engine.processes import run_forked
@@ -153,7 +153,7 @@ def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tm
 def test_a_killed_compile_leaves_whole_objects(
     plain: Any, compiled: Compile, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generate = library.generate
+    generate = codegen.generate
 
     class HalfWritten:
         """Code that is never written to its end: the whole process group is killed before."""
@@ -174,7 +174,7 @@ def test_a_killed_compile_leaves_whole_objects(
         )
 
     with monkeypatch.context() as patch, pytest.raises(BuildError, match="killed"):
-        patch.setattr(library, "generate", some)
+        patch.setattr(codegen, "generate", some)
         run_forked(job, ["compile"], 1)
     assert not (tmp_path / "killed.so").exists()
     kept = len(list(store.records()))

@@ -167,7 +167,10 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "gates.speech.min_snr_db": (decibels, stages("speech")),
     "gates.speech.min_gain_db": (decibels, stages("speech")),
     "gates.speech.min_magnitude_correlation": (correlations, stages("speech")),
-    "gates.throughput.min_peak_share": (st.none() | st.floats(0, 1000), {"cpu.throughput"}),
+    "gates.throughput.min_peak_share": (  # null: nothing is measured
+        st.none() | st.floats(0, 1000),
+        lambda name, value: set() if value is None else {"cpu.throughput"},
+    ),
     "gates.intelligibility.max_word_error_increase": (  # null: nobody listens
         st.none() | st.floats(0, 1),
         {"cpu.intelligibility"},
@@ -202,7 +205,9 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "gates.enforce": (st.booleans(), JUDGED | stages("phonemes")),
     "utterances": (  # hello.wav says the first of them, and "short" is what it says anyway
         st.lists(st.sampled_from(["short", "long"]), min_size=1, unique=True),
-        lambda name, value: JUDGED | (stages("speak") if value[0] != "short" else set()),
+        lambda name, value: (
+            stages("validate speech") | (stages("speak throughput") if value[0] != "short" else set())
+        ),
     ),
     "timeout_s": (st.integers(1, 86_400), set()),
     "resources.memory_gb": (st.floats(0.5, 64), set()),
@@ -249,6 +254,7 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
             "https": ("kind", "url", "sha256", "folder"),
             "pypi": ("kind", "package", "version", "sha256", "folder"),
             "installed": ("kind", "package", "version", "folder"),
+            "npm": ("kind", "version"),
             "file": ("kind", "path", "sha256", "folder"),
         }.items()
         for field, values in {
@@ -266,7 +272,7 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "components.NAME.patches": TARGETS["patches.NAME"],
     "passes": TARGETS["passes"],
     **{name: TARGETS[name] for name in TARGETS if name.startswith(("pass_context.", "gates."))},
-    "utterances[].name": (names, SPOKEN | JUDGED),
+    "utterances[].name": (names, SPOKEN | stages("validate speech")),
     "utterances[].phonemes": (st.text("həlO. ", min_size=1, max_size=60), SPOKEN),
     "utterances[].voice": (st.sampled_from(["af_bella", "bm_lewis"]), SPOKEN),
     "utterances[].speed": (st.floats(0.1, 10), SPOKEN),
@@ -282,6 +288,7 @@ PACKAGES = {
     "https": {"kind": "https", "url": "https://host/a", "sha256": "0" * 64, "folder": "a"},
     "pypi": {"kind": "pypi", "package": "a", "version": "1.0", "sha256": "0" * 64, "folder": "a"},
     "installed": {"kind": "installed", "package": "a", "version": "1.0", "folder": "a"},
+    "npm": {"kind": "npm", "version": "1.0.0"},
     "file": {"kind": "file", "path": "a", "sha256": "0" * 64, "folder": "a"},
 }
 FIELDS = [("target", f) for f in TARGETS] + [("model", f) for f in MODELS]
@@ -362,7 +369,7 @@ def test_exactly_what_a_field_concerns_is_stale(
     values, expected = (TARGETS if file == "target" else MODELS)[path]
     value = data.draw(values)
     components = [c for c in ALL if c != "decoder" or "gates" not in path]
-    name = data.draw(st.sampled_from(["tagger", "lexicon"] if "front_end" in path else components))
+    name = data.draw(st.sampled_from(["tagger", "lexicon", "cldr"] if "front_end" in path else components))
     files: dict[str, Any] = {"target": copy.deepcopy(TARGET), "model": copy.deepcopy(MODEL)}
     lone = re.match(r"checkpoint\.sources\[(file|synthetic)\]", path)
     if lone:  # these do not stand behind others

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,11 +13,12 @@ from types import SimpleNamespace
 import pytest
 from test_graph import Tree, built  # noqa: F401  (a fixture)
 
-from kokoro_tvm.engine import memory
+import kokoro_tvm
+from kokoro_tvm.engine import code, memory
 
 HOUR = 3600
-EDITED = {"cpu.export.decoder-5120": "stale"}
 PATCH = "patches/decoder.py"
+FUNCTION = "kokoro_tvm.patches.decoder:_forward"
 
 
 @pytest.fixture
@@ -25,6 +27,20 @@ def tree(built: Tree) -> Tree:  # noqa: F811
     time.sleep(0.05)  # until what was just written is old enough to be remembered
     assert built.build() == set()
     return built
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of this package, in which code is read."""
+    original = Path(kokoro_tvm.__file__).parent
+    copy = shutil.copytree(
+        original, tmp_path / "kokoro_tvm", ignore=shutil.ignore_patterns("__pycache__", "web")
+    )
+    monkeypatch.setattr(code, "_PACKAGE", copy)
+    before = code.executed_code([FUNCTION])
+    time.sleep(0.05)
+    assert code.executed_code([FUNCTION]) == before
+    return copy
 
 
 def clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -65,20 +81,23 @@ def other_code(source: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("when", [0, HOUR, 4_102_444_800], ids=["1970", "later in 1970", "2100"])
-def test_touching_everything_builds_nothing(tree: Tree, when: int) -> None:
-    touched = 0
-    for folder in (tree.package, tree.root):
+def test_touching_everything_builds_nothing(tree: Tree, package: Path, when: int) -> None:
+    touched, before = 0, code.executed_code([FUNCTION])
+    for folder in (package, tree.root):
         for path in folder.rglob("*"):
             if path.is_file():
                 os.utime(path, (when, when))
                 touched += 1
     assert touched > 300
     assert not_current(tree) == {}
+    assert code.executed_code([FUNCTION]) == before
 
 
-def test_an_edit_that_keeps_size_and_time_of_a_source_is_seen(tree: Tree) -> None:
-    with edited(tree.package / PATCH, other_code):
-        assert not_current(tree) == EDITED
+def test_an_edit_that_keeps_size_and_time_of_a_source_is_seen(package: Path) -> None:
+    before = code.executed_code([FUNCTION])
+    with edited(package / PATCH, other_code):
+        assert code.executed_code([FUNCTION]) != before
+    assert code.executed_code([FUNCTION]) == before
 
 
 def test_an_edit_that_keeps_size_and_time_of_a_recipe_is_seen(tree: Tree) -> None:
@@ -103,12 +122,14 @@ def test_an_edit_that_keeps_size_and_time_of_an_output_is_seen(tree: Tree) -> No
 
 @pytest.mark.parametrize("seconds", [-400 * 24 * HOUR, -HOUR, -0.01, HOUR, 400 * 24 * HOUR])
 def test_a_clock_that_is_set_changes_nothing(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, seconds: float
+    tree: Tree, package: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
+    before = code.executed_code([FUNCTION])
     with monkeypatch.context() as patch:
         clock(patch, seconds)
         assert not_current(tree) == {}
-        with edited(tree.package / PATCH, other_code):
-            assert not_current(tree) == EDITED
+        with edited(package / PATCH, other_code):
+            assert code.executed_code([FUNCTION]) != before
+        assert code.executed_code([FUNCTION]) == before
         assert not_current(tree) == {}
     assert not_current(tree) == {}
