@@ -88,7 +88,7 @@ def _kernel(call: Call) -> Any:
                     with k.loop(keys // lanes) as v:
                         here = k.load(scores, q * keys + v * lanes, lanes=lanes)
                         k.store(register, maximum(k.load(register, 0, lanes=lanes), here), 0, lanes=lanes)
-                    largest = k.let(k.splat(total(register, maximum), lanes))
+                    largest = k.opaque(k.splat(total(register, maximum), lanes))
                     k.store(register, const(0.0, dtype(lanes)), 0, lanes=lanes)
                     with k.loop(keys // lanes) as v:
                         here = k.let(k.load(scores, q * keys + v * lanes, lanes=lanes))

@@ -70,10 +70,10 @@ def _kernel(call: Call) -> Any:
 
                 real, imaginary = [], []
                 for b in range(bins):
-                    magnitude = k.let(given(exp(k, k.load(bands, b * pitch + m, lanes=lanes))))
-                    phase = k.let(sin(k, k.load(bands, (bins + b) * pitch + m, lanes=lanes)))
-                    real.append(k.let(magnitude * cos_unit(k, phase)))
-                    imaginary.append(k.let(magnitude * sin_unit(k, phase)))
+                    magnitude = k.opaque(given(exp(k, k.load(bands, b * pitch + m, lanes=lanes))))
+                    phase = k.opaque(sin(k, k.load(bands, (bins + b) * pitch + m, lanes=lanes)))
+                    real.append(k.opaque(magnitude * cos_unit(k, phase)))
+                    imaginary.append(k.opaque(magnitude * sin_unit(k, phase)))
                 parts = [*real, *imaginary[1:-1]]
                 with k.loop(n_fft) as i:
                     total = zero

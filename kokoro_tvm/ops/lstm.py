@@ -93,7 +93,7 @@ def _kernel(call: Call) -> Any:
                     i, f, g, o = (k.load(total, gate * units + v * lanes, lanes=lanes) for gate in range(4))
                     at = k.let(block * units + v * lanes)
                     cell = sigmoid(k, f) * k.load(c, at, lanes=lanes) + sigmoid(k, i) * tanh(k, g)
-                    cell = k.let(cell)
+                    cell = k.opaque(cell)
                     k.store(c, cell, at, lanes=lanes)
                     k.store(following, sigmoid(k, o) * tanh(k, cell), at, lanes=lanes)
             with k.loop(blocks * vectors) as block:

@@ -75,7 +75,7 @@ def _kernel(call: Call) -> Any:
                     for i, (total, difference) in enumerate(pairs, start=1):
                         real = real + total * k.splat(basis[b * n_fft + i], width)
                         imaginary = imaginary + difference * k.splat(basis[(bins + b) * n_fft + i], width)
-                    real, imaginary = k.let(real), k.let(imaginary)
+                    real, imaginary = k.opaque(real), k.opaque(imaginary)
                     k.store(bands, sqrt(real * real + imaginary * imaginary), 0, lanes=width)
                     k.store(bands, atan2(k, imaginary, real), width, lanes=width)
                     for lane in range(width):

@@ -75,7 +75,7 @@ def zeroed(depth):
 
 tvm.compile(zeroed(1), target="llvm")
 print("one level compiles", flush=True)
-signal.alarm(8)
+signal.setitimer(signal.ITIMER_PROF, 2)  # seconds of the CPU
 tvm.compile(zeroed(2), target="llvm")
 """
 
@@ -84,7 +84,38 @@ def test_bounds_made_of_bounds() -> None:
     """One level takes a tenth of a second; with two, the simplifier does not come back for minutes."""
     done = in_child(NESTED)
     assert done.stdout == "one level compiles\n", done.stderr
-    assert done.returncode == -signal.SIGALRM, changed("the simplifier follows bounds made of bounds")
+    assert done.returncode == -signal.SIGPROF, changed("the simplifier follows bounds made of bounds")
+
+
+NAMED = """
+import signal
+import tvm
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+def powers(depth):
+    with IRBuilder() as builder, T.prim_func():
+        T.func_attr({"global_symbol": "powers"})
+        x = T.arg("x", T.buffer((1,), "float32"))
+        value = x[0]
+        for _ in range(depth):
+            value = T.Bind(value * value + value)
+        T.buffer_store(x, value, [0])
+    return tvm.IRModule({"powers": builder.get()})
+
+tvm.compile(powers(3), target="llvm")
+print("three names compile", flush=True)
+signal.setitimer(signal.ITIMER_PROF, 2)  # seconds of the CPU
+tvm.compile(powers(30), target="llvm")
+"""
+
+
+def test_values_made_of_values() -> None:
+    """A value takes as long as it has places where a name stands, with the names put in: here three times as
+    many with every name."""
+    done = in_child(NAMED)
+    assert done.stdout == "three names compile\n", done.stderr
+    assert done.returncode == -signal.SIGPROF, changed("the simplifier puts in the values of names")
 
 
 METAL = """

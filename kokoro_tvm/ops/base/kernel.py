@@ -60,6 +60,12 @@ class BaseKernel:
             IRBuilder.name(name, bound)
         return bound
 
+    def opaque(self, value: Expr) -> Expr:
+        """The same, hidden from TVM's simplifier where that follows names: it puts the value of a name
+        wherever the name is used, and loses itself where a value is made of another several times over
+        (minutes for a kernel of nested blocks). LLVM sees through it."""
+        return self.let(value)
+
     def real(self, value: float, lanes: int = 1) -> Expr:
         """A float32 constant, in every lane."""
         return const(value, "float32" if lanes == 1 else f"float32x{lanes}")

@@ -120,7 +120,7 @@ def _reduce(k: BaseKernel, x: Expr, inverse: float, pieces: Sequence[float]) -> 
     r = x
     for piece in pieces:
         r = r - n * _c(k, piece, x)
-    return n, k.let(r)
+    return n, r
 
 
 def _sin_reduced(k: BaseKernel, r: Expr) -> Expr:
@@ -137,13 +137,13 @@ def _odd(k: BaseKernel, n: Expr) -> Expr:
 def sin(k: BaseKernel, x: Expr) -> Expr:
     """Sine of radians, |x| up to some thousands."""
     n, r = _reduce(k, x, 1 / math.pi, _PI)
-    return _sin_reduced(k, r) * (_c(k, 1.0, x) - _c(k, 4.0, x) * _odd(k, n))
+    return _sin_reduced(k, k.let(r)) * (_c(k, 1.0, x) - _c(k, 4.0, x) * _odd(k, n))
 
 
 def sin_squared(k: BaseKernel, x: Expr) -> Expr:
     """sin(x)**2; the sign of the half period does not matter, which saves the parity."""
     _, r = _reduce(k, k.let(x), 1 / math.pi, _PI)
-    s = k.let(_sin_reduced(k, r))
+    s = k.let(_sin_reduced(k, k.let(r)))
     return s * s
 
 
@@ -174,9 +174,10 @@ def exp(k: BaseKernel, x: Expr) -> Expr:
     """e**x, saturating at |x| = 87."""
     x = k.let(x)
     x = k.let(select(x > _c(k, 87.0, x), _c(k, 87.0, x), x))
-    x = k.let(select(x < _c(k, -87.0, x), _c(k, -87.0, x), x))
+    x = k.opaque(select(x < _c(k, -87.0, x), _c(k, -87.0, x), x))
     lanes = lanes_of(x)
     n, r = _reduce(k, x, 1 / math.log(2), _LN2)
+    r = k.opaque(r)
     y = _c(k, 1.0, x) + r + r * r * _horner(k, r, _EXP)
     whole = select(n < _c(k, 127.0, x), n, _c(k, 127.0, x))  # no integer is that of NaN
     exponent = tvm.tirx.Cast(dtype(lanes, "int32"), whole) + const(127, dtype(lanes, "int32"))

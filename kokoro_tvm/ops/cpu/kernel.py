@@ -70,11 +70,10 @@ class Kernel(BaseKernel):
     # values
 
     def opaque(self, value: Expr) -> Expr:
-        """An int64 whose making is hidden from TVM's simplifier, which follows `let` and loses itself where
-        one bound is made of another (minutes for a kernel of nested blocks); LLVM sees through it."""
-        kept = self.registers(1, "int64")
-        self.store(kept, value, 0)
-        return self.let(kept[0])
+        lanes = lanes_of(value)
+        kept = self.registers(lanes, str(value.ty.dtype).partition("x")[0])
+        self.store(kept, value, 0, lanes=lanes)
+        return self.let(self.load(kept, 0, lanes=lanes))
 
     def prefetch(self, buffer: Any, *index: Expr, level: int = 1) -> None:
         """Has the cache of a level fetch the line that holds an element, to be read; waits for nothing, and
