@@ -15,7 +15,7 @@ from kokoro_tvm.engine.child import run_child
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import make_folder, storing
 from kokoro_tvm.engine.failure import Failure, read_failure
-from kokoro_tvm.engine.record import Record
+from kokoro_tvm.engine.record import USED, Record
 from kokoro_tvm.engine.resources import Needs
 from kokoro_tvm.engine.state import State, changes
 from kokoro_tvm.engine.store import Store
@@ -28,6 +28,7 @@ __all__ = ["SCHEMA", "Stage"]
 SCHEMA = 3  # of keys and records; another one means that everything is built again
 
 _ATTEMPTS = 10
+_PARTS = ("schema", "stage", "function", "outputs", "inputs", "parameters", "yields", "conversion")
 
 
 def _nothing() -> dict[str, Any]:
@@ -135,12 +136,17 @@ class Stage:
 
         Raises BuildError while a stage it reads from is not built.
         """
+        facts = self.facts()
+        if taken := facts.keys() & {*_PARTS, *USED}:
+            raise ValueError(
+                f"{self.name}: a derivation has a {', '.join(taken)} of its own, besides this fact"
+            )
         common = {
             "schema": SCHEMA,
             "stage": self.kind,
             "function": self.function,
             "outputs": list(self.outputs),
-            **self.facts(),
+            **facts,
         }
         if self.yields:
             return [
