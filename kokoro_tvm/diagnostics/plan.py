@@ -13,7 +13,7 @@ from kokoro_tvm.engine.state import State
 
 __all__ = ["Action", "Step", "look_ahead", "to_json", "together"]
 
-Action = Literal["nothing", "restore", "run", "perhaps"]
+Action = Literal["nothing", "restore", "run", "perhaps", "fail"]
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ def look_ahead(stages: Iterable[Stage]) -> list[Step]:
         elif state.stored and not because:
             action = "restore"
         else:
-            action = "run"
-        anew = action == "run" and not state.damage
+            action = "fail" if state.problem else "run"
+        anew = action in ("run", "fail") and not state.damage
         if because or anew or (action == "restore" and _differs(stage)):
             moving.add(stage.name)
-        expected = Estimate(0.0) if action in ("nothing", "restore") else estimate(stage)
+        expected = Estimate(0.0) if action in ("nothing", "restore", "fail") else estimate(stage)
         steps[stage.name] = Step(stage, state, action, expected, because)
     return list(steps.values())
 

@@ -23,7 +23,7 @@ class Row:
 
     state: the gravest of its stages; stages: those that are in it, unless all is current; size: bytes of what
     a build leaves of it, as it was built last, None where it never was; gates: their verdict in words, ""
-    where it has none.
+    where it has none; problem: what keeps one of its stages from running here, such as a missing tool.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Row:
     stages: tuple[str, ...]
     size: int | None
     gates: str
+    problem: str = ""
 
 
 def status(graph: RecipeGraph) -> list[Row]:
@@ -59,7 +60,8 @@ def status(graph: RecipeGraph) -> list[Row]:
 def _row(
     name: str, chain: Sequence[Stage], made: Stage, steps: Mapping[str, Step], judged: Stage | None = None
 ) -> Row:
-    kinds = {stage.name: steps[stage.name].state.kind for stage in chain}
+    states = {stage.name: steps[stage.name].state for stage in chain}
+    kinds = {name: found.kind for name, found in states.items()}
     state = min(kinds.values(), key=_GRAVITY.index)
     record = made.previous()
     return Row(
@@ -68,6 +70,7 @@ def _row(
         () if state == "current" else tuple(n for n, kind in kinds.items() if kind == state),
         record.size if record else None,
         _gates(judged, steps[judged.name].state.kind) if judged else "",
+        next((found.problem for found in states.values() if found.problem), ""),
     )
 
 

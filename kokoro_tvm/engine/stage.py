@@ -15,7 +15,7 @@ from kokoro_tvm.engine.child import run_child
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import make_folder, storing
 from kokoro_tvm.engine.failure import Failure, read_failure
-from kokoro_tvm.engine.record import USED, Record
+from kokoro_tvm.engine.record import USED, NotBuiltError, Record
 from kokoro_tvm.engine.resources import Needs
 from kokoro_tvm.engine.state import State, changes
 from kokoro_tvm.engine.store import Store
@@ -113,28 +113,29 @@ class Stage:
         return self.store.current(self.name)
 
     def record(self) -> Record:
-        """The same. Raises BuildError where there is none."""
+        """The same. Raises NotBuiltError where there is none."""
         found = self.previous()
         if found is None:
-            raise BuildError(f"{self.name}: not built yet, or its record is damaged; run doit")
+            raise NotBuiltError(f"{self.name}: not built yet, or its record is damaged; run doit")
         return found
 
     def sha256(self, output: str) -> str:
-        """Digest of one of its outputs, as its record gives it."""
+        """Digest of one of its outputs, as its record gives it. Raises NotBuiltError."""
         return self.record().sha256(output)
 
     def read_json(self, output: str) -> Any:
-        """Content of one of its outputs. Raises BuildError where it is not there or damaged."""
+        """Content of one of its outputs. Raises NotBuiltError where it is not there or damaged."""
         try:
             return json.loads(self.path(output).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise BuildError(f"{self.name}: {output} cannot be read, run doit again: {error}") from error
+            raise NotBuiltError(f"{self.name}: {output} cannot be read, run doit again: {error}") from error
 
     def requests(self) -> list[dict[str, Any]]:
         """What of its derivation is known before it runs; several, best first, where it may yield one of
         several.
 
-        Raises BuildError while a stage it reads from is not built.
+        Raises NotBuiltError while a stage it reads from is not built, and BuildError where a tool is missing
+        whose version is one of its facts.
         """
         facts = self.facts()
         if taken := facts.keys() & {*_PARTS, *USED}:
@@ -184,11 +185,13 @@ class Stage:
     def state(self) -> State:
         """How it stands; the stages it reads from are taken as they are now, current or not."""
         previous = self.previous()
+        unknown: Literal["stale", "missing"] = "stale" if previous else "missing"
         try:
             derivations = self.derivations()
-        except BuildError:  # that stage's own state says more
-            unbuilt = tuple(s.name for s in self.after if s.previous() is None)
-            return State("stale" if previous else "missing", waiting=unbuilt)
+        except NotBuiltError:  # that stage's own state says more
+            return State(unknown, waiting=tuple(s.name for s in self.after if s.previous() is None))
+        except BuildError as error:
+            return State(unknown, problem=str(error))
         found = self._compared(previous, derivations)
         failure = read_failure(self.failure_path) if found.kind != "current" else None
         if failure is None:

@@ -30,7 +30,8 @@ class State:
     these, and building it from what there is now went wrong).
 
     changes: the parts of its derivation that make it stale; damage: the outputs that are missing or damaged;
-    waiting: the stages it comes after that have to be built before anyone can tell; stored: whether the
+    waiting: the stages it comes after that have to be built before anyone can tell; problem: why nobody can
+    tell, and building it fails, for another reason, such as a tool that is not installed; stored: whether the
     store has what it would be built to, so that building it only restores it; failure: how it failed.
     """
 
@@ -38,6 +39,7 @@ class State:
     changes: tuple[Change, ...] = ()
     damage: tuple[Damage, ...] = ()
     waiting: tuple[str, ...] = ()
+    problem: str = ""
     stored: bool = False
     failure: Failure | None = None
 

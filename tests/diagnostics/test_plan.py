@@ -16,6 +16,7 @@ from kokoro_tvm.diagnostics.plan import Step, look_ahead, to_json, together
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import State
 from kokoro_tvm.engine.store import Store
+from kokoro_tvm.errors import BuildError
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Chain:
 
     root: Path
     words: dict[str, str] = field(default_factory=lambda: dict.fromkeys("abc", "first"))
+    problems: dict[str, str] = field(default_factory=dict)
 
     def stages(self) -> list[Stage]:
         store, made = Store(self.root / ".store"), []
@@ -42,7 +44,13 @@ class Chain:
             outputs=(f"{name}.json",),
             inputs={each.name: (each, each.outputs[0]) for each in after},
             parameters={"word": self.words[name]},
+            facts=lambda: self._facts(name),
         )
+
+    def _facts(self, name: str) -> dict[str, Any]:
+        if name in self.problems:
+            raise BuildError(self.problems[name])
+        return {}
 
     def build(self, seconds: float = 2.0, **contents: str) -> None:
         """Every stage that is not current writes its name, or what is given."""
@@ -114,6 +122,13 @@ def test_what_cannot_be_judged_runs(chain: Chain) -> None:
     (chain.root / ".store" / "stages" / "cpu.b").unlink()
     assert chain.actions() == ["nothing", "restore", "run"]
     assert look_ahead(chain.stages())[2].state.waiting == ("cpu.b",)
+
+
+def test_what_lacks_a_tool_fails(chain: Chain) -> None:
+    chain.build()
+    chain.problems["b"] = "no working gcc: install it"
+    assert chain.actions() == ["nothing", "fail", "perhaps"]
+    assert look_ahead(chain.stages())[1].state.problem == "no working gcc: install it."
 
 
 def test_a_stage_that_recipes_share_is_one_step(chain: Chain) -> None:

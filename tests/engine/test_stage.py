@@ -122,6 +122,22 @@ def test_what_it_is_made_of_is_not_built(first: Stage) -> None:
     assert second.is_current()
 
 
+def test_a_tool_that_is_missing_is_named(first: Stage) -> None:
+    """Whether or not it was built before, and whether or not what it reads is there."""
+
+    def facts() -> dict[str, Any]:
+        raise BuildError("no working gcc: install it")
+
+    second = replace(after(first), facts=facts)
+    assert second.state() == State("missing", problem="no working gcc: install it.")
+    first.run()
+    assert second.state() == State("missing", problem="no working gcc: install it.")
+    after(first).run()
+    assert second.state() == State("stale", problem="no working gcc: install it.")
+    with pytest.raises(BuildError, match="no working gcc"):
+        second.run()
+
+
 def test_equal_output_stops_the_chain(first: Stage) -> None:
     first.run()
     second = after(first)
