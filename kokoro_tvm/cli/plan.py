@@ -35,12 +35,12 @@ def plan(
 
     Times are those of past runs on this machine, of the same stage or of a similar one of another recipe.
     """
-    from kokoro_tvm.cli._output import open_console, print_json
+    from kokoro_tvm.cli._output import open_console, print_json, shared_cache
     from kokoro_tvm.diagnostics.plan import look_ahead
     from kokoro_tvm.diagnostics.plan import to_json as step_to_json
     from kokoro_tvm.project.project import Project
 
-    project = Project.open(root)
+    project = Project.open(root, cache=shared_cache())
     graphs = [project.graph(name) for name in recipes or ["cpu"]]
     steps = look_ahead([stage for graph in graphs for stage in graph.stages()])
     if json:

@@ -134,7 +134,7 @@ def _unbuilt(reasons: Sequence[Reason]) -> Iterator[str]:
     """Stages that were never built, and those whose state is unknown because of them."""
     absent = [r.step for r in reasons if r.step.stage.previous() is None]
     for what, stored in (("Never built", False), ("Not restored yet, but in the store", True)):
-        if names := [step.stage.name for step in absent if step.state.stored is stored]:
+        if names := [step.stage.name for step in absent if (step.action == "restore") is stored]:
             yield f"{what}: {', '.join(names)}."
             yield ""
     for reason in reasons:

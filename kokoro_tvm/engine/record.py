@@ -63,12 +63,16 @@ class Record:
         """Bytes of all outputs."""
         return sum(o.size for o in self.outputs)
 
-    def sha256(self, file: str) -> str:
-        """Digest of one output. Raises NotBuiltError where it has none of that name."""
+    def output(self, file: str) -> Output:
+        """One of its outputs. Raises NotBuiltError where it has none of that name."""
         for output in self.outputs:
             if output.file == file:
-                return output.sha256
+                return output
         raise NotBuiltError(f"{self.stage}: {file} is not among what it wrote; run doit")
+
+    def sha256(self, file: str) -> str:
+        """Digest of one output. Raises as `output` does."""
+        return self.output(file).sha256
 
     def to_bytes(self, secret: bytes | None = None) -> bytes:
         """As it is stored: JSON with a digest of itself, and with an HMAC under `secret` if one is given."""

@@ -125,10 +125,10 @@ class Stage:
 
     def read_json(self, output: str) -> Any:
         """Content of one of its outputs. Raises NotBuiltError where it is not there or damaged."""
-        try:
-            return json.loads(self.path(output).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise NotBuiltError(f"{self.name}: {output} cannot be read, run doit again: {error}") from error
+        content = self.store.read(self.record().output(output), self.path(output))
+        if content is None:
+            raise NotBuiltError(f"{self.name}: {output} is missing or damaged; run doit again")
+        return json.loads(content)
 
     def requests(self) -> list[dict[str, Any]]:
         """What of its derivation is known before it runs; several, best first, where it may yield one of
@@ -202,21 +202,31 @@ class Stage:
         return replace(found, kind="failed", failure=failure)
 
     def _compared(self, previous: Record | None, derivations: Sequence[Mapping[str, Any]]) -> State:
-        keys = [digest(each) for each in derivations]
-        if previous is None or previous.key not in keys:
-            stored = any(self.store.record(key) is not None for key in keys)
-            if previous is None:
-                return State("missing", stored=stored)
-            return State("stale", changes(previous.derivation, derivations[0]), stored=stored)
+        if previous is None:
+            return State("missing")
+        if previous.key not in [digest(each) for each in derivations]:
+            return State("stale", changes(previous.derivation, derivations[0]))
         damage = self.store.verify(previous, self.folder)
         if not damage:
-            return State("current", stored=True)
-        kind: Literal["missing", "damaged"] = "missing" if all(d.missing for d in damage) else "damaged"
-        return State(kind, damage=damage, stored=all(self.store.holds(d.output) for d in damage))
+            return State("current")
+        return State("missing" if all(d.missing for d in damage) else "damaged", damage=damage)
 
     def is_current(self) -> bool:
         """Whether its outputs are there, intact, and made of what there is now."""
         return self.state().kind == "current"
+
+    def kept(self) -> Record | None:
+        """What running it would restore, of the store or its cache; None where it would be built, or nobody
+        can tell."""
+        try:
+            requests = self.requests()
+            derivations = self._derivations(requests)
+        except BuildError:  # its state says more
+            return None
+        for found in self._stored(derivations):
+            if self.store.has(found, self.folder):
+                return found
+        return next((r for r in self._cached(requests) if self.store.cache and self.store.cache.has(r)), None)
 
     def run(self, beat: Callable[[float], None] = lambda elapsed: None) -> Literal["built", "restored"]:
         """Restores it from the store, or else builds it. Raises the child's error, or BuildError; nothing is
@@ -233,8 +243,12 @@ class Stage:
         self, requests: list[dict[str, Any]], beat: Callable[[float], None]
     ) -> Literal["built", "restored"]:
         derivations = self._derivations(requests)
-        for found in self._stored(requests, derivations):
+        for found in self._stored(derivations):
             if self.store.restore(found, self.folder, self.name):
+                return "restored"
+        for found in self._cached(requests):
+            if self.store.fetch(found, digest(requests[0])):
+                self.store.restore(found, self.folder, self.name)
                 return "restored"
         try:
             built = self._build(requests, derivations[0], beat)
@@ -252,22 +266,22 @@ class Stage:
             )
         return "built"
 
-    def _stored(
-        self, requests: Sequence[Mapping[str, Any]], derivations: Sequence[Mapping[str, Any]]
-    ) -> Iterator[Record]:
-        """What it would be built to, as the store and its cache have it."""
-        keys = [digest(each) for each in derivations]
-        yield from (found for key in keys if (found := self.store.record(key)) is not None)
-        if self.yields:
-            yield from (found for key in keys if (found := self.store.fetch(key, self.outputs)) is not None)
+    def _stored(self, derivations: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
+        """Records in the store of what it would be built to."""
+        return (found for each in derivations if (found := self.store.record(digest(each))) is not None)
+
+    def _cached(self, requests: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
+        """The same in the cache."""
+        cache = self.store.cache
+        if cache is None:
             return
-
-        def fits(record: Record) -> bool:
-            return record.key == digest({**requests[0], **used_again(record.derivation)})
-
-        found = self.store.fetch_requested(digest(requests[0]), self.outputs, fits)
-        if found is not None:
-            yield found
+        if self.yields:
+            keys = [digest(each) for each in requests]
+            yield from (found for key in keys if (found := cache.record(key, self.outputs)) is not None)
+            return
+        for found in cache.requested(digest(requests[0]), self.outputs):
+            if found.key == digest({**requests[0], **used_again(found.derivation)}):
+                yield found
 
     def call(self, out: Path, log: Path, beat: Callable[[float], None], **extra: Any) -> float:
         """Calls its function in a child process, with `extra` arguments; seconds of CPU. Raises as `run`

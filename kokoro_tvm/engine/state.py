@@ -31,8 +31,8 @@ class State:
 
     changes: the parts of its derivation that make it stale; damage: the outputs that are missing or damaged;
     waiting: the stages it comes after that have to be built before anyone can tell; problem: why nobody can
-    tell, and building it fails, for another reason, such as a tool that is not installed; stored: whether the
-    store has what it would be built to, so that building it only restores it; failure: how it failed.
+    tell, and building it fails, for another reason, such as a tool that is not installed; failure: how it
+    failed.
     """
 
     kind: Literal["current", "stale", "missing", "damaged", "failed"]
@@ -40,7 +40,6 @@ class State:
     damage: tuple[Damage, ...] = ()
     waiting: tuple[str, ...] = ()
     problem: str = ""
-    stored: bool = False
     failure: Failure | None = None
 
 

@@ -118,7 +118,9 @@ def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
     stage = project.find("cpu/decoder-5120").stages[0]
     message = "cpu.validate.decoder-5120: decoder-5120 was built but did not pass: short: audio: snr_db 12."
     Failure(stage.derivation(), "ValidationError", message).write(stage.failure_path)
-    (project.root / "artifacts/.store/stages/cpu.export.decoder-5120").unlink()
+    store = project.root / "artifacts/.store"
+    export = project.find("cpu.export.decoder-5120").stages[0].record().key
+    (store / "records" / export[:2] / f"{export}.json").unlink()
     assert result(project, "cpu/decoder-5120") == golden("failed")
 
 

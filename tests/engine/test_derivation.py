@@ -133,7 +133,7 @@ def test_whatever_of_it_the_store_has_is_restored(tmp_path: Path, source: dict[s
     obtaining(tmp_path, source).run()
     shutil.rmtree(tmp_path / "seen")
     other = obtaining(tmp_path, TWO if source is ONE else ONE)
-    assert (other.state().kind, other.state().stored) == ("missing", True)
+    assert (other.state().kind, other.kept()) == ("missing", obtaining(tmp_path, source).record())
     assert other.run() == "restored"
     assert other.path("thing").read_text() == source["word"]
     assert other.is_current()
