@@ -17,7 +17,7 @@ from edited import Edited, Function, functions_in
 from toys import doit, write_recipes
 
 import kokoro_tvm
-from kokoro_tvm.engine import code, used
+from kokoro_tvm.engine import code, memory, used
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
@@ -74,6 +74,8 @@ def stages(kinds: str, artifacts: tuple[str, ...] = (*FRAMES, *TOKENS)) -> set[s
         ("passes/fuse.py", "def apply(", "def apply(*more, ", stages("lower")),
         ("patches/f0n.py", "def _f0n_train(", "def _f0n_train(*more, ", stages("export", ("f0n-130",))),
         ("patches/__init__.py", '"get", ', "", set()),
+        ("engine/store.py", "    def has(", "    def more(self): ...\n\n    def has(", set()),
+        ("engine/digest.py", "def digest(", "def digest(*more, ", set()),
         ("stages/speak.py", "tts.from_phonemes(", "1 * tts.from_phonemes(", {"toy.speak"}),
         ("stages/speak.py", "synthesize a test phrase", "say hello", set()),
     ],
@@ -91,6 +93,20 @@ def test_a_file_more_runs_nothing(edited: Edited) -> None:
         another.write_text("X = 1\n", encoding="utf-8")
         assert edited.stale() == set()
         another.unlink()
+
+
+def test_what_is_remembered_of_code_decides_about_no_key(edited: Edited, tmp_path: Path) -> None:
+    """Not where it is lost, nor where it is empty."""
+    kept = memory.Memory(tmp_path / "learned.json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "_learned", kept)
+        assert edited.stale() == set()
+        kept.save()
+        patch.setattr(memory, "_learned", memory.Memory(tmp_path / "learned.json"))
+        assert edited.stale() == set()
+        (tmp_path / "learned.json").unlink()
+        patch.setattr(memory, "_learned", memory.Memory(tmp_path / "learned.json"))
+        assert edited.stale() == set()
 
 
 def judge(edited: Edited, functions: list[Function]) -> None:
