@@ -14,7 +14,9 @@ import kokoro_tvm
 PACKAGE = Path(kokoro_tvm.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 # Modules that every room may use; then the rooms, each of which imports from those before it.
-FOUNDATION = "bundles constants errors cpu_features javascript loading noise platforms remote words spec"
+FOUNDATION = (
+    "bundles constants errors cpu_features features javascript loading noise platforms remote words spec"
+)
 ROOMS = [
     *(
         "runtime",

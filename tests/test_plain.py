@@ -19,11 +19,11 @@ from kokoro_tvm.compiler.codegen import to_virtual_machine
 from kokoro_tvm.compiler.lower import Lowered
 from kokoro_tvm.compiler.pack import packed_weights
 from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.features import NO_KERNELS
 from kokoro_tvm.lab.eager import EagerEngine, eager_engines
 from kokoro_tvm.lab.engine import chain
 from kokoro_tvm.measure.metrics import snr_db
 from kokoro_tvm.model.synthetic import synthetic_state, synthetic_voices
-from kokoro_tvm.ops.base.features import NO_KERNELS
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.targets import tvm_target
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS

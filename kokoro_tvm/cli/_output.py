@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["JsonOption", "RootOption", "check_file", "grid", "open_console", "print_json", "write_json"]
+    from kokoro_tvm.engine.cache import Cache
+
+__all__ = [
+    "JsonOption",
+    "RootOption",
+    "check_file",
+    "grid",
+    "open_console",
+    "print_json",
+    "shared_cache",
+    "write_json",
+]
 
 _WIDTH = 132  # where output goes to a file
 
@@ -48,6 +59,13 @@ def grid() -> Table:
     made.add_column(no_wrap=True, justify="right")
     made.add_column(overflow="fold")
     return made
+
+
+def shared_cache() -> Cache | None:
+    """The shared cache of builds, if there is one. Raises InputError for one that cannot be."""
+    from kokoro_tvm.engine.cache import Cache
+
+    return Cache.from_environment(lambda note: typer.echo(note, err=True))
 
 
 def check_file(path: Path | None) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kokoro_tvm.cli._output import JsonOption, RootOption
-
-if TYPE_CHECKING:
-    from kokoro_tvm.engine.cache import Cache
 
 __all__ = ["register"]
 
@@ -50,16 +47,20 @@ def gc(
 
     from rich.filesize import decimal
 
-    from kokoro_tvm.cli._output import print_json
+    from kokoro_tvm.cli._output import print_json, shared_cache
+    from kokoro_tvm.errors import InputError
     from kokoro_tvm.project.project import Project
 
     project = Project.open(root)
     kept = project.worth_keeping(keep)
-    pruned = _shared_cache().prune(kept, dry_run) if cache else None
+    shared = shared_cache() if cache else None
+    if cache and shared is None:
+        raise InputError("--cache: there is no shared cache; KOKORO_TVM_CACHE names one")
+    pruned = shared.prune(kept, dry_run) if shared is not None else None
     freed = project.gc(kept, dry_run)
     if json:
-        shared = {"cache": asdict(pruned)} if pruned else {}
-        print_json({"dry_run": dry_run, **asdict(freed), **shared})
+        more = {"cache": asdict(pruned)} if pruned else {}
+        print_json({"dry_run": dry_run, **asdict(freed), **more})
         return
     done = "would be freed" if dry_run else "freed"
     typer.echo(
@@ -71,13 +72,3 @@ def gc(
             f"{decimal(pruned.bytes)} {done} in the shared cache: {pruned.records} builds of stages, "
             f"{pruned.objects} of their files"
         )
-
-
-def _shared_cache() -> Cache:
-    from kokoro_tvm.engine.cache import Cache
-    from kokoro_tvm.errors import InputError
-
-    found = Cache.from_environment(lambda note: typer.echo(note, err=True))
-    if found is None:
-        raise InputError("--cache: there is no shared cache; KOKORO_TVM_CACHE names one")
-    return found

@@ -35,12 +35,12 @@ def plan(
 
     Times are those of past runs on this machine, of the same stage or of a similar one of another recipe.
     """
-    from kokoro_tvm.cli._output import open_console, print_json
+    from kokoro_tvm.cli._output import open_console, print_json, shared_cache
     from kokoro_tvm.diagnostics.plan import look_ahead
     from kokoro_tvm.diagnostics.plan import to_json as step_to_json
     from kokoro_tvm.project.project import Project
 
-    project = Project.open(root)
+    project = Project.open(root, cache=shared_cache())
     graphs = [project.graph(name) for name in recipes or ["cpu"]]
     steps = look_ahead([stage for graph in graphs for stage in graph.stages()])
     if json:
@@ -61,7 +61,7 @@ def table(steps: Sequence[Step]) -> Table:
 
     made = grid()
     for step in steps:
-        time = "" if step.action == "restore" else _duration(step)
+        time = "" if step.action in ("restore", "fail") else _duration(step)
         made.add_row(Text(step.stage.name), step.action, time, Text(_why(step), "dim"))
     return made
 
@@ -83,6 +83,8 @@ def _duration(step: Step) -> str:
 def _why(step: Step) -> str:
     from kokoro_tvm.diagnostics.causes import cause
 
+    if step.state.problem:
+        return step.state.problem
     if step.state.changes:
         first, more = cause(step.stage, step.state.changes[0]).what, len(step.state.changes) - 1
         return f"{first} changed" + (f", and {more} more" if more else "")
@@ -100,10 +102,13 @@ def _why(step: Step) -> str:
 
 def summary(steps: Sequence[Step], jobs: int) -> list[str]:
     """The totals, in sentences."""
-    run, restore, perhaps = ([s for s in steps if s.action == a] for a in ("run", "restore", "perhaps"))
-    if not (run or restore or perhaps):
+    actions = ("run", "restore", "perhaps", "fail")
+    run, restore, perhaps, fail = ([s for s in steps if s.action == a] for a in actions)
+    if not (run or restore or perhaps or fail):
         return [f"Nothing to do: all {len(steps)} stages are current."]
     lines = [f"{_stages(len(run))} {'runs' if len(run) == 1 else 'run'}{_time(run, jobs)}."]
+    if fail:
+        lines.append(f"{_stages(len(fail))} cannot run here, nor can what comes after.")
     if restore:
         lines.append(
             f"{_stages(len(restore))} {'is' if len(restore) == 1 else 'are'} restored from the store."

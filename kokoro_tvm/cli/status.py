@@ -69,6 +69,7 @@ def table(rows: Sequence[Row]) -> Table:
         size = "" if row.size is None else decimal(row.size)
         # A row of one stage has that stage's name already.
         where = [name.split(".")[1] for name in row.stages if name != row.name]
-        remarks = "; ".join(filter(None, (row.gates, f"{row.state}: {', '.join(where)}" if where else "")))
+        stages = f"{row.state}: {', '.join(where)}" if where else ""
+        remarks = "; ".join(filter(None, (row.gates, stages, row.problem)))
         made.add_row(Text(row.name), Text(row.state, STYLES[row.state]), size, Text(remarks))
     return made

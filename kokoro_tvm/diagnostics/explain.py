@@ -67,6 +67,7 @@ def lines(explanation: Explanation) -> Iterator[str]:
         yield f"{explanation.subject} is current, and so is everything it depends on."
         return
     yield from _failed(explanation.reasons)
+    yield from _cannot_run(explanation.reasons)
     yield from _changed(explanation.reasons)
     yield from _damaged(explanation.reasons)
     yield from _unbuilt(explanation.reasons)
@@ -86,6 +87,20 @@ def _failed(reasons: Sequence[Reason]) -> Iterator[str]:
     if failures:
         yield "Failed with the current inputs:"
         yield from (f"  {failure.message}" for failure in failures)
+        yield ""
+
+
+def _cannot_run(reasons: Sequence[Reason]) -> Iterator[str]:
+    """What is missing that stages need."""
+    problems: dict[str, list[str]] = {}
+    for reason in reasons:
+        if problem := reason.step.state.problem:
+            problems.setdefault(problem, []).append(reason.step.stage.name)
+    if problems:
+        yield "Cannot run here:"
+    for problem, stages in problems.items():
+        yield f"  {', '.join(stages)}: {problem}"
+    if problems:
         yield ""
 
 
@@ -119,7 +134,7 @@ def _unbuilt(reasons: Sequence[Reason]) -> Iterator[str]:
     """Stages that were never built, and those whose state is unknown because of them."""
     absent = [r.step for r in reasons if r.step.stage.previous() is None]
     for what, stored in (("Never built", False), ("Not restored yet, but in the store", True)):
-        if names := [step.stage.name for step in absent if step.state.stored is stored]:
+        if names := [step.stage.name for step in absent if (step.action == "restore") is stored]:
             yield f"{what}: {', '.join(names)}."
             yield ""
     for reason in reasons:
@@ -136,6 +151,8 @@ def _reason(step: Step) -> Reason:
 def _what(step: Step) -> str:
     if step.action == "restore":
         return "is restored from the store"
+    if step.action == "fail":
+        return "fails"
     about = "duration unknown" if step.seconds is None else f"about {shown_seconds(step.seconds)}"
     if step.action == "run":
         return f"runs, {about}"
@@ -159,6 +176,7 @@ def to_json(explanation: Explanation) -> dict[str, Any]:
                     for d in reason.step.state.damage
                 ],
                 "waiting": list(reason.step.state.waiting),
+                "problem": reason.step.state.problem,
                 "failure": asdict(failure) if (failure := reason.step.state.failure) else None,
             }
             for reason in explanation.reasons

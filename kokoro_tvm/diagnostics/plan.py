@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from kokoro_tvm.diagnostics.estimate import Estimate, estimate
+from kokoro_tvm.engine.record import Record
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import State
 
 __all__ = ["Action", "Step", "look_ahead", "to_json", "together"]
 
-Action = Literal["nothing", "restore", "run", "perhaps"]
+Action = Literal["nothing", "restore", "run", "perhaps", "fail"]
 
 
 @dataclass(frozen=True)
@@ -37,35 +39,33 @@ class Step:
 def look_ahead(stages: Iterable[Stage]) -> list[Step]:
     """A step for every stage, which come after those they depend on.
 
-    What runs may write what it wrote before: whatever comes after it runs only perhaps. Nothing follows from
-    damage, which is repaired to what was there, nor from restoring what there is already.
+    What comes after one that is restored is judged by what that will hold. What runs may write what it wrote
+    before: whatever comes after it runs only perhaps. Nothing follows from damage, which is repaired to what
+    was there.
     """
-    steps: dict[str, Step] = {}
-    moving: set[str] = set()  # stages whose outputs may change
-    for stage in stages:
-        if stage.name in steps:
-            continue
-        state = stage.state()
-        because = tuple(s.name for s in stage.after if s.name in moving)
-        action: Action
-        if state.kind == "current":
-            action = "perhaps" if because else "nothing"
-        elif state.stored and not because:
-            action = "restore"
-        else:
-            action = "run"
-        anew = action == "run" and not state.damage
-        if because or anew or (action == "restore" and _differs(stage)):
-            moving.add(stage.name)
-        expected = Estimate(0.0) if action in ("nothing", "restore") else estimate(stage)
-        steps[stage.name] = Step(stage, state, action, expected, because)
-    return list(steps.values())
+    distinct = list({stage.name: stage for stage in stages}.values())
+    with ExitStack() as entered:
+        stores = {id(stage.store): stage.store for stage in distinct}
+        expected = {name: entered.enter_context(store.expecting()) for name, store in stores.items()}
+        moving: set[str] = set()  # stages whose outputs may change
+        return [_step(stage, moving, expected[id(stage.store)]) for stage in distinct]
 
 
-def _differs(stage: Stage) -> bool:
-    """Whether what the store has of it is something else than there is now."""
-    kept, now = stage.store.record(stage.key()), stage.previous()
-    return kept is None or now is None or kept.outputs != now.outputs
+def _step(stage: Stage, moving: set[str], expected: dict[str, Record]) -> Step:
+    state = stage.state()
+    because = tuple(s.name for s in stage.after if s.name in moving)
+    action: Action
+    if state.kind == "current":
+        action = "perhaps" if because else "nothing"
+    elif not because and (kept := stage.kept()) is not None:
+        action = "restore"
+        expected[stage.name] = kept
+    else:
+        action = "fail" if state.problem else "run"
+    if because or (action in ("run", "fail") and not state.damage):
+        moving.add(stage.name)
+    seconds = Estimate(0.0) if action in ("nothing", "restore", "fail") else estimate(stage)
+    return Step(stage, state, action, seconds, because)
 
 
 def together(steps: Sequence[Step], jobs: int = 1) -> float:

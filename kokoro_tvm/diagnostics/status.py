@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.diagnostics.plan import Step, look_ahead
 from kokoro_tvm.engine.stage import Stage
+from kokoro_tvm.engine.state import State
 from kokoro_tvm.project.graph import RecipeGraph
 
 __all__ = ["Row", "status"]
@@ -23,7 +23,7 @@ class Row:
 
     state: the gravest of its stages; stages: those that are in it, unless all is current; size: bytes of what
     a build leaves of it, as it was built last, None where it never was; gates: their verdict in words, ""
-    where it has none.
+    where it has none; problem: what keeps one of its stages from running here, such as a missing tool.
     """
 
     name: str
@@ -31,35 +31,40 @@ class Row:
     stages: tuple[str, ...]
     size: int | None
     gates: str
+    problem: str = ""
 
 
 def status(graph: RecipeGraph) -> list[Row]:
     """The model's checkpoint, references and front end, every artifact, the gates on phonemes, on throughput
     and on intelligibility, the bundle with every other stage of the recipe."""
-    steps = {step.stage.name: step for step in look_ahead(graph.stages())}
+    stages = {stage.name: stage for stage in graph.stages()}
+    states = {name: stage.state() for name, stage in stages.items()}
     name = graph.recipe.name
     fetched = (graph.checkpoint, graph.reference, graph.front_end)
-    rows = [_row(stage.name, [stage], stage, steps) for stage in fetched if stage is not None]
+    rows = [_row(stage.name, [stage], stage, states) for stage in fetched if stage is not None]
     shown = {row.name for row in rows}
     for spec in graph.recipe.artifacts():
         made, judged = graph.compile(spec), graph.validate(spec)
         chain = [graph.machine_of(spec.component), graph.export(spec), graph.lower(spec), made]
         chain += [s for s in (graph.assemble(spec), graph.pack(spec.component), judged) if s is not None]
         shown |= {stage.name for stage in chain}
-        rows.append(_row(f"{name}/{spec.id}", chain, made, steps, judged))
+        rows.append(_row(f"{name}/{spec.id}", chain, made, states, judged))
     for kind in ("phonemes", "throughput", "intelligibility"):
-        if found := steps.get(f"{name}.{kind}"):  # only where the recipe has what it judges, or a gate for it
-            shown.add(found.stage.name)
-            rows.append(_row(found.stage.name, [found.stage], found.stage, steps, found.stage))
-    whole = [step.stage for step in steps.values() if step.stage.name not in shown]
-    rows.append(_row(name, whole, graph.bundle, steps, graph.speech))
+        if found := stages.get(
+            f"{name}.{kind}"
+        ):  # only where the recipe has what it judges, or a gate for it
+            shown.add(found.name)
+            rows.append(_row(found.name, [found], found, states, found))
+    whole = [stage for stage in stages.values() if stage.name not in shown]
+    rows.append(_row(name, whole, graph.bundle, states, graph.speech))
     return rows
 
 
 def _row(
-    name: str, chain: Sequence[Stage], made: Stage, steps: Mapping[str, Step], judged: Stage | None = None
+    name: str, chain: Sequence[Stage], made: Stage, every: Mapping[str, State], judged: Stage | None = None
 ) -> Row:
-    kinds = {stage.name: steps[stage.name].state.kind for stage in chain}
+    states = {stage.name: every[stage.name] for stage in chain}
+    kinds = {name: found.kind for name, found in states.items()}
     state = min(kinds.values(), key=_GRAVITY.index)
     record = made.previous()
     return Row(
@@ -67,7 +72,8 @@ def _row(
         state,
         () if state == "current" else tuple(n for n, kind in kinds.items() if kind == state),
         record.size if record else None,
-        _gates(judged, steps[judged.name].state.kind) if judged else "",
+        _gates(judged, every[judged.name].kind) if judged else "",
+        next((found.problem for found in states.values() if found.problem), ""),
     )
 
 

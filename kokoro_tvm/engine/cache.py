@@ -172,6 +172,18 @@ class Cache:
 
         self._try(write, "written")
 
+    def has(self, record: Record) -> bool:
+        """Whether every output of a record is there, by its size."""
+
+        def look() -> bool:
+            system, root = self._open()
+            paths = {_object_path(root, output.sha256): output.size for output in record.outputs}
+            return all(
+                system.exists(path) and system.info(path)["size"] == size for path, size in paths.items()
+            )
+
+        return bool(self._try(look, "read"))
+
     def get(self, output: Output, path: Path) -> bool:
         """Writes an output to `path`; False if the cache does not have it as its record says."""
 

@@ -19,7 +19,7 @@ from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.names import bound_names, target_of, used_names
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["all_code", "executed_code", "functions_of", "module_of", "path_of"]
+__all__ = ["all_code", "executed_code", "functions_of", "has_no_say", "module_of", "path_of"]
 
 _PACKAGE = Path(__file__).parents[1]
 _ABOUT = "code 3"  # of what is remembered of a file; another way to digest code is another number
@@ -75,8 +75,14 @@ def path_of(module: str) -> Path | None:
     return next((Path(file) for file in files if os.path.isfile(file)), None)  # noqa: PTH113
 
 
-_ERRORS = f"{_PACKAGE.name}.errors"  # which decide about no output
+# What decides about no output: errors, and what runs stages, for what that hands over is checked by digest.
+_NO_SAY = tuple(f"{_PACKAGE.name}.{name}" for name in ("errors", "engine", "loading"))
 _GONE, _THERE = "gone", "not run"
+
+
+def has_no_say(module: str) -> bool:
+    """Whether nothing of a module decides about what a stage writes."""
+    return f"{module}.".startswith(tuple(f"{name}." for name in _NO_SAY))
 
 
 class _Walk:
@@ -130,7 +136,7 @@ class _Walk:
         if f"{module}:{use}" in self._followed:
             return
         self._followed.add(f"{module}:{use}")
-        if module == _ERRORS:
+        if has_no_say(module):
             return
         units = self._units(module)
         # A class inside another has a name with a dot, as have methods.

@@ -74,7 +74,8 @@ class Parts:
         if self._store.cache is None:
             return None
         with self._store.lock(key):
-            return self._store.fetch(key, [_FILE])
+            found = self._store.cache.record(key, [_FILE])
+            return found if found is not None and self._store.fetch(found, key) else None
 
 
 def parts_of(store: Store, record: Record) -> set[str]:

@@ -11,10 +11,14 @@ from typing import Any
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["USED", "Output", "Record", "request_of"]
+__all__ = ["USED", "NotBuiltError", "Output", "Record", "request_of"]
 
 USED = ("code", "files")
 """The parts of a derivation that are known once it has run: what it used of this package."""
+
+
+class NotBuiltError(BuildError):
+    """What a stage reads of another one is not there, or no longer as it was written: that one has to run."""
 
 
 def request_of(derivation: Mapping[str, Any]) -> str:
@@ -59,12 +63,16 @@ class Record:
         """Bytes of all outputs."""
         return sum(o.size for o in self.outputs)
 
-    def sha256(self, file: str) -> str:
-        """Digest of one output. Raises BuildError where it has none of that name."""
+    def output(self, file: str) -> Output:
+        """One of its outputs. Raises NotBuiltError where it has none of that name."""
         for output in self.outputs:
             if output.file == file:
-                return output.sha256
-        raise BuildError(f"{self.stage}: {file} is not among what it wrote; run doit")
+                return output
+        raise NotBuiltError(f"{self.stage}: {file} is not among what it wrote; run doit")
+
+    def sha256(self, file: str) -> str:
+        """Digest of one output. Raises as `output` does."""
+        return self.output(file).sha256
 
     def to_bytes(self, secret: bytes | None = None) -> bytes:
         """As it is stored: JSON with a digest of itself, and with an HMAC under `secret` if one is given."""

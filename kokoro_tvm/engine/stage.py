@@ -15,7 +15,7 @@ from kokoro_tvm.engine.child import run_child
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import make_folder, storing
 from kokoro_tvm.engine.failure import Failure, read_failure
-from kokoro_tvm.engine.record import Record
+from kokoro_tvm.engine.record import USED, NotBuiltError, Record
 from kokoro_tvm.engine.resources import Needs
 from kokoro_tvm.engine.state import State, changes
 from kokoro_tvm.engine.store import Store
@@ -28,6 +28,7 @@ __all__ = ["SCHEMA", "Stage"]
 SCHEMA = 3  # of keys and records; another one means that everything is built again
 
 _ATTEMPTS = 10
+_PARTS = ("schema", "stage", "function", "outputs", "inputs", "parameters", "yields", "conversion")
 
 
 def _nothing() -> dict[str, Any]:
@@ -112,35 +113,41 @@ class Stage:
         return self.store.current(self.name)
 
     def record(self) -> Record:
-        """The same. Raises BuildError where there is none."""
+        """The same. Raises NotBuiltError where there is none."""
         found = self.previous()
         if found is None:
-            raise BuildError(f"{self.name}: not built yet, or its record is damaged; run doit")
+            raise NotBuiltError(f"{self.name}: not built yet, or its record is damaged; run doit")
         return found
 
     def sha256(self, output: str) -> str:
-        """Digest of one of its outputs, as its record gives it."""
+        """Digest of one of its outputs, as its record gives it. Raises NotBuiltError."""
         return self.record().sha256(output)
 
     def read_json(self, output: str) -> Any:
-        """Content of one of its outputs. Raises BuildError where it is not there or damaged."""
-        try:
-            return json.loads(self.path(output).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise BuildError(f"{self.name}: {output} cannot be read, run doit again: {error}") from error
+        """Content of one of its outputs. Raises NotBuiltError where it is not there or damaged."""
+        content = self.store.read(self.record().output(output), self.path(output))
+        if content is None:
+            raise NotBuiltError(f"{self.name}: {output} is missing or damaged; run doit again")
+        return json.loads(content)
 
     def requests(self) -> list[dict[str, Any]]:
         """What of its derivation is known before it runs; several, best first, where it may yield one of
         several.
 
-        Raises BuildError while a stage it reads from is not built.
+        Raises NotBuiltError while a stage it reads from is not built, and BuildError where a tool is missing
+        whose version is one of its facts.
         """
+        facts = self.facts()
+        if taken := facts.keys() & {*_PARTS, *USED}:
+            raise ValueError(
+                f"{self.name}: a derivation has a {', '.join(taken)} of its own, besides this fact"
+            )
         common = {
             "schema": SCHEMA,
             "stage": self.kind,
             "function": self.function,
             "outputs": list(self.outputs),
-            **self.facts(),
+            **facts,
         }
         if self.yields:
             return [
@@ -178,11 +185,13 @@ class Stage:
     def state(self) -> State:
         """How it stands; the stages it reads from are taken as they are now, current or not."""
         previous = self.previous()
+        unknown: Literal["stale", "missing"] = "stale" if previous else "missing"
         try:
             derivations = self.derivations()
-        except BuildError:  # that stage's own state says more
-            unbuilt = tuple(s.name for s in self.after if s.previous() is None)
-            return State("stale" if previous else "missing", waiting=unbuilt)
+        except NotBuiltError:  # that stage's own state says more
+            return State(unknown, waiting=tuple(s.name for s in self.after if s.previous() is None))
+        except BuildError as error:
+            return State(unknown, problem=str(error))
         found = self._compared(previous, derivations)
         failure = read_failure(self.failure_path) if found.kind != "current" else None
         if failure is None:
@@ -193,21 +202,31 @@ class Stage:
         return replace(found, kind="failed", failure=failure)
 
     def _compared(self, previous: Record | None, derivations: Sequence[Mapping[str, Any]]) -> State:
-        keys = [digest(each) for each in derivations]
-        if previous is None or previous.key not in keys:
-            stored = any(self.store.record(key) is not None for key in keys)
-            if previous is None:
-                return State("missing", stored=stored)
-            return State("stale", changes(previous.derivation, derivations[0]), stored=stored)
+        if previous is None:
+            return State("missing")
+        if previous.key not in [digest(each) for each in derivations]:
+            return State("stale", changes(previous.derivation, derivations[0]))
         damage = self.store.verify(previous, self.folder)
         if not damage:
-            return State("current", stored=True)
-        kind: Literal["missing", "damaged"] = "missing" if all(d.missing for d in damage) else "damaged"
-        return State(kind, damage=damage, stored=all(self.store.holds(d.output) for d in damage))
+            return State("current")
+        return State("missing" if all(d.missing for d in damage) else "damaged", damage=damage)
 
     def is_current(self) -> bool:
         """Whether its outputs are there, intact, and made of what there is now."""
         return self.state().kind == "current"
+
+    def kept(self) -> Record | None:
+        """What running it would restore, of the store or its cache; None where it would be built, or nobody
+        can tell."""
+        try:
+            requests = self.requests()
+            derivations = self._derivations(requests)
+        except BuildError:  # its state says more
+            return None
+        for found in self._stored(derivations):
+            if self.store.has(found, self.folder):
+                return found
+        return next((r for r in self._cached(requests) if self.store.cache and self.store.cache.has(r)), None)
 
     def run(self, beat: Callable[[float], None] = lambda elapsed: None) -> Literal["built", "restored"]:
         """Restores it from the store, or else builds it. Raises the child's error, or BuildError; nothing is
@@ -224,8 +243,12 @@ class Stage:
         self, requests: list[dict[str, Any]], beat: Callable[[float], None]
     ) -> Literal["built", "restored"]:
         derivations = self._derivations(requests)
-        for found in self._stored(requests, derivations):
+        for found in self._stored(derivations):
             if self.store.restore(found, self.folder, self.name):
+                return "restored"
+        for found in self._cached(requests):
+            if self.store.fetch(found, digest(requests[0])):
+                self.store.restore(found, self.folder, self.name)
                 return "restored"
         try:
             built = self._build(requests, derivations[0], beat)
@@ -243,22 +266,22 @@ class Stage:
             )
         return "built"
 
-    def _stored(
-        self, requests: Sequence[Mapping[str, Any]], derivations: Sequence[Mapping[str, Any]]
-    ) -> Iterator[Record]:
-        """What it would be built to, as the store and its cache have it."""
-        keys = [digest(each) for each in derivations]
-        yield from (found for key in keys if (found := self.store.record(key)) is not None)
-        if self.yields:
-            yield from (found for key in keys if (found := self.store.fetch(key, self.outputs)) is not None)
+    def _stored(self, derivations: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
+        """Records in the store of what it would be built to."""
+        return (found for each in derivations if (found := self.store.record(digest(each))) is not None)
+
+    def _cached(self, requests: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
+        """The same in the cache."""
+        cache = self.store.cache
+        if cache is None:
             return
-
-        def fits(record: Record) -> bool:
-            return record.key == digest({**requests[0], **used_again(record.derivation)})
-
-        found = self.store.fetch_requested(digest(requests[0]), self.outputs, fits)
-        if found is not None:
-            yield found
+        if self.yields:
+            keys = [digest(each) for each in requests]
+            yield from (found for key in keys if (found := cache.record(key, self.outputs)) is not None)
+            return
+        for found in cache.requested(digest(requests[0]), self.outputs):
+            if found.key == digest({**requests[0], **used_again(found.derivation)}):
+                yield found
 
     def call(self, out: Path, log: Path, beat: Callable[[float], None], **extra: Any) -> float:
         """Calls its function in a child process, with `extra` arguments; seconds of CPU. Raises as `run`

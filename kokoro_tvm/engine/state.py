@@ -30,15 +30,16 @@ class State:
     these, and building it from what there is now went wrong).
 
     changes: the parts of its derivation that make it stale; damage: the outputs that are missing or damaged;
-    waiting: the stages it comes after that have to be built before anyone can tell; stored: whether the
-    store has what it would be built to, so that building it only restores it; failure: how it failed.
+    waiting: the stages it comes after that have to be built before anyone can tell; problem: why nobody can
+    tell, and building it fails, for another reason, such as a tool that is not installed; failure: how it
+    failed.
     """
 
     kind: Literal["current", "stale", "missing", "damaged", "failed"]
     changes: tuple[Change, ...] = ()
     damage: tuple[Damage, ...] = ()
     waiting: tuple[str, ...] = ()
-    stored: bool = False
+    problem: str = ""
     failure: Failure | None = None
 
 

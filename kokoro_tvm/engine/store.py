@@ -80,6 +80,7 @@ class Store:
         self.cache = cache
         self.verified = Memory(root / "verified.json", trust=not paranoid)
         self._read: dict[str, tuple[tuple[int, ...], Record]] = {}
+        self._expected: dict[str, Record] = {}
 
     # Reading
 
@@ -120,8 +121,30 @@ class Store:
 
     def current(self, stage: str) -> Record | None:
         """The record a stage's visible outputs are of; None where it was never built, or that is unknown."""
+        if stage in self._expected:
+            return self._expected[stage]
         keys = self._keys(stage)
         return self.record(keys[-1]) if keys else None
+
+    @contextmanager
+    def expecting(self) -> Iterator[dict[str, Record]]:
+        """While entered, stages count as having the records that are put into the result, by name: so what
+        comes after a stage that will be restored is looked ahead to."""
+        try:
+            yield self._expected
+        finally:
+            self._expected.clear()
+
+    def read(self, output: Output, path: Path) -> bytes | None:
+        """What an output holds, as `path`, the store or its cache has it; None where none has it intact."""
+        for place in (path, self.object(output.sha256)):
+            if self.verified.is_intact(place, output.size, output.sha256):
+                return place.read_bytes()
+        if self.cache is None:
+            return None
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder, "output")
+            return copy.read_bytes() if self.cache.get(output, copy) else None
 
     def object(self, sha256: str) -> Path:
         """Where the object with this digest is, or would be."""
@@ -130,6 +153,10 @@ class Store:
     def holds(self, output: Output) -> bool:
         """Whether the object of an output is there, and intact."""
         return self.verified.is_intact(self.object(output.sha256), output.size, output.sha256)
+
+    def has(self, record: Record, folder: Path) -> bool:
+        """Whether `restore` would bring the folder to hold a record's outputs."""
+        return all(self.holds(damage.output) for damage in self.verify(record, folder))
 
     def verify(self, record: Record, folder: Path) -> tuple[Damage, ...]:
         """Which of a record's outputs are not in `folder` as they were written."""
@@ -183,23 +210,9 @@ class Store:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def fetch(self, key: str, files: Sequence[str]) -> Record | None:
-        """Takes the record of `files` with this key over from the cache, for who holds the key's
-        lock; None where the cache does not have all of it, or there is no cache."""
-        record = self.cache.record(key, files) if self.cache is not None else None
-        return self._fetch(record, key) if record is not None else None
-
-    def fetch_requested(
-        self, request: str, files: Sequence[str], fits: Callable[[Record], bool]
-    ) -> Record | None:
-        """The same for the latest record of a request that `fits`, for who holds the request's lock."""
-        for record in self.cache.requested(request, files) if self.cache is not None else ():
-            if fits(record) and (found := self._fetch(record, request)) is not None:
-                return found
-        return None
-
-    def _fetch(self, record: Record, lock: str) -> Record | None:
-        """The record with its outputs, for who holds the lock; None where the cache lacks one of them."""
+    def fetch(self, record: Record, lock: str) -> bool:
+        """Takes a record of the cache over, with its outputs, for who holds the lock; False where the cache
+        lacks one of them."""
         assert self.cache is not None
         with self.workspace(lock) as folder:
             for output in record.outputs:
@@ -207,11 +220,12 @@ class Store:
                 if self.holds(output):
                     continue
                 if not self.cache.get(output, path):
-                    return None
+                    return False
                 with storing(path):
                     path.chmod(_READ_ONLY)
                     durable.sync(path)
-            return self.add(record, lambda output: folder / output.file)
+            self.add(record, lambda output: folder / output.file)
+        return True
 
     def publish(
         self,

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from kokoro_tvm.engine.code import module_of
+from kokoro_tvm.engine.code import has_no_say, module_of
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.loading import LOADED
 
@@ -37,8 +37,6 @@ __all__ = [
 _PACKAGE = Path(__file__).parents[1]
 _TOOL = 4  # of sys.monitoring; the lower ones are a debugger's, a profiler's and a coverage's
 _CODE = (".py", ".pyc")
-# What runs stages has no say in what they write: what it hands over is checked by digest.
-_ENGINE = ("kokoro_tvm.engine.", "kokoro_tvm.loading")
 
 
 def folder_of_package() -> Path:
@@ -160,7 +158,7 @@ def _functions() -> set[str]:
     for code in _recorder.codes():
         module = module_of(code.co_filename) or _recording.elsewhere.get(code.co_filename)
         name = code.co_qualname.partition(".<locals>")[0]
-        if module is not None and "<" not in name and not module.startswith(_ENGINE):
+        if module is not None and "<" not in name and not has_no_say(module):
             found.add(f"{module}:{name}")
     return found
 

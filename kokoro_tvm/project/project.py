@@ -51,9 +51,9 @@ class Project:
     cache: Cache | None = None
 
     @classmethod
-    def open(cls, root: Path, paranoid: bool = False) -> Project:
+    def open(cls, root: Path, paranoid: bool = False, cache: Cache | None = None) -> Project:
         """The project, with what builds have learned of code and tools, so that it need not be read again."""
-        project = cls(root, paranoid)
+        project = cls(root, paranoid, cache)
         path = project.store.root / "learned.json"
         if path.is_file():  # otherwise there was no build, and looking is to leave nothing behind
             keep_learned(Memory(path, trust=not paranoid))

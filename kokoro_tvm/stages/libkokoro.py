@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
@@ -32,7 +30,7 @@ def declare(place: Place, recipe: Recipe) -> Stage:
         facts=lambda: {
             "compiler": compiler_of(recipe).version(),
             "platform": asdict(target_kind(recipe.target.kind).platform(recipe.target)),
-            "files": {path.name: learned().recall(path, _sha256, "sha256") for path in sources()},
+            "sources": {path.name: learned().sha256(path) for path in sources()},
             "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
         },
     )
@@ -49,7 +47,3 @@ def run(out: Path, inputs: Inputs, *, compiler: dict[str, str]) -> None:
     """Raises BuildError where the compiler is not installed or fails."""
     compile_libkokoro((ZigC if "target" in compiler else CCompiler)(**compiler), out)
     shutil.copyfile(next(path for path in sources() if path.name == HEADER), out / HEADER)
-
-
-def _sha256(path: Path) -> Any:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
@@ -38,7 +36,7 @@ def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
         settings=lambda: {"processes": threads()},
         facts=lambda: {
             "compiler": compiler.version(),
-            "files": {path.name: learned().recall(path, _sha256, "sha256") for path in own_files()},
+            "sources": {path.name: learned().sha256(path) for path in own_files()},
             "versions": versions(*TVM),  # whose sources are compiled
         },
         needs=Needs(_COMPILER_GB * (os.cpu_count() or 1), math.inf),  # all cores
@@ -48,7 +46,3 @@ def declare(place: Place, libraries: Mapping[str, CompiledLibrary]) -> Stage:
 def run(out: Path, inputs: Inputs, *, compiler: dict[str, str], processes: int) -> None:
     """compiler: a `CCompiler`; empty: zig. Raises BuildError where the compiler is not installed or fails."""
     compile_libtvm(CCompiler(**compiler) if compiler else ZIG, out, processes)
-
-
-def _sha256(path: Path) -> Any:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

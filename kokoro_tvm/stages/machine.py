@@ -9,8 +9,9 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.runtime.tvm_runtime import without_torch
 from kokoro_tvm.spec import TargetSpec
-from kokoro_tvm.stages.base import COMPILER, Place
+from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.files import write_json
 from kokoro_tvm.targets import target_kind
 
@@ -27,11 +28,12 @@ def declare(place: Place, recipe: Recipe, spec: TargetSpec, artifact: str = "") 
         outputs=("machine.json",),
         parameters={"target": spec.model_dump(mode="json"), "precision": recipe.precision_of(spec)},
         facts=lambda: {**kind.facts(spec), "versions": tvm_versions()},
-        preload=COMPILER,
     )
 
 
 def run(out: Path, inputs: Inputs, *, target: dict[str, Any], precision: str) -> None:
+    with without_torch():  # which takes seconds to import, and TVM alone knows the names of CPUs
+        import tvm  # noqa: F401
     kind = target_kind(target["kind"])
     machine = kind.resolve(kind.spec.model_validate(target, strict=False), precision)
     write_json(out / "machine.json", machine.to_json())

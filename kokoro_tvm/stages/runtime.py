@@ -43,7 +43,7 @@ def declare(place: Place, libraries: Mapping[str, RuntimeLibrary], artifact: str
         outputs=tuple(library.name for library in installed),
         settings=lambda: {"installed": [str(library) for library in installed]},
         facts=lambda: {
-            "libraries": [learned().recall(library, _sha256, "sha256") for library in installed],
+            "libraries": [learned().sha256(library) for library in installed],
             "versions": versions(*TVM),
         },
     )
@@ -80,9 +80,3 @@ def _fetch(library: PinnedLibrary, out: Path, work: Path) -> None:
     check_sha256(wheel, library.wheel, f"the wheel of {what}")
     extract(wheel, str(Path(library.member).parent), [library.name], out)
     check_sha256(out / library.name, library.sha256, f"{library.name} of {what}")
-
-
-def _sha256(path: Path) -> Any:
-    import hashlib
-
-    return hashlib.sha256(path.read_bytes()).hexdigest()

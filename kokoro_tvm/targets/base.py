@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from kokoro_tvm.features import Features
 from kokoro_tvm.platforms import WEB, Platform, this_platform
 
 if TYPE_CHECKING:
     from kokoro_tvm.libtvm import Compiler
-    from kokoro_tvm.ops.base.features import Features
     from kokoro_tvm.runners import Runner
     from kokoro_tvm.runtime.device_code import DeviceCode
     from kokoro_tvm.spec import TargetSpec
@@ -103,8 +103,6 @@ class Machine:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Machine:
-        from kokoro_tvm.ops.base.features import Features  # torch comes with it
-
         return cls(
             data["kind"], data["options"], Features.from_json(data["features"]), tuple(data["required"])
         )

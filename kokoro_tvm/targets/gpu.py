@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from kokoro_tvm.constants import ComponentName
+from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.platforms import Platform
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.qemu import Qemu
@@ -59,8 +60,6 @@ class GpuKind(TargetKind):
         return spec.host if component in spec.host_components else spec
 
     def resolve(self, spec: GpuTarget, precision: str) -> Machine:
-        from kokoro_tvm.ops.base.features import Features, Workgroup  # torch comes with it
-
         host = HOST.resolve(spec.host, "float32")
         limits = Workgroup(_THREADS, _SHARED_BYTES)
         features = Features(

@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from kokoro_tvm import libtvm
 from kokoro_tvm.cpu_features import AMX, ARM, PORTABLE, RISCV, WASM, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.features import Features
 from kokoro_tvm.platforms import WEB, Platform, platform_of, this_platform
 from kokoro_tvm.runners.ios import Ios
 from kokoro_tvm.runners.local import LOCAL
@@ -170,8 +171,6 @@ class Llvm(TargetKind):
         that the precision needs.
         """
         from tvm.target import codegen
-
-        from kokoro_tvm.ops.base.features import Features  # torch comes with it
 
         triple = spec.mtriple or str(codegen.llvm_get_system_triple())
         cpu = str(codegen.llvm_get_system_cpu()) if spec.mcpu == "native" else spec.mcpu

@@ -58,7 +58,7 @@ def test_status_for_programs(project: Project, capsys: pytest.CaptureFixture[str
     assert list(result) == ["cpu", "mine"]
     bundle = result["cpu"][-1]
     assert bundle.pop("size") > 0
-    assert bundle == {"name": "cpu", "state": "current", "stages": [], "gates": "passed"}
+    assert bundle == {"name": "cpu", "state": "current", "stages": [], "gates": "passed", "problem": ""}
 
 
 def test_status_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,6 +86,18 @@ def test_a_plan_of_what_was_never_built(tmp_path: Path, capsys: pytest.CaptureFi
     out = printed(capsys)
     assert out.count("  unknown  never built\n") == 35
     assert out.endswith("\n\n35 stages run, duration unknown: never built here.\n")
+
+
+def test_a_tool_that_is_missing(
+    project: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    assert run("plan") == 0
+    out = printed(capsys)
+    assert re.search(r"cpu\.compile\.decoder-5120 +fail +no working ld to link with", out)
+    assert "\n6 stages cannot run here, nor can what comes after.\n" in out
+    assert run("status") == 0
+    assert re.search(r"cpu/decoder-5120 .*stale: compile; no working ld", printed(capsys).replace("\n", " "))
 
 
 def test_explain(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

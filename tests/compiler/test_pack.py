@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.compiler.pack import ALIGNMENT, pack_weights
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.packed import PackedWeight
 from kokoro_tvm.ops.base.semantic import Call
 from kokoro_tvm.runtime.tensors import map_safetensors

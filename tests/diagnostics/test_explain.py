@@ -108,12 +108,19 @@ def test_damaged_and_missing(project: Project) -> None:
     assert result(project, "cpu") == golden("damaged")
 
 
+def test_a_tool_that_is_missing(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    assert result(project, "cpu/bert-512") == golden("tool")
+
+
 def test_a_failure_and_what_cannot_be_judged(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 65,")
     stage = project.find("cpu/decoder-5120").stages[0]
     message = "cpu.validate.decoder-5120: decoder-5120 was built but did not pass: short: audio: snr_db 12."
     Failure(stage.derivation(), "ValidationError", message).write(stage.failure_path)
-    (project.root / "artifacts/.store/stages/cpu.export.decoder-5120").unlink()
+    store = project.root / "artifacts/.store"
+    export = project.find("cpu.export.decoder-5120").stages[0].record().key
+    (store / "records" / export[:2] / f"{export}.json").unlink()
     assert result(project, "cpu/decoder-5120") == golden("failed")
 
 
@@ -129,6 +136,7 @@ def test_for_programs(project: Project) -> None:
             "causes": [{"kind": "field", "what": "precision", "before": "float32", "now": "bfloat16"}],
             "damage": [],
             "waiting": [],
+            "problem": "",
             "failure": None,
         }
     ]

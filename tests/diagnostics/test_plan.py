@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.diagnostics.estimate import Estimate
 from kokoro_tvm.diagnostics.plan import Step, look_ahead, to_json, together
+from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import State
 from kokoro_tvm.engine.store import Store
+from kokoro_tvm.errors import BuildError
 
 
 @dataclass
@@ -24,9 +27,11 @@ class Chain:
 
     root: Path
     words: dict[str, str] = field(default_factory=lambda: dict.fromkeys("abc", "first"))
+    problems: dict[str, str] = field(default_factory=dict)
+    cache: Cache | None = None
 
     def stages(self) -> list[Stage]:
-        store, made = Store(self.root / ".store"), []
+        store, made = Store(self.root / ".store", cache=self.cache), []
         for name in self.words:
             made.append(self._stage(store, name, tuple(made[-1:])))
         return made
@@ -42,7 +47,13 @@ class Chain:
             outputs=(f"{name}.json",),
             inputs={each.name: (each, each.outputs[0]) for each in after},
             parameters={"word": self.words[name]},
+            facts=lambda: self._facts(name),
         )
+
+    def _facts(self, name: str) -> dict[str, Any]:
+        if name in self.problems:
+            raise BuildError(self.problems[name])
+        return {}
 
     def build(self, seconds: float = 2.0, **contents: str) -> None:
         """Every stage that is not current writes its name, or what is given."""
@@ -52,7 +63,7 @@ class Chain:
                 continue
             with stage.store.workspace(stage.key()) as out:
                 (out / stage.outputs[0]).write_text(json.dumps(contents.get(name, name)), encoding="utf-8")
-                derivation = stage.derivation()
+                derivation = stage.derivation() | {"code": {}, "files": {}}
                 record = stage.store.publish(stage.name, derivation, out, stage.outputs, seconds, seconds)
             stage.store.restore(record, stage.folder, stage.name)
 
@@ -93,7 +104,7 @@ def test_back_again_costs_nothing(chain: Chain) -> None:
     chain.words["b"] = "second"
     chain.build(b="another")
     chain.words["b"] = "first"
-    assert chain.actions() == ["nothing", "restore", "perhaps"]
+    assert chain.actions() == ["nothing", "restore", "restore"]
     chain.words["b"] = "second"
     chain.words["a"] = "second"
     chain.build(b="another")
@@ -112,8 +123,41 @@ def test_nothing_follows_from_damage(chain: Chain) -> None:
 def test_what_cannot_be_judged_runs(chain: Chain) -> None:
     chain.build()
     (chain.root / ".store" / "stages" / "cpu.b").unlink()
-    assert chain.actions() == ["nothing", "restore", "run"]
+    assert chain.actions() == ["nothing", "restore", "nothing"]
+    shutil.rmtree(chain.root / ".store" / "records")
+    chain.build()
+    (chain.root / ".store" / "stages" / "cpu.b").unlink()
+    shutil.rmtree(chain.root / ".store" / "objects")
+    (chain.root / "b" / "b.json").unlink()
+    assert chain.actions() == ["nothing", "run", "run"]
     assert look_ahead(chain.stages())[2].state.waiting == ("cpu.b",)
+
+
+def test_looking_ahead_leaves_the_store_as_it_was(chain: Chain) -> None:
+    chain.build()
+    shutil.rmtree(chain.root / ".store" / "stages")
+    stages = chain.stages()
+    assert [step.action for step in look_ahead(stages)] == ["restore"] * 3
+    assert [stage.previous() for stage in stages] == [None] * 3
+
+
+def test_what_a_shared_cache_has_is_restored(chain: Chain, tmp_path: Path) -> None:
+    """All of it, though nothing was ever built here; not what it has lost a file of."""
+    chain.cache = Cache(str(tmp_path / "cache"), "read-write", pytest.fail)
+    chain.build()
+    other = Chain(tmp_path / "other", cache=chain.cache)
+    assert other.actions() == ["restore"] * 3
+    assert not (tmp_path / "other").exists(), "looking leaves nothing behind"
+    lost = chain.stages()[1].record().outputs[0].sha256
+    (tmp_path / "cache" / "objects" / lost[:2] / lost).unlink()
+    assert other.actions() == ["restore", "run", "run"]
+
+
+def test_what_lacks_a_tool_fails(chain: Chain) -> None:
+    chain.build()
+    chain.problems["b"] = "no working gcc: install it"
+    assert chain.actions() == ["nothing", "fail", "perhaps"]
+    assert look_ahead(chain.stages())[1].state.problem == "no working gcc: install it."
 
 
 def test_a_stage_that_recipes_share_is_one_step(chain: Chain) -> None:

@@ -83,6 +83,16 @@ def test_every_stage_is_in_a_row(tmp_path: Path) -> None:
         kept.write_bytes(content)
 
 
+def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = built_project(tmp_path / "project")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    row = rows(project)["cpu/f0n-5120"]
+    assert (row.state, row.stages) == ("stale", ("cpu.compile.f0n-5120",))
+    assert row.problem.startswith("no working ld to link with (")
+    assert row.problem.endswith("): install it (Debian: apt-get install binutils).")
+    assert rows(project)["cpu.phonemes"].problem == ""
+
+
 def test_gates(project: Project) -> None:
     edit(project, "kokoro-82m", "decoder: {min_snr_db: 60,", "decoder: {min_snr_db: 20,")
     assert rows(project)["cpu/decoder-5120"].gates == "passed, before"

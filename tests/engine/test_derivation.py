@@ -56,6 +56,14 @@ def test_parameters_and_facts_decide_and_settings_do_not(one: dict[str, Any], ot
         assert (first.key() == second.key()) is (same or name == "settings")
 
 
+@pytest.mark.parametrize("name", ["code", "files", "inputs", "parameters", "function"])
+def test_no_fact_takes_the_place_of_another_part(name: str) -> None:
+    """It would be left out of the key, or leave that out."""
+    stage = writing(Path("never"), facts=lambda: {name: {"a.c": "1"}})
+    with pytest.raises(ValueError, match=rf"cpu\.write: a derivation has a {name} of its own"):
+        stage.key()
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -125,7 +133,7 @@ def test_whatever_of_it_the_store_has_is_restored(tmp_path: Path, source: dict[s
     obtaining(tmp_path, source).run()
     shutil.rmtree(tmp_path / "seen")
     other = obtaining(tmp_path, TWO if source is ONE else ONE)
-    assert (other.state().kind, other.state().stored) == ("missing", True)
+    assert (other.state().kind, other.kept()) == ("missing", obtaining(tmp_path, source).record())
     assert other.run() == "restored"
     assert other.path("thing").read_text() == source["word"]
     assert other.is_current()

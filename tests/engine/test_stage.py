@@ -71,7 +71,9 @@ def test_other_parameters_mean_once_more_and_back_costs_nothing(first: Stage) ->
     other = make(first.folder, "two")
     assert other.state() == State("stale", (Change("parameters.text", '"one"', '"two"'),))
     assert other.run() == "built"
-    assert first.state() == State("stale", (Change("parameters.text", '"two"', '"one"'),), stored=True)
+    assert other.kept() == other.record()
+    assert first.state() == State("stale", (Change("parameters.text", '"two"', '"one"'),))
+    assert first.kept() == first.store.record(first.key()) is not None
     assert first.run() == "restored"
     assert first.is_current()
     assert first.path("out.txt").read_text() == "one"
@@ -87,7 +89,7 @@ def test_another_file_in_the_place_of_an_output_is_replaced_from_the_store(first
         state = first.state()
         assert state.kind == ("missing" if content is None else "damaged")
         assert [d.path for d in state.damage] == [first.path("out.txt")]
-        assert state.stored
+        assert first.kept() == first.record()
         assert first.run() == "restored"
         assert first.is_current()
     assert first.path("out.txt").read_text() == "one"
@@ -102,7 +104,7 @@ def test_an_output_damaged_in_place_is_built_again(first: Stage) -> None:
         damage(first.path("out.txt"), content)
         os.utime(first.path("out.txt"), ns=(before.st_atime_ns, before.st_mtime_ns))
         assert first.state().kind == "damaged"
-        assert not first.state().stored
+        assert first.kept() is None
         assert first.run() == "built"
         assert first.is_current()
         assert first.path("out.txt").read_bytes() == good
@@ -120,6 +122,22 @@ def test_what_it_is_made_of_is_not_built(first: Stage) -> None:
         second.run()
     assert first.run() == "restored"
     assert second.is_current()
+
+
+def test_a_tool_that_is_missing_is_named(first: Stage) -> None:
+    """Whether or not it was built before, and whether or not what it reads is there."""
+
+    def facts() -> dict[str, Any]:
+        raise BuildError("no working gcc: install it")
+
+    second = replace(after(first), facts=facts)
+    assert second.state() == State("missing", problem="no working gcc: install it.")
+    first.run()
+    assert second.state() == State("missing", problem="no working gcc: install it.")
+    after(first).run()
+    assert second.state() == State("stale", problem="no working gcc: install it.")
+    with pytest.raises(BuildError, match="no working gcc"):
+        second.run()
 
 
 def test_equal_output_stops_the_chain(first: Stage) -> None:
@@ -150,7 +168,7 @@ def test_a_failure_is_reported_until_it_is_made_of_something_else(first: Stage) 
     with pytest.raises(ValidationError):
         failing.run()
     found = failing.state()
-    assert (found.kind, found.stored) == ("failed", False)
+    assert (found.kind, failing.kept()) == ("failed", None)
     assert found.failure is not None
     assert found.failure.error == "ValidationError"
     assert found.failure.message.startswith("cpu.first: It missed. Its log is ")
@@ -239,9 +257,12 @@ def test_outputs_that_are_no_longer_written_go(first: Stage) -> None:
 
 
 def test_json_of_an_output(first: Stage) -> None:
-    first.run()
-    with pytest.raises(BuildError, match=r"cpu\.first: out\.txt cannot be read, run doit again"):
-        first.read_json("out.txt")
-    first.path("out.txt").unlink()
-    first.path("out.txt").write_text("[1]")
-    assert first.read_json("out.txt") == [1]
+    """As it was written: of the store, where it is not there."""
+    wrote = make(first.folder, "[1]")
+    wrote.run()
+    assert wrote.read_json("out.txt") == [1]
+    wrote.path("out.txt").unlink()
+    assert wrote.read_json("out.txt") == [1]
+    damage(wrote.store.object(wrote.sha256("out.txt")), b"[2]")
+    with pytest.raises(BuildError, match=r"cpu\.first: out\.txt is missing or damaged; run doit again"):
+        wrote.read_json("out.txt")

@@ -86,7 +86,7 @@ def test_its_stage_goes_by_compiler_headers_and_versions(tmp_path: Path) -> None
     assert (stage.kind, stage.outputs) == ("libtvm", (RUNTIME, FFI))
     facts = stage.facts()
     assert "riscv64-linux-gnu-g++" in facts["compiler"]
-    assert set(facts["files"]) == {path.name for path in own_files()}
+    assert set(facts["sources"]) == {path.name for path in own_files()}
     assert {"apache-tvm", "apache-tvm-ffi"} <= set(facts["versions"])
     assert stage.parameters["compiler"]["command"] == "riscv64-linux-gnu-g++"
 

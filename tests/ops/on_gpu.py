@@ -16,7 +16,7 @@ from kept import kept
 
 from kokoro_tvm.compiler.device import device_code
 from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.ops.base.features import Features, Workgroup
+from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.runners import wgpu, wgpu_kernels
 from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.device import on_device, stand_in

@@ -16,7 +16,7 @@ from tvm import relax, tirx
 from tvm.s_tir import dlight
 
 from kokoro_tvm.compiler.codegen import to_virtual_machine
-from kokoro_tvm.ops.base.features import NO_KERNELS
+from kokoro_tvm.features import NO_KERNELS
 from kokoro_tvm.ops.base.relax import semantic_call
 from kokoro_tvm.ops.base.semantic import registry
 from kokoro_tvm.passes import LoweringContext, run

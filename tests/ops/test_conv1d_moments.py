@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kokoro_tvm import ops
-from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.targets import Machine
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack, phases
 from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kokoro_tvm.ops.base.features import Features, Workgroup
+from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.ops.gpu.columns import Columns
 from kokoro_tvm.ops.gpu.fold import sum_of
 from kokoro_tvm.ops.gpu.fourier import hann, sine_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.targets import Machine
 

@@ -7,8 +7,8 @@ import pytest
 from lowering import MACHINE, PASSES, lowered, lowered_program, program
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.features import NO_KERNELS
 from kokoro_tvm.ops.base import semantic
-from kokoro_tvm.ops.base.features import NO_KERNELS
 
 from .support import operators
 

@@ -95,7 +95,7 @@ class C(TargetKind):
         return "C by gcc"
 
     def resolve(self, spec: CTarget, precision: str) -> Machine:
-        from kokoro_tvm.ops.base.features import NO_KERNELS
+        from kokoro_tvm.features import NO_KERNELS
 
         return Machine("c", {}, NO_KERNELS)
 

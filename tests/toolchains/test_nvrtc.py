@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +36,28 @@ extern "C" __global__ void __launch_bounds__(64) h(half* __restrict__ x, half* _
   y[threadIdx.x] = (half)((float)x[threadIdx.x] + (float)max(x[0], x[1]));
 }
 """
+
+
+TRACED = """
+import sys
+from kokoro_tvm.engine import trace
+
+trace.begin()
+from kokoro_tvm.toolchains import nvrtc
+
+trace.restart(sys.modules["__main__"])
+nvrtc.compile_cuda('extern "C" __global__ void k(float* x) { x[0] = 1.0f; }', "sm_90")
+print(*trace.take().files)
+"""
+
+
+@needs_compiler
+def test_the_headers_that_it_is_given_are_among_what_a_stage_read() -> None:
+    done = subprocess.run([sys.executable, "-c", TRACED], check=True, capture_output=True, text=True)
+    folder = Path(nvrtc.__file__).with_name("nvrtc_headers")
+    headers = {f"toolchains/nvrtc_headers/{path.name}" for path in folder.glob("*.h")}
+    assert headers
+    assert headers <= {*done.stdout.split()}
 
 
 @needs_compiler

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.base.semantic import Call, registry
 

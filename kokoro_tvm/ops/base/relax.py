@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 from tvm.sym import Analyzer
 
-from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kokoro_tvm.ops.base.features import Features
+from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 
 __all__ = ["LoweringContext"]

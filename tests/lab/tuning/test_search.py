@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from kokoro_tvm.features import Features
 from kokoro_tvm.lab.tuning.layers import Layer, representative
 from kokoro_tvm.lab.tuning.search import Outcome, search
-from kokoro_tvm.ops.base.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.ops.conv1d import plan_of
