@@ -20,7 +20,6 @@ from kokoro_tvm.runtime.frontend.english import English
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.frontend.normalization.language import Language
-from kokoro_tvm.runtime.frontend.normalization.scanner import Scanner, folded
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.unknown import UnknownWords
@@ -187,29 +186,6 @@ def test_any_text_keeps_its_places(languages: dict[str, Language | None], text: 
     assert [result.text[link.start : link.end] for link in result.links if link.fixed] == kept
 
 
-@given(text=st.one_of(written, anything))
-@example(text="your otp is ab9453 and .1665")
-@example(text="31/31/100 y<=3 $20.506 9000,000th ①Ⅳ½ x² Привет 東京 ﷺ")
-@example(text="ʅ’ឧ ㈣ ㈧ 1Ⅳ")
-@example(text="a" * 200 + " é" * 9)
-def test_every_letter_and_figure_is_spoken_or_in_a_note(
-    languages: dict[str, Language | None], text: str
-) -> None:
-    source = SourceText.of(text)
-    assert languages["a"] is not None
-    scan = Scanner(languages["a"]).scan(source)
-    result = source.edited(scan.edits)
-    left = " ".join(scan.left_out)
-    said = [char for char in result.text if char.isalnum()]
-    assert not any(char.isdecimal() for char in said)
-    for place, char in enumerate(folded(text)):
-        if char.isalnum() and text[place] not in left and char not in left:
-            words = [
-                c for c, a, b in zip(result.text, result.starts, result.ends, strict=True) if a <= place < b
-            ]
-            assert any(map(str.isalpha, words)), (char, result.text)
-
-
 @given(text=st.text("abcdefghij ,;!?'\n", max_size=60))
 def test_plain_words_are_left_alone(normal: Normal, text: str) -> None:
     assert normal(text.replace("\n", " ")) == text.replace("\n", " ")
@@ -222,11 +198,11 @@ def test_a_word_does_not_end_a_text(normal: Normal) -> None:
 
 def test_what_is_left_out_stands_in_a_note(file: FrontEndFile) -> None:
     reading = FrontEnd(file).read(SourceText.of("漢" * 60), "a")
-    assert reading.notices == (f"Left out, because this voice's language cannot say it: {'漢' * 60}",)
+    assert reading.notices == (f"Left out, because there are no phonemes for it: {'漢' * 60}",)
     reading = FrontEnd(file).read(SourceText.of("Łódź and Привет, 東京."), "a")
     assert reading.notices == (
-        "Left out, because this voice's language cannot say it: Привет 東京",
         "Read with other letters: Łódź as Lódz",
+        "Left out, because there are no phonemes for it: Привет 東京",
     )
 
 
