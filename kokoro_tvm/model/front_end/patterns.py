@@ -60,17 +60,15 @@ def _inner(name: str, value: Any) -> list[Any]:
 
 
 def check_said(written: re.Pattern[str], said: Collection[str]) -> None:
-    """Raises PatternError where figures or letters that a match takes are in none of the groups `said`, so that
-    they would be lost."""
+    """Raises PatternError where figures or letters that a match takes are in none of the groups `said`: they
+    would be lost."""
     _check_said(_parser.parse(written.pattern), {number: n for n, number in written.groupindex.items()}, said)
 
 
 def _check_said(items: Iterable[Any], names: Mapping[int, str], said: Collection[str]) -> None:
     for name, value in ((str(name), value) for name, value in items):
         if name == "IN" and any(map(_is_open, value)):
-            raise PatternError(
-                "takes figures or letters that the template does not say; name them as a group"
-            )
+            raise PatternError("takes figures or letters that the template does not say; name their group")
         if name == "SUBPATTERN" and names.get(value[0]) in said:
             continue
         inner = [value[2]] if name == "MAX_REPEAT" else _inner(name, value) if "ASSERT" not in name else []
