@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 from markdown_tables import replace
+from yaml import safe_load
 
 from kokoro_tvm.cli._app import build_app
 from kokoro_tvm.recipe.fields import recipe_fields
@@ -21,6 +22,8 @@ from kokoro_tvm.serve.settings import Settings, settings
 from kokoro_tvm.truth.written_forms import table_of, written_forms
 
 DOCS = Path(__file__).parent
+CASES = DOCS.parent / "tests" / "runtime" / "frontend" / "cases"
+OF_A_CATEGORY = 4
 
 
 def commands(command: Any, path: str = "kokoro-tvm") -> Iterator[tuple[str, Any]]:
@@ -60,6 +63,15 @@ def request_table(record: type[Any], besides: type[Any] | None = None) -> str:
     return _table(("field", "value", "default", "meaning"), rows)
 
 
+def forms_table(cases: Path) -> str:
+    """The first written forms of every category of a language's cases, and what is read for each."""
+    rows: list[tuple[str, ...]] = []
+    for category, forms in safe_load(cases.read_text(encoding="utf-8")).items():
+        for place, form in enumerate(forms[:OF_A_CATEGORY]):
+            rows.append(("" if place else category, f"`{form['written']}`", form["spoken"]))
+    return _table(("category", "written", "read as"), rows)
+
+
 def _setting_default(value: Any) -> str:
     return "" if value in (None, ()) else f"`{json.dumps(value)}`"
 
@@ -87,6 +99,8 @@ def generated() -> dict[tuple[str, str], str]:
     found = {("recipes.md", record): field_table(record) for record in ("TargetFile", "ModelFile")}
     found["recipes.md", "sources"] = field_table("ModelFile", sources=True)
     found["text.md", "written forms"] = table_of(written_forms())
+    for language in ("es", "fr", "it", "pt", "hi", "ja", "zh"):
+        found["text.md", f"written forms {language}"] = forms_table(CASES / f"{language}.yaml")
     rows = [(f"`{s.name}`", _setting_default(s.default), s.about.replace("<", "&lt;")) for s in settings()]
     found["serving.md", "settings"] = _table(("setting", "default", "meaning"), rows)
     speech = requests.SpeechRequest

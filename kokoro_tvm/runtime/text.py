@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.links import aliased
 from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import LATIN, Utterance
+from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import quoted, warn
 
 __all__ = ["check_text", "read_utterances", "spoken_utterances"]
 
-_WORD = re.compile(r"\w+")
-_LATIN_WORD = re.compile(f"{LATIN}+")  # of languages that are written without spaces between words
-_WORDS = {"j": _LATIN_WORD, "z": _LATIN_WORD}
-_LONGEST_WORD = 128  # UTF-8 bytes; espeak-ng drops what a single word has beyond about 160
 
-
-def check_text(source: SourceText, code: str) -> None:
-    """Raise InputError for text that is empty, broken, without letter or digit, or has too long a word.
-
-    `code` is the language's letter as in a voice's name.
-    """
+def check_text(source: SourceText) -> None:
+    """Raise InputError for text that is empty, broken, or without letter or digit."""
     text = source.text
     if not text.strip():
         raise InputError("There is nothing to speak: the text is empty.")
@@ -34,12 +25,6 @@ def check_text(source: SourceText, code: str) -> None:
         raise InputError("The text is not valid UTF-8. Convert it to UTF-8 first.")
     if not source.speakable:
         raise InputError(f"There is nothing to speak: {quoted(text, 20)} has no letter or digit.")
-    for word in _WORDS.get(code, _WORD).findall(text):
-        if len(word.encode()) > _LONGEST_WORD:
-            raise InputError(
-                f"The text has {len(word)} characters without a space or punctuation ('{word[:20]}…'), "
-                "which is too long for a word and would be cut short. Put spaces between words."
-            )
 
 
 def spoken_utterances(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
@@ -52,7 +37,7 @@ def spoken_utterances(source: SourceText, code: str, front_end: FrontEnd) -> lis
         InputError: the text cannot be spoken, or the language's G2P is not installed.
     """
     source = aliased(source)
-    check_text(source, code)
+    check_text(source)
     reading = front_end.read(source, code)
     for notice in reading.notices:
         warn(notice)
@@ -65,7 +50,7 @@ def read_utterances(source: SourceText, code: str, front_end: FrontEnd) -> list[
     text, replaced = source.text, aliased(source)
     if not replaced.speakable:
         if "\0" in text:
-            check_text(source, code)
+            check_text(source)
         lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
         if lost:
             warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")

@@ -256,6 +256,7 @@ class SessionRequest:
     lang_code: str | None = field_of(_language(), "As in `/v1/audio/speech`.", None)
     volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
     seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
+    markup: bool = field_of(flag(), "As in `/v1/audio/speech`.", True)
     words: bool = field_of(flag(), "Whether words come with their times.", True)
 
     @property

@@ -76,8 +76,10 @@ export class HttpSynthesizer {
   }
 
   /** @param {string} text @param {Options} options @param {object} form how the answer is encoded */
-  #speak(text, { voice, speed = 1, lang, signal }, form) {
-    const request = { model: "kokoro", input: text, voice, speed, ...form, ...(lang ? { lang_code: lang } : {}) };
+  #speak(text, { voice, speed = 1, lang, markup = true, signal }, form) {
+    const request = {
+      model: "kokoro", input: text, voice, speed, ...form, ...(lang ? { lang_code: lang } : {}), ...(markup ? {} : { markup }),
+    };
     return this.#fetch("v1/audio/speech", {
       method: "POST",
       headers: { "Content-Type": "application/json" },

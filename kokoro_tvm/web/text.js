@@ -2,8 +2,8 @@
 
 import { InputError } from "./errors.js";
 import { aliased } from "./frontend/links.js";
-import { Pattern, head, length, quoteAscii, strip } from "./frontend/python.js";
-import { LATIN, phonemesOf } from "./frontend/tokens.js";
+import { quoteAscii, strip } from "./frontend/python.js";
+import { phonemesOf } from "./frontend/tokens.js";
 import { quoted } from "./notices.js";
 import { sorted } from "./phonemes.js";
 
@@ -12,15 +12,8 @@ import { sorted } from "./phonemes.js";
 /** @typedef {import("./frontend/tokens.js").Utterance} Utterance */
 /** @typedef {import("./notices.js").Warn} Warn */
 
-const WORDS = { j: new Pattern(`${LATIN}+`), z: new Pattern(`${LATIN}+`) }; // written without spaces between words
-const SPACED_WORDS = new Pattern("\\w+");
-const LONGEST_WORD = 128; // UTF-8 bytes, as in Python, where espeak-ng drops what a word has beyond about 160
-const UTF8 = new TextEncoder();
-
-/** Throw an InputError for text that is empty, broken, without letter or digit, or has too long a word.
- *
- * @param {SourceText} source @param {string} code the language's letter as in a voice's name */
-export function checkText(source, code) {
+/** Throw an InputError for text that is empty, broken, or without letter or digit. @param {SourceText} source */
+export function checkText(source) {
   const { text } = source;
   if (!strip(text)) throw new InputError("There is nothing to speak: the text is empty.");
   if (text.includes("\0")) {
@@ -29,14 +22,6 @@ export function checkText(source, code) {
   if (/\p{Cs}/u.test(text)) throw new InputError("The text is not valid UTF-8. Convert it to UTF-8 first.");
   if (!source.speakable) {
     throw new InputError(`There is nothing to speak: ${quoted(text, 20)} has no letter or digit.`);
-  }
-  for (const word of (WORDS[code] ?? SPACED_WORDS).findall(text)) {
-    if (UTF8.encode(word).length > LONGEST_WORD) {
-      throw new InputError(
-        `The text has ${length(word)} characters without a space or punctuation ('${head(word, 20)}…'), which is too ` +
-          "long for a word and would be cut short. Put spaces between words.",
-      );
-    }
   }
 }
 
@@ -47,7 +32,7 @@ export function checkText(source, code) {
  * @param {SourceText} source @param {string} code @param {FrontEnd} frontEnd @param {Warn} warn @returns {Utterance[]} */
 export function spokenUtterances(source, code, frontEnd, warn) {
   const spoken = aliased(source);
-  checkText(spoken, code);
+  checkText(spoken);
   const reading = frontEnd.read(spoken, code);
   reading.notices.forEach(warn);
   return reading.utterances.filter((utterance) => phonemesOf(utterance.tokens));
@@ -60,7 +45,7 @@ export function readUtterances(source, code, frontEnd, warn) {
   const { text } = source;
   const replaced = aliased(source);
   if (!replaced.speakable) {
-    if (text.includes("\0")) checkText(source, code);
+    if (text.includes("\0")) checkText(source);
     const lost = sorted(new Set(text.match(/[\p{So}\p{Sc}\p{Sk}\p{Cs}\p{Co}]/gu)));
     if (lost.length) warn(`Left out, because it has no letter or digit: ${lost.map(quoteAscii).join(" ")}`);
     return [];

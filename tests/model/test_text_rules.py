@@ -107,6 +107,7 @@ def test_every_language_has_a_file_that_can_be_read() -> None:
         ("'{n:number} ", "'a+{n:number} ", "8:28", "repeats without a bound"),
         ("'{n:number} ", "'({n:number} ", "8:28", "no regular expression: missing )"),
         ("'{n:number} {u:unit}'", "'{n:number}? ?{u:unit}?'", "8:28", "it fits where nothing stands"),
+        ("{n} {u|form:n}", "some {u}", "8:28", "takes figures or letters that the template does not say"),
         ("{n} {u|form:n}", "{n} {m}", "8:28", "the template asks for `m`, which the pattern does not have"),
         ("{n} {u|form:n}", "{n|cardnal} {u}", "8:28", "there is no verb `cardnal`; did you mean `cardinal`?"),
         ("{n} {u|form:n}", "{n|pieces:unot}", "8:28", "there is no list `unot`; did you mean `unit`?"),

@@ -48,21 +48,17 @@ def no_spacy_model(monkeypatch: pytest.MonkeyPatch) -> None:
         ("?!…", "no letter or digit"),
         ("Hello\0world", "NUL byte"),
         ("a\ud800b", "not valid UTF-8"),
-        ("a" * 2000, "2000 characters without a space"),
-        ("ok " + "ж" * 100, "100 characters without a space"),
     ],
 )
 def test_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check_text(SourceText.of(text), "a")
+        check_text(SourceText.of(text))
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
-    ("text", "code"), [("Hi 😀!", "a"), ("7", "a"), ("ja " * 3000, "a"), ("你" * 2000, "z"), ("a" * 128, "a")]
-)
-def test_accepted(text: str, code: str) -> None:
-    check_text(SourceText.of(text), code)
+@pytest.mark.parametrize("text", ["Hi 😀!", "7", "ja " * 3000, "你" * 2000, "a" * 2000])
+def test_accepted(text: str) -> None:
+    check_text(SourceText.of(text))
 
 
 def test_paragraphs() -> None:

@@ -81,8 +81,12 @@ def test_what_has_no_letter() -> None:
         assert read_utterances(SourceText.of("⌘ !"), "a", FrontEnd()) == []
     with pytest.raises(InputError, match="NUL"):
         read_utterances(SourceText.of("\0"), "a", FrontEnd())
-    with pytest.raises(InputError, match="too long for a word"):
-        read_utterances(SourceText.of("a" * 500), "a", FrontEnd())
+
+
+def test_a_word_without_end_is_divided() -> None:
+    with pytest.warns(SpeechWarning, match="Divided, because it is too long for a word: ab"):
+        (utterance,) = read_utterances(SourceText.of("ab" * 250), "e", FrontEnd())
+    assert len(utterance.tokens) == 21
 
 
 def test_tokens_of_phonemes() -> None:

@@ -21,6 +21,7 @@ CREATED = {
     "lang_code": None,
     "volume_multiplier": 1.0,
     "seed": 0,
+    "markup": True,
     "words": True,
 }
 

@@ -225,6 +225,21 @@ def test_a_language_is_chosen_where_the_voices_leave_it_open(
     assert page.tab.inner_text("#voice-detail") == "American English, male"
 
 
+def test_brackets_are_read_as_text(page: Page, browser: Any, server: Server) -> None:
+    page.tab.check("#plain")
+    page.speak("He ran [pause:1s] home.")
+    page.state("ended")
+    assert page.spoken()[-1]["markup"] is False
+    page.tab.reload()
+    page.tab.wait_for_selector("#play:enabled")
+    assert page.tab.is_checked("#plain")
+    page.tab.fill("#text", "He ran.")
+    page.tab.click("#share")
+    with page_of(browser, server) as other:
+        other.open(page.tab.url.removeprefix(f"{server.url}/"))
+        assert other.tab.is_checked("#plain")
+
+
 @pytest.mark.parametrize("format", ["mp3", "flac", "opus", "aac"])
 def test_a_speech_is_saved_in_a_format_of_the_server(page: Page, format: str, tmp_path: Path) -> None:
     import av

@@ -20,6 +20,7 @@ from tiers import each_format
 
 from kokoro_tvm.serve.bodies import words_of
 from kokoro_tvm.serve.encoding import FORMATS
+from kokoro_tvm.serve.encoding.base import as_int16
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -77,6 +78,21 @@ def test_a_session_is_changed_for_the_next_speech(server: Server) -> None:
     assert changed == CREATED | {"voice": "am_adam", "speed": 2.0, "words": False}
     assert first[1] == spoken(server, "He ran. No.")
     assert second == ("completed", spoken(server, "Go on.", "am_adam", 2.0), [])
+
+
+def test_markup_is_text_where_a_session_says_so(server: Server) -> None:
+    text = "He ran [pause:1s] home."
+
+    async def conversation(client: Client) -> tuple[str, bytes, list[dict[str, Any]]]:
+        await client.send("session.update", session={"markup": False})
+        await client.next("session.updated")
+        await client.say(text)
+        await client.send("input_text.end")
+        return await client.speech()
+
+    _, audio, words = talk(server, conversation)
+    assert audio == as_int16(server.synthesizer(text, markup=False).audio)
+    assert "pause" in [word["word"] for word in words]
 
 
 @pytest.mark.parametrize("format", each_format(FORMATS))

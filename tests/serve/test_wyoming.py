@@ -90,6 +90,17 @@ def test_describe(server: Server) -> None:
     assert voices["am_adam"].description == "am_adam (American English, male)"
 
 
+def test_a_text_without_markup(server: Server) -> None:
+    text = "He ran [pause:1s] home."
+
+    async def conversation(client: AsyncTcpClient) -> tuple[list[str], bytes]:
+        await client.write_event(Synthesize(text, text_format="text").event())
+        return await heard(client)
+
+    _, audio = talk(server, conversation)
+    assert audio == as_int16(server.synthesizer(text, markup=False).audio)
+
+
 @pytest.mark.parametrize(
     ("wanted", "voice"),
     [

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from tiers import ASIAN, each_language
 
 import kokoro_tvm.model
-from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.division import Breath, divided, symbols_of
 from kokoro_tvm.runtime.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.sentences import words_of
-from kokoro_tvm.runtime.text import check_text, read_utterances
+from kokoro_tvm.runtime.text import read_utterances
 from kokoro_tvm.truth.languages import reference, sentences
 
 VOCABULARY = json.loads(
@@ -170,12 +169,6 @@ def test_a_long_sentence_is_divided(code: str) -> None:
     assert joined.replace(" ", "") == utterance.phonemes.replace(" ", "")
 
 
-@pytest.mark.parametrize("code", each_language(CODES))
-def test_a_word_without_end_is_refused(code: str) -> None:
-    with pytest.raises(InputError, match="10000 characters without a space"):
-        check_text(SourceText.of("a" * 10_000), code)
-
-
 CHARACTERS = st.sampled_from(
     "0123456789.,-/%℃年月日个０９٣፩①½²々〃〇っゃーぃんカﾞﾟ｡、。！？「」（）《》…—～ abe"
     "éñßZＺ'\u0301\u3099\u200b\u202e\x07"
@@ -204,10 +197,7 @@ def test_any_text_is_read(code: str, data: st.DataObject) -> None:
 
 
 def utterances(text: str, code: str) -> Iterator[Utterance]:
-    try:
-        yield from read_utterances(SourceText.of(text), code, front_end())
-    except InputError as error:
-        assert "too long for a word" in str(error)
+    yield from read_utterances(SourceText.of(text), code, front_end())
 
 
 def check_order(utterance: Utterance, text: str) -> None:

@@ -20,7 +20,7 @@ test("a link gives the request back", () => {
   const draw = draws(6);
   for (let round = 0; round < 200; round++) {
     const text = Array.from({ length: 1 + draw.below(20) }, () => draw.pick([..."aé心 &=#%+\n😀?"])).join("");
-    const wanted = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]), ...draw.pick([{}, { lang: "b" }]) };
+    const wanted = { text, voice: draw.pick(["af_heart", "af_heart(2)+am_adam"]), speed: draw.pick([0.5, 1.25, 2]), ...draw.pick([{}, { lang: "b" }]), ...draw.pick([{}, { plain: true }]) };
     assert.deepEqual(fromFragment(new URL(toFragment(wanted), "http://x/").hash), wanted);
   }
 });
@@ -49,8 +49,8 @@ test("a history that something else wrote is none", () => {
 
 test("a history is read as it was written, and an empty one leaves nothing behind", () => {
   const kept = store();
-  writeHistory(kept, [request("a")]);
-  assert.deepEqual(readHistory(kept), [request("a")]);
+  writeHistory(kept, [request("a"), { ...request("b"), plain: true }]);
+  assert.deepEqual(readHistory(kept), [request("a"), { ...request("b"), plain: true }]);
   writeHistory(kept, []);
   assert.deepEqual(kept.content, {});
 });

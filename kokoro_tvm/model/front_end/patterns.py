@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kokoro_tvm.runtime.frontend.normalization.language import pattern_of
 
-__all__ = ["PatternError", "beginnings", "checked"]
+__all__ = ["PatternError", "beginnings", "check_said", "checked"]
 
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
 _FOREIGN = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
@@ -57,6 +57,29 @@ def _inner(name: str, value: Any) -> list[Any]:
     if name == "BRANCH":
         return list(value[1])
     return [value[1]] if name in ("ASSERT", "ASSERT_NOT") else []
+
+
+def check_said(written: re.Pattern[str], said: Collection[str]) -> None:
+    """Raises PatternError where figures or letters that a match takes are in none of the groups `said`: they
+    would be lost."""
+    _check_said(_parser.parse(written.pattern), {number: n for n, number in written.groupindex.items()}, said)
+
+
+def _check_said(items: Iterable[Any], names: Mapping[int, str], said: Collection[str]) -> None:
+    for name, value in ((str(name), value) for name, value in items):
+        if name == "IN" and any(map(_is_open, value)):
+            raise PatternError("takes figures or letters that the template does not say; name their group")
+        if name == "SUBPATTERN" and names.get(value[0]) in said:
+            continue
+        inner = [value[2]] if name == "MAX_REPEAT" else _inner(name, value) if "ASSERT" not in name else []
+        for each in inner:
+            _check_said(each, names, said)
+
+
+def _is_open(item: Any) -> bool:
+    """Whether an item of a class stands for many figures or letters."""
+    name, value = str(item[0]), item[1]
+    return name in ("NEGATE", "CATEGORY") or (name == "RANGE" and chr(value[0]).isalnum())
 
 
 def beginnings(written: re.Pattern[str]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.model.front_end.cldr import Cldr
-from kokoro_tvm.model.front_end.patterns import PatternError, beginnings, checked
+from kokoro_tvm.model.front_end.patterns import PatternError, beginnings, check_said, checked
 from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.document import read_document
 from kokoro_tvm.runtime.frontend.normalization.templates import VERBS, parts_of
@@ -113,6 +113,8 @@ class LanguageFile(Spec):
                 if any(pattern.fullmatch("") for pattern in found):
                     raise PatternError("it fits where nothing stands")
                 _check_say(rule, self, {group for pattern in found for group in pattern.groupindex})
+                for each in found:
+                    check_said(each, {group for group, _, _ in parts_of(rule.say)})
                 where[2] = "after"
                 for pattern in (rule.after, rule.not_after):
                     checked(pattern, lists, types)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
@@ -13,10 +13,11 @@ from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.frontend.english import English
+from kokoro_tvm.runtime.frontend.left_out import left_out
 from kokoro_tvm.runtime.frontend.normalization.language import Language
 from kokoro_tvm.runtime.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import Token, Utterance, carries_meaning
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
 from kokoro_tvm.runtime.frontend.user_lexicon import UserLexicon
 
@@ -24,7 +25,6 @@ __all__ = ["FrontEnd", "Reading"]
 
 _ENGLISH = "ab"
 _UNSPACED = frozenset("jz")  # languages that are written without spaces between words
-_SILENT = frozenset({"given", "user lexicon", "lexicon"})  # origins that may rightly have no phonemes
 _opening = held_at_forks()
 
 
@@ -89,17 +89,23 @@ class FrontEnd:
         forms = self._forms_of(code)
         normal = [normalize(part, forms, code in _ENGLISH, self.unread) for part in linked]
         sources = [part.source for part in normal]
-        said = dict.fromkeys(notice for part in normal for notice in part.notices)
         if self._file is None or code not in tuple(_ENGLISH):
             from kokoro_tvm.runtime.frontend.converted import converted  # the other languages
 
             found, notices = converted(sources, code)
             spoken, more = self._with_latin_words(found)
-            return Reading(tuple(map(Utterance, spoken)), (*said, *notices, *more))
-        english = self._of(code, self._file)
-        read = [english.convert(source) for source in sources]
-        tokens = [token for tokens in read for token in tokens]
-        return Reading(tuple(Utterance(tuple(tokens)) for tokens in read), (*said, *_notices(tokens)))
+            notices += more
+        else:
+            english = self._of(code, self._file)
+            spoken = [tuple(english.convert(source)) for source in sources]
+            notices = _guessed(token for tokens in spoken for token in tokens)
+        said = [notice for part in normal for notice in part.notices] + notices
+        lost = [
+            word for part, tokens in zip(normal, spoken, strict=True) for word in left_out(part.plain, tokens)
+        ]
+        if lost:
+            said.append(f"Left out, because there are no phonemes for it: {' '.join(dict.fromkeys(lost))}")
+        return Reading(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(said)))
 
     def _with_latin_words(
         self, utterances: Iterable[Iterable[Token]]
@@ -156,25 +162,12 @@ def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
     return tuple(spaced)
 
 
-def _notices(tokens: Sequence[Token]) -> list[str]:
-    notices = []
-    guessed = _distinct(token for token in tokens if token.origin in ("letters", "spelled"))
-    if guessed:
-        notices.append(
-            f"Read by their letters, because the lexicon does not have them: {guessed}. Install espeak-ng "
-            f"(`pip install {PACKAGES}`) or give their phonemes, [word](/phonemes/)."
-        )
-    lost = _distinct(
-        t
-        for t in tokens
-        if not t.phonemes
-        and t.origin not in _SILENT
-        and (carries_meaning(t.text) if t.origin != "mark" else any(map(str.isalnum, t.text)))
-    )
-    if lost:
-        notices.append(f"Left out, because there are no phonemes for it: {lost}")
-    return notices
-
-
-def _distinct(tokens: Iterable[Token]) -> str:
-    return " ".join(dict.fromkeys(token.text for token in tokens))
+def _guessed(tokens: Iterable[Token]) -> list[str]:
+    """A notice of words that were read by their letters."""
+    guessed = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
+    if not guessed:
+        return []
+    return [
+        f"Read by their letters, because the lexicon does not have them: {' '.join(guessed)}. Install "
+        f"espeak-ng (`pip install {PACKAGES}`) or give their phonemes, [word](/phonemes/)."
+    ]

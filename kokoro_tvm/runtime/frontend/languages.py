@@ -12,13 +12,12 @@ from kokoro_tvm.runtime.frontend.chinese import Chinese
 from kokoro_tvm.runtime.frontend.espeak import EspeakText, one_at_a_time
 from kokoro_tvm.runtime.frontend.japanese import Japanese
 from kokoro_tvm.runtime.frontend.packages import packages_of
-from kokoro_tvm.runtime.frontend.tokens import Token, Utterance, carries_meaning
+from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.voices import LANGUAGES
 
 __all__ = ["Conversion", "convert"]
 
-# A converter: text -> tokens, and what of the text it left out.
-_Converter: TypeAlias = Callable[[str], tuple[list[Token], list[str]]]
+_Converter: TypeAlias = Callable[[str], list[Token]]
 
 _SPACY_MODEL = "en_core_web_sm"
 _ESPEAK = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
@@ -57,10 +56,7 @@ def convert(texts: Iterable[str], code: str) -> Conversion:
             if code in "ab" and not _installed(_SPACY_MODEL):
                 notices.append(_NOT_MISAKI)
         found = [_converters[code](text) for text in texts]
-    lost = dict.fromkeys(word for _, words in found for word in words)
-    if lost:
-        notices.append(f"Left out, because misaki has no phonemes for it: {' '.join(lost)}")
-    return Conversion([tuple(tokens) for tokens, _ in found], notices)
+    return Conversion(list(map(tuple, found)), notices)
 
 
 def _create(code: str) -> _Converter:
@@ -71,7 +67,7 @@ def _create(code: str) -> _Converter:
             return _misaki_english(british=code == "b")
         if code in _ESPEAK:
             return _whole(EspeakText(_ESPEAK[code]))
-        return _in_tokens(Japanese() if code == "j" else Chinese())
+        return Japanese() if code == "j" else Chinese()
     except ImportError as error:
         packages = packages_of(code)
         raise InputError(
@@ -102,28 +98,15 @@ def _misaki_english(british: bool) -> _Converter:
 
     g2p = en.G2P(trf=False, british=british, fallback=espeak.EspeakFallback(british=british), unk="")
 
-    def speak(text: str) -> tuple[list[Token], list[str]]:
-        phonemes, tokens = g2p(text)
-        lost = [token.text for token in tokens if not token.phonemes and carries_meaning(token.text)]
-        return _one(text, str(phonemes)), lost
-
-    return speak
+    return lambda text: _one(text, str(g2p(text)[0]))
 
 
 def _whole(g2p: Callable[[str], str]) -> _Converter:
-    return lambda text: (_one(text, g2p(text)), [])
+    return lambda text: _one(text, g2p(text))
 
 
 def _one(text: str, phonemes: str) -> list[Token]:
     return [Token(text, 0, len(text), phonemes, "", origin="converter")]
-
-
-def _in_tokens(g2p: Callable[[str], list[Token]]) -> _Converter:
-    def speak(text: str) -> tuple[list[Token], list[str]]:
-        tokens = g2p(text)
-        return tokens, [t.text for t in tokens if not t.phonemes and carries_meaning(t.text)]
-
-    return speak
 
 
 def _last_line(error: BaseException) -> str:

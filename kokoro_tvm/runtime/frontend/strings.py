@@ -59,7 +59,7 @@ def _cut(phonemes: str, sounds: list[str]) -> list[str]:
     parts, done, end = [], 0, 0
     for sound in sounds[:-1]:
         end += len(sound)
-        place = max(done, _between(end, from_, to))
+        place = max(done + bool(sound), _between(end, from_, to))  # what has a sound has a part
         while place < len(phonemes) and phonemes[place].isspace():
             place += 1
         parts.append(phonemes[done:place])

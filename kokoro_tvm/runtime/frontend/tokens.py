@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "carries_meaning", "in_word", "spaced_as"]
+__all__ = ["LATIN", "NUMBER", "Token", "Utterance", "in_word", "spaced_as"]
 
 LATIN = "[A-Za-zÀ-ÖØ-öø-ɏ]"
 """A letter of the Latin script, as a regular expression."""
@@ -65,11 +65,6 @@ def spaced_as(tokens: Iterable[Token], phonemes: str) -> Iterator[Token]:
         else:
             end = places[done - 1] + 1
             yield replace(token, phonemes=phonemes[places[first] : end], space=phonemes[end : places[done]])
-
-
-def carries_meaning(text: str) -> bool:
-    """Whether a token is more than punctuation and space: letters, digits, symbols."""
-    return any(unicodedata.category(char)[0] in "LNS" for char in text)
 
 
 def in_word(char: str) -> bool:

@@ -26,16 +26,15 @@ class UnknownWords:
     def __call__(self, word: str) -> tuple[str, str] | None:
         """Phonemes of a word and where they are from; None where it is not written in Latin letters."""
         spoken = self._by_espeak(word)
-        if spoken is not None:
+        if spoken:
             return spoken, "espeak"
         letters = plain_letters(word)
         if not letters:
             return None
-        if _VOWELS.isdisjoint(letters) or len(letters) == 1:
-            spelled = self._lexicon.spell(letters)
-            return (spelled, "spelled") if spelled else None
-        read = self._letters.read(letters)
-        return (read, "letters") if read else None
+        if not _VOWELS.isdisjoint(letters) and len(letters) > 1 and (read := self._letters.read(letters)):
+            return read, "letters"
+        spelled = self._lexicon.spell(letters)
+        return (spelled, "spelled") if spelled else None
 
     def _by_espeak(self, word: str) -> str | None:
         if self._without_espeak:

@@ -37,7 +37,7 @@ def read_marked(
             found = [*before, replace(last, pause=section.pause)]
         utterances += found
     if not any(utterance.tokens for utterance in utterances):
-        check_text(SourceText.of(text), known.language(None))
+        check_text(SourceText.of(text))
         raise InputError(
             f"There is nothing to speak: no phonemes came of {quoted(text)}."
             if speakable

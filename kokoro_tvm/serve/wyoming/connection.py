@@ -124,7 +124,14 @@ class Connection:
         await self._send(Event("synthesize-stopped"))
 
     def _submit(self, event: Event, feed: Feed) -> Job:
-        wanted = SpeechRequest(input="", model=self._model, voice=self._voice(event), ssml=_ssml(event))
+        kind = _text_format(event)
+        wanted = SpeechRequest(
+            input="",
+            model=self._model,
+            voice=self._voice(event),
+            ssml=True if kind == "ssml" else None,
+            markup=kind != "text",
+        )
         self._job = self._service.speak(wanted, None, feed)
         return self._job
 
@@ -196,9 +203,9 @@ class _Text:
         self.feed.put(chunk)
 
 
-def _ssml(event: Event) -> bool | None:
-    """Whether the text is SSML; None leaves it to its beginning."""
-    kind = event.data.get("text_format")
+def _text_format(event: Event) -> str | None:
+    """ "ssml"; "text" for one without markup; None leaves it to the text."""
+    kind: str | None = event.data.get("text_format")
     if kind not in (None, "text", "ssml"):
         raise ApiError(400, "`text_format` should be text or ssml.", "text_format", "invalid_value")
-    return None if kind is None else kind == "ssml"
+    return kind

@@ -4,18 +4,14 @@ import { InputError } from "../errors.js";
 import { LANGUAGES } from "../voices.js";
 import { FrontEndFile } from "./data.js";
 import { English } from "./english.js";
+import { leftOut } from "./left_out.js";
 import { normalize } from "./normalization/index.js";
 import { Language } from "./normalization/language.js";
 import { paragraphs } from "./paragraphs.js";
-import { isAlnum } from "./python.js";
-import { carriesMeaning } from "./tokens.js";
 import { UserLexicon } from "./user_lexicon.js";
 
 /** @typedef {import("./tokens.js").Token} Token */
 /** @typedef {import("./tokens.js").Utterance} Utterance */
-
-/** Origins that may rightly have no phonemes. */
-const SILENT = new Set(["given", "user lexicon", "lexicon"]);
 
 /**
  * utterances: one for each paragraph, with places in the whole text; notices: which words were guessed or left out, in
@@ -60,11 +56,10 @@ export class FrontEnd {
     const forms = this._formsOf(code);
     const normal = paragraphs(source).map((part) => normalize(this.lexicon.linked(part), forms, true));
     const read = normal.map((part) => english.convert(part.source));
-    const said = new Set(normal.flatMap((part) => part.notices));
-    return {
-      utterances: read.map((tokens) => ({ tokens, pause: null })),
-      notices: [...said, ...notices(read.flat())],
-    };
+    const said = [...normal.flatMap((part) => part.notices), ...guessed(read.flat())];
+    const lost = new Set(normal.flatMap((part, place) => [...leftOut(part.plain, read[place])]));
+    if (lost.size) said.push(`Left out, because there are no phonemes for it: ${[...lost].join(" ")}`);
+    return { utterances: read.map((tokens) => ({ tokens, pause: null })), notices: [...new Set(said)] };
   }
 
   _formsOf(code) {
@@ -81,21 +76,12 @@ export class FrontEnd {
   }
 }
 
-/** @param {Token[]} tokens */
-function notices(tokens) {
-  const found = [];
-  const guessed = distinct(tokens.filter((token) => token.origin === "letters" || token.origin === "spelled"));
-  if (guessed) {
-    found.push(
-      `Read by their letters, because the lexicon does not have them: ${guessed}. Give their phonemes, ` +
-        "[word](/phonemes/).",
-    );
-  }
-  const isLost = ({ phonemes, origin, text }) =>
-    !phonemes && !SILENT.has(origin) && (origin === "mark" ? [...text].some(isAlnum) : carriesMeaning(text));
-  const lost = distinct(tokens.filter(isLost));
-  if (lost) found.push(`Left out, because there are no phonemes for it: ${lost}`);
-  return found;
+/** A notice of words that were read by their letters. @param {Token[]} tokens @returns {string[]} */
+function guessed(tokens) {
+  const words = new Set(tokens.filter(({ origin }) => ["letters", "spelled"].includes(origin)).map(({ text }) => text));
+  if (!words.size) return [];
+  return [
+    `Read by their letters, because the lexicon does not have them: ${[...words].join(" ")}. Give their phonemes, ` +
+      "[word](/phonemes/).",
+  ];
 }
-
-const distinct = (tokens) => [...new Set(tokens.map((token) => token.text))].join(" ");

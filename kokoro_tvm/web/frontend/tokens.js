@@ -26,6 +26,3 @@ export const LATIN = "[A-Za-zÀ-ÖØ-öø-ɏ]";
 
 /** The string of phonemes that tokens write, without space at both ends. @param {Token[]} tokens */
 export const phonemesOf = (tokens) => strip(tokens.map((token) => token.phonemes + token.space).join(""));
-
-/** Whether a token is more than punctuation and space: letters, digits, symbols. @param {string} text */
-export const carriesMeaning = (text) => /[\p{L}\p{N}\p{S}]/u.test(text);

@@ -16,8 +16,9 @@ export class UnknownWords {
   read(word) {
     const letters = plainLetters(word);
     if (!letters) return null;
-    const isSpelled = !/[aeiouy]/.test(letters) || letters.length === 1;
-    const phonemes = isSpelled ? this._lexicon.spell(letters) : this._letters.read(letters);
-    return phonemes ? [phonemes, isSpelled ? "spelled" : "letters"] : null;
+    const read = /[aeiouy]/.test(letters) && letters.length > 1 ? this._letters.read(letters) : null;
+    if (read) return [read, "letters"];
+    const spelled = this._lexicon.spell(letters);
+    return spelled ? [spelled, "spelled"] : null;
   }
 }

@@ -38,7 +38,7 @@ export function readMarked(text, known, frontEnd, ssml = null, markup = true) {
     utterances.push(...found);
   }
   if (!utterances.some((utterance) => utterance.tokens.length)) {
-    checkText(SourceText.of(text), known.language(null));
+    checkText(SourceText.of(text));
     throw new InputError(
       speakable
         ? `There is nothing to speak: no phonemes came of ${quoted(text)}.`

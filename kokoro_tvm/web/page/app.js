@@ -35,6 +35,7 @@ const PLAY = {
 const text = /** @type {HTMLTextAreaElement} */ (byId("text"));
 const find = /** @type {HTMLInputElement} */ (byId("find"));
 const speed = /** @type {HTMLInputElement} */ (byId("speed"));
+const plain = /** @type {HTMLInputElement} */ (byId("plain"));
 const seek = /** @type {HTMLInputElement} */ (byId("seek"));
 const play = /** @type {HTMLButtonElement} */ (byId("play"));
 const format = /** @type {HTMLSelectElement} */ (byId("format"));
@@ -102,20 +103,21 @@ function fail(again) {
 
 /** @returns {Request} what the controls say */
 function request() {
-  return { text: text.value, voice: picker.value, speed: Number(speed.value), lang: picker.lang };
+  return { text: text.value, voice: picker.value, speed: Number(speed.value), lang: picker.lang, plain: plain.checked || undefined };
 }
 
 /** @param {Partial<Request>} wanted */
 function apply(wanted) {
   if (wanted.text !== undefined) text.value = wanted.text;
   if (wanted.speed !== undefined) speed.value = String(wanted.speed);
+  if (wanted.voice !== undefined) plain.checked = wanted.plain ?? false; // a request as it was
   if (wanted.voice !== undefined) picker.choose(wanted.voice, wanted.lang);
   byId("speed-shown").textContent = `${Number(speed.value).toFixed(2)}×`;
   text.lang = picker.language.tag;
   count();
 }
 
-/** A setting has changed: what is being said goes on with it. @param {{voice?: string, speed?: number, lang?: string}} changed */
+/** A setting has changed: what is being said goes on with it. @param {Omit<Partial<Request>, "text">} changed */
 function settle(changed) {
   text.lang = picker.language.tag;
   keep(changed);
@@ -308,6 +310,7 @@ async function start() {
     picker.fill(names);
     past.open(names);
     if (!picker.choose(settings.voice ?? FIRST_VOICE, settings.lang) && !picker.choose(FIRST_VOICE)) picker.choose(names[0]);
+    plain.checked = settings.plain ?? false;
     apply({ speed: settings.speed ?? 1 });
     followLink();
     play.disabled = false;
@@ -324,6 +327,7 @@ text.addEventListener("input", () => {
 });
 speed.addEventListener("input", () => apply({}));
 speed.addEventListener("change", () => settle({ speed: Number(speed.value) }));
+plain.addEventListener("change", () => settle({ plain: plain.checked }));
 seek.addEventListener("input", () => {
   speaker.seek(Number(seek.value));
   requestAnimationFrame(paint);

@@ -5,9 +5,11 @@
 export const SLOWEST = 0.5;
 export const FASTEST = 2;
 
-/** @param {Request} request @returns {string} `#text=…&voice=…&speed=…&lang=…` */
-export function toFragment({ text, voice, speed, lang }) {
-  return `#${new URLSearchParams({ text, voice, ...(speed === 1 ? {} : { speed: String(speed) }), ...(lang ? { lang } : {}) })}`;
+/** @param {Request} request @returns {string} `#text=…&voice=…&speed=…&lang=…&plain=1` */
+export function toFragment({ text, voice, speed, lang, plain }) {
+  return `#${new URLSearchParams({
+    text, voice, ...(speed === 1 ? {} : { speed: String(speed) }), ...(lang ? { lang } : {}), ...(plain ? { plain: "1" } : {}),
+  })}`;
 }
 
 /** @param {string} fragment @returns {Partial<Request>} what of it can be used */
@@ -19,5 +21,6 @@ export function fromFragment(fragment) {
     ...(found.get("voice") ? { voice: /** @type {string} */ (found.get("voice")) } : {}),
     ...(speed >= SLOWEST && speed <= FASTEST ? { speed } : {}),
     ...(found.get("lang") ? { lang: /** @type {string} */ (found.get("lang")) } : {}),
+    ...(found.get("plain") === "1" ? { plain: true } : {}),
   };
 }

@@ -13,6 +13,7 @@ const LONGEST_TASK = 8; // milliseconds
  * @property {string} voice a name or a mix
  * @property {number} speed
  * @property {string} [lang] the letter of a language, where it is not that of the voice
+ * @property {boolean} [plain] whether brackets and tags are text
  *
  * @typedef {"idle" | "preparing" | "speaking" | "paused" | "ended"} State
  *
@@ -130,8 +131,8 @@ export class Speaker {
   }
 
   /** @param {Record} record @param {Request} request @param {AbortSignal} signal */
-  async #fetch(record, { text, voice, speed, lang }, signal) {
-    for await (const chunk of this.#synthesizer.stream(text, { voice, speed, lang, signal })) {
+  async #fetch(record, { text, ...request }, signal) {
+    for await (const chunk of this.#synthesizer.stream(text, { ...asked(request), signal })) {
       if (signal.aborted) return;
       this.#listener.grown(record.append(chunk));
       this.#player.fill();
@@ -167,6 +168,10 @@ export class Speaker {
     this.#listener.state(state);
   }
 }
+
+/** A request as a synthesizer takes it. @param {Omit<Request, "text">} request
+ * @returns {import("../synthesizer.js").Options} */
+export const asked = ({ plain = false, ...request }) => ({ ...request, markup: !plain });
 
 let breathed = 0; // when
 

@@ -40,7 +40,7 @@ export function withEntry(entries, newest) {
 /** @param {Store} store @returns {Request[]} */
 export function readHistory(store) {
   const found = read(store, HISTORY);
-  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed, lang }) => ({ text, voice, speed, ...(lang ? { lang } : {}) })) : [];
+  return Array.isArray(found) ? found.filter(isRequest).map(({ text, voice, speed, lang, plain }) => ({ text, voice, speed, ...(lang ? { lang } : {}), ...(plain === true ? { plain } : {}) })) : [];
 }
 
 /**
@@ -55,13 +55,13 @@ export function writeHistory(store, entries) {
   }
 }
 
-/** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, format?: string, theme?: string}} */
+/** @param {Store} store @returns {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string}} */
 export function readSettings(store) {
   const found = read(store, SETTINGS);
   return found && typeof found === "object" && !Array.isArray(found) ? found : {};
 }
 
-/** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, format?: string, theme?: string}} settings */
+/** @param {Store} store @param {{voice?: string, speed?: number, lang?: string, plain?: boolean, format?: string, theme?: string}} settings */
 export function writeSettings(store, settings) {
   write(store, SETTINGS, settings);
 }

@@ -50,9 +50,11 @@ _FIRST = (
 
 @dataclass(frozen=True)
 class Normalized:
-    """source: a text as it is to be read; notices: what of it was left out or is read otherwise."""
+    """source: a text as it is to be read; plain: the same without markup, as it is written; notices: what of
+    it is read otherwise."""
 
     source: SourceText
+    plain: SourceText
     notices: tuple[str, ...] = ()
 
 
@@ -67,20 +69,18 @@ def normalize(
     source = source.edited(free(markdown.pictures(source), source.links))
     for edits in (*_FIRST, *([emoji.names] if names and "all" not in unread else [])):
         source = source.edited(free(edits(source.text), source.links))
-    if language is None:
-        return Normalized(source)
-    passed = {kind for form in unread for kind in FORMS[form]}
-    if "all" in unread:
-        passed = {rule.kind for rule in language.rules} - _NUMBERS
-    scan = Scanner(language, passed).scan(source)
-    notices = []
-    if scan.left_out:
-        notices.append(f"Left out, because this voice's language cannot say it: {_distinct(scan.left_out)}")
-    if scan.changed:
-        changed = _distinct([f"{written} as {said}" for written, said in scan.changed], ", ")
-        notices.append(f"Read with other letters: {changed}")
-    return Normalized(source.edited(scan.edits), tuple(notices))
-
-
-def _distinct(words: list[str], joint: str = " ") -> str:
-    return joint.join(dict.fromkeys(words))
+    plain, notices = source, []
+    if language is not None:
+        passed = {kind for form in unread for kind in FORMS[form]}
+        if "all" in unread:
+            passed = {rule.kind for rule in language.rules} - _NUMBERS
+        scan = Scanner(language, passed).scan(source)
+        source = source.edited(scan.edits)
+        changed = dict.fromkeys(f"{written} as {said}" for written, said in scan.changed)
+        if changed:
+            notices.append(f"Read with other letters: {', '.join(changed)}")
+    divided = list(free(characters.divided(source.text), source.links))
+    if divided:
+        words = dict.fromkeys(source.text[edit.start : edit.end] for edit in divided)
+        notices.append(f"Divided, because it is too long for a word: {' '.join(words)}")
+    return Normalized(source.edited(divided), plain, tuple(notices))

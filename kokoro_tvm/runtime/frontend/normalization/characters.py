@@ -1,4 +1,4 @@
-"""Marks that only look different: composed letters, apostrophes, dashes."""
+"""Marks that only look different: composed letters, apostrophes, dashes; and words that never end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kokoro_tvm.runtime.frontend.normalization.rules import rewrite
 from kokoro_tvm.runtime.frontend.source import Edit
 
-__all__ = ["apostrophes", "composed", "dashes"]
+__all__ = ["apostrophes", "composed", "dashes", "divided"]
 
 # A letter with combining marks, and the parts of a Korean syllable.
 _DECOMPOSED = re.compile(
@@ -17,6 +17,10 @@ _DECOMPOSED = re.compile(
 )
 _APOSTROPHE = re.compile("(?<=[^\\W\\d_])[’ʼ´`＇‘](?=[^\\W\\d_])")
 _DASH = re.compile(r"(?<=[^\s-])(?: ?---? ?)(?=[^\s>-])|(?<=[^\s\d-]) - (?=[^\s\d-])")
+# Of scripts with spaces between words.
+_LONG = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{33,}")
+_LONGEST_BYTES, _PIECE = 128, 24  # espeak-ng drops what a word has beyond about 160 bytes
+_REPEATED = re.compile(r"(.)\1{3,}")
 
 
 def composed(text: str) -> Iterator[Edit]:
@@ -33,3 +37,15 @@ def apostrophes(text: str) -> Iterator[Edit]:
 def dashes(text: str) -> Iterator[Edit]:
     """Two hyphens, and one between spaces, are a dash."""
     return rewrite(_DASH, text, lambda match: " — ")
+
+
+def divided(text: str) -> Iterator[Edit]:
+    """A word of more than 128 bytes of UTF-8 is several, with no more than three of a character in a row."""
+
+    def pieces(match: re.Match[str]) -> str | None:
+        if len(match[0].encode()) <= _LONGEST_BYTES:
+            return None
+        word = _REPEATED.sub(lambda run: run[1] * 3, match[0])
+        return " ".join(word[place : place + _PIECE] for place in range(0, len(word), _PIECE))
+
+    return rewrite(_LONG, text, pieces)

@@ -15,8 +15,11 @@ _INLINE = (
     "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup"
 )
 _BLOCK = "br div h1 h2 h3 h4 h5 h6 hr li ol p pre section table td th tr u ul blockquote img"
+# With attributes that have values: "a<b and c>d" are two comparisons.
 _TAG = re.compile(
-    rf"<!--[^<>]*-->|</?(?P<name>{any_of((_INLINE + ' ' + _BLOCK).split())})(?=[\s/>])[^<>]*>", re.IGNORECASE
+    rf"<!--[^<>]*-->|</?(?P<name>{any_of((_INLINE + ' ' + _BLOCK).split())})"
+    r"(?:\s[^\s<>=]{1,99}=[^<>]*|\s?/?\s?)>",
+    re.IGNORECASE,
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _MARKS = re.compile(

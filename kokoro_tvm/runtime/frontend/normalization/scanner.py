@@ -23,18 +23,15 @@ _WORD = re.compile(rf"{LETTER}+(?:'{LETTER}+)*")
 _FIGURES = re.compile("[0-9]+")
 _JOINTS = frozenset(".,:/-–")  # a number goes on behind one
 _APOSTROPHES = "’ʼ´`＇‘"
-_LONGEST_BYTES, _PIECE = 128, 24
-_REPEATED = re.compile(r"(.)\1{3,}")
 _DEEPEST = 3  # parts that are read again within parts
 
 
 @dataclass(frozen=True)
 class Scan:
-    """edits: what is said in the place of what, in order; left_out: what cannot be said; changed: what is
-    said otherwise than it is written, and how."""
+    """edits: what is said in the place of what, in order; changed: what is said otherwise than it is written,
+    and how."""
 
     edits: list[Edit]
-    left_out: list[str]
     changed: list[tuple[str, str]]
 
 
@@ -56,10 +53,10 @@ class Scanner:
                 flagged.append(Edit(link.start, link.end, self._flagged(written, link.flags)))
             if link.fixed or (link.flags and written.isdecimal()):
                 text = text[: link.start] + _TAKEN * len(written) + text[link.end :]
-        scan = Scan([], [], [])
+        scan = Scan([], [])
         self._scan(text, scan, 0)
         edits = sorted([*scan.edits, *flagged], key=lambda edit: edit.start)
-        return Scan(self._spaced(edits, text), scan.left_out, scan.changed)
+        return Scan(self._spaced(edits, text), scan.changed)
 
     def _flagged(self, figures: str, flags: str) -> str:
         """A number as a link wants it: with "&" as "a hundred and five" where it has "a" too."""
@@ -69,7 +66,7 @@ class Scanner:
 
     def _read(self, text: str, scan: Scan, depth: int) -> str:
         """A part of a form in words."""
-        inner = Scan([], scan.left_out, scan.changed)
+        inner = Scan([], scan.changed)
         self._scan(text, inner, depth + 1)
         words, done = "", 0
         for edit in self._spaced(inner.edits, text):
@@ -126,19 +123,11 @@ class Scanner:
         """A word that stays as it is, as far as its letters are the language's."""
         end = _end(_WORD, text, place) if self._language.joint else place + 1
         word = text[place:end]
-        if len(word) * 4 > _LONGEST_BYTES and len(word.encode()) > _LONGEST_BYTES:
-            shorter = _REPEATED.sub(lambda run: run[1] * 3, word)
-            pieces = [shorter[i : i + _PIECE] for i in range(0, len(shorter), _PIECE)]
-            said = " ".join(self._in_letters(piece) for piece in pieces)
-        else:
-            said = self._in_letters(word)
-        if not any(map(str.isalpha, said)):
-            said = ""
-            scan.left_out.append(word)
-        elif said != word:
-            scan.changed.append((word, said))
+        said = self._in_letters(word)
         if said != word:
+            said = said if any(map(str.isalpha, said)) else ""
             scan.edits.append(Edit(place, end, said))
+            scan.changed.extend([(word, said)] if said else [])
         return end
 
     def _in_letters(self, word: str) -> str:
@@ -164,9 +153,7 @@ class Scanner:
         if said is None and not char.isascii() and unicodedata.category(char)[0] == "N":
             plain = folded(unicodedata.normalize("NFKC", char))
             said = self._read(plain, scan, depth) if plain != char and depth < _DEEPEST else ""
-            if not any(map(str.isalpha, said)):
-                said = ""
-                scan.left_out.append(char)
+            said = said if any(map(str.isalpha, said)) else ""
         if said is not None:
             scan.edits.append(Edit(place, place + 1, said))
 

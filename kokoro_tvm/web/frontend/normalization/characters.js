@@ -1,6 +1,6 @@
-/** Marks that only look different: composed letters, apostrophes, dashes. */
+/** Marks that only look different: composed letters, apostrophes, dashes; and words that never end. */
 
-import { Pattern, digit } from "../python.js";
+import { Pattern, digit, head } from "../python.js";
 import { rewrite } from "./rules.js";
 
 // A letter with combining marks, and the parts of a Korean syllable.
@@ -10,6 +10,10 @@ const DECOMPOSED = new Pattern(
 const APOSTROPHE = new Pattern("(?<=[^\\W\\d_])[’ʼ´`＇‘](?=[^\\W\\d_])");
 const DASH = new Pattern("(?<=[^\\s-])(?: ?---? ?)(?=[^\\s>-])|(?<=[^\\s\\d-]) - (?=[^\\s\\d-])");
 const FIGURE = new Pattern("(?=[\\U00010000-\\U0010ffff])\\d");
+// Of scripts with spaces between words.
+const LONG = new Pattern("[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{33,}");
+const [LONGEST_BYTES, PIECE] = [128, 24]; // as in Python, where espeak-ng drops what a word has beyond about 160 bytes
+const REPEATED = /(.)\1{3,}/gu;
 
 /** Letters with marks behind them are one character, as far as there is one (NFC). @param {string} text */
 export const composed = (text) => rewrite(DECOMPOSED, text, (match) => match[0].normalize("NFC"));
@@ -22,3 +26,14 @@ export const dashes = (text) => rewrite(DASH, text, () => " — ");
 
 /** Figures of two units, such as 𝟛, are 0 to 9, so that the rules' places are those of the text. @param {string} text */
 export const figures = (text) => rewrite(FIGURE, text, (match) => String(digit(match[0])));
+
+/** A word of more than 128 bytes of UTF-8 is several, with no more than three of a character in a row.
+ * @param {string} text */
+export const divided = (text) => rewrite(LONG, text, ({ 0: word }) => {
+  if (new TextEncoder().encode(word).length <= LONGEST_BYTES) return null;
+  const pieces = [];
+  for (let rest = word.replace(REPEATED, "$1$1$1"); rest; rest = rest.slice(pieces[pieces.length - 1].length)) {
+    pieces.push(head(rest, PIECE));
+  }
+  return pieces.join(" ");
+});

@@ -9,8 +9,9 @@ const INLINE = (
   "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup"
 ).split(" ");
 const BLOCK = "br div h1 h2 h3 h4 h5 h6 hr li ol p pre section table td th tr u ul blockquote img".split(" ");
+// With attributes that have values: "a<b and c>d" are two comparisons.
 const TAG = new Pattern(
-  `<!--[^<>]*-->|</?(?P<name>${anyOf([...INLINE, ...BLOCK])})(?=[\\s/>])[^<>]*>`,
+  `<!--[^<>]*-->|</?(?P<name>${anyOf([...INLINE, ...BLOCK])})(?:\\s[^\\s<>=]{1,99}=[^<>]*|\\s?/?\\s?)>`,
   "i",
 );
 const ENTITY = new Pattern("&(?:#\\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});");

@@ -7,7 +7,7 @@
  */
 
 import {
-  Pattern, allFigures, charAt, charBefore, digit, endOf, head, isAlpha, isAscii, isSpace,
+  Pattern, allFigures, charAt, charBefore, digit, endOf, isAlpha, isAscii, isSpace,
 } from "../python.js";
 import { remembered } from "../remembered.js";
 import { edit, isFixed } from "../source.js";
@@ -20,16 +20,13 @@ const WORD = new Pattern(`${LETTER}+(?:'${LETTER}+)*`);
 const FIGURES = new Pattern("[0-9]+");
 const JOINTS = new Set(".,:/-–"); // a number goes on behind one
 const APOSTROPHES = new Set("’ʼ´`＇‘");
-const [LONGEST_BYTES, PIECE] = [128, 24];
-const REPEATED = /(.)\1{3,}/gu;
 const DEEPEST = 3; // parts that are read again within parts
 const TAKEN = "\ue000";
 
 /**
- * edits: what is said in the place of what, in order; leftOut: what cannot be said; changed: what is said otherwise than
- * it is written, and how.
+ * edits: what is said in the place of what, in order; changed: what is said otherwise than it is written, and how.
  *
- * @typedef {{edits: Edit[], leftOut: string[], changed: string[]}} Scan
+ * @typedef {{edits: Edit[], changed: string[]}} Scan
  */
 
 /** Reads texts by the rules of a language. */
@@ -44,7 +41,7 @@ export class Scanner {
   scan(source) {
     let text = folded(source.text);
     /** @type {Scan} */
-    const scan = { edits: [], leftOut: [], changed: [] };
+    const scan = { edits: [], changed: [] };
     const flagged = [];
     for (const link of source.links) {
       const written = text.slice(link.start, link.end);
@@ -125,16 +122,12 @@ export class Scanner {
     const first = place + charAt(text, place).length;
     const end = (this._language.joint && endIn(WORD, text, place)) || first;
     const word = text.slice(place, end);
-    const isLong = word.length * 3 > LONGEST_BYTES && new TextEncoder().encode(word).length > LONGEST_BYTES;
-    const pieces = isLong ? piecesOf(word) : [word];
-    let said = pieces.map((piece) => this._inLetters(piece)).join(" ");
-    if (!hasLetters(said)) {
-      said = "";
-      scan.leftOut.push(word);
-    } else if (said !== word) {
-      scan.changed.push(`${word} as ${said}`);
+    const read = this._inLetters(word);
+    if (read !== word) {
+      const said = hasLetters(read) ? read : "";
+      scan.edits.push(edit([place, end], said));
+      if (said) scan.changed.push(`${word} as ${said}`);
     }
-    if (said !== word) scan.edits.push(edit([place, end], said));
     return end;
   }
 
@@ -154,7 +147,6 @@ export class Scanner {
       const plain = folded(char.normalize("NFKC"));
       const read = plain !== char && depth < DEEPEST ? this._read(plain, scan, depth) : "";
       said = hasLetters(read) ? read : "";
-      if (!said) scan.leftOut.push(char);
     }
     if (said !== undefined) scan.edits.push(edit([place, place + char.length], said));
   }
@@ -199,15 +191,6 @@ const hasLetters = (text) => /\p{L}/u.test(text);
 
 /** l letter, d figure, s sign. */
 const kindOf = remembered((char) => (/[\p{L}\p{Mn}\p{Mc}]/u.test(char) ? "l" : /\p{Nd}/u.test(char) ? "d" : "s"));
-
-/** A long word in pieces, repeated letters thrice at most. @param {string} word */
-function piecesOf(word) {
-  const pieces = [];
-  for (let rest = word.replace(REPEATED, "$1$1$1"); rest; rest = rest.slice(pieces[pieces.length - 1].length)) {
-    pieces.push(head(rest, PIECE));
-  }
-  return pieces;
-}
 
 /** Where what a pattern finds at a place ends. @returns {number | null} */
 function endIn(pattern, text, place) {
