@@ -138,6 +138,8 @@ def test_what_a_pattern_may_begin_with() -> None:
     assert begins("{u:unit}") == ("km", "")
     assert begins("a?b{0,3}c") == ("abc", "")
     assert begins("(?!z){:L}")[1] == "l"
+    assert begins(r"\d|\.\d{1,3}") == ("", "dp")
+    assert begins(r"\.\d{0,3}|\.[a-z]") == (".", "")
     assert begins("[^x]") == ("", "dls")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kokoro_tvm.runtime.frontend.normalization.language import pattern_of
 
-__all__ = ["PatternError", "beginnings", "check_said", "checked"]
+__all__ = ["PatternError", "beginnings", "begins_with_group", "check_said", "checked"]
 
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
 _FOREIGN = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
@@ -83,7 +83,8 @@ def _is_open(item: Any) -> bool:
 
 
 def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
-    """Characters that a match may begin with, and kinds of them: "l" letters, "d" figures, "s" signs."""
+    """Characters that a match may begin with, and kinds of them: "l" letters, "d" figures, "p" a point with a
+    figure behind it, "s" signs."""
     chars: set[str] = set()
     kinds: set[str] = set()
     _collect(list(_parser.parse(written.pattern)), chars, kinds)
@@ -92,12 +93,19 @@ def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
     return "".join(sorted(chars)), "".join(sorted(kinds))
 
 
+def begins_with_group(written: re.Pattern[str]) -> bool:
+    """Whether every match begins with the pattern's first group."""
+    return str(_parser.parse(written.pattern)[0][0]) == "SUBPATTERN"
+
+
 def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:
     """Adds what the items may begin with; whether they may be empty."""
-    for name, value in ((str(name), value) for name, value in items):
+    for place, (name, value) in enumerate((str(name), value) for name, value in items):
         if name in ("ASSERT", "ASSERT_NOT", "AT"):
             continue
-        if name == "LITERAL":
+        if name == "LITERAL" and chr(value) == "." and _is_figure(items[place + 1 : place + 2]):
+            kinds.add("p")
+        elif name == "LITERAL":
             chars.add(chr(value))
         elif name == "IN":
             _collect_class(value, chars, kinds)
@@ -117,6 +125,13 @@ def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:
             raise PatternError(f"begins with {name}, which is not known here")
         return False
     return True
+
+
+def _is_figure(items: list[Any]) -> bool:
+    """Whether what begins with these can only be figures."""
+    if items and str(items[0][0]) == "MAX_REPEAT":
+        return items[0][1][0] > 0 and _is_figure(list(items[0][1][2]))
+    return bool(items) and str(items[0][0]) == "IN" and "CATEGORY_DIGIT" in str(items[0][1][0][1])
 
 
 def _collect_class(items: list[Any], chars: set[str], kinds: set[str]) -> None:

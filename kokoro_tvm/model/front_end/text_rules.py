@@ -13,7 +13,13 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.model.front_end.cldr import Cldr
-from kokoro_tvm.model.front_end.patterns import PatternError, beginnings, check_said, checked
+from kokoro_tvm.model.front_end.patterns import (
+    PatternError,
+    beginnings,
+    begins_with_group,
+    check_said,
+    checked,
+)
 from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.document import read_document
 from kokoro_tvm.runtime.frontend.normalization.templates import VERBS, parts_of
@@ -172,7 +178,10 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
         for pattern in rule.patterns:
             may_go_on = rule.open or rule.where == "inside" or not file.numbers.joint
             bounded = pattern if may_go_on else pattern + "(?!{:W})"
-            first, begins = beginnings(checked(bounded, lists, types))
+            written = checked(bounded, lists, types)
+            first, begins = beginnings(written)
+            lead = _MACRO.match(pattern) if begins_with_group(written) else None
+            kind = (lead["group"] or lead["type"]) if lead else ""
             found = {
                 "kind": rule.kind,
                 "pattern": bounded,
@@ -186,6 +195,7 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
                 "only": rule.only,
                 "first": first,
                 "begins": begins,
+                "lead": kind if kind in lists else "",
             }
             rules.append({key: value for key, value in found.items() if value or key in ("types", "say")})
     names = {verb: f"%{name}" for verb, name in file.spellout.names.items()}

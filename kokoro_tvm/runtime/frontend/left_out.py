@@ -11,6 +11,7 @@ from kokoro_tvm.runtime.plan import MARKS
 
 __all__ = ["left_out"]
 
+_NO_SOUND = "".join(sorted(MARKS)) + " "
 _SIGNS = ("Sc", "Sm", "So")  # categories of what is said by a word
 _SIGNS_AND_MARKS = (*_SIGNS, "Mc", "Mn")  # such as vowel signs, with the letter they stand on
 _SILENT = frozenset({"given", "user lexicon", "latin"})  # origins; words of the last have a note already
@@ -22,7 +23,7 @@ def left_out(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
     first, last = min(source.starts, default=0), max(source.ends, default=0)
     spoken = bytearray(last - first)
     for token in tokens:
-        if token.origin in _SILENT or any(not (c in MARKS or c.isspace()) for c in token.phonemes):
+        if token.origin in _SILENT or token.phonemes.strip(_NO_SOUND):
             spoken[token.start - first : token.end - first] = b"\1" * (token.end - token.start)
     for word in WORD.finditer(source.text):
         if 0 not in spoken[source.starts[word.start()] - first : source.ends[word.end() - 1] - first]:

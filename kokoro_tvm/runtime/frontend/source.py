@@ -121,6 +121,9 @@ class SourceText:
         A link keeps what it spans; of one that says how its words are stressed these may change. Raises
         ValueError for an edit of another link, and for edits in disorder.
         """
+        edits = tuple(edits)
+        if not edits:
+            return self
         parts: list[str] = []
         starts: list[int] = []
         ends: list[int] = []

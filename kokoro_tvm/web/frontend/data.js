@@ -10,20 +10,19 @@ const FORMAT = 2;
 const LAYERS = 4;
 
 /**
- * What one English needs: rules and tagger, which both share, its lexicon, gold and silver, and its model of
- * letter-to-sound.
+ * What one English needs: rules, tagger and written forms, which both share, its lexicon, gold and silver, and its model
+ * of letter-to-sound.
  *
  * @typedef {{tokenizer: import("./tokenizer.js").TokenizerRules, tagger: import("./tagger.js").TaggerData,
- *   gold: Dictionary, silver: Dictionary, letters: Dictionary}} EnglishData
+ *   forms: any, gold: Dictionary, silver: Dictionary, letters: Dictionary}} EnglishData
  */
 
-/** What a front end reads: rules, both lexicons and written forms, unpacked. */
+/** What a front end reads of a file, unpacked. The written forms of other languages stay packed: Python alone reads them. */
 export class FrontEndFile {
-  /** @param {EnglishData} american @param {EnglishData} british @param {Map<string, any>} forms */
-  constructor(american, british, forms) {
+  /** @param {EnglishData} american @param {EnglishData} british */
+  constructor(american, british) {
     this._american = american;
     this._british = british;
-    this._forms = forms;
   }
 
   /** Read a file. @param {Uint8Array} data @param {string} [name] of the file, for messages
@@ -34,7 +33,7 @@ export class FrontEndFile {
       const read = async (tensor) => JSON.parse(new TextDecoder().decode(await unpacked(tensors.get(tensor).values)));
       const rules = await read("rules");
       if (rules.format !== FORMAT) throw new RangeError(`its layout is ${rules.format}, not ${FORMAT}`);
-      const shared = { tokenizer: tokenizerOf(rules), tagger: taggerOf(rules, tensors) };
+      const shared = { tokenizer: tokenizerOf(rules), tagger: taggerOf(rules, tensors), forms: await read("text.en") };
       const variant = async (code) => {
         const [gold, silver, letters] = await Promise.all(
           [`lexicon.${code}.gold`, `lexicon.${code}.silver`, `letters.${code}`].map(
@@ -43,10 +42,7 @@ export class FrontEndFile {
         );
         return { ...shared, gold, silver, letters };
       };
-      const languages = [...tensors.keys()].filter((tensor) => tensor.startsWith("text."));
-      const forms = new Map();
-      for (const tensor of languages) forms.set(tensor.slice("text.".length), await read(tensor));
-      return new FrontEndFile(await variant("us"), await variant("gb"), forms);
+      return new FrontEndFile(await variant("us"), await variant("gb"));
     } catch (error) {
       throw new BundleError(`${name} is no front end that this version reads (${error}). Build the bundle again.`);
     }
@@ -55,14 +51,7 @@ export class FrontEndFile {
   /** What American or British English needs. @param {boolean} british */
   english(british) {
     return british ? this._british : this._american;
-  }
-
-  /** Written forms of a language (ISO 639-1), as `Language` reads them; undefined where the file has none of it.
-   * @param {string} language */
-  forms(language) {
-    return this._forms.get(language);
-  }
-}
+  }}
 
 async function unpacked(values) {
   const stream = new Blob([values]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -63,7 +63,7 @@ export class FrontEnd {
   }
 
   _formsOf(code) {
-    const forms = this._forms.get(code) ?? new Language(this._file.forms("en"), code);
+    const forms = this._forms.get(code) ?? new Language(this._file.english(false).forms, code);
     this._forms.set(code, forms);
     return forms;
   }

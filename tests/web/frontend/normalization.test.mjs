@@ -7,21 +7,25 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { inflateSync } from "node:zlib";
 
-import { FrontEndFile } from "../../../kokoro_tvm/web/frontend/data.js";
 import { normalize } from "../../../kokoro_tvm/web/frontend/normalization/index.js";
 import { Language } from "../../../kokoro_tvm/web/frontend/normalization/language.js";
 import { SourceText } from "../../../kokoro_tvm/web/frontend/source.js";
+import { readSafetensors } from "../../../kokoro_tvm/web/safetensors.js";
 
 const ROWS = JSON.parse(readFileSync(process.env.NORMAL, "utf8"));
-const file = await FrontEndFile.open(readFileSync(process.env.FRONT_END));
+const tensors = readSafetensors(readFileSync(process.env.FRONT_END), "front_end.safetensors");
 const languages = new Map();
 const SHOWN = 5;
 
 /** Words, and of each of their characters the first and the last place of the source; places are characters, as Python
  * counts them. */
 function made(code, name, text) {
-  if (!languages.has(code)) languages.set(code, new Language(file.forms(name), code));
+  if (!languages.has(code)) {
+    const forms = JSON.parse(inflateSync(tensors.get(`text.${name}`).values).toString());
+    languages.set(code, new Language(forms, code));
+  }
   const { source, notices } = normalize(SourceText.of(text), languages.get(code), "ab".includes(code));
   const place = (unit) => [...text.slice(0, unit)].length;
   const [starts, ends] = [[], []];

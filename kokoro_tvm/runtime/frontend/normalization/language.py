@@ -18,8 +18,9 @@ __all__ = ["LETTER", "WORD", "Language", "Rule", "pattern_of"]
 Item: TypeAlias = "str | Mapping[str, str]"
 """What a word of a list stands for: words, or words by plural form ("one", "other"), and its gender."""
 
-# Combining marks of the scripts here, which Python's \w leaves out.
-_MARKS = "\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u3099\u309a"
+# Combining marks of the scripts here, which Python's \w leaves out. Two ranges, with Devanagari's letters: a
+# set of more takes ten times as long to compile, and every pattern ends with it.
+_MARKS = "\u0300-\u036f\u0900-\u0963"
 # Numbers that are no figures, which are letters to Python's \w: ², ½, ①.
 _NUMBERS = (
     "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189\u2460-\u249b\u24ea-\u24ff\u2776-\u2793"
@@ -40,7 +41,8 @@ class Rule:
     types: what each group of the pattern is, the name of a list or of a type; after, not_after: what stands
     before it, or does not; where: "word" for what begins a word, "loose" where a number may also go on
     ("3/4/5"), "inside" within a word of letters and figures ("B52"); first: characters it begins with;
-    begins: whether others do, "l" letters, "d" figures, "s" signs.
+    begins: whether others do, "l" letters, "d" figures, "p" a point with a figure behind it, "s" signs; lead:
+    the list it begins with, if it does.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Rule:
     first: str = ""
     begins: str = ""
     only: str = ""
+    lead: str = ""
 
 
 class Language:
@@ -76,20 +79,24 @@ class Language:
         }
         self._names: Mapping[str, str] = data["spellout"]["names"]
         self._found: dict[Rule, tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]] = {}
-        self._beginning: dict[str, tuple[Rule, ...]] = {}
+        self._leads: dict[str, re.Pattern[str]] = {}
+        self._beginning: dict[tuple[str, str], tuple[Rule, ...]] = {}
 
     def beginning(self, char: str, kind: str) -> Sequence[Rule]:
-        """Rules of what may begin with a character, in order; kind: "l" letter, "d" figure, "s" sign."""
-        if char not in self._beginning:
-            self._beginning[char] = tuple(
-                rule for rule in self.rules if char in rule.first or kind in rule.begins
-            )
-        return self._beginning[char]
+        """Rules of what may begin with a character, in order; kind: "l" letter, "d" figure, "s" sign, "ps" a
+        point with a figure behind it."""
+        found = self._beginning.get((char, kind))
+        if found is None:
+            found = tuple(r for r in self.rules if char in r.first or any(one in r.begins for one in kind))
+            self._beginning[char, kind] = found
+        return found
 
     def match(self, rule: Rule, text: str, place: int) -> re.Match[str] | None:
         """The form of a rule at a place of a text."""
         found = self._found.get(rule)
         if found is None:
+            if rule.lead and not self._lead(rule.lead).match(text, place):
+                return None  # before it is compiled, which takes a thousand times as long
             found = (
                 self._pattern(rule.pattern),
                 self._pattern(f"(?:{rule.after})$") if rule.after else None,
@@ -104,6 +111,11 @@ class Language:
         if (after and not after.search(before)) or (not_after and not_after.search(before)):
             return None
         return match
+
+    def _lead(self, name: str) -> re.Pattern[str]:
+        if name not in self._leads:
+            self._leads[name] = self._pattern(f"{{:{name}}}")
+        return self._leads[name]
 
     def _pattern(self, pattern: str) -> re.Pattern[str]:
         return _compiled(pattern_of(pattern, self.lists, self.types))

@@ -106,7 +106,8 @@ class Scanner:
             and _kind(before) in "ld"
         )
         joined = kind == "d" and before in _JOINTS and place > 1 and _kind(text[place - 2]) == "d"
-        for rule in self._language.beginning(text[place], kind):
+        point = text[place] == "." and text[place + 1 : place + 2].isdecimal()
+        for rule in self._language.beginning(text[place], "ps" if point else kind):
             if inside != (rule.where == "inside") or (joined and rule.where == "word"):
                 continue
             if rule.kind in self._unread:

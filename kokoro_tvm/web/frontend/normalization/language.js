@@ -14,11 +14,11 @@ import { spellOut } from "./spellout.js";
  * A written form: kind, pattern and what is said for it; see `Rule` in runtime/frontend/normalization/language.py.
  *
  * @typedef {{pattern: string, say: string, types: Record<string, string>, after?: string, not_after?: string,
- *   where?: string, first?: string, begins?: string, only?: string}} Rule
+ *   where?: string, first?: string, begins?: string, lead?: string, only?: string}} Rule
  */
 
 // Combining marks of the scripts here.
-const MARKS = "\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u3099\u309a";
+const MARKS = "\u0300-\u036f\u0900-\u0963";
 // Numbers that are no figures: ², ½, ①.
 const NUMBERS =
   "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189\u2460-\u249b\u24ea-\u24ff\u2776-\u2793" +
@@ -58,16 +58,19 @@ export class Language {
     this.saysAnd = "full" in this._names;
     this._beginning = new Map();
     this._compiled = new Map();
+    this._leads = new Map();
     this._figure = data.numbers.figures.length ? data.numbers.figures : [..."0123456789"].map((one) => this.spell(one));
   }
 
-  /** Rules of what may begin with a character, in order; kind: "l" letter, "d" figure, "s" sign.
+  /** Rules of what may begin with a character, in order; kind: "l" letter, "d" figure, "s" sign, "ps" a point with a
+   * figure behind it.
    * @param {string} char @param {string} kind @returns {Rule[]} */
   beginning(char, kind) {
-    let rules = this._beginning.get(char);
+    let rules = this._beginning.get(char + kind);
     if (!rules) {
-      rules = this._rules.filter(({ first = "", begins = "" }) => first.includes(char) || begins.includes(kind));
-      this._beginning.set(char, rules);
+      const begin = ({ first = "", begins = "" }) => first.includes(char) || [...kind].some((one) => begins.includes(one));
+      rules = this._rules.filter(begin);
+      this._beginning.set(char + kind, rules);
     }
     return rules;
   }
@@ -76,6 +79,7 @@ export class Language {
   match(rule, text, place) {
     let found = this._compiled.get(rule);
     if (!found) {
+      if (rule.lead && !this._lead(rule.lead).match(text, place)) return null; // before it is compiled, which takes long
       const ending = (pattern) => (pattern ? compiled(`(?:${this._written(pattern)})$`) : null);
       found = [compiled(this._written(rule.pattern)), ending(rule.after), ending(rule.not_after)];
       this._compiled.set(rule, found);
@@ -85,6 +89,13 @@ export class Language {
     if (!match || !match[0]) return null;
     const before = after || notAfter ? text.slice(back(text, place, NEAR), place) : "";
     return (after && !after.search(before)) || notAfter?.search(before) ? null : match;
+  }
+
+  /** The words of a list, as a pattern. @param {string} name */
+  _lead(name) {
+    const found = this._leads.get(name) ?? compiled(this._written(`{:${name}}`));
+    this._leads.set(name, found);
+    return found;
   }
 
   /** A whole number in words, as `name` of the language's `spellout`; figure by figure where it has no words for one so

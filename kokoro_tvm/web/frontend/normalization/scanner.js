@@ -106,7 +106,8 @@ export class Scanner {
     const inside = this._language.joint !== "" && kind !== "s" && goesOn;
     const twoBefore = charBefore(text, place - before.length);
     const joined = kind === "d" && JOINTS.has(before) && twoBefore !== "" && kindOf(twoBefore) === "d";
-    for (const rule of this._language.beginning(charAt(text, place), kind)) {
+    const isPoint = text[place] === "." && /\d/.test(text[place + 1] ?? "");
+    for (const rule of this._language.beginning(charAt(text, place), isPoint ? "ps" : kind)) {
       if (inside !== (rule.where === "inside") || (joined && (rule.where ?? "word") === "word")) continue;
       const match = this._language.match(rule, text, place);
       if (match) {
