@@ -18,7 +18,7 @@ _DECOMPOSED = re.compile(
 _APOSTROPHE = re.compile("(?<=[^\\W\\d_])[’ʼ´`＇‘](?=[^\\W\\d_])")
 _DASH = re.compile(r"(?<=[^\s-])(?: ?---? ?)(?=[^\s>-])|(?<=[^\s\d-]) - (?=[^\s\d-])")
 # Of scripts with spaces between words.
-_LONG = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{33,}")
+_WORD = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _LONGEST_BYTES, _PIECE = 128, 24  # espeak-ng drops what a word has beyond about 160 bytes
 _REPEATED = re.compile(r"(.)\1{3,}")
 
@@ -43,9 +43,9 @@ def divided(text: str) -> Iterator[Edit]:
     """A word of more than 128 bytes of UTF-8 is several, with no more than three of a character in a row."""
 
     def pieces(match: re.Match[str]) -> str | None:
-        if len(match[0].encode()) <= _LONGEST_BYTES:
+        if len(match[0]) * 4 <= _LONGEST_BYTES or len(match[0].encode()) <= _LONGEST_BYTES:
             return None
         word = _REPEATED.sub(lambda run: run[1] * 3, match[0])
         return " ".join(word[place : place + _PIECE] for place in range(0, len(word), _PIECE))
 
-    return rewrite(_LONG, text, pieces)
+    return rewrite(_WORD, text, pieces)

@@ -11,7 +11,7 @@ const APOSTROPHE = new Pattern("(?<=[^\\W\\d_])[’ʼ´`＇‘](?=[^\\W\\d_])");
 const DASH = new Pattern("(?<=[^\\s-])(?: ?---? ?)(?=[^\\s>-])|(?<=[^\\s\\d-]) - (?=[^\\s\\d-])");
 const FIGURE = new Pattern("(?=[\\U00010000-\\U0010ffff])\\d");
 // Of scripts with spaces between words.
-const LONG = new Pattern("[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{33,}");
+const WORD = new Pattern("[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+");
 const [LONGEST_BYTES, PIECE] = [128, 24]; // as in Python, where espeak-ng drops what a word has beyond about 160 bytes
 const REPEATED = /(.)\1{3,}/gu;
 
@@ -29,8 +29,8 @@ export const figures = (text) => rewrite(FIGURE, text, (match) => String(digit(m
 
 /** A word of more than 128 bytes of UTF-8 is several, with no more than three of a character in a row.
  * @param {string} text */
-export const divided = (text) => rewrite(LONG, text, ({ 0: word }) => {
-  if (new TextEncoder().encode(word).length <= LONGEST_BYTES) return null;
+export const divided = (text) => rewrite(WORD, text, ({ 0: word }) => {
+  if (word.length * 3 <= LONGEST_BYTES || new TextEncoder().encode(word).length <= LONGEST_BYTES) return null;
   const pieces = [];
   for (let rest = word.replace(REPEATED, "$1$1$1"); rest; rest = rest.slice(pieces[pieces.length - 1].length)) {
     pieces.push(head(rest, PIECE));
