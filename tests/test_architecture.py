@@ -37,8 +37,13 @@ ROOMS = [
 RANK = dict.fromkeys(FOUNDATION.split(), -1) | {room: rank for rank, room in enumerate(ROOMS)}
 
 
-def imports() -> Iterator[tuple[str, str, str]]:
+@pytest.fixture(scope="module")
+def imports() -> list[tuple[str, str, str]]:
     """(file, its room, module it imports) for every import of the package from itself, wherever it stands."""
+    return sorted(set(found()))
+
+
+def found() -> Iterator[tuple[str, str, str]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         file = path.relative_to(PACKAGE)
         room = file.parts[0].removesuffix(".py")
@@ -53,26 +58,23 @@ def imports() -> Iterator[tuple[str, str, str]]:
             yield from ((str(file), room, name) for name in names if name != "kokoro_tvm.__version__")
 
 
-FOUND = sorted(set(imports()))
-
-
 def test_every_room_has_its_place() -> None:
     there = {path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__"}
     there |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert there == set(RANK)
 
 
-def test_imports_point_down() -> None:
+def test_imports_point_down(imports: list[tuple[str, str, str]]) -> None:
     upwards = []
-    for file, room, module in FOUND:
+    for file, room, module in imports:
         other = module.split(".")[1]
         if room != "__init__" and other != room and RANK[other] >= RANK[room]:
             upwards.append(f"{file} -> {module}")
     assert upwards == []
 
 
-def test_modules_that_other_rooms_import_have_no_underscore() -> None:
-    private = [f"{file} -> {m}" for file, room, m in FOUND if "._" in m and m.split(".")[1] != room]
+def test_modules_that_other_rooms_import_have_no_underscore(imports: list[tuple[str, str, str]]) -> None:
+    private = [f"{file} -> {m}" for file, room, m in imports if "._" in m and m.split(".")[1] != room]
     assert private == []
 
 

@@ -89,7 +89,17 @@ def assert_same(component: str, executable: Any, lowered: Lowered, eager: Record
         assert snr_db(result.numpy(), eager.outputs[component][name]) > 60, name
 
 
-@pytest.mark.parametrize("component", COMPONENT_AXES)
+@pytest.mark.parametrize(
+    "component",
+    [
+        pytest.param(
+            name, marks=pytest.mark.slow("compiles the decoder of plain loops, which takes the longest")
+        )
+        if name == "decoder"
+        else name
+        for name in COMPONENT_AXES
+    ],
+)
 def test_every_component_computes_the_same(component: str, eager: Recorder, state: Arrays) -> None:
     """From weights as the checkpoint has them."""
     lowered = lowered_program(program(component), component, machine=PLAIN)

@@ -75,8 +75,10 @@ def find_recipe(path_or_name: str | os.PathLike[str], root: Path = ROOT) -> Path
     given = os.fspath(path_or_name)
     if isinstance(path_or_name, os.PathLike) or given.endswith((".yaml", ".yml")) or set(given) & set("/\\"):
         return Path(given)
-    names = list_recipes(root)
-    if given in names or (_NAME.fullmatch(given) and (root / f"{given}.yaml").is_file()):
+    if _NAME.fullmatch(given) and (root / f"{given}.yaml").is_file():
+        return root / f"{given}.yaml"
+    names = list_recipes(root)  # which reads every file
+    if given in names:
         return root / f"{given}.yaml"
     raise RecipeError(f"{root}: there is no recipe `{shorten(given)}`{hint(given, names)}")
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ from kokoro_tvm.patches import applied
 from kokoro_tvm.patches.weight_norm import fold_weight_norm
 from kokoro_tvm.toolchains.gnu import GNU
 
-STATE = synthetic_state(CONFIG, 0)
+
+@cache
+def state() -> dict[str, torch.Tensor]:
+    return synthetic_state(CONFIG, 0)
 
 
 def load(path: Path) -> Any:
@@ -34,10 +38,10 @@ def compiled(result: Lowered, component: str, folder: Path) -> Callable[..., lis
         compile_module(result.module, MACHINE, GNU, folder / f"{component}.so", RECIPE["pass_context"])
     )
     with torch.no_grad():
-        state = {name: tensor.numpy() for name, tensor in fold_weight_norm(STATE).items()}
+        arrays = {name: tensor.numpy() for name, tensor in fold_weight_norm(state()).items()}
     weights = [
         tvm_ffi.from_dlpack(
-            np.ascontiguousarray(p.packing.pack(state[p.name]) if p.packing else state[p.name])
+            np.ascontiguousarray(p.packing.pack(arrays[p.name]) if p.packing else arrays[p.name])
         )
         for p in result.parameters
     ]
@@ -62,7 +66,7 @@ def inputs(steps: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 @pytest.mark.parametrize("steps", [1, 2, 17, BUCKET])
 def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]], steps: int) -> None:
-    component = build_component("duration", build_model(CONFIG, STATE, dtype=torch.float64))
+    component = build_component("duration", build_model(CONFIG, state(), dtype=torch.float64))
     with applied(RECIPE["components"]["duration"]["patches"], component), torch.no_grad():
         want = component(*(x.double() for x in inputs(steps)))
     got = exact(*inputs(steps))

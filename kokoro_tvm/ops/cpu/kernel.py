@@ -70,8 +70,10 @@ class Kernel(BaseKernel):
     # values
 
     def opaque(self, value: Expr) -> Expr:
-        lanes = lanes_of(value)
-        kept = self.registers(lanes, str(value.ty.dtype).partition("x")[0])
+        value = self.index(value)
+        lanes, of = lanes_of(value), str(value.ty.dtype).partition("x")[0]
+        # A constant extent is int32, and what is hidden with it int64.
+        kept = self.registers(lanes, self.index_dtype if of == "int32" else of)
         self.store(kept, value, 0, lanes=lanes)
         return self.let(self.load(kept, 0, lanes=lanes))
 
