@@ -14,6 +14,7 @@ from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import storing
 from kokoro_tvm.engine.record import Record
 from kokoro_tvm.engine.store import Store
+from kokoro_tvm.engine.trace import count
 
 __all__ = ["PARTS", "Parts", "parts_of", "parts_store"]
 
@@ -49,6 +50,7 @@ class Parts:
             except FileNotFoundError:  # collected since
                 return False
         self.keys.add(key)
+        count(record.derivation.get("code", {}), record.derivation.get("files", ()))
         return True
 
     def keep(self, inputs: Mapping[str, Any], path: Path, seconds: float) -> None:

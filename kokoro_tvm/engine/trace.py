@@ -12,14 +12,14 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from kokoro_tvm.engine.code import has_no_say, module_of
+from kokoro_tvm.engine.code import functions_of, has_no_say, module_of
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.loading import LOADED
 
@@ -27,6 +27,7 @@ __all__ = [
     "Trace",
     "begin",
     "child_trace",
+    "count",
     "folder_of_package",
     "read_trace",
     "restart",
@@ -149,6 +150,14 @@ def add(trace: Trace) -> None:
     if _recording is not None:
         _recording.functions |= {*trace.executed}
         _recording.files |= {*trace.files}
+
+
+def count(code: Mapping[str, str], files: Iterable[str] = ()) -> None:
+    """What a kept result was made with counts as if it were made now: who takes it is made of that, too.
+
+    code, files: as `kokoro_tvm.engine.used.all_of` gives them.
+    """
+    add(Trace(tuple(functions_of(code)), (), tuple(files)))
 
 
 def _functions() -> set[str]:

@@ -21,6 +21,7 @@ from kokoro_tvm.engine.durable import write
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.engine.resources import usable_memory_gb
+from kokoro_tvm.engine.trace import count
 from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Utterance
@@ -83,10 +84,14 @@ class ReferenceStore:
                 file: learned().sha256(self._checkpoint / file)
                 for file in ("weights.safetensors", "voices.safetensors", "config.json")
             },
-            "code": all_code(f"kokoro_tvm.truth.compute:{name}" for name in _COMPUTED),
+            "code": self._code,
             "versions": versions(*TORCH),
         }
         return self._root / "by-digest" / digest(made_of)[:16]
+
+    @cached_property
+    def _code(self) -> dict[str, str]:
+        return all_code(f"kokoro_tvm.truth.compute:{name}" for name in _COMPUTED)
 
     def references(self, utterances: Sequence[Utterance]) -> list[Reference]:
         """The reference of every utterance, both regimes, end to end and fed.
@@ -136,10 +141,12 @@ class ReferenceStore:
         try:
             if not _is_sealed(path):
                 raise ValidationError(f"{path} is not as it was written.")
-            return load(path)
+            found = load(path)
         except ValidationError as error:
             self._progress(f"{error} It is made again.")
             return None
+        count(self._code)
+        return found
 
     def _seal(self, save: Callable[[Any, Path], None], made: Any, path: Path) -> None:
         """Saves it, and then the digest of what was saved, without which it does not count."""

@@ -30,8 +30,9 @@ class Function:
 
 
 def functions_in(package: Path, *rooms: str) -> list[Function]:
-    """Every function of these rooms."""
-    files = sorted(path for room in rooms for path in (package / room).rglob("*.py"))
+    """Every function of these rooms, or files."""
+    places = [package / room for room in rooms]
+    files = sorted(path for place in places for path in ([place] if place.is_file() else place.rglob("*.py")))
     return [
         found
         for path in files

@@ -109,6 +109,31 @@ def test_what_is_remembered_of_code_decides_about_no_key(edited: Edited, tmp_pat
         assert edited.stale() == set()
 
 
+@pytest.mark.slow("runs stages of the toy again, with what they have kept")
+@pytest.mark.parametrize(
+    ("stage", "file", "old"),
+    [
+        ("toy.compile.text_encoder-64", "compiler/codegen.py", "def write_object(\n"),
+        ("toy-model.reference", "noise.py", "_ROUNDS = 10"),
+    ],
+)
+def test_what_a_kept_result_was_made_with_counts_where_it_is_taken(
+    toy_copy: Path, edited: Edited, stage: str, file: str, old: str
+) -> None:
+    """Objects of kernels, references: who finds them does not execute what made them."""
+    kept = Store(toy_copy / "artifacts" / ".store")
+    record = kept.current(stage)
+    assert record is not None
+    (kept.root / "records" / record.key[:2] / f"{record.key}.json").unlink()
+    built = doit(toy_copy, stage)
+    assert re.search(rf"{re.escape(stage)} +done", built.stdout), built.stdout + built.stderr
+    again = kept.current(stage)
+    assert again is not None
+    found = Edited(edited.package, {stage: again.derivation})
+    with edited.edit(file, old, old.replace("10", "7").replace("(\n", "(\n    *more,\n")):
+        assert found.stale() == {stage}
+
+
 def judge(edited: Edited, functions: list[Function]) -> None:
     """An edit of each function alone: as many are taken as current, or as stale, wrongly."""
     current: list[str] = []
