@@ -20,6 +20,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import yaml
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
@@ -48,6 +49,7 @@ __all__ = ["FILE", "drawn", "few_texts", "many_texts", "vectors", "write"]
 FILE = Path(__file__).parent / "web" / "frontend" / "vectors.json"
 """The vectors of `few_texts`."""
 
+_READINGS = Path(__file__).parent / "runtime/frontend/cases/readings/en.yaml"
 _VOICES = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
 _LEXICON = {"kokoro": "kəkˈɔɹO", "New  York": "nˈujˌɔɹk", "don’t": "dˈOnt", "W3C": "dˈʌbᵊlju", "😀": "hˈæpi"}
 _WITH_LEXICON = (
@@ -195,8 +197,15 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
 def few_texts() -> list[tuple[str, str]]:
     """Texts of every kind: those of the committed file."""
     forms = [(form.written, "b" if form.british else "a") for form in written_forms()]
-    told = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
-    return [*((text, "a") for text in _TEXTS), *forms[::4], *told[::60], *list(drawn(40, seed=40))]
+    told = [(text, "ab"[i % 2]) for i, text in enumerate([*_readings(), *sentences()[::60]])]
+    return [*((text, "a") for text in _TEXTS), *forms[::4], *told, *list(drawn(40, seed=40))]
+
+
+def _readings() -> Iterator[str]:
+    """The texts of words whose reading depends on their neighbours."""
+    cases = yaml.safe_load(_READINGS.read_text(encoding="utf-8"))
+    yield from (case["text"] for case in [*cases["homographs"], *cases["capitals"]])
+    yield from (" ".join(ended) for ended in cases["sentences"])
 
 
 def many_texts() -> list[tuple[str, str]]:

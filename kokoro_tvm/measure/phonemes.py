@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import permutations
 from typing import Any
 
 from kokoro_tvm.measure.gates import Report, UtteranceReport, judge
+from kokoro_tvm.model.front_end.homograph_file import readings
+from kokoro_tvm.runtime.frontend.alphabet import PRIMARY, SECONDARY, restress
+from kokoro_tvm.runtime.frontend.lexicon import stress_of
 from kokoro_tvm.runtime.frontend.tokens import Token
 from kokoro_tvm.truth.phonemes import ReferenceWord
 
@@ -29,20 +33,24 @@ class Read:
     sentence: str
     reference: Sequence[ReferenceWord]
     ours: Sequence[Token]
+    british: bool = False
 
 
 @dataclass(frozen=True)
 class Better:
-    """A case in which we read otherwise than misaki on purpose. The gate passes over sentences with it.
+    """A case in which we read otherwise than misaki on purpose.
 
-    pattern: regular expression of the text; reference and ours: how an example is read; why: in one sentence.
+    concerns: regular expression of the sentences that the gate passes over, None where it judges single
+    words. example: a text with how misaki reads it and how we do; reason, source: why ours is right, and who
+    says so.
     """
 
-    pattern: str
+    concerns: str | None
     example: str
     reference: str
     ours: str
-    why: str
+    reason: str
+    source: str
 
 
 BETTER: tuple[Better, ...] = (
@@ -52,6 +60,23 @@ BETTER: tuple[Better, ...] = (
         "no phonemes: an error is raised",
         "one zero zero zero ...",
         "A number without a name is read figure by figure.",
+        "misaki 0.9.4, en.py: num2words has no name for it",
+    ),
+    Better(
+        r"\b[A-Z]+\W+[A-Z]{2,}\b|\b[A-Z]{2,}\W+[A-Z]+\b",
+        "LET US GO",
+        "lˈɛt jˌuˈɛs ɡˌO",
+        "lˈɛt ˌʌs ɡˌO",
+        "Words in capitals among words in capitals are the same words as in small letters.",
+        "The lexicon, whose entry for US is a word but as a noun",
+    ),
+    Better(
+        None,
+        "I read it yesterday",
+        "ɹˈid",
+        "ɹˈɛd",
+        "A word of two readings may have either: which is measured on sentences that people have labelled.",
+        "Gorman, Mazovetskiy and Nikolaev, LREC 2018: WikipediaHomographData",
     ),
 )
 """docs/text.md lists them."""
@@ -94,11 +119,14 @@ def judge_phonemes(
     """Judge what was read of each English, by its name.
 
     Measured: `known_word_errors`, `phoneme_error_rate`, and for information `words`, `unknown_words`,
-    `unknown_word_errors`, `symbols` and `passed_over` (sentences with one of BETTER).
+    `unknown_word_errors`, `symbols`, `passed_over` (sentences that one of BETTER concerns) and
+    `other_readings` (words of two readings for which we choose the other; they are no errors).
     """
     utterances, differences = [], {}
     for name, sentences in read.items():
-        judged = [one for one in sentences if not any(re.search(b.pattern, one.sentence) for b in BETTER)]
+        patterns = [better.concerns for better in BETTER if better.concerns is not None]
+        told = [one for one in sentences if not any(re.search(p, one.sentence) for p in patterns)]
+        judged = [_without_other_readings(one) for one in told]
         found = [difference for one in judged for difference in _differences(one)]
         edits = sum(distance(_symbols(one.reference), _symbols(one.ours)) for one in judged)
         symbols = sum(len(_symbols(one.reference)) for one in judged)
@@ -111,6 +139,9 @@ def judge_phonemes(
             "unknown_word_errors": sum(not difference.known for difference in found),
             "symbols": symbols,
             "passed_over": len(sentences) - len(judged),
+            "other_readings": sum(
+                len(one.ours) - len(left.ours) for one, left in zip(told, judged, strict=True)
+            ),
         }
         verdicts = tuple(judge(measured, limits))
         utterances.append(
@@ -139,6 +170,44 @@ def _common(one: str, other: str) -> int:
     return next(
         (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
+
+
+def _without_other_readings(read: Read) -> Read:
+    """What is left when words of two readings are taken out of both where each has one of them."""
+    matcher = SequenceMatcher(
+        None, [w.text for w in read.reference], [w.text for w in read.ours], autojunk=False
+    )
+    theirs, mine = set(), set()
+    for first, second, count in matcher.get_matching_blocks():
+        for i, k in zip(range(first, first + count), range(second, second + count), strict=True):
+            if _is_other_reading(read.reference[i], read.ours[k], read.british):
+                theirs.add(i)
+                mine.add(k)
+    return replace(
+        read,
+        reference=[word for i, word in enumerate(read.reference) if i not in theirs],
+        ours=[token for k, token in enumerate(read.ours) if k not in mine],
+    )
+
+
+def _is_other_reading(reference: ReferenceWord, ours: Token, british: bool) -> bool:
+    """Whether they differ by the reading of a word of two, which may be part of a compound."""
+    if reference.phonemes == ours.phonemes or reference.space != ours.space:
+        return False
+    variant, known = "gb" if british else "us", readings()
+    if (named := known.get(ours.text.lower())) is not None:
+        stress = stress_of(ours.text)
+        return ours.phonemes in {restress(spoken[variant], stress) for spoken in named.values()}
+    for part in re.split(r"[^a-z]+", ours.text.lower()):
+        spoken_ways = [_bare(spoken[variant]) for spoken in known.get(part, {}).values()]
+        for one, other in permutations(spoken_ways, 2):
+            if _bare(reference.phonemes).replace(one, other) == _bare(ours.phonemes):
+                return True
+    return False
+
+
+def _bare(phonemes: str) -> str:
+    return phonemes.replace(PRIMARY, "").replace(SECONDARY, "")
 
 
 def _symbols(words: Sequence[ReferenceWord] | Sequence[Token]) -> str:

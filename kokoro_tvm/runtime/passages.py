@@ -1,9 +1,9 @@
 """Sentences of a text that need not be there in full: what is spoken as soon as it is complete.
 
 Where a sentence ends depends on the text alone, not on the portions it comes in. A heading, an item of a list
-and a row of a table end where the next line begins something else. A break in the wrong place
-is heard, a missing one only delays: so a mark after an abbreviation or an initial, or before a small letter,
-ends nothing.
+and a row of a table end where the next line begins something else. A break in the wrong place is heard, a
+missing one only delays: so a mark before a small letter ends nothing, and one after an abbreviation or an
+initial only before a word that often begins a sentence.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.abbreviations import abbreviation_in, begins_sentence
 from kokoro_tvm.runtime.frontend.blocks import MOST, block_at, may_begin
 from kokoro_tvm.runtime.joins import Boundary
 
@@ -28,18 +29,13 @@ _FRENCH = r"(?:[ \u00a0\u202f]»(?!\w))?"  # a quote's end has a space before it
 _PARAGRAPH = r"\n[^\S\n]*\n\s*"
 _END = re.compile(rf"(?P<mark>(?:[.!?…]+|[{_WIDE}]+)[{_CLOSING}]*{_FRENCH})(?P<gap>\s*)|{_PARAGRAPH}|\n\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-_LAST_WORD = re.compile(r"(?:[^\W\d_]\.){0,10}[^\W\d_]{1,20}$")
 _CLAUSE = re.compile(rf"[;:,—、，；：][{_CLOSING}]*\s*")
 _LONGEST = 1500  # characters; a passage without an end of a sentence is cut here
 _LONGEST_GAP = 4096  # characters of space that are waited through for what follows
 _MOST_OPENING = 64  # quotes and brackets that are waited through for the letter after them
+_UNFINISHED = re.compile(r"[^\W\d_]*['’]?[^\W\d_]*")
+_LONGEST_WORD = 32  # characters of the word after an abbreviation, and of what follows it
 _PORTION = 1 << 12  # characters of a string that are looked at together
-_ABBREVIATED = """
-mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt cpl pres gov sen rep messrs mme mlle sra srta sig
-vs etc e.g i.e cf al approx dept est fig figs eq no nos vol vols ch pp p ed eds inc ltd co corp bros bzw usw
-z.b jan feb apr jun jul aug sep sept oct nov dec ave blvd rd mt ft a.m p.m u.s u.k ph.d
-"""
-_ABBREVIATIONS = frozenset(_ABBREVIATED.split())
 
 
 @dataclass(frozen=True)
@@ -151,9 +147,14 @@ class _Reader:
             return "sentence" if mark[0] in "!?" and _WITHOUT_SPACES.match(first) else "clause"
         if first.islower():
             return "clause"
-        if mark == "." and self._abbreviated(found.start()):
-            return "clause"
-        return "sentence"
+        before = buffer[max(0, found.start() - 20) : found.start()]
+        abbreviation = abbreviation_in(before) if mark == "." else None
+        if abbreviation is None:
+            return "sentence"
+        following = buffer[after : after + _LONGEST_WORD]
+        if len(following) < _LONGEST_WORD and _UNFINISHED.fullmatch(following) and not self._ended:
+            return None
+        return "sentence" if begins_sentence(following, abbreviation) else "clause"
 
     def _begin_line(self) -> bool:
         """Find what block the buffer begins; False where more has to come first."""
@@ -171,14 +172,6 @@ class _Reader:
         """Whether enough is there to know what block begins at a place."""
         rest = len(self._buffer) - place
         return self._ended or rest >= MOST or (rest > 0 and not may_begin(self._buffer[place]))
-
-    def _abbreviated(self, dot: int) -> bool:
-        word = _LAST_WORD.search(self._buffer, max(0, dot - 20), dot)
-        if word is None:
-            return False
-        return word[0].lower() in _ABBREVIATIONS or (
-            len(word[0]) == 1 and word[0].isupper() and word[0] != "I"
-        )
 
     def _forced(self) -> int:
         """Where a passage without an end is cut: after a mark of a clause, else at a space, else anywhere."""

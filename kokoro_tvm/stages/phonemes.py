@@ -62,7 +62,9 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
         # How a number is read is no question to misaki: both are given its words.
         words = [normalize(SourceText.of(text), language).source.text for text in texts]
         with truth.misaki_english(inputs["tagger.zip"], british) as misaki:
-            read[name] = [Read(text, misaki(text), english.convert(SourceText.of(text))) for text in words]
+            read[name] = [
+                Read(text, misaki(text), english.convert(SourceText.of(text)), british) for text in words
+            ]
     report = judge_phonemes(read, limits_of(judged, "phonemes"), judged.enforce)
     for utterance in report.report.utterances:
         log(f"{utterance.name}: {dict((utterance.outputs or {})['phonemes'])}")

@@ -3,11 +3,13 @@
  *
  * Where a sentence ends depends on the text alone, not on the portions it comes in. A heading, an item of a list and a
  * row of a table end where the next line begins something else. A break in the wrong place is heard, a missing one only
- * delays: so a mark after an abbreviation or an initial, or before a small letter, ends nothing.
+ * delays: so a mark before a small letter ends nothing, and one after an abbreviation or an initial only before a word
+ * that often begins a sentence.
  */
 
+import { abbreviationIn, beginsSentence } from "./abbreviations.js";
 import { MOST, blockAt, isOneLine, mayBegin } from "./frontend/blocks.js";
-import { Pattern, back, charAt, charBefore, endOf, forth, isLower, isUpper, lstrip, rstrip } from "./frontend/python.js";
+import { Pattern, back, charAt, charBefore, endOf, forth, isLower, length, lstrip, rstrip } from "./frontend/python.js";
 
 /**
  * Part of a text: without space at both ends, its first character's place, and what ends it; "end" where nothing but
@@ -27,19 +29,13 @@ const END = new Pattern(
   `(?P<mark>(?:[.!?…]+|[${WIDE}]+)[${CLOSING}]*${FRENCH})(?P<gap>\\s*)|\\n[^\\S\\n]*\\n\\s*|\\n\\s*`,
 );
 const BLANK_LINE = new Pattern("\\n[^\\S\\n]*\\n");
-const LAST_WORD = new Pattern("(?:[^\\W\\d_]\\.){0,10}[^\\W\\d_]{1,20}$");
 const CLAUSE = new Pattern(`[;:,—、，；：][${CLOSING}]*\\s*`);
 const SPACES = new Pattern("\\s+");
 const LONGEST = 1500; // characters; a passage without an end of a sentence is cut here
 const LONGEST_GAP = 4096; // characters of space that are waited through for what follows
+const UNFINISHED = new Pattern("[^\\W\\d_]*['’]?[^\\W\\d_]*");
+const LONGEST_WORD = 32; // characters of the word after an abbreviation, and of what follows it
 const MOST_OPENING = 64; // quotes and brackets that are waited through for the letter after them
-const ABBREVIATIONS = new Set(
-  (
-    "mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt cpl pres gov sen rep messrs mme mlle sra srta sig " +
-    "vs etc e.g i.e cf al approx dept est fig figs eq no nos vol vols ch pp p ed eds inc ltd co corp bros bzw usw " +
-    "z.b jan feb apr jun jul aug sep sept oct nov dec ave blvd rd mt ft a.m p.m u.s u.k ph.d"
-  ).split(" "),
-);
 
 /** Sentences of a text, each as soon as what is there of the text shows its end.
  *
@@ -115,8 +111,12 @@ class Reader {
       return goesOn && HIRAGANA.test(first) ? "clause" : "sentence";
     }
     if (!gap) return (mark[0] === "!" || mark[0] === "?") && WITHOUT_SPACES.test(first) ? "sentence" : "clause";
-    if (isLower(first) || (mark === "." && this._abbreviated(found.index))) return "clause";
-    return "sentence";
+    if (isLower(first)) return "clause";
+    const abbreviation = mark === "." ? abbreviationIn(buffer.slice(back(buffer, found.index, 20), found.index)) : null;
+    if (abbreviation === null) return "sentence";
+    const following = buffer.slice(after, forth(buffer, after, LONGEST_WORD));
+    if (length(following) < LONGEST_WORD && UNFINISHED.fullmatch(following) && !this._ended) return null;
+    return beginsSentence(following, abbreviation) ? "sentence" : "clause";
   }
 
   /** Find what block the buffer begins; false where more has to come first. */
@@ -134,12 +134,6 @@ class Reader {
   _showsBlock(place) {
     const rest = this._buffer.length - place;
     return this._ended || rest >= MOST || (rest > 0 && !mayBegin(this._buffer[place]));
-  }
-
-  _abbreviated(dot) {
-    const word = LAST_WORD.search(this._buffer.slice(back(this._buffer, dot, 20), dot))?.[0];
-    if (word === undefined) return false;
-    return ABBREVIATIONS.has(word.toLowerCase()) || (isUpper(word) && word !== "I");
   }
 
   /** Where a passage without an end is cut: after a mark of a clause, else at a space, else anywhere. */

@@ -34,5 +34,5 @@ function array(data, type, start, end) {
   const offset = data.byteOffset + start;
   const count = (end - start) / type.BYTES_PER_ELEMENT;
   if (offset % type.BYTES_PER_ELEMENT === 0) return new type(data.buffer, offset, count);
-  return new type(data.slice(start, end).buffer, 0, count);
+  return new type(new Uint8Array(data.subarray(start, end)).buffer); // `slice` of Node's Buffer copies nothing
 }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from kokoro_tvm.errors import ValidationError
-from kokoro_tvm.measure.phonemes import BETTER, Read, distance, judge_phonemes
+from kokoro_tvm.measure.phonemes import BETTER, Better, Read, distance, judge_phonemes
 from kokoro_tvm.runtime.frontend.tokens import Token
 from kokoro_tvm.truth.phonemes import ReferenceWord, sentences
 
@@ -83,13 +83,44 @@ def test_too_many_wrong_symbols_fail() -> None:
         judge_phonemes({"English": [replace(whole, ours=ours)]}, LIMITS).require()
 
 
-def test_what_is_read_better_is_passed_over() -> None:
-    assert BETTER
-    for better in BETTER:
-        wrong = replace(spoiled(0, phonemes="x"), sentence=f"It is {better.example}.")
-        report = judge_phonemes({"English": [sentence(), wrong]}, LIMITS)
-        report.require()
-        assert report.to_json()["utterances"][0]["outputs"]["phonemes"]["passed_over"] == 1
+@pytest.mark.parametrize("better", BETTER, ids=lambda better: better.example)
+def test_what_is_read_better_has_a_reason_and_a_source(better: Better) -> None:
+    assert better.reason.endswith(".")
+    assert better.source
+    assert better.reference != better.ours
+
+
+@pytest.mark.parametrize("better", [b for b in BETTER if b.concerns], ids=lambda better: better.example)
+def test_sentences_with_what_is_read_better_are_passed_over(better: Better) -> None:
+    wrong = replace(spoiled(0, phonemes="x"), sentence=f"It is {better.example}.")
+    report = judge_phonemes({"English": [sentence(), wrong]}, LIMITS)
+    report.require()
+    assert report.to_json()["utterances"][0]["outputs"]["phonemes"]["passed_over"] == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "reference", "ours", "british", "errors"),
+    [
+        ("read", "ɹˈid", "ɹˈɛd", False, 0),
+        ("Read", "ɹˈiːd", "ɹˈɛd", True, 0),
+        ("live-action", "lˌɪvˈækʃən", "lˌIvˈækʃən", False, 0),
+        ("read", "ɹˈid", "ɹˈiːd", False, 1),  # the other English's
+        ("read", "ɹˈid", "ɹɛd", False, 1),
+        ("live-action", "lˌɪvˈækʃən", "lˌIvˈækʃɪn", False, 1),
+        ("red", "ɹˈɛd", "ɹˈid", False, 1),
+    ],
+)
+def test_a_word_of_two_readings_may_have_either(
+    word: str, reference: str, ours: str, british: bool, errors: int
+) -> None:
+    read = Read(
+        f"{word} it",
+        [ReferenceWord(word, reference, " ", False), ReferenceWord("it", "ɪt", "", False)],
+        [Token(word, 0, 1, ours, " ", origin="lexicon"), Token("it", 1, 2, "ɪt", "", origin="lexicon")],
+        british,
+    )
+    measured = judge_phonemes({"English": [read]}, {}).to_json()["utterances"][0]["outputs"]["phonemes"]
+    assert (measured["known_word_errors"], measured["other_readings"]) == (errors, 1 - errors)
 
 
 def test_there_are_two_thousand_sentences_of_every_kind() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
 from kokoro_tvm.model.front_end.msgpack import loads
 from kokoro_tvm.model.front_end.text_rules import compiled, languages
 from kokoro_tvm.model.front_end.training import train, training_words
@@ -37,6 +38,7 @@ NOTICES = {
     "tagger": "en_core_web_sm 3.8.0, Copyright 2021 ExplosionAI GmbH, MIT; its sources: OntoNotes 5, and "
     "WordNet 3.0, Copyright 2006 by Princeton University",
     "lexicon": "misaki 0.9.4, hexgrad, Apache-2.0",
+    "homographs": "learned from WikipediaHomographData by Google Inc., Apache-2.0",
     "text": "Unicode CLDR 48.2, Copyright 2004-2026 Unicode, Inc., Unicode License v3",
 }
 """What the file says of those whose work is in it; the licences' texts: docs/text.md."""
@@ -66,7 +68,7 @@ def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
     cldr: None leaves written forms out. Raises BuildError where a file is not what its name says, RecipeError
     where a language's file of written forms is wrong.
     """
-    arrays = tagger_arrays(tagger)
+    arrays = tagger_arrays(tagger) | homograph_arrays(tagger / TAGGER_FILES[0])
     rules = json.dumps(_rules(tagger), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     arrays["rules"] = _bytes(zlib.compress(rules.encode("utf-8", "surrogatepass"), 9))
     for file in LEXICON_FILES:

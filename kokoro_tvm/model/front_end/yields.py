@@ -19,6 +19,8 @@ CONVERTERS = ("kokoro_tvm.model.front_end.conversion:convert", "kokoro_tvm.model
 
 FACTS = (
     "model/front_end/spacy.json",
+    "model/front_end/homographs.json",
+    "model/front_end/homographs.safetensors",
     *(f"model/front_end/text/{path.name}" for path in sorted(TEXT.glob("*.yaml"))),
 )
 """The files of this package that they read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from kokoro_tvm.runtime.abbreviations import abbreviation_in, begins_sentence
 from kokoro_tvm.runtime.words import TimedWord
 
 __all__ = ["Cue", "CueWord", "cues", "shown", "words_shown"]
@@ -91,7 +92,7 @@ def shown(words: Sequence[CueWord]) -> str:
 def _sentences(words: Sequence[CueWord]) -> Iterator[list[CueWord]]:
     sentence: list[CueWord] = []
     for word in words:
-        if sentence and (_ended(sentence[-1]) or word.start - sentence[-1].end > _LONGEST_GAP):
+        if sentence and (_ended(sentence[-1], word) or word.start - sentence[-1].end > _LONGEST_GAP):
             yield sentence
             sentence = []
         sentence.append(word)
@@ -139,5 +140,8 @@ def _middle(words: Sequence[CueWord]) -> int:
     return min(range(1, len(words)), key=cost)
 
 
-def _ended(word: CueWord) -> bool:
-    return word.text.rstrip(_CLOSING).endswith(tuple(_ENDS))
+def _ended(word: CueWord, following: CueWord) -> bool:
+    abbreviation = abbreviation_in(word.text[:-1]) if word.text.endswith(".") else None
+    if abbreviation is None:
+        return word.text.rstrip(_CLOSING).endswith(tuple(_ENDS))
+    return begins_sentence(following.text.lstrip(_OPENING), abbreviation)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.files import OpenFile
 from kokoro_tvm.runtime.frontend.dictionary import Dictionary
-from kokoro_tvm.runtime.frontend.layout import FORMAT, LAYERS
+from kokoro_tvm.runtime.frontend.homographs import HomographData
+from kokoro_tvm.runtime.frontend.layout import FORMAT, HOMOGRAPHS, LAYERS
 from kokoro_tvm.runtime.frontend.tagger import Layer, TaggerData
 from kokoro_tvm.runtime.frontend.tokenizer import TokenizerRules
 from kokoro_tvm.runtime.tensors import map_safetensors
@@ -25,14 +26,16 @@ __all__ = ["EnglishData", "FrontEndFile"]
 
 @dataclass(frozen=True)
 class EnglishData:
-    """What one English needs: rules and tagger, which both share, its lexicon, gold and silver, and its
-    model of letter-to-sound."""
+    """What one English needs: rules and tagger, which both share, its lexicon, gold and silver, its
+    model of letter-to-sound, and words of two readings, None where its tagger is another one than they were
+    learned with."""
 
     tokenizer: TokenizerRules
     tagger: TaggerData
     gold: Dictionary
     silver: Dictionary
     letters: Dictionary
+    homographs: HomographData | None
 
 
 class FrontEndFile:
@@ -60,7 +63,7 @@ class FrontEndFile:
                 Dictionary(self._tensors[name.format(variant)].tobytes())
                 for name in ("lexicon.{}.gold", "lexicon.{}.silver", "letters.{}")
             )
-            return EnglishData(self._tokenizer, self._tagger, gold, silver, letters)
+            return EnglishData(self.tokenizer, self.tagger, gold, silver, letters, self._homographs(variant))
         except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:
             raise BundleError(
                 f"{self._path} is no front end that this version reads ({error!r}). Build the bundle again."
@@ -83,7 +86,8 @@ class FrontEndFile:
         return rules
 
     @cached_property
-    def _tokenizer(self) -> TokenizerRules:
+    def tokenizer(self) -> TokenizerRules:
+        """How English is cut."""
         rules = self._rules
         exceptions = {
             word: tuple((text, norm) for text, norm in pieces) for word, pieces in rules["exceptions"].items()
@@ -93,7 +97,8 @@ class FrontEndFile:
         )
 
     @cached_property
-    def _tagger(self) -> TaggerData:
+    def tagger(self) -> TaggerData:
+        """What the tagger learned."""
         rules, tensors = self._rules, self._tensors
         return TaggerData(
             embeddings=tensors["embeddings"],
@@ -106,6 +111,13 @@ class FrontEndFile:
             norms={int(key): norm for key, norm in rules["norms"].items()},
             symbols=rules["symbols"],
         )
+
+    def _homographs(self, variant: str) -> HomographData | None:
+        if f"homographs.{variant}" not in self._tensors:
+            return None
+        arrays = {name: self._tensors[f"homographs.{name}"] for name in HOMOGRAPHS}
+        words = json.loads(zlib.decompress(self._tensors[f"homographs.{variant}"].tobytes()))
+        return HomographData(**arrays, words=words)
 
     def _layer(self, name: str) -> Layer:
         return Layer(*(self._tensors[f"{name}.{part}"] for part in ("weight", "bias", "scale", "shift")))

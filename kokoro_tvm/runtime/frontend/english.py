@@ -12,8 +12,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kokoro_tvm.runtime.frontend.alphabet import CONSONANTS, VOWELS, restress
+from kokoro_tvm.runtime.frontend.capitals import among_capitals, tags_among_capitals
 from kokoro_tvm.runtime.frontend.data import EnglishData
-from kokoro_tvm.runtime.frontend.lexicon import Context, Lexicon
+from kokoro_tvm.runtime.frontend.homographs import Homographs
+from kokoro_tvm.runtime.frontend.lexicon import Context, Lexicon, stress_of
 from kokoro_tvm.runtime.frontend.parts import JOINTS, PAUSES, Part, group, join, settle
 from kokoro_tvm.runtime.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.frontend.tagger import Tagger
@@ -41,6 +43,7 @@ class English:
         """guess: what reads words that are in no lexicon; without it they have no phonemes."""
         self._tokenizer = Tokenizer(data.tokenizer)
         self._tagger = Tagger(data.tagger)
+        self._homographs = Homographs(data.homographs) if data.homographs else None
         self._lexicon = Lexicon(data.gold, data.silver, british)
         self._guess = guess or (lambda word: None)
 
@@ -69,13 +72,25 @@ class English:
         pieces = list(_cut(self._tokenizer(text), links))
         parts: list[Part] = []
         spoken: Link | None = None
-        for piece, tag in zip(pieces, self._tagger(pieces), strict=True):
+        large = among_capitals([piece.text for piece in pieces], self._lexicon.is_initialism)
+        small = [
+            replace(piece, text=piece.text.lower()) if shouted else piece
+            for piece, shouted in zip(pieces, large, strict=True)
+        ]
+        tags, states = self._tagger(small)
+        readings: Sequence[str | None] = [None] * len(pieces)
+        if self._homographs is not None:
+            readings = self._homographs([piece.text for piece in small], tags, states)
+        if any(large):
+            tags = tags_among_capitals(tags, self._tagger(pieces)[0], large)
+        for piece, tag, reading, shouted in zip(pieces, tags, readings, large, strict=True):
             if piece.text.isspace():
                 if parts:
                     parts[-1].space = " "
                 continue
             end = piece.start + len(piece.text)
             part = Part(piece.text, piece.start, end, tag, " " if piece.space else "")
+            part.large, part.reading = shouted, reading
             link = next((link for link in links if link.start < end and link.end > piece.start), None)
             if link is not None:
                 part.stress = link.stress
@@ -134,7 +149,10 @@ class English:
     def _look_up(self, part: Part, context: Context) -> Guess | None:
         """Phonemes by lexicon, and that they are its."""
         spelled = unicodedata.normalize("NFKC", part.text.translate(_APOSTROPHES))
-        phonemes = self._lexicon.read(spelled, part.tag, context)
+        stress = None if part.large else stress_of(spelled)
+        if part.reading is not None:
+            return restress(restress(part.reading, stress), part.stress), "lexicon"
+        phonemes = self._lexicon.read(spelled, part.tag, context, stress)
         return None if phonemes is None else (restress(phonemes, part.stress), "lexicon")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "LAYERS"]
+__all__ = ["FORMAT", "HOMOGRAPHS", "LAYERS"]
 
-FORMAT = 2
+FORMAT = 3
 """The version of the layout, in the tensor `rules`."""
 LAYERS = 4
 """Layers of the tagger over a word and its neighbours."""
+HOMOGRAPHS = ("mean", "deviation", "scales", "biases", "weights")
+"""Tensors of the model of words of two readings."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kokoro_tvm.runtime.frontend.alphabet import PRIMARY, SECONDARY, restress
 from kokoro_tvm.runtime.frontend.dictionary import Dictionary, Entry
 
-__all__ = ["Context", "Lexicon"]
+__all__ = ["Context", "Lexicon", "stress_of"]
 
 # Sounds after which an American t between vowels is tapped.
 _TAPPING = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
@@ -48,9 +48,11 @@ class Lexicon:
         self._gold = gold
         self._silver = silver
 
-    def read(self, word: str, tag: str, context: Context) -> str | None:
-        """Phonemes of a word as a part of speech; None where neither it nor its stem is known."""
-        stress = None if word == word.lower() else _CAPITALS if word == word.upper() else _CAPITAL
+    def read(self, word: str, tag: str, context: Context, stress: float | None) -> str | None:
+        """Phonemes of a word as a part of speech; None where neither it nor its stem is known.
+
+        stress: what it gets, as `restress` takes it.
+        """
         special = self._special(word, tag, stress, context)
         if special is not None:
             return special
@@ -85,6 +87,10 @@ class Lexicon:
             if spelled is not None or phonemes is None:
                 return spelled
         return restress(phonemes, stress)
+
+    def is_initialism(self, word: str) -> bool:
+        """Whether a word in capitals may be more than a known one written large: US, NATO, HTML."""
+        return self._gold.get(word) is not None or not self._has(word.lower())
 
     def spell(self, word: str) -> str | None:
         """The names of the letters of a word, the last of them stressed."""
@@ -245,6 +251,11 @@ class Lexicon:
         if word == lower:
             return dictionary.get(word.capitalize())
         return dictionary.get(lower) if word == lower.capitalize() else None
+
+
+def stress_of(word: str) -> float | None:
+    """The stress that its capitals give a word; None where it has none."""
+    return None if word == word.lower() else _CAPITALS if word == word.upper() else _CAPITAL
 
 
 def _choose(entry: Entry | None, tag: str, context: Context | None) -> str | None:

@@ -31,7 +31,8 @@ class Part:
     """A word or a piece of one.
 
     text, start, end, tag, space, phonemes, origin: see Token; None in `phonemes` while they are not known.
-    stress: what a link asks for; apart: whether a space is spoken before it inside a word.
+    stress: what a link asks for; apart: whether a space is spoken before it inside a word; large: whether it
+    is in capitals because its neighbours are; reading: the phonemes of a word of two readings.
     """
 
     text: str
@@ -43,6 +44,8 @@ class Part:
     origin: str = ""
     stress: float | None = None
     apart: bool = False
+    large: bool = False
+    reading: str | None = None
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +87,9 @@ def _cut(token: Part) -> list[Part]:
         for place, text in cut(token.text)
     ]
     for part in parts:
-        part.stress = token.stress
+        part.stress, part.large = token.stress, token.large
+    if len(parts) == 1:
+        parts[0].reading = token.reading
     parts[-1].space = token.space
     return parts
 
@@ -113,6 +118,7 @@ def join(parts: Sequence[Part]) -> Part:
         origin=_origin(parts),
         stress=stresses.pop() if len(stresses) == 1 else None,
         apart=first.apart,
+        large=all(part.large for part in parts),
     )
 
 

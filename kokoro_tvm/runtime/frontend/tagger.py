@@ -81,11 +81,12 @@ class Tagger:
         self._word = lru_cache(_KNOWN_WORDS)(self._rows_of_word)
         self._flags = {flag: np.array([self._rows(4, flag[0]), self._rows(5, flag[1])]) for flag in _FLAGS}
 
-    def __call__(self, pieces: Sequence[Piece]) -> list[str]:
-        """The tag of every piece of one text (Penn Treebank, as OntoNotes uses it)."""
-        if not pieces:
-            return []
+    def __call__(self, pieces: Sequence[Piece]) -> tuple[list[str], Floats]:
+        """The tag of every piece of one text (Penn Treebank, as OntoNotes uses it), and the states (pieces,
+        channels) that it is read from."""
         data = self._data
+        if not pieces:
+            return [], np.empty((0, data.weight.shape[1]), np.float32)
         rows = np.empty((len(pieces), len(data.rows), 4), np.uint16)
         for index, piece in enumerate(pieces):
             rows[index, :4] = self._word(piece.text, piece.norm)
@@ -101,8 +102,9 @@ class Tagger:
             window = np.zeros((len(padded), 3, padded.shape[1]), np.float32)
             window[1:, 0], window[:, 1], window[:-1, 2] = padded[:-1], padded, padded[1:]
             padded += layer(window.reshape(len(padded), -1))
-        scores = _product(padded[edge:-edge], data.weight.T) + data.bias
-        return [data.labels[index] for index in scores.argmax(axis=1)]
+        states = padded[edge:-edge]
+        scores = _product(states, data.weight.T) + data.bias
+        return [data.labels[index] for index in scores.argmax(axis=1)], states
 
     def _rows_of_word(self, text: str, norm: str) -> NDArray[np.uint16]:
         """Rows (4, 4) of the four tables that read a word's spelling."""

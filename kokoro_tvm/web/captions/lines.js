@@ -5,6 +5,7 @@
  * with a clause, near the middle.
  */
 
+import { abbreviationIn, beginsSentence } from "../abbreviations.js";
 import { length, split, strip } from "../frontend/python.js";
 
 /** @typedef {import("../words.js").TimedWord} TimedWord */
@@ -76,10 +77,17 @@ function sentences(words) {
   for (const word of words) {
     const sentence = found[found.length - 1];
     const before = sentence?.[sentence.length - 1];
-    if (!before || ENDED.test(before.text) || word.start - before.end > LONGEST_GAP) found.push([word]);
+    if (!before || ended(before, word) || word.start - before.end > LONGEST_GAP) found.push([word]);
     else sentence.push(word);
   }
   return found;
+}
+
+function ended(word, following) {
+  const abbreviation = word.text.endsWith(".") ? abbreviationIn(word.text.slice(0, -1)) : null;
+  if (abbreviation === null) return ENDED.test(word.text);
+  const first = [...following.text].findIndex((char) => !OPENING.has(char));
+  return first >= 0 && beginsSentence([...following.text].slice(first).join(""), abbreviation);
 }
 
 /** Halves of halves until each can be read. @returns {CueWord[][]} */

@@ -5,16 +5,17 @@ import { readSafetensors } from "../safetensors.js";
 import { Dictionary } from "./dictionary.js";
 
 /** The version of the layout, in the tensor `rules`. */
-const FORMAT = 2;
+const FORMAT = 3;
 /** Layers of the tagger over a word and its neighbours. */
 const LAYERS = 4;
 
 /**
- * What one English needs: rules, tagger and written forms, which both share, its lexicon, gold and silver, and its model
- * of letter-to-sound.
+ * What one English needs: rules, tagger and written forms, which both share, its lexicon, gold and silver, its model
+ * of letter-to-sound, and words of two readings, null where its tagger is another one than they were learned with.
  *
  * @typedef {{tokenizer: import("./tokenizer.js").TokenizerRules, tagger: import("./tagger.js").TaggerData,
- *   forms: any, gold: Dictionary, silver: Dictionary, letters: Dictionary}} EnglishData
+ *   forms: any, gold: Dictionary, silver: Dictionary, letters: Dictionary,
+ *   homographs: import("./homographs.js").HomographData | null}} EnglishData
  */
 
 /** What a front end reads of a file, unpacked. The written forms of other languages stay packed: Python alone reads them. */
@@ -40,7 +41,9 @@ export class FrontEndFile {
             async (tensor) => new Dictionary(await unpacked(tensors.get(tensor).values)),
           ),
         );
-        return { ...shared, gold, silver, letters };
+        const words = tensors.has(`homographs.${code}`) && Object.entries(await read(`homographs.${code}`));
+        const homographs = words ? homographsOf(new Map(words), tensors) : null;
+        return { ...shared, gold, silver, letters, homographs };
       };
       return new FrontEndFile(await variant("us"), await variant("gb"));
     } catch (error) {
@@ -81,4 +84,11 @@ function taggerOf(rules, tensors) {
     norms: new Map(Object.entries(rules.norms)),
     symbols: new Map(Object.entries(rules.symbols).map(([word, id]) => [word, BigInt(id)])),
   };
+}
+
+function homographsOf(words, tensors) {
+  const [mean, deviation, weights, scales, biases] = ["mean", "deviation", "weights", "scales", "biases"].map(
+    (part) => tensors.get(`homographs.${part}`).values,
+  );
+  return { mean, deviation, weights, scales, biases, words };
 }

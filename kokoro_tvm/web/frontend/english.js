@@ -5,7 +5,9 @@
  */
 
 import { CONSONANTS, VOWELS, restress } from "./alphabet.js";
-import { Lexicon, NOTHING } from "./lexicon.js";
+import { amongCapitals, tagsAmongCapitals } from "./capitals.js";
+import { Homographs } from "./homographs.js";
+import { Lexicon, NOTHING, stressOf } from "./lexicon.js";
 import { PAUSES, Part, allJoints, group, join, settle } from "./parts.js";
 import { isSpace, lstrip } from "./python.js";
 import { moved } from "./source.js";
@@ -28,6 +30,7 @@ export class English {
   constructor(data, british) {
     this._tokenizer = new Tokenizer(data.tokenizer);
     this._tagger = new Tagger(data.tagger);
+    this._homographs = data.homographs && new Homographs(data.homographs);
     this._lexicon = new Lexicon(data.gold, data.silver, british);
     this._unknown = new UnknownWords(data, british);
   }
@@ -53,7 +56,13 @@ export class English {
   /** Parts of a text with their tags, and with what the links ask of them. */
   _tag(text, links) {
     const pieces = [...cut(this._tokenizer.split(text), links)];
-    const tags = this._tagger.tag(pieces);
+    const large = amongCapitals(pieces.map((piece) => piece.text), (word) => this._lexicon.isInitialism(word));
+    const small = pieces.map((piece, index) => (large[index] ? { ...piece, text: piece.text.toLowerCase() } : piece));
+    const tagged = this._tagger.tag(small);
+    const readings = this._homographs?.read(small.map((piece) => piece.text), tagged.tags, tagged.states);
+    const tags = large.includes(true)
+      ? tagsAmongCapitals(tagged.tags, this._tagger.tag(pieces).tags, large)
+      : tagged.tags;
     /** @type {Part[]} */
     const parts = [];
     /** @type {Link | null} */
@@ -65,6 +74,8 @@ export class English {
       }
       const end = piece.start + piece.text.length;
       let part = new Part(piece.text, piece.start, end, tags[index], piece.space ? " " : "");
+      part.reading = readings?.[index] ?? null;
+      part.large = large[index];
       const link = links.find((each) => each.start < end && each.end > piece.start);
       if (link) part.stress = link.stress;
       if (link && link.phonemes !== null) {
@@ -135,7 +146,9 @@ export class English {
   /** Phonemes by lexicon, and that they are its. @returns {[string, string] | null} */
   _lookUp(part, context) {
     const spelled = part.text.replace(/[‘’]/g, "'").normalize("NFKC");
-    const phonemes = this._lexicon.read(spelled, part.tag, context);
+    const stress = part.large ? null : stressOf(spelled);
+    if (part.reading !== null) return [restress(restress(part.reading, stress), part.stress), "lexicon"];
+    const phonemes = this._lexicon.read(spelled, part.tag, context, stress);
     return phonemes === null ? null : [restress(phonemes, part.stress), "lexicon"];
   }
 }

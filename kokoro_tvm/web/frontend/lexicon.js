@@ -30,6 +30,10 @@ const CLASSES = [["VB", "VERB"], ["NN", "NOUN"], ["ADV", "ADV"], ["RB", "ADV"], 
 // Stress of a word with a capital, and of one of capitals alone.
 const [CAPITAL, CAPITALS] = [0.5, 2];
 
+/** The stress that its capitals give a word; null where it has none. @param {string} word */
+export const stressOf = (word) =>
+  word === word.toLowerCase() ? null : word === word.toUpperCase() ? CAPITALS : CAPITAL;
+
 /** The lexicon of one English. */
 export class Lexicon {
   /** gold: checked by hand, with parts of speech; silver: generated, looked up second.
@@ -41,9 +45,11 @@ export class Lexicon {
   }
 
   /** Phonemes of a word as a part of speech; null where neither it nor its stem is known.
-   * @param {string} word @param {string} tag @param {Context} context @returns {string | null} */
-  read(word, tag, context) {
-    const stress = word === word.toLowerCase() ? null : word === word.toUpperCase() ? CAPITALS : CAPITAL;
+   *
+   * stress: what it gets, as `restress` takes it.
+   * @param {string} word @param {string} tag @param {Context} context @param {number | null} stress
+   * @returns {string | null} */
+  read(word, tag, context, stress) {
     const special = this._special(word, tag, stress, context);
     if (special !== null) return special;
     if (this._isCapitalised(word, tag) && this._knowsLower(word.toLowerCase(), tag, stress, context)) {
@@ -78,6 +84,11 @@ export class Lexicon {
       if (spelled !== null || phonemes === null) return spelled;
     }
     return restress(phonemes, stress);
+  }
+
+  /** Whether a word in capitals may be more than a known one written large: US, NATO, HTML. @param {string} word */
+  isInitialism(word) {
+    return this._gold.get(word) !== null || !this._has(word.toLowerCase());
   }
 
   /** The names of the letters of a word, the last of them stressed. @param {string} word @returns {string | null} */

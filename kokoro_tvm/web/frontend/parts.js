@@ -40,6 +40,10 @@ export class Part {
     /** @type {number | null} */
     this.stress = null;
     this.apart = false;
+    /** Whether it is in capitals because its neighbours are. */
+    this.large = false;
+    /** Phonemes of a word of two readings. @type {string | null} */
+    this.reading = null;
   }
 
   /** Whether it is still to be read as it stands. */
@@ -93,8 +97,10 @@ function cutPart(token) {
     const start = token.start + place;
     const part = new Part(text, start, start + text.length, token.tag);
     part.stress = token.stress;
+    part.large = token.large;
     return part;
   });
+  if (parts.length === 1) parts[0].reading = token.reading;
   parts[parts.length - 1].space = token.space;
   return parts;
 }
@@ -120,6 +126,7 @@ export function join(parts) {
   whole.origin = originOf(parts);
   whole.stress = stresses.size === 1 ? [...stresses][0] : null;
   whole.apart = first.apart;
+  whole.large = parts.every((part) => part.large);
   return whole;
 }
 

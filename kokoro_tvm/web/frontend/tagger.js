@@ -46,10 +46,11 @@ export class Tagger {
     this._flags = [4, 5].map((table) => [0n, 1n].map((flag) => this._sum(table, flag)));
   }
 
-  /** The tag of every piece of one text (Penn Treebank, as OntoNotes uses it).
-   * @param {import("./tokenizer.js").Piece[]} pieces @returns {string[]} */
+  /** The tag of every piece of one text (Penn Treebank, as OntoNotes uses it), and the states (channels) that it is
+   * read from.
+   * @param {import("./tokenizer.js").Piece[]} pieces @returns {{tags: string[], states: Float32Array[]}} */
   tag(pieces) {
-    if (!pieces.length) return [];
+    if (!pieces.length) return { tags: [], states: [] };
     const { layers, mix, weight, bias, labels } = this._data;
     const width = this._channels;
     // A text is padded with one zero for every layer, which the layers fill as if they were words.
@@ -72,13 +73,14 @@ export class Tagger {
         for (let channel = 0; channel < width; channel++) state[place + channel] += added[channel];
       }
     }
-    return pieces.map((_, index) => {
-      const word = state.subarray((index + edge) * width, (index + edge + 1) * width);
+    const states = pieces.map((_, index) => state.subarray((index + edge) * width, (index + edge + 1) * width));
+    const tags = states.map((word) => {
       const scores = labels.map((_, label) =>
         word.reduce((sum, value, channel) => sum + value * weight[label * width + channel], bias[label]),
       );
       return labels[scores.indexOf(Math.max(...scores))];
     });
+    return { tags, states };
   }
 
   /** The embeddings of a word's spelling, of the first four tables; `word`: text and norm, with a 0 between. */

@@ -1,0 +1,56 @@
+"""What was learned of words of two readings, as tensors of a bundle's front end.
+
+`homographs.json` names the readings of each word and gives their phonemes; `homographs.safetensors` has the
+weights, which `kokoro_tvm.model.front_end.homographs` learns.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.model.pins import sha256_file
+from kokoro_tvm.model.safetensors_file import write_arrays
+from kokoro_tvm.runtime.frontend.layout import HOMOGRAPHS
+from kokoro_tvm.runtime.tensors import map_safetensors
+
+__all__ = ["WEIGHTS", "homograph_arrays", "readings", "write_weights"]
+
+WEIGHTS = Path(__file__).with_name("homographs.safetensors")
+_READINGS = Path(__file__).with_name("homographs.json")
+_TAGGER = "tagger"  # tensor: SHA-256 of the network whose states were learned from
+
+
+@cache
+def readings() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """Word in small letters -> name of a reading -> phonemes by English (us, gb)."""
+    found: Mapping[str, Mapping[str, Mapping[str, str]]] = json.loads(_READINGS.read_text(encoding="utf-8"))
+    return found
+
+
+def write_weights(arrays: Mapping[str, NDArray[Any]], tagger: str, notice: str) -> None:
+    """Write HomographData's arrays, which were learned with the tagger of this SHA-256."""
+    digest = np.frombuffer(bytes.fromhex(tagger), np.uint8)
+    write_arrays(WEIGHTS, {name: arrays[name] for name in HOMOGRAPHS} | {_TAGGER: digest}, {"notice": notice})
+
+
+def homograph_arrays(tagger: Path) -> dict[str, NDArray[Any]]:
+    """The tensors, none where the network `tagger` is another one than they were learned with."""
+    weights = map_safetensors(WEIGHTS)
+    if weights[_TAGGER].tobytes().hex() != sha256_file(tagger):
+        return {}
+    arrays = {f"homographs.{name}": weights[name] for name in HOMOGRAPHS}
+    for variant in ("us", "gb"):
+        phonemes = {
+            word: [spoken[variant] for spoken in named.values()] for word, named in readings().items()
+        }
+        text = json.dumps(phonemes, ensure_ascii=False, separators=(",", ":"))
+        arrays[f"homographs.{variant}"] = np.frombuffer(zlib.compress(text.encode(), 9), np.uint8)
+    return arrays

@@ -1,0 +1,64 @@
+"""Words of two readings: how they are learned, and what a bundle gets of it."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from front_end_data import shipped
+
+from kokoro_tvm.model.front_end import homograph_file
+from kokoro_tvm.model.front_end.homograph_file import homograph_arrays, readings
+from kokoro_tvm.model.front_end.homographs import Sentence, learn, right
+from kokoro_tvm.runtime.frontend.homographs import HomographData, Homographs
+
+ORDER = {
+    "use": ["use_nou", "use_vrb"],
+    "house": ["house_nou", "house_vrb"],
+    "moped": ["moped_nou", "moped_vrb"],
+}
+
+
+def sentence(word: str, kind: str, before: str, after: str) -> Sentence:
+    """Three words; the states of all are the same, so that names alone tell."""
+    tags = ("TO", "VB", "NN") if kind == "vrb" else ("DT", "NN", "VBZ")
+    return Sentence(word, f"{word}_{kind}", 1, (before, word, after), tags, np.zeros((3, 4), np.float32))
+
+
+def sentences(word: str, kinds: tuple[str, ...] = ("nou", "vrb")) -> list[Sentence]:
+    before = {"nou": ("the", "a", "this"), "vrb": ("to", "will", "they")}
+    return [
+        sentence(word, kind, first, last)
+        for kind in kinds
+        for first, last in product(before[kind], ("now", "here", "there"))
+    ]
+
+
+def test_what_was_learned_reads_other_sentences() -> None:
+    found = [*sentences("use"), *sentences("house"), *sentences("moped", ("nou",))]
+    model = Homographs(HomographData(**learn(found, ORDER), words=ORDER))
+    others = [sentence(word, kind, "so", "then") for word in ("use", "house") for kind in ("nou", "vrb")]
+    assert right(model, [*found, *others]) == len(found) + 4
+    # No sentence has the verb: it is read by what verbs have in common.
+    assert right(model, [sentence("moped", "vrb", "to", "now")]) == 1
+
+
+def test_a_bundle_has_them_with_the_tagger_of_their_states(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tagger = tmp_path / "model"
+    tagger.write_bytes(b"another")
+    assert homograph_arrays(tagger) == {}
+    pinned = homograph_file.map_safetensors(homograph_file.WEIGHTS)["tagger"].tobytes().hex()
+    monkeypatch.setattr(homograph_file, "sha256_file", lambda path: pinned)
+    arrays = homograph_arrays(tagger)
+    rows = sum(map(len, readings().values()))
+    assert [len(arrays[f"homographs.{name}"]) for name in ("scales", "biases", "weights")] == [rows] * 3
+
+
+def test_the_tagger_is_that_of_the_shipped_recipe() -> None:
+
+    pinned = homograph_file.map_safetensors(homograph_file.WEIGHTS)["tagger"].tobytes().hex()
+    assert pinned == shipped().tagger.files["tok2vec/model"]
