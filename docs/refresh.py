@@ -4,7 +4,7 @@
 
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
-only those of what `kokoro-tvm validate experiment`, `lengths` and `tails` left in artifacts/lab/, with
+only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
 `load` only the table in docs/serving.md of what `python -m kokoro_tvm.bench.load` left, with `web` that in
 docs/web.md of what `python -m kokoro_tvm.bench.web` left, and with `e2e` the
 tables of
@@ -61,7 +61,7 @@ def main() -> None:
         _put_end_to_end(DOCS / "accuracy.md")
         return
     if sys.argv[1:] == ["lab"]:
-        put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab", DOCS / "padding.png")
+        put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab")
         return
     references = [
         load_reference(p) for p in sorted((ARTIFACTS / "reference/kokoro-82m").glob("*.safetensors"))

@@ -9,7 +9,7 @@ import typer
 __all__ = ["register"]
 
 # Modules of this folder in the order --help lists them; each has `register(group: typer.Typer) -> None`.
-_COMMANDS = ("steps", "e2e", "corpus", "lengths", "tails", "experiment", "intelligibility")
+_COMMANDS = ("steps", "e2e", "corpus", "lengths", "tails", "intelligibility")
 
 
 def register(app: typer.Typer) -> None:

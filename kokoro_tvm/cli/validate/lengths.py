@@ -69,7 +69,7 @@ def lengths(
     spans = {"tokens": span(tokens, "--tokens"), "frames": span(frames, "--frames")}
     names = chosen_components(component)
     lab = Lab.open(bundle, root, threads, tell)
-    (reference,) = lab.references([utterance] if utterance else None)
+    reference = lab.reference(utterance)
     truth, pytorch = lab.stock(TRUTH), lab.stock(DYNAMIC)
     rows: list[Lengthy] = []
     met: list[Edge] = []

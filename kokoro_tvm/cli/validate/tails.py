@@ -69,7 +69,7 @@ def tails(
             f"{bundle} has {lab.bundle.length} lengths, but only masked lengths ignore values behind the "
             "valid part. Name a bundle that has them, such as artifacts/cpu-masked."
         )
-    (reference,) = lab.references([utterance] if utterance else None)
+    reference = lab.reference(utterance)
     trials = []
     for name in names:
         for bucket in lab.tvm.buckets(name):
