@@ -1,4 +1,4 @@
-"""kokoro-tvm profile: the time of every kernel in an utterance, or what a GPU's figures allow."""
+"""kokoro-tvm profile: the time of every kernel in an utterance."""
 
 from __future__ import annotations
 
@@ -106,37 +106,11 @@ def profile(
             "Where one is now slower by more than 5 % (median and minimum), the exit status is 4.",
         ),
     ] = None,
-    model: Annotated[
-        bool,
-        typer.Option(
-            "--model",
-            help="Speak on one thread and show what `--threads` threads would take, by the number of tasks "
-            "that each kernel is cut into, and which kernels bound it.",
-        ),
-    ] = False,
-    roofline: Annotated[
-        str | None,
-        typer.Option(
-            "--roofline",
-            metavar="GPU",
-            help="Speak nothing: show the least time that the figures of a GPU (`a100`, `h100`, `m2`) allow "
-            "the launches of `--recipe`, for 1.5, 6 and 20 s of speech.",
-        ),
-    ] = None,
-    recipe: Annotated[
-        str, typer.Option("--recipe", help="Recipe that `--roofline` is for: one that computes on a GPU.")
-    ] = "cuda",
 ) -> None:
     """Show calls, time, share, GFLOP/s and GB/s of every kernel."""
     without_blas_threads()
     for path in (json_file, trace):
         check_file(path)
-    if roofline is not None:
-        from kokoro_tvm.cli._roofline import show
-
-        numbers = show(recipe, roofline)
-        write_json(json_file, numbers)
-        return
     from rich.console import Console
 
     from kokoro_tvm.errors import InputError
@@ -145,11 +119,6 @@ def profile(
 
     if text is not None and phonemes is not None:
         raise InputError("--text and --phonemes exclude each other. Give one of them.")
-    if model:
-        if against is not None or trace is not None:
-            raise InputError("--model shows no --against and no --trace. Leave them out.")
-        _model(bundle, text, phonemes or _SENTENCE, voice, repeat, threads, json_file)
-        return
     with noted():
         synthesizer = Synthesizer(bundle, threads=threads)
         parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
@@ -163,26 +132,6 @@ def profile(
     console.print(_closing(measured), soft_wrap=True)
     write_json(json_file, _to_json(measured))
     write_json(trace, trace_events(measured.calls))
-
-
-def _model(
-    bundle: Path,
-    text: str | None,
-    phonemes: str,
-    voice: str,
-    repeat: int,
-    threads: int | None,
-    json_file: Path | None,
-) -> None:
-    """Shows what an utterance would take on more threads."""
-    from kokoro_tvm.cli import _model
-    from kokoro_tvm.runtime.threads import choose_threads
-
-    count = choose_threads(threads)
-    with noted():
-        audio, steps = _model.measure(bundle, text, phonemes, voice, repeat)
-    _model.show(bundle, audio, steps, count)
-    write_json(json_file, _model.to_json(bundle, audio, steps, count))
 
 
 def _compare(
