@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 def graph(
     recipe: Annotated[str, typer.Argument(help="Name of the recipe.")] = "cpu",
     form: Annotated[
-        Literal["mermaid", "dot", "svg"], typer.Option("--format", help="`mermaid`, `dot` or `svg`.")
+        Literal["mermaid", "dot"], typer.Option("--format", help="`mermaid` or `dot`.")
     ] = "mermaid",
     output: Annotated[
         Path | None,
