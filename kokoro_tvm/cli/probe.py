@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, write_json
 from kokoro_tvm.cli._speech import ThreadsOption
-from kokoro_tvm.cli.validate._options import JsonOption, RootOption, console, tell
+from kokoro_tvm.cli.validate._options import tell
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -94,7 +94,7 @@ def probe(
             "`artifacts/.build/RECIPE/probe/ARTIFACT/`.",
         ),
     ] = False,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kokoro_tvm.cli import _output
 from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import (
     BUNDLE,
@@ -111,8 +112,6 @@ def profile(
     without_blas_threads()
     for path in (json_file, trace):
         check_file(path)
-    from rich.console import Console
-
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.profiler import trace_events
@@ -126,7 +125,7 @@ def profile(
             _compare((Synthesizer(against, threads=threads), synthesizer), parts, voice, repeat, json_file)
             return
         measured = _measure(synthesizer, parts, voice, repeat)
-    console = Console()
+    console = _output.console()
     console.print(_heading(measured), soft_wrap=True)
     console.print(table(measured, by))
     console.print(_closing(measured), soft_wrap=True)
@@ -184,13 +183,8 @@ def _measure(synthesizer: Synthesizer, parts: list[str], voice: str, repeat: int
 
 def table(profile: Profile, by: str) -> Table:
     """The profile by "kernel", below the sum of each component, or by "operation" over all components."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column("operation" if by == "operation" else "component, kernel", no_wrap=True)
-    for heading in ("calls", "ms", "share", "GFLOP/s", "GB/s"):
-        made.add_column(heading, justify="right")
+    first = "operation" if by == "operation" else "component, kernel"
+    made = _output.table(first, ("calls", "ms", "share", "GFLOP/s", "GB/s"))
     rows = profile.by(by)
     if by == "operation":
         _add(made, rows, "")

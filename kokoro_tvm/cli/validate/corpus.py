@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import JsonOption, RootOption, tell
+from kokoro_tvm.cli.validate._options import tell
 
 __all__ = ["register"]
 
@@ -45,7 +45,7 @@ def corpus(
             "change of `corpus.yaml`.",
         ),
     ] = False,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:

@@ -7,19 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
 from kokoro_tvm.cli._speech import BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import (
-    ComponentOption,
-    JsonOption,
-    RootOption,
-    UtteranceOption,
-    chosen_components,
-    console,
-    grid,
-    span,
-    tell,
-)
+from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span, tell
 
 __all__ = ["register"]
 
@@ -48,7 +38,7 @@ def tails(
         ),
     ] = 50,
     utterance: UtteranceOption = None,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
@@ -81,7 +71,8 @@ def tails(
     if not trials:
         raise InputError(f"{bundle} has no bucket of --buckets {buckets}.")
     report = TailsReport(str(bundle), lab.tvm.policy, tuple(trials))
-    made = grid("tails", "component", ("bucket", "length", "tails", "bit for bit equal", "outputs behind it"))
+    headings = ("bucket", "length", "tails", "bit for bit equal", "outputs behind it")
+    made = table("component", headings, "tails", "verdict")
     for trial in trials:
         verdict = "[green]passed[/]" if trial.status == "passed" else "[bold red]FAILED[/]"
         behind = "zeros" if trial.silent else "not zeros"
