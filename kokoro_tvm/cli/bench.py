@@ -16,14 +16,9 @@ if TYPE_CHECKING:
     from kokoro_tvm.bench.results import Result
     from kokoro_tvm.runtime import Bundle
 
-__all__ = ["register"]
+__all__ = ["bench"]
 
 _DEFAULTS = {None: ("cpu", "cpu-bf16"), "avx2": ("x86-64-v3",)}  # by what peers are held to
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `bench`."""
-    app.command("bench")(bench)
 
 
 def bench(

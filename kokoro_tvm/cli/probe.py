@@ -19,15 +19,10 @@ if TYPE_CHECKING:
     from kokoro_tvm.project.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
 
-__all__ = ["register"]
+__all__ = ["probe"]
 
 _TOLERANCE = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}
 """More than ten times the largest error of any value, measured on Kokoro's weights (docs/accuracy.md)."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `probe`."""
-    app.command("probe")(probe)
 
 
 def probe(

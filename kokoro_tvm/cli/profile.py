@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.kernels import Kernel
     from kokoro_tvm.runtime.profiler import Call, Usage
 
-__all__ = ["Profile", "register", "table"]
+__all__ = ["Profile", "profile", "table"]
 
 # "The morning train crosses the green valley slowly, and every window is full of light."
 _SENTENCE = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."
@@ -56,11 +56,6 @@ class Profile:
         from kokoro_tvm.runtime.profiler import summarize
 
         return summarize(self.calls, self.kernels, what, self.repeat)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `profile`."""
-    app.command("profile")(profile)
 
 
 def profile(

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.recipe import Recipe
     from kokoro_tvm.targets import Machine
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `tune`."""
-    app.command("tune")(tune)
+__all__ = ["tune"]
 
 
 def tune(

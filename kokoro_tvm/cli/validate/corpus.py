@@ -11,12 +11,7 @@ from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, write
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
 from kokoro_tvm.cli.validate._options import tell
 
-__all__ = ["register"]
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `corpus`."""
-    group.command("corpus")(corpus)
+__all__ = ["corpus"]
 
 
 def corpus(

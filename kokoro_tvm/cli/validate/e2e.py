@@ -11,12 +11,7 @@ from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, conso
 from kokoro_tvm.cli._speech import BUNDLE, ThreadsOption, noted
 from kokoro_tvm.cli.validate._options import SeedOption, SpeedOption, tell
 
-__all__ = ["register"]
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `e2e`."""
-    group.command("e2e")(e2e)
+__all__ = ["e2e"]
 
 
 def e2e(

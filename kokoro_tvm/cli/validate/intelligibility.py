@@ -16,14 +16,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-__all__ = ["register"]
+__all__ = ["intelligibility"]
 
 _MOST = 0.01
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `intelligibility`."""
-    group.command("intelligibility")(intelligibility)
 
 
 def intelligibility(

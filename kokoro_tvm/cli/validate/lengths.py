@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.lab.lengths import Edge, Lengthy
 
-__all__ = ["register"]
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `lengths`."""
-    group.command("lengths")(lengths)
+__all__ = ["lengths"]
 
 
 def lengths(

@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from kokoro_tvm.lab.decoders import Crossed, Decoded
     from kokoro_tvm.measure.compare import Pair, StepRow
 
-__all__ = ["register", "sweep_table"]
+__all__ = ["steps", "sweep_table"]
 
 _SWEEP = "128,256,512"
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `steps`."""
-    group.command("steps")(steps)
 
 
 def steps(

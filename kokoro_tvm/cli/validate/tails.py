@@ -11,12 +11,7 @@ from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, conso
 from kokoro_tvm.cli._speech import BundleOption, ThreadsOption
 from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span, tell
 
-__all__ = ["register"]
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `tails`."""
-    group.command("tails")(tails)
+__all__ = ["tails"]
 
 
 def tails(
