@@ -16,8 +16,8 @@ from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["build_app", "main"]
 
-# Modules of this folder in the order --help lists them. Each has a function of its own name, the command, which
-# imports torch, TVM, pydantic and the like only when it is called: --help answers in under 0.3 s.
+# Modules of this folder in the order --help lists them. Each has a function of its own name, which imports
+# torch, TVM, pydantic and the like only when it is called: --help answers in under 0.3 s.
 COMMANDS = (
     "say",
     "serve",

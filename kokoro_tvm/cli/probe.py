@@ -137,21 +137,15 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
 def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
     """The utterance's reference; weights and target are built first where they are not current."""
     from kokoro_tvm.cli.build import run_tasks
-    from kokoro_tvm.errors import InputError
     from kokoro_tvm.truth.store import ReferenceStore
 
-    known = {u.name: u for u in graph.recipe.utterances}
-    name = next(iter(known)) if utterance is None else utterance
-    if name not in known:
-        raise InputError(
-            f"The recipe {graph.recipe.name} has no utterance {name!r}; it has {', '.join(known)}."
-        )
+    chosen = graph.recipe.utterance(utterance)
     needed = (graph.checkpoint, graph.machine)
     missing = [stage.name for stage in needed if not stage.is_current()]
     if missing:
         run_tasks(missing, 1, root)
     store = ReferenceStore(graph.checkpoint.folder, graph.reference.folder, tell)
-    return store.references([known[name]])[0]
+    return store.references([chosen])[0]
 
 
 def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:

@@ -107,13 +107,7 @@ class Lab:
 
         Raises InputError for a name it does not have.
         """
-        known = {utterance.name: utterance for utterance in self.recipe.utterances}
-        name = name or next(iter(known))
-        if name not in known:
-            raise InputError(
-                f"The recipe {self.recipe.name} has no utterance {name!r}; it has {', '.join(known)}."
-            )
-        return self.store.references([known[name]])[0]
+        return self.store.references([self.recipe.utterance(name)])[0]
 
     def request_of(self, utterance: Utterance) -> Request:
         """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""
