@@ -28,6 +28,8 @@ from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.stages import front_end as stage
 from kokoro_tvm.stages.base import Place
 
+OBJECTS = srsly.msgpack_dumps({b"nd": True, b"type": "|O", b"kind": b"", b"shape": [1], b"data": bytes(8)})
+
 
 def spec(content: dict[str, Any]) -> FrontEnd:
     return FrontEnd.model_validate(content, strict=False)
@@ -148,7 +150,14 @@ def test_the_archive_for_the_reference_holds_the_pinned_files(front_end_files: P
 
 @pytest.mark.parametrize(
     "data",
-    [b"\xc7\x00\x01", b"\x91" * 2000 + b"\x00", struct.pack(">BI", 0xDD, 2**31), b"\x90\x90", b"\xa1\xff"],
+    [
+        OBJECTS,
+        b"\xc7\x00\x01",
+        b"\x91" * 2000 + b"\x00",
+        struct.pack(">BI", 0xDD, 2**31),
+        b"\x90\x90",
+        b"\xa1\xff",
+    ],
 )
 def test_messagepack_cut_short_too_deep_or_with_something_behind_it_is_refused(
     tmp_path: Path, data: bytes

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from srsly import msgpack_loads
+from srsly import msgpack
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end.text_rules import compiled, languages
@@ -119,7 +119,7 @@ def _pieces_first(array: NDArray[Any]) -> NDArray[Any]:
 def _nodes(path: Path) -> list[tuple[str, dict[str, Any]]]:
     """(name, parameters) of every node of a network."""
     try:
-        content = msgpack_loads(path.read_bytes())
+        content = _unpacked(path)
         return [(node["name"], p) for node, p in zip(content["nodes"], content["params"], strict=True)]
     except (KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{path} is no network that this version reads: {error}") from error
@@ -133,9 +133,9 @@ def _rules(folder: Path) -> dict[str, Any]:
     """Tokenizer, labels and norms."""
     known = facts()
     try:
-        tokenizer = msgpack_loads((folder / "tokenizer").read_bytes())
+        tokenizer = _unpacked(folder / "tokenizer")
         labels = json.loads((folder / "tagger/cfg").read_text(encoding="utf-8"))["labels"]
-        norms = msgpack_loads((folder / "vocab/lookups.bin").read_bytes())["lexeme_norm"]
+        norms = _unpacked(folder / "vocab/lookups.bin")["lexeme_norm"]
         marks = {id_of(word, known.symbols): norm for word, norm in known.norms.items()}
         return {
             "format": FORMAT,
@@ -154,6 +154,12 @@ def _rules(folder: Path) -> dict[str, Any]:
         }
     except (BuildError, KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{folder} has no tokenizer that this version reads: {error!r}") from error
+
+
+def _unpacked(path: Path) -> Any:
+    """What a file of MessagePack holds. Raises ValueError; `srsly.msgpack_loads` would leave garbage
+    uncollected where it does."""
+    return msgpack.loads(path.read_bytes(), raw=False)
 
 
 def _entries(path: Path) -> Mapping[str, Entry]:
