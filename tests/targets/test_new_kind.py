@@ -77,7 +77,7 @@ class CountingRunner(Runner):
     def version(self) -> str:
         return "counting 1"
 
-    def session(self, bundle: Any, threads: int) -> Any:
+    def session(self, bundle: Any, threads: int, libraries: Any = ()) -> Any:
         return Counting(bundle, threads)
 
 
