@@ -153,7 +153,7 @@ def test_its_own_runner_ran_the_code(root: Path) -> None:
     for component in COMPONENT_AXES:
         (log,) = work.glob(f"{component}-*/validate.log")
         assert f"counted: {component} of" in log.read_text(encoding="utf-8")
-    assert "counted: decoder of" in (work / "speech/speech.log").read_text(encoding="utf-8")
+    assert "counted: decoder_seeded of" in (work / "speech/speech.log").read_text(encoding="utf-8")
 
 
 def test_it_speaks_like_the_toy_with_vectors(root: Path, toy: Path) -> None:
