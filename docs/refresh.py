@@ -4,7 +4,7 @@
 
 reads what `doit` left in artifacts/: the reports, the build's records, the references and the bundle. With
 the word `bench` it writes only the tables and the chart of what `kokoro-tvm bench` left there, with `lab`
-only those of what `kokoro-tvm validate experiment`, `lengths` and `tails` left in artifacts/lab/, with
+only those of what `kokoro-tvm validate lengths` and `tails` left in artifacts/lab/, with
 `load` only the table in docs/serving.md of what `python -m kokoro_tvm.bench.load` left, with `web` that in
 docs/web.md of what `python -m kokoro_tvm.bench.web` left, and with `e2e` the
 tables of
@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,24 +44,18 @@ ARTIFACTS = DOCS.parent / "artifacts"
 WORK = ARTIFACTS / ".build" / "cpu"
 BUNDLE = ARTIFACTS / "cpu"
 FLOOR = -90.0  # dB below the loudest bin, where the pictures turn black
-RUNS = 5
 
 
 def main() -> None:
-    if sys.argv[1:] == ["bench"]:
-        _put_bench(DOCS / "performance.md")
-        return
-    if sys.argv[1:] == ["web"]:
-        put_web(DOCS / "web.md", ARTIFACTS / "web.json")
-        return
-    if sys.argv[1:] == ["load"]:
-        put_load(DOCS / "serving.md", ARTIFACTS / "load.json")
-        return
-    if sys.argv[1:] == ["e2e"]:
-        _put_end_to_end(DOCS / "accuracy.md")
-        return
-    if sys.argv[1:] == ["lab"]:
-        put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab", DOCS / "padding.png")
+    parts: dict[str, Callable[[], None]] = {
+        "bench": lambda: _put_bench(DOCS / "performance.md"),
+        "web": lambda: put_web(DOCS / "web.md", ARTIFACTS / "web.json"),
+        "load": lambda: put_load(DOCS / "serving.md", ARTIFACTS / "load.json"),
+        "e2e": lambda: _put_end_to_end(DOCS / "accuracy.md"),
+        "lab": lambda: put_lab(DOCS / "accuracy.md", ARTIFACTS / "lab"),
+    }
+    if sys.argv[1:]:
+        parts[sys.argv[1]]()
         return
     references = [
         load_reference(p) for p in sorted((ARTIFACTS / "reference/kokoro-82m").glob("*.safetensors"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["NO_KERNELS", "Features", "Workgroup"]
+__all__ = ["Features", "Workgroup"]
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,16 @@ class Workgroup:
 class Features:
     """lanes: float32 values in one vector register; registers: how many such registers there are; precision:
     of the operands where a layer tolerates rounding, a name of `ops.cpu.operand.OPERANDS`; kernels: which
-    kernels by hand the machine can run ("cpu", "gpu"), None: none, so that every operation is decomposed;
-    by_lane: whether a multiplication takes one lane of a register as its factor, for all lanes (NEON), so
-    that values are better read as whole vectors than spread while they are read; eager_memory: whether memory
-    costs as soon as it is reserved, rather than when it is touched; tiles: whether there are registers of 16
-    rows of 16 lanes that multiply pairs of bfloat16 (AMX); workgroup: of a GPU."""
+    kernels the machine can run, "cpu" or "gpu"; by_lane: whether a multiplication takes one lane of a
+    register as its factor, for all lanes (NEON), so that values are better read as whole vectors than spread
+    while they are read; eager_memory: whether memory costs as soon as it is reserved, rather than when it is
+    touched; tiles: whether there are registers of 16 rows of 16 lanes that multiply pairs of bfloat16 (AMX);
+    workgroup: of a GPU."""
 
     lanes: int
     registers: int
     precision: str = "float32"
-    kernels: str | None = "cpu"
+    kernels: str = "cpu"
     by_lane: bool = False
     eager_memory: bool = False
     tiles: bool = False
@@ -47,7 +47,3 @@ class Features:
     def from_json(cls, data: Mapping[str, Any]) -> Features:
         workgroup = data.get("workgroup")
         return cls(**{**data, "workgroup": Workgroup(**workgroup) if workgroup else None})
-
-
-NO_KERNELS = Features(lanes=1, registers=16, kernels=None)
-"""Of a machine that nobody wrote kernels for."""

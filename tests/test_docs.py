@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 import typer
+from recipe_fields import recipe_fields
 from reference_pages import commands, generated
 
 from kokoro_tvm import errors, passes, patches, runtime
 from kokoro_tvm.cli._app import build_app
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.recipe.fields import recipe_fields
 from kokoro_tvm.truth.corpus import corpus
 
 ROOT = Path(__file__).parents[1]

@@ -51,7 +51,6 @@ def lowered() -> Iterator[Lowered]:
 
     @semantic_op(
         shape=lambda x, weight: x,
-        decomposition=lambda b, x, weight: x * weight,
         kernels={"cpu": HandKernel(_kernel, _packings)},
     )
     def scaled_by_pairs(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

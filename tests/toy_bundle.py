@@ -274,12 +274,16 @@ def compile_library(
             out = builder.emit(relax.op.permute_dims(out, [0, 2, 1]))
         builder.emit_func_output(out)
     if name == "decoder":
-        from kokoro_tvm.ops.base.semantic import registry
+        from kokoro_tvm.features import Features
+        from kokoro_tvm.ops.base.semantic import Call, registry
 
+        shapes = {"f0": (1, "n"), "seed": (3,)}
+        call = Call(shapes, {"upsample": SAMPLES // 2}, (1, "m"), Features(lanes=1, registers=16))
+        draw = builder.add_func(registry()["normal_noise"].kernel(call), "draw")
         args, extra, scale = parameters(SEEDED)
         with builder.function("decoder_seeded", [*args, *extra, scale]):
-            draw = registry()["normal_noise"].decomposition
-            noise = draw(builder, args[1], args[-1], upsample=SAMPLES // 2)
+            noise_type = relax.TensorType((1, size * SAMPLES), "float32")
+            noise = builder.emit(relax.call_tir(draw, [args[1], args[-1]], out_ty=noise_type))
             builder.emit_func_output(builder.emit_te(decoder, *args[:-1], noise))
     manifest = {
         "component": name,

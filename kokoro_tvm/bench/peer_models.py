@@ -137,12 +137,12 @@ class PeerModels:
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     """A path beside `path` that takes its place when the block ends well, and whose SHA-256 is noted."""
-    from kokoro_tvm.model.pins import sha256_file
+    from kokoro_tvm.engine.digest import file_sha256
 
     partial = path.with_name(f".{path.name}.part")
     try:
         yield partial
-        _pin(path).write_text(sha256_file(partial) + "\n", encoding="ascii")
+        _pin(path).write_text(file_sha256(partial) + "\n", encoding="ascii")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

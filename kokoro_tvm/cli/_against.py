@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kokoro_tvm.cli import _output
 from kokoro_tvm.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -41,10 +42,8 @@ def measure(
 
 def show(found: tuple[list[Comparison], list[Kind]], bundle: Path, against: Path, repeat: int) -> None:
     """Prints the table, and below it the kernels that only one of the bundles has."""
-    from rich.console import Console
-
     comparisons, alone = found
-    console = Console()
+    console = _output.console()
     console.print(f"{bundle} beside {against}, {repeat} utterances each, in turns:", soft_wrap=True)
     console.print(table(comparisons))
     if alone:
@@ -53,13 +52,7 @@ def show(found: tuple[list[Comparison], list[Kind]], bundle: Path, against: Path
 
 def table(comparisons: Sequence[Comparison]) -> Table:
     """A row for each kind of kernel that takes a hundredth of the utterance, longest first."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column("kernels", no_wrap=True)
-    for heading in ("kFLOP a step", "ms before", "now", "ratio", "minima", "share"):
-        made.add_column(heading, justify="right", no_wrap=True)
+    made = _output.table("kernels", ("kFLOP a step", "ms before", "now", "ratio", "minima", "share"))
     for each in comparisons:
         made.add_row(
             f"{each.kind.component} {each.kind.operation}",

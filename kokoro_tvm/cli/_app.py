@@ -16,8 +16,8 @@ from kokoro_tvm.errors import BuildError, KokoroTvmError
 
 __all__ = ["build_app", "main"]
 
-# Modules of this folder in the order --help lists them. Each has `register(app: typer.Typer) -> None` and
-# imports torch, TVM, pydantic and the like only inside its commands: --help answers in under 0.3 s.
+# Modules of this folder in the order --help lists them. Each has a function of its own name, which imports
+# torch, TVM, pydantic and the like only when it is called: --help answers in under 0.3 s.
 COMMANDS = (
     "say",
     "serve",
@@ -42,6 +42,7 @@ COMMANDS = (
     "probe",
     "tune",
 )
+_GROUPS = ("recipe", "validate")  # which have `register(app: typer.Typer) -> None`
 
 
 def build_app() -> typer.Typer:
@@ -56,7 +57,11 @@ def build_app() -> typer.Typer:
     )
     app.callback()(_options)
     for name in COMMANDS:
-        import_module(f"kokoro_tvm.cli.{name}").register(app)
+        module = import_module(f"kokoro_tvm.cli.{name}")
+        if name in _GROUPS:
+            module.register(app)
+        else:
+            app.command(name)(getattr(module, name))
     return app
 
 

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
     from rich.table import Table
 
     from kokoro_tvm.engine.cache import Cache
 
 __all__ = [
+    "JsonFileOption",
     "JsonOption",
     "RootOption",
     "check_file",
+    "console",
     "grid",
     "open_console",
     "print_json",
     "shared_cache",
+    "table",
     "write_json",
 ]
 
@@ -30,6 +35,9 @@ RootOption: TypeAlias = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonFileOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the whole result to this JSON file.")
+]
 
 
 def open_console() -> Console:
@@ -40,6 +48,14 @@ def open_console() -> Console:
     if not console.is_terminal:
         console = Console(width=_WIDTH, highlight=False, markup=False, emoji=False)
     return console
+
+
+def console() -> Console:
+    """A console with colour on a terminal; plain and wider elsewhere."""
+    from rich.console import Console
+
+    made = Console()
+    return made if made.is_terminal else Console(width=_WIDTH, color_system=None)
 
 
 def print_json(value: Any) -> None:
@@ -66,6 +82,20 @@ def shared_cache() -> Cache | None:
     from kokoro_tvm.engine.cache import Cache
 
     return Cache.from_environment(lambda note: typer.echo(note, err=True))
+
+
+def table(first: str, headings: Sequence[str], title: str | None = None, last: str | None = None) -> Table:
+    """An empty table: a column of names, columns of numbers, and one of words where it has a heading."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    made.add_column(first, no_wrap=True)
+    for heading in headings:
+        made.add_column(heading, justify="right")
+    if last is not None:
+        made.add_column(last)
+    return made
 
 
 def check_file(path: Path | None) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from kokoro_tvm.cli._output import console
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -14,15 +16,9 @@ if TYPE_CHECKING:
     from kokoro_tvm.bench.results import Result
     from kokoro_tvm.runtime import Bundle
 
-__all__ = ["register"]
+__all__ = ["bench"]
 
 _DEFAULTS = {None: ("cpu", "cpu-bf16"), "avx2": ("x86-64-v3",)}  # by what peers are held to
-_WIDTH = 132  # where output goes to a file
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `bench`."""
-    app.command("bench")(bench)
 
 
 def bench(
@@ -126,15 +122,10 @@ def bench(
 
 def _show(result: Result, table: Path, picture: Path) -> None:
     """Prints a result that was written to `table`, and draws it."""
-    from rich.console import Console
-
     from kokoro_tvm.bench.chart import can_draw, draw_chart
     from kokoro_tvm.bench.table import print_result
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
-    print_result(result, console)
+    print_result(result, console())
     typer.echo(f"{table}")
     if can_draw():
         draw_chart(picture, result)

@@ -7,12 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["register", "run_tasks"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `build`."""
-    app.command("build")(build)
+__all__ = ["build", "run_tasks"]
 
 
 def build(

@@ -15,14 +15,9 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.diagnostics.doctor import Finding
 
-__all__ = ["register"]
+__all__ = ["doctor"]
 
 _STYLES = {"fine": "green", "note": "yellow", "wrong": "bold red"}
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `doctor`."""
-    app.command("doctor")(doctor)
 
 
 def doctor(

@@ -9,12 +9,7 @@ import typer
 
 from kokoro_tvm.cli._output import JsonOption, RootOption
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `gc`."""
-    app.command("gc")(gc)
+__all__ = ["gc"]
 
 
 def gc(

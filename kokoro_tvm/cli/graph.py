@@ -9,18 +9,13 @@ import typer
 
 from kokoro_tvm.cli._output import RootOption
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `graph`."""
-    app.command("graph")(graph)
+__all__ = ["graph"]
 
 
 def graph(
     recipe: Annotated[str, typer.Argument(help="Name of the recipe.")] = "cpu",
     form: Annotated[
-        Literal["mermaid", "dot", "svg"], typer.Option("--format", help="`mermaid`, `dot` or `svg`.")
+        Literal["mermaid", "dot"], typer.Option("--format", help="`mermaid` or `dot`.")
     ] = "mermaid",
     output: Annotated[
         Path | None,

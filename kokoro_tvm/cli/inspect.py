@@ -10,12 +10,7 @@ import typer
 
 from kokoro_tvm.cli._output import JsonOption
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `inspect`."""
-    app.command("inspect")(inspect)
+__all__ = ["inspect"]
 
 
 def inspect(

@@ -7,12 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `package`."""
-    app.command("package")(package)
+__all__ = ["package"]
 
 
 def package(

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.runtime.frontend.tokens import Utterance
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `phonemize`."""
-    app.command("phonemize")(phonemize)
+__all__ = ["phonemize"]
 
 
 def phonemize(

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.diagnostics.plan import Step
 
-__all__ = ["register", "summary", "table"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `plan`."""
-    app.command("plan")(plan)
+__all__ = ["plan", "summary", "table"]
 
 
 def plan(

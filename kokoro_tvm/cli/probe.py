@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, write_json
 from kokoro_tvm.cli._speech import ThreadsOption
-from kokoro_tvm.cli.validate._options import JsonOption, RootOption, console, tell
+from kokoro_tvm.cli.validate._options import tell
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,15 +19,10 @@ if TYPE_CHECKING:
     from kokoro_tvm.project.graph import RecipeGraph
     from kokoro_tvm.recipe import ArtifactSpec
 
-__all__ = ["register"]
+__all__ = ["probe"]
 
 _TOLERANCE = {"float32": 1e-4, "bfloat16": 1e-1, "float16": 1e-2}
 """More than ten times the largest error of any value, measured on Kokoro's weights (docs/accuracy.md)."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `probe`."""
-    app.command("probe")(probe)
 
 
 def probe(
@@ -94,7 +89,7 @@ def probe(
             "`artifacts/.build/RECIPE/probe/ARTIFACT/`.",
         ),
     ] = False,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
@@ -142,21 +137,15 @@ def _artifacts(word: str, root: Path) -> tuple[RecipeGraph, list[ArtifactSpec]]:
 def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Reference:
     """The utterance's reference; weights and target are built first where they are not current."""
     from kokoro_tvm.cli.build import run_tasks
-    from kokoro_tvm.errors import InputError
     from kokoro_tvm.truth.store import ReferenceStore
 
-    known = {u.name: u for u in graph.recipe.utterances}
-    name = next(iter(known)) if utterance is None else utterance
-    if name not in known:
-        raise InputError(
-            f"The recipe {graph.recipe.name} has no utterance {name!r}; it has {', '.join(known)}."
-        )
+    chosen = graph.recipe.utterance(utterance)
     needed = (graph.checkpoint, graph.machine)
     missing = [stage.name for stage in needed if not stage.is_current()]
     if missing:
         run_tasks(missing, 1, root)
     store = ReferenceStore(graph.checkpoint.folder, graph.reference.folder, tell)
-    return store.references([known[name]])[0]
+    return store.references([chosen])[0]
 
 
 def _fitting(specs: list[ArtifactSpec], reference: Reference) -> ArtifactSpec:

@@ -1,4 +1,4 @@
-"""kokoro-tvm profile: the time of every kernel in an utterance, or what a GPU's figures allow."""
+"""kokoro-tvm profile: the time of every kernel in an utterance."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kokoro_tvm.cli import _output
 from kokoro_tvm.cli._output import check_file, write_json
 from kokoro_tvm.cli._speech import (
     BUNDLE,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.kernels import Kernel
     from kokoro_tvm.runtime.profiler import Call, Usage
 
-__all__ = ["Profile", "register", "table"]
+__all__ = ["Profile", "profile", "table"]
 
 # "The morning train crosses the green valley slowly, and every window is full of light."
 _SENTENCE = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."
@@ -55,11 +56,6 @@ class Profile:
         from kokoro_tvm.runtime.profiler import summarize
 
         return summarize(self.calls, self.kernels, what, self.repeat)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `profile`."""
-    app.command("profile")(profile)
 
 
 def profile(
@@ -106,50 +102,17 @@ def profile(
             "Where one is now slower by more than 5 % (median and minimum), the exit status is 4.",
         ),
     ] = None,
-    model: Annotated[
-        bool,
-        typer.Option(
-            "--model",
-            help="Speak on one thread and show what `--threads` threads would take, by the number of tasks "
-            "that each kernel is cut into, and which kernels bound it.",
-        ),
-    ] = False,
-    roofline: Annotated[
-        str | None,
-        typer.Option(
-            "--roofline",
-            metavar="GPU",
-            help="Speak nothing: show the least time that the figures of a GPU (`a100`, `h100`, `m2`) allow "
-            "the launches of `--recipe`, for 1.5, 6 and 20 s of speech.",
-        ),
-    ] = None,
-    recipe: Annotated[
-        str, typer.Option("--recipe", help="Recipe that `--roofline` is for: one that computes on a GPU.")
-    ] = "cuda",
 ) -> None:
     """Show calls, time, share, GFLOP/s and GB/s of every kernel."""
     without_blas_threads()
     for path in (json_file, trace):
         check_file(path)
-    if roofline is not None:
-        from kokoro_tvm.cli._roofline import show
-
-        numbers = show(recipe, roofline)
-        write_json(json_file, numbers)
-        return
-    from rich.console import Console
-
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.profiler import trace_events
 
     if text is not None and phonemes is not None:
         raise InputError("--text and --phonemes exclude each other. Give one of them.")
-    if model:
-        if against is not None or trace is not None:
-            raise InputError("--model shows no --against and no --trace. Leave them out.")
-        _model(bundle, text, phonemes or _SENTENCE, voice, repeat, threads, json_file)
-        return
     with noted():
         synthesizer = Synthesizer(bundle, threads=threads)
         parts = synthesizer.phonemize(text, voice) if text is not None else [phonemes or _SENTENCE]
@@ -157,32 +120,12 @@ def profile(
             _compare((Synthesizer(against, threads=threads), synthesizer), parts, voice, repeat, json_file)
             return
         measured = _measure(synthesizer, parts, voice, repeat)
-    console = Console()
+    console = _output.console()
     console.print(_heading(measured), soft_wrap=True)
     console.print(table(measured, by))
     console.print(_closing(measured), soft_wrap=True)
     write_json(json_file, _to_json(measured))
     write_json(trace, trace_events(measured.calls))
-
-
-def _model(
-    bundle: Path,
-    text: str | None,
-    phonemes: str,
-    voice: str,
-    repeat: int,
-    threads: int | None,
-    json_file: Path | None,
-) -> None:
-    """Shows what an utterance would take on more threads."""
-    from kokoro_tvm.cli import _model
-    from kokoro_tvm.runtime.threads import choose_threads
-
-    count = choose_threads(threads)
-    with noted():
-        audio, steps = _model.measure(bundle, text, phonemes, voice, repeat)
-    _model.show(bundle, audio, steps, count)
-    write_json(json_file, _model.to_json(bundle, audio, steps, count))
 
 
 def _compare(
@@ -235,13 +178,8 @@ def _measure(synthesizer: Synthesizer, parts: list[str], voice: str, repeat: int
 
 def table(profile: Profile, by: str) -> Table:
     """The profile by "kernel", below the sum of each component, or by "operation" over all components."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column("operation" if by == "operation" else "component, kernel", no_wrap=True)
-    for heading in ("calls", "ms", "share", "GFLOP/s", "GB/s"):
-        made.add_column(heading, justify="right")
+    first = "operation" if by == "operation" else "component, kernel"
+    made = _output.table(first, ("calls", "ms", "share", "GFLOP/s", "GB/s"))
     rows = profile.by(by)
     if by == "operation":
         _add(made, rows, "")

@@ -9,12 +9,7 @@ import typer
 
 from kokoro_tvm.cli._output import RootOption
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `release`."""
-    app.command("release")(release)
+__all__ = ["release"]
 
 
 def release(

@@ -36,14 +36,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["register"]
+__all__ = ["say"]
 
 _OUTPUT = Path("speech.wav")
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `say`."""
-    app.command("say")(say)
 
 
 def say(

@@ -13,16 +13,11 @@ from kokoro_tvm.cli._speech import without_blas_threads
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.settings import Setting, read_settings, settings
 
-__all__ = ["register"]
+__all__ = ["serve"]
 
 _CONFIG = typer.Option(
     "--config", metavar="FILE", help="YAML file of settings, named as the options, with `_` for `-`."
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `serve`."""
-    app.command("serve")(serve)
 
 
 def serve(config: Path | None = None, **flags: Any) -> None:

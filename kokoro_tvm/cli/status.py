@@ -15,14 +15,9 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.diagnostics.status import Row
 
-__all__ = ["register", "table"]
+__all__ = ["status", "table"]
 
 STYLES = {"current": "green", "stale": "yellow", "missing": "dim", "damaged": "red", "failed": "bold red"}
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `status`."""
-    app.command("status")(status)
 
 
 def status(

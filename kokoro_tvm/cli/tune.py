@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kokoro_tvm.cli import _output
 from kokoro_tvm.cli._speech import ThreadsOption
 from kokoro_tvm.constants import ComponentName
 
@@ -20,14 +21,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.recipe import Recipe
     from kokoro_tvm.targets import Machine
 
-__all__ = ["register"]
-
-_WIDTH = 132  # where output goes to a file
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `tune`."""
-    app.command("tune")(tune)
+__all__ = ["tune"]
 
 
 def tune(
@@ -58,8 +52,6 @@ def tune(
     Choices that are correct and faster than the rules are written to a file in schedules/ beside the recipe,
     for all CPUs with the same features.
     """
-    from rich.console import Console
-
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.recipe import find_recipe, load_recipe, schedule_path
     from kokoro_tvm.runtime.threads import choose_threads
@@ -80,9 +72,7 @@ def tune(
     folder = find_recipe(recipe, recipes).parent
     path = schedule_path(folder, machine.options["mcpu"], machine.required)
     outcomes = _search(layers, machine, minutes * 60, choose_threads(threads))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
+    console = _output.console()
     console.print(_table(outcomes))
     console.print(_sums(outcomes, len(layers)), soft_wrap=True)
     before = path.read_bytes() if path.exists() else None

@@ -9,12 +9,7 @@ import typer
 
 from kokoro_tvm.cli._output import JsonOption, RootOption
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `verify`."""
-    app.command("verify")(verify)
+__all__ = ["verify"]
 
 
 def verify(

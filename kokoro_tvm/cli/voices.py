@@ -6,12 +6,7 @@ import typer
 
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `voices`."""
-    app.command("voices")(voices)
+__all__ = ["voices"]
 
 
 def voices(

@@ -7,12 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command `web`."""
-    app.command("web")(web)
+__all__ = ["web"]
 
 
 def web(

@@ -1,8 +1,7 @@
 """The five components at any shape, whoever computes them, and the way of one utterance through them.
 
 An engine is TVM code of a bundle, or the patched model in eager PyTorch (`eager`). It runs one component at
-one bucket, on inputs that are padded already; what stands in their tails is up to whoever asks, because that
-is what experiments are about.
+one bucket, on inputs that are padded already; what stands in their tails is up to whoever calls it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
 from kokoro_tvm.truth.request import Request
 from kokoro_tvm.truth.steps import STEPS, Steps, Tail, split_tail
 
-__all__ = ["FILLS", "Engine", "Fill", "TvmEngine", "Valid", "chain", "run_component"]
+__all__ = ["Engine", "Fill", "TvmEngine", "Valid", "chain", "run_component"]
 
 Array = NDArray[Any]
 Fill = Callable[[str, Array, int], Array]
@@ -81,14 +80,6 @@ class TvmEngine:
 
 def _zeros(name: str, valid: Array, count: int) -> Array:
     return np.zeros((count, *valid.shape[1:]), valid.dtype)
-
-
-def _repeat(name: str, valid: Array, count: int) -> Array:
-    return np.repeat(valid[-1:], count, axis=0)
-
-
-FILLS: Mapping[str, Fill] = {"zeros": _zeros, "repeat": _repeat}
-"""What padding may be made of: zeros, as the runtime pads, or the last step again and again."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What every experiment needs: a bundle, its recipe, the checkpoint, the references."""
+"""What every comparison needs: a bundle, its recipe, the checkpoint, the references."""
 
 from __future__ import annotations
 
@@ -102,19 +102,12 @@ class Lab:
         with eager_engines(*self.model, patches, policies, buckets or STATIC_BUCKETS, inner) as engines:
             yield engines
 
-    def references(self, names: Sequence[str] | None = None, first: int = 1) -> list[Reference]:
-        """References of utterances of the recipe in the order named, of its first ones unless any are.
+    def reference(self, name: str | None = None) -> Reference:
+        """The reference of an utterance of the recipe, its first unless named.
 
         Raises InputError for a name it does not have.
         """
-        known = {utterance.name: utterance for utterance in self.recipe.utterances}
-        names = list(known)[:first] if names is None else names
-        for name in names:
-            if name not in known:
-                raise InputError(
-                    f"The recipe {self.recipe.name} has no utterance {name!r}; it has {', '.join(known)}."
-                )
-        return self.store.references([known[name] for name in names])
+        return self.store.references([self.recipe.utterance(name)])[0]
 
     def request_of(self, utterance: Utterance) -> Request:
         """An utterance as the model is given it. Raises RecipeError for an unknown voice or phoneme."""

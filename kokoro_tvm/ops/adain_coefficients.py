@@ -10,11 +10,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import te, tirx
+from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import Cast, const, select, sqrt
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.plain import choose, f32, total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, Sharing, semantic_op
 from kokoro_tvm.ops.cpu import product as cpu_product
 from kokoro_tvm.ops.cpu.kernel import Kernel
@@ -201,73 +200,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(
-    b: Any,
-    moments: Any,
-    style: Any,
-    style_weight: Any,
-    style_bias: Any,
-    weight: Any,
-    bias: Any,
-    *,
-    eps: float,
-) -> Any:
-    """Blocks are combined about the first one's pivot, so that large means cost no bits."""
-
-    def coefficients(
-        moments: Any, style: Any, style_weight: Any, style_bias: Any, weight: Any, bias: Any
-    ) -> Any:
-        slots, channels, size = moments.shape[0], moments.shape[2], style.shape[1]
-
-        def styled_by(o: Any) -> Any:
-            return total([size], lambda i: style[0, i] * style_weight[o, i])
-
-        products = te.compute((2 * channels,), styled_by, "products")
-        styled = te.compute((2 * channels,), lambda o: products[o] + style_bias[o], "styled")
-        origin = te.compute((channels,), lambda c: moments[0, 0, c], "origin")
-
-        def over_blocks(name: str, term: Callable[[Any, Any], Any]) -> Any:
-            """Sums over the blocks that hold anything: the others' values may be anything."""
-
-            def counted(s: Any, c: Any) -> Any:
-                return choose(moments[s, 3, c] > f32(0.0), term(s, c), f32(0.0))
-
-            return te.compute((channels,), lambda c: total([slots], lambda s: counted(s, c)), name)
-
-        def mean(s: Any, c: Any) -> Any:
-            return moments[s, 0, c] - origin[c] + moments[s, 1, c] / moments[s, 3, c]
-
-        def squares(s: Any, c: Any) -> Any:
-            own = moments[s, 2, c] - moments[s, 1, c] * moments[s, 1, c] / moments[s, 3, c]
-            apart = mean(s, c) - offset[c]
-            return own + moments[s, 3, c] * apart * apart
-
-        steps = over_blocks("steps", lambda s, c: moments[s, 3, c])
-        sums = over_blocks("sums", lambda s, c: moments[s, 3, c] * mean(s, c))
-        offset = te.compute((channels,), lambda c: sums[c] / steps[c], "offset")
-        variance = over_blocks("variance", squares)
-        gain = te.compute((channels,), lambda c: f32(1.0) + styled[c], "gain")
-        rounded = te.compute((channels,), lambda c: origin[c] + offset[c], "rounded")
-        lost = te.compute((channels,), lambda c: (origin[c] - rounded[c]) + offset[c], "lost")
-
-        def scaled(c: Any) -> Any:
-            return gain[c] * weight[c] / tirx.sqrt(variance[c] / steps[c] + f32(eps))
-
-        scale = te.compute((channels,), scaled, "scale")
-
-        def value(i: Any, c: Any) -> Any:
-            shift = gain[c] * bias[c] + styled[channels + c] - lost[c] * scale[c]
-            return tirx.Select(i == 0, rounded[c], tirx.Select(i == 1, scale[c], shift))
-
-        return te.compute((3, channels), value, "coefficients")
-
-    tensors = moments, style, style_weight, style_bias, weight, bias
-    return b.emit_te(coefficients, *tensors, primfunc_name_hint="adain_coefficients")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={
         "cpu": HandKernel(_kernel, _packings),
         "gpu": HandKernel(_gpu_kernel, _gpu_packings, sharing=_GPU_SHARING),

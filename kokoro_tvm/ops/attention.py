@@ -6,11 +6,10 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import relax, te, tirx
+from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype, exp
-from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
@@ -210,41 +209,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(b: Any, query: Any, key: Any, value: Any, length: Any | None, *, heads: int) -> Any:
-    def scored(query: Any, key: Any, length: Any | None) -> Any:
-        steps, size = query.shape[1], query.shape[2] // heads
-
-        def product(h: Any, q: Any, t: Any) -> Any:
-            return total([size], lambda d: query[0, q, h * size + d] * key[0, t, h * size + d])
-
-        products = te.compute((heads, steps, steps), product, "products")
-
-        def score(h: Any, q: Any, t: Any) -> Any:
-            scaled = products[h, q, t] * tirx.const(int(size) ** -0.5, "float32")
-            return scaled if length is None else tirx.Select(t < length[0], scaled, f32(-3.0e38))
-
-        return te.compute((heads, steps, steps), score, "scores")
-
-    def mixed(weights: Any, value: Any, length: Any | None) -> Any:
-        steps, channels = value.shape[1], value.shape[2]
-
-        def result(_: Any, q: Any, c: Any) -> Any:
-            def term(t: Any) -> Any:
-                known = choose(t < valid_steps(value, length), value[0, t, c], f32(0.0))
-                return weights[c // (channels // heads), q, t] * known
-
-            return total([steps], term)
-
-        return te.compute((1, steps, channels), result, "mixed")
-
-    scores = b.emit_te(scored, query, key, length, primfunc_name_hint="attention_scores")
-    weights = b.emit(relax.op.nn.softmax(scores, -1))
-    return b.emit_te(mixed, weights, value, length, primfunc_name_hint="attention")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def attention(

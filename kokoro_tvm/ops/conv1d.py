@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import te, tirx
+from tvm import tirx
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.activation import activate, emit_padded
+from kokoro_tvm.ops.base.activation import activate
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and
-from kokoro_tvm.ops.base.plain import f32, total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
@@ -204,56 +203,8 @@ def _flops(call: Call) -> int:
     return 2 * int(call.shapes["x"][2]) * int(call.result[2]) * _taps(call)
 
 
-def _decomposed(
-    b: Any,
-    x: Any,
-    weight: Any,
-    bias: Any | None,
-    norm: Any | None,
-    alpha: Any | None,
-    residual: Any | None,
-    added: Any | None,
-    length: Any | None,
-    *,
-    stride: int,
-    padding: int,
-    dilation: int,
-    slope: float,
-    gain: float,
-    repeat: int,
-    tolerant: bool,
-) -> Any:
-    def convolved(
-        x: Any, padded: Any, weight: Any, bias: Any | None, residual: Any | None, added: Any | None
-    ) -> Any:
-        taps = weight.shape[2] if len(weight.shape) == 3 else 1
-        extents = _shape(x=x.shape, weight=weight.shape, stride=stride, padding=padding, dilation=dilation)
-
-        def product(_: Any, t: Any, o: Any) -> Any:
-            def term(i: Any, k: Any) -> Any:
-                factor = weight[o, i, k] if len(weight.shape) == 3 else weight[o, i]
-                return padded[0, t * stride + k * dilation, i] * factor
-
-            return total([weight.shape[1], taps], term)
-
-        products = te.compute(extents, product, "products")
-
-        def result(_: Any, t: Any, o: Any) -> Any:
-            value = products[0, t, o]
-            value = value if bias is None else value + bias[o]
-            value = value if residual is None else value + residual[0, t // repeat, o]
-            value = value if gain == 1.0 else value * f32(gain)
-            return value if added is None else value + added[0, t, o]
-
-        return te.compute(extents, result, "convolution")
-
-    padded = emit_padded(b, x, norm, alpha, slope, length, (padding, padding))
-    return b.emit_te(convolved, x, padded, weight, bias, residual, added, primfunc_name_hint="conv1d")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={
         "cpu": HandKernel(_kernel, _packings, _gives_moments, _layer, in_place=_in_place),
         "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),

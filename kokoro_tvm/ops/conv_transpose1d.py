@@ -8,11 +8,9 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import te, tirx
 
-from kokoro_tvm.ops.base.activation import activate, emit_padded
+from kokoro_tvm.ops.base.activation import activate
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select
-from kokoro_tvm.ops.base.plain import total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
@@ -187,49 +185,8 @@ def _flops(call: Call) -> int:
     return 4 * int(call.shapes["x"][2]) * int(call.result[2])
 
 
-def _decomposed(
-    b: Any,
-    x: Any,
-    weight: Any,
-    bias: Any | None,
-    residual: Any | None,
-    length: Any | None,
-    *,
-    stride: int,
-    slope: float,
-    lead: bool,
-    tolerant: bool,
-) -> Any:
-    """Every result is that of two taps, one of each of two neighbouring steps."""
-
-    def upsampled(x: Any, padded: Any, weight: Any, bias: Any | None, residual: Any | None) -> Any:
-        extents = _shape(x=x.shape, weight=weight.shape, stride=stride, lead=lead)
-
-        def product(_: Any, p: Any, o: Any) -> Any:
-            q = tirx.Select(p == 0, tirx.const(1, "int64"), p - 1) if lead else p
-            at = q + stride // 2
-
-            def term(i: Any, late: Any) -> Any:
-                return padded[0, at // stride + 1 - late, i] * weight[i, o, at % stride + late * stride]
-
-            return total([weight.shape[0], 2], term)
-
-        products = te.compute(extents, product, "products")
-
-        def result(_: Any, p: Any, o: Any) -> Any:
-            value = products[0, p, o]
-            value = value if bias is None else value + bias[o]
-            return value if residual is None else value + residual[0, p, o]
-
-        return te.compute(extents, result, "upsampled")
-
-    padded = emit_padded(b, x, None, None, slope, length, (1, 1))
-    return b.emit_te(upsampled, x, padded, weight, bias, residual, primfunc_name_hint="conv_transpose1d")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={
         "cpu": HandKernel(_kernel, _packings),
         "gpu": HandKernel(_gpu_kernel, _gpu_packings, _gpu_gives_moments, halves=_gpu_halves),

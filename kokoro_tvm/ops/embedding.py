@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
-from tvm import te, tirx
+from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
@@ -56,20 +56,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(b: Any, weight: Any, ids: Any) -> Any:
-    def looked_up(weight: Any, ids: Any) -> Any:
-        def value(_: Any, t: Any, c: Any) -> Any:
-            row = tirx.max(tirx.min(ids[0, t], weight.shape[0] - 1), tirx.const(0, "int64"))
-            return weight[row, c]
-
-        return te.compute((1, ids.shape[1], weight.shape[1]), value, "embedding")
-
-    return b.emit_te(looked_up, weight, ids, primfunc_name_hint="embedding")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import relax, tirx
+from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import Expr, ceildiv, const
 from kokoro_tvm.ops.base.kernel import BaseKernel
@@ -60,13 +60,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(b: Any, x: Any) -> Any:
-    return relax.op.nn.gelu_tanh(x)
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def gelu(x: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from tvm import relax, te, tirx
 
 from kokoro_tvm.ops.base.expressions import (
     Cast,
@@ -17,12 +16,10 @@ from kokoro_tvm.ops.base.expressions import (
     iota,
     maximum,
     minimum,
-    nothing,
     select,
     sqrt,
 )
 from kokoro_tvm.ops.base.math import dtype, reduce_cycles, sin_cycles, tanh
-from kokoro_tvm.ops.base.plain import OPAQUE, choose, f32, loop, sequential, store, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
@@ -199,99 +196,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(
-    b: Any,
-    f0: Any,
-    noise: Any,
-    weight: Any,
-    bias: Any,
-    length: Any | None,
-    *,
-    upsample: int,
-    sample_rate: int,
-    amplitude: float,
-    noise_std: float,
-    voiced_threshold: float,
-) -> Any:
-    """Phases are 32-bit integers of cycles / 2**32, which wrap by themselves."""
-
-    def u32(value: int) -> Any:
-        return tirx.const(value, "uint32")
-
-    def cycles_a_sample(f0: Any, weight: Any) -> Any:
-        """f0 * harmonic / sample_rate, modulo one: whole Hz by long division, so exactly."""
-
-        def value(h: Any, i: Any) -> Any:
-            whole = tirx.floor(f0[0, i])
-            harmonic = tirx.Cast("int32", h + 1)
-            hertz = tirx.floormod(tirx.Cast("int32", whole) * harmonic, tirx.const(sample_rate, "int32"))
-            first = tirx.Cast("uint32", hertz) * u32(1 << 16)
-            rest = tirx.truncmod(first, u32(sample_rate)) * u32(1 << 16)
-            high, low = (tirx.truncdiv(part, u32(sample_rate)) for part in (first, rest))
-            beyond = (f0[0, i] - whole) * tirx.Cast("float32", harmonic) * f32(2.0**32 / sample_rate)
-            return high * u32(1 << 16) + low + tirx.Cast("uint32", beyond)
-
-        return te.compute((weight.shape[1], f0.shape[1]), value, "increments")
-
-    def accumulated(f0: Any, increments: Any) -> Any:
-        def body(f0: Any, increments: Any, cycles: Any, lost: Any) -> None:
-            with loop(increments.shape[0]) as h, loop(increments.shape[1]) as i:
-                before = choose(i > 0, cycles[h, tirx.max(i - 1, 0)], u32(0))
-                store(cycles, before + increments[h, i] * u32(upsample), h, i)
-            with loop(f0.shape[1]) as i:
-                before = choose(i > 0, lost[tirx.max(i - 1, 0)], f32(0.0))
-                store(lost, before + nothing(f0[0, i]), i)
-
-        outputs = [(increments.shape, "uint32"), ((f0.shape[1],), "float32")]
-        return sequential("cycles", [f0, increments], outputs, body)
-
-    def sampled(
-        f0: Any, noise: Any, weight: Any, bias: Any, increments: Any, cycles: Any, lost: Any, length: Any
-    ) -> Any:
-        steps, half = valid_steps(f0, length), upsample // 2
-
-        def harmonic(h: Any, p: Any) -> Any:
-            """A step's phase is reached in the middle of its samples; before the first middle and after the
-            last it stands still."""
-            i, within = p // upsample, p % upsample
-            late = within >= half
-            towards = tirx.Select(late, tirx.min(i + 1, steps - 1), i)
-            start = tirx.Select(late, i, tirx.max(i - 1, 0))
-            moves = tirx.Select(late, i + 1 < steps, i > 0)
-            halves = tirx.Cast("uint32", tirx.Select(late, within - half, within + half) * 2 + 1)
-            advance = choose(moves, tirx.truncdiv(increments[h, towards], u32(2)) * halves, u32(0))
-            turn = tirx.Cast("float32", cycles[h, start] + advance) * f32(2.0**-32)
-            voiced = f0[0, i] > f32(voiced_threshold)
-            sine = tirx.sin(turn * f32(2 * math.pi)) * f32(amplitude)
-            return tirx.Select(voiced, sine, f32(0.0))
-
-        def safe(h: Any, p: Any) -> Any:
-            return choose(p < steps * upsample, harmonic(h, p) * weight[0, h], f32(0.0))
-
-        def hiss(p: Any) -> Any:
-            voiced = f0[0, p // upsample] > f32(voiced_threshold)
-            level = tirx.Select(voiced, f32(noise_std), f32(amplitude / 3))
-            towards = tirx.min((p + half) // upsample, steps - 1)
-            noisy = level * tirx.sqrt(norm[0]) * noise[0, p] + lost[towards]
-            return choose(p < steps * upsample, noisy, f32(0.0))
-
-        extent, harmonics = f0.shape[1] * upsample, weight.shape[1]
-        norm = te.compute((1,), lambda _: total([harmonics], lambda h: weight[0, h] * weight[0, h]), "norm")
-        sums = te.compute((1, extent), lambda _, p: total([harmonics], lambda h: safe(h, p)), "sums")
-        return te.compute((1, extent), lambda _, p: tirx.tanh(sums[0, p] + hiss(p) + bias[0]), "excitation")
-
-    if upsample % 2:
-        raise NotImplementedError("harmonic_source: an odd upsampling factor has no decomposition")
-    increments = b.emit_te(cycles_a_sample, f0, weight, primfunc_name_hint="harmonic_increments")
-    sums = b.emit_te(accumulated, f0, increments, primfunc_name_hint="harmonic_phases", primfunc_attrs=OPAQUE)
-    cycles, lost = (b.emit(relax.TupleGetItem(sums, i)) for i in range(2))
-    tensors = f0, noise, weight, bias, increments, cycles, lost, length
-    return b.emit_te(sampled, *tensors, primfunc_name_hint="harmonic_source")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def harmonic_source(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from tvm import te, tirx
 
 from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, iota, logical_and, maximum, minimum, select
-from kokoro_tvm.ops.base.fourier import hann, hann_of, inverse_basis, inverse_table
+from kokoro_tvm.ops.base.fourier import hann, inverse_basis
 from kokoro_tvm.ops.base.math import cos_unit, dtype, exp, sin, sin_unit
-from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.fourier import fill_bases
@@ -148,49 +145,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(b: Any, x: Any, length: Any | None, *, n_fft: int, hop: int) -> Any:
-    """Every sample gathers what overlaps it, so nothing is added to from two sides."""
-    bins, half, overlap = n_fft // 2 + 1, n_fft // 2, -(-n_fft // hop)
-
-    def spectrum(x: Any) -> Any:
-        def value(m: Any, k: Any) -> Any:
-            magnitude, phase = tirx.exp(x[0, m, k % bins]), tirx.sin(x[0, m, bins + k % bins])
-            return magnitude * tirx.Select(k < bins, tirx.cos(phase), tirx.sin(phase))
-
-        return te.compute((x.shape[1], 2 * bins), value, "spectrum")
-
-    def added(x: Any, spectrum: Any, length: Any | None) -> Any:
-        basis, frames = inverse_table(n_fft), valid_steps(x, length)
-        window = te.compute((n_fft,), lambda i: hann_of(i, n_fft), "window")
-
-        def over_frames(p: Any, term: Callable[..., Any], *extents: int) -> Any:
-            """Sums over the frames that reach sample p."""
-
-            def of_frame(s: Any, *index: Any) -> Any:
-                m, i = (p + half) // hop - s, (p + half) % hop + s * hop
-                inside = tirx.all(m >= 0, m < frames, i < n_fft)
-                return choose(inside, term(m, i, *index), f32(0.0))
-
-            return total([overlap, *extents], of_frame)
-
-        extents = _shape(x=x.shape, n_fft=n_fft, hop=hop)
-
-        def product(m: Any, i: Any, k: Any) -> Any:
-            return spectrum[m, k] * basis[k, i]
-
-        sums = te.compute(extents, lambda _, p: over_frames(p, product, 2 * bins), "sums")
-        squares = te.compute(
-            extents, lambda _, p: over_frames(p, lambda m, i: window[i] * window[i]), "squares"
-        )
-        return te.compute(extents, lambda _, p: sums[0, p] / squares[0, p], "audio")
-
-    made = b.emit_te(spectrum, x, primfunc_name_hint="istft_spectrum")
-    return b.emit_te(added, x, made, length, primfunc_name_hint="istft")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def istft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:

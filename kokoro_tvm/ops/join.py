@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from tvm import relax, tirx
+from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
@@ -72,17 +72,12 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(b: Any, a: Any, second: Any, c: Any | None, d: Any | None, length: Any | None) -> Any:
-    return relax.op.concat([each for each in (a, second, c, d) if each is not None], axis=2)
-
-
 def _gives_moments(call: Call) -> bool:
     return True
 
 
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={
         "cpu": HandKernel(_kernel, gives_moments=_gives_moments),
         "gpu": HandKernel(_gpu_kernel, gives_moments=_gives_moments),

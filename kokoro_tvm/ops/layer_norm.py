@@ -7,7 +7,6 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import relax
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select, sqrt
 from kokoro_tvm.ops.base.math import dtype
@@ -124,20 +123,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(
-    b: Any, x: Any, weight: Any, bias: Any, length: Any | None, *, eps: float, slope: float
-) -> Any:
-    """The variance is centred; TVM's own layer_norm takes E[x^2] - E[x]^2."""
-    apart = b.emit(x - b.emit(relax.op.mean(x, axis=-1, keepdims=True)))
-    variance = b.emit(relax.op.mean(b.emit(apart * apart), axis=-1, keepdims=True))
-    deviation = b.emit(relax.op.sqrt(b.emit(variance + relax.const(eps, "float32"))))
-    y = b.emit(b.emit(b.emit(apart / deviation) * weight) + bias)
-    return y if slope == 1.0 else relax.op.nn.leakyrelu(y, alpha=slope)
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def layer_norm(

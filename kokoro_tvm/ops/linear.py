@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import relax, tirx
+from tvm import tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, logical_and, minimum
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op
@@ -73,13 +73,8 @@ def _gpu_packings(call: Call) -> Mapping[str, Packing]:
     return {"weight": Packing(f"gpu_linear(columns={COLUMNS})", pack)}
 
 
-def _decomposed(b: Any, x: Any, weight: Any, bias: Any) -> Any:
-    return b.emit(relax.op.matmul(x, b.emit(relax.op.permute_dims(weight)))) + bias
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
 )
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from tvm import relax, tirx
 
 from kokoro_tvm.ops.base.expressions import const, minimum, select
 from kokoro_tvm.ops.base.math import dtype, sigmoid, tanh
-from kokoro_tvm.ops.base.plain import OPAQUE, choose, f32, logistic, loop, sequential, store, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
@@ -205,57 +203,8 @@ def _flops(call: Call) -> int:
     return 16 * int(call.shapes["weight_forward"][1]) ** 2
 
 
-def _decomposed(
-    b: Any,
-    forward: Any,
-    backward: Any,
-    weight_forward: Any,
-    bias_forward: Any,
-    weight_backward: Any,
-    bias_backward: Any,
-    length: Any | None,
-) -> Any:
-    """A loop over steps: no tensor expression says what depends on the result before."""
-
-    def recurrence(length: Any | None, *tensors: Any) -> Any:
-        forward, hidden = tensors[0], tensors[2].shape[1]
-
-        def direction(steps: Any, layer: tuple[Any, ...], work: tuple[Any, ...], reverse: bool) -> None:
-            (gates, weight, bias), (y, cell, sums) = layer, work
-            with loop(hidden) as j:
-                store(cell, f32(0.0), j)
-            with loop(steps) as i:
-                t, before = (steps - 1 - i, steps - i) if reverse else (i, i - 1)
-                offset = hidden if reverse else 0
-                with loop(4 * hidden) as unit:
-                    store(sums, gates[0, t, unit] + bias[unit], unit)
-                    with loop(hidden) as j:
-                        h = choose(i > 0, y[0, choose(i > 0, before, t), offset + j], f32(0.0))
-                        store(sums, sums[unit] + weight[unit, j] * h, unit)
-                with loop(hidden) as j:
-                    given, kept, fresh, shown = (sums[gate * hidden + j] for gate in range(4))
-                    new = logistic(kept) * cell[j] + logistic(given) * tirx.tanh(fresh)
-                    store(cell, new, j)
-                    store(y, logistic(shown) * tirx.tanh(cell[j]), 0, t, offset + j)
-
-        def body(*buffers: Any) -> None:
-            forward, backward, weight_f, bias_f, weight_b, bias_b = buffers[:6]
-            steps = valid_steps(forward, buffers[6] if length is not None else None)
-            direction(steps, (forward, weight_f, bias_f), buffers[-3:], reverse=False)
-            direction(steps, (backward, weight_b, bias_b), buffers[-3:], reverse=True)
-
-        inputs = [*tensors, *([length] if length is not None else [])]
-        outputs = [((1, forward.shape[1], 2 * hidden), "float32"), ((hidden,), "float32")]
-        return sequential("lstm", inputs, [*outputs, ((4 * hidden,), "float32")], body)
-
-    tensors = forward, backward, weight_forward, bias_forward, weight_backward, bias_backward
-    made = b.emit_te(recurrence, length, *tensors, primfunc_name_hint="lstm", primfunc_attrs=OPAQUE)
-    return relax.TupleGetItem(made, 0)
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel, _packings), "gpu": HandKernel(_gpu_kernel, _gpu_packings)},
     flops=_flops,
 )

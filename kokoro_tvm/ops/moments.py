@@ -7,11 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from tvm import te, tirx
 
 from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, maximum, minimum, select
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, Extent, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.columns import Columns
@@ -166,55 +164,8 @@ def by_block(
                 k.store(moments, value, slot, i, c)
 
 
-def _decomposed(b: Any, x: Any, length: Any | None) -> Any:
-    """Blocks of the fewest steps there may be; the mean of each is its pivot."""
-
-    def blocks(x: Any, length: Any | None) -> Any:
-        steps, channels, count = valid_steps(x, length), x.shape[2], slots(x.shape[1])
-
-        def of_block(name: str, term: Callable[[Any, Any, Any], Any]) -> Any:
-            """Sums of `term(block, step, channel)` over the valid steps of a block."""
-
-            def value(s: Any, c: Any) -> Any:
-                def counted(k: Any) -> Any:
-                    t = s * FEWEST_STEPS + k
-                    return choose(t < steps, term(s, t, c), f32(0.0))
-
-                return total([FEWEST_STEPS], counted)
-
-            return te.compute((count, channels), value, name)
-
-        def first(s: Any, c: Any) -> Any:
-            return x[0, tirx.min(s * FEWEST_STEPS, x.shape[1] - 1), c]
-
-        held = of_block("held", lambda s, t, c: f32(1.0))
-        sums = of_block("sums", lambda s, t, c: x[0, t, c] - first(s, c))
-
-        def mean(s: Any, c: Any) -> Any:
-            return first(s, c) + sums[s, c] / tirx.max(held[s, c], f32(1.0))
-
-        pivot = te.compute((count, channels), mean, "pivot")
-        apart = of_block("apart", lambda s, t, c: x[0, t, c] - pivot[s, c])
-
-        def square(s: Any, t: Any, c: Any) -> Any:
-            return (x[0, t, c] - pivot[s, c]) * (x[0, t, c] - pivot[s, c])
-
-        parts = pivot, apart, of_block("squares", square), held
-
-        def value(s: Any, i: Any, c: Any) -> Any:
-            chosen = parts[3][s, c]
-            for part in reversed(range(3)):
-                chosen = tirx.Select(i == part, parts[part][s, c], chosen)
-            return chosen
-
-        return te.compute((count, 4, channels), value, "moments")
-
-    return b.emit_te(blocks, x, length, primfunc_name_hint="moments")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def moments(x: Tensor, length: Tensor | None = None) -> Tensor:

@@ -13,7 +13,6 @@ from tvm.script.ir_builder import tirx as T
 from kokoro_tvm.noise import Words, block, draw_noise
 from kokoro_tvm.ops.base.expressions import Cast, ceildiv, const, iota, minimum, select
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.plain import OPAQUE, f32, in_any_order, store
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
@@ -115,12 +114,12 @@ def _low(word: Any) -> Any:
 
 
 class _Plain:
-    """`Words` of plain loops: sums and products by halves, for targets without 64 bits."""
+    """`Words` of GPUs: sums and products by halves, without 64 bits."""
 
     def let(self, value: Any) -> Any:
         """In memory of its own, because TVM's simplifier would follow a name: see `Kernel.opaque`."""
         kept = T.alloc_buffer((1,), "uint32", scope="local")
-        store(kept, value, 0)
+        T.buffer_store(kept, value, [0])
         return kept[0]
 
     def const(self, value: int) -> Any:
@@ -149,7 +148,7 @@ class _Plain:
         return tirx.Cast("float32", word)
 
     def scale(self, value: float) -> Any:
-        return f32(value)
+        return const(value, "float32")
 
 
 _GPU_THREADS = 64
@@ -178,24 +177,8 @@ def _numbers(place: Any, seed: Any) -> list[Any]:
     return block(words, counter, words.let(seed[2]), words.const(0), key)
 
 
-def _decomposed(b: Any, f0: Any, seed: Any, *, upsample: int) -> Any:
-    def drawn(f0: Any, seed: Any) -> Any:
-        samples = f0.shape[1] * upsample
-
-        def numbers(k: Any, f0: Any, seed: Any, noise: Any) -> None:
-            for j, number in enumerate(_numbers(k, seed)):
-                with T.If(4 * k + j < samples), T.Then():
-                    store(noise, number, 0, 4 * k + j)
-
-        outputs = [((1, samples), "float32")]
-        return in_any_order("noise", [f0, seed], outputs, (samples + 3) // 4, numbers)[0]
-
-    return b.emit_te(drawn, f0, seed, primfunc_name_hint="normal_noise", primfunc_attrs=OPAQUE)
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def normal_noise(f0: Tensor, seed: Tensor, *, upsample: int) -> Tensor:

@@ -7,11 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from tvm import te
 
 from kokoro_tvm.ops.base.expressions import Cast, const, logical_and
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.plain import choose, f32, total
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.exact import Exact
@@ -23,9 +21,6 @@ __all__ = ["project"]
 
 def _shape(*, x: Shape, **_: Any) -> Shape:
     return (1, x[1])
-
-
-_PIECE = 16  # terms of the decomposition's sums
 
 
 def _kernel(call: Call) -> Any:
@@ -86,30 +81,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(b: Any, x: Any, weight: Any, bias: Any, length: Any | None) -> Any:
-    """In parts: the rounding error of a sum grows with its longest chain."""
-
-    def projected(x: Any, weight: Any, bias: Any) -> Any:
-        steps, channels = x.shape[1], x.shape[2]
-        pieces = (channels + (_PIECE - 1)) // _PIECE
-
-        def part(t: Any, s: Any) -> Any:
-            def term(k: Any) -> Any:
-                c = s * _PIECE + k
-                return choose(c < channels, x[0, t, c] * weight[0, c, 0], f32(0.0))
-
-            return total([_PIECE], term)
-
-        parts = te.compute((steps, pieces), part, "parts")
-        sums = te.compute((steps,), lambda t: total([pieces], lambda s: parts[t, s]), "sums")
-        return te.compute((1, steps), lambda _, t: sums[t] + bias[0], "projected")
-
-    return b.emit_te(projected, x, weight, bias, primfunc_name_hint="project")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def project(x: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None = None) -> Tensor:

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from tvm import te, tirx
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, maximum, minimum, select, sqrt
-from kokoro_tvm.ops.base.fourier import forward_basis, forward_table
+from kokoro_tvm.ops.base.fourier import forward_basis
 from kokoro_tvm.ops.base.math import atan2, dtype
-from kokoro_tvm.ops.base.plain import choose, f32, total, valid_steps
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.fourier import fill_bases
@@ -129,43 +127,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(b: Any, x: Any, length: Any | None, *, n_fft: int, hop: int) -> Any:
-    bins, half = n_fft // 2 + 1, n_fft // 2
-
-    def transformed(x: Any, length: Any | None) -> Any:
-        frames, samples = x.shape[1] // hop + 1, valid_steps(x, length)
-        basis = forward_table(n_fft)
-
-        def signal(m: Any, i: Any) -> Any:
-            """Reflected at both ends; what is beyond belongs to frames that are not valid."""
-            position = m * hop + i - half
-            position = tirx.max(position, 0 - position)
-            position = tirx.Select(position >= samples, 2 * (samples - 1) - position, position)
-            return x[0, tirx.max(tirx.min(position, samples - 1), 0)]
-
-        framed = te.compute((frames, n_fft), signal, "framed")
-
-        def part(m: Any, k: Any) -> Any:
-            return total([n_fft], lambda i: framed[m, i] * basis[k, i])
-
-        parts = te.compute((frames, 2 * bins), part, "parts")
-
-        def value(_: Any, m: Any, k: Any) -> Any:
-            """+0 where only rounding says otherwise."""
-            real, imaginary = parts[m, k % bins], parts[m, bins + k % bins]
-            vanishes = tirx.any(m == 0, k % bins == 0, k % bins == bins - 1)
-            imaginary = tirx.Select(vanishes, f32(0.0), imaginary)
-            magnitude = tirx.sqrt(real * real + imaginary * imaginary)
-            return choose(k < bins, magnitude, tirx.atan2(imaginary, real))
-
-        return te.compute((1, frames, 2 * bins), value, "spectrum")
-
-    return b.emit_te(transformed, x, length, primfunc_name_hint="stft")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def stft(x: Tensor, length: Tensor | None = None, *, n_fft: int, hop: int) -> Tensor:

@@ -6,12 +6,10 @@ from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
-from tvm import te
 
-from kokoro_tvm.ops.base.activation import activate, emit_padded
+from kokoro_tvm.ops.base.activation import activate
 from kokoro_tvm.ops.base.expressions import ceildiv, const
 from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.base.plain import choose
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.kernel import Kernel
@@ -90,24 +88,8 @@ def _gpu_kernel(call: Call) -> Any:
     return k.build()
 
 
-def _decomposed(
-    b: Any, x: Any, weight: Any, bias: Any, norm: Any | None, length: Any | None, *, slope: float
-) -> Any:
-    def pooled(x: Any, padded: Any, weight: Any, bias: Any) -> Any:
-        def value(_: Any, p: Any, c: Any) -> Any:
-            here, following = padded[0, p // 2, c], padded[0, p // 2 + 1, c]
-            odd = here * weight[c, 0, 2] + following * weight[c, 0, 0]
-            return choose(p % 2 == 0, here * weight[c, 0, 1], odd) + bias[c]
-
-        return te.compute(_shape(x=x.shape), value, "pooled")
-
-    padded = emit_padded(b, x, norm, None, slope, length, (0, 1))
-    return b.emit_te(pooled, x, padded, weight, bias, primfunc_name_hint="upsample_pool")
-
-
 @semantic_op(
     shape=_shape,
-    decomposition=_decomposed,
     kernels={"cpu": HandKernel(_kernel), "gpu": HandKernel(_gpu_kernel)},
 )
 def upsample_pool(

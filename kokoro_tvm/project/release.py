@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from typing import Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.engine import durable
+from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.project.distribution import write_package
 from kokoro_tvm.project.graph import RecipeGraph
 
@@ -52,15 +52,10 @@ def write_release(graphs: Iterable[RecipeGraph], out: Path) -> Release:
     release = {"version": __version__, "recipes": recipes, "left_out": left_out}
     durable.write(out / RELEASE, (json.dumps(release, indent=1) + "\n").encode())
     files = sorted(path for path in out.iterdir() if path.is_file() and path.name != SUMS)
-    lines = (f"{_sha256(path)}  {path.name}\n" for path in files)
+    lines = (f"{file_sha256(path)}  {path.name}\n" for path in files)
     durable.write(out / SUMS, "".join(lines).encode())
     return Release((*files, out / SUMS), left_out)
 
 
 def _described(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": file_sha256(path)}

@@ -45,45 +45,6 @@ _PEAK = (
 _PHONEMES = "Largest phoneme error rate against misaki; 0.01 is 1 %." + _OFF
 
 
-class SignalGate(Spec):
-    """For a component whose output feeds another; its frames are the tokens or frames of its axis."""
-
-    min_snr_db: _Decibels | None = Field(description=_SNR)
-    min_frame_snr_median_db: _Decibels | None = Field(default=None, description=_FRAME_MEDIAN)
-    min_frame_snr_p5_db: _Decibels | None = Field(default=None, description=_FRAME_P5)
-    min_gain_db: _Decibels | None = Field(default=None, description=_GAIN)
-
-
-class AudioGate(SignalGate):
-    """For what is heard; its frames are of 600 samples."""
-
-    min_first_frame_snr_db: _Decibels | None = Field(default=None, description=_FIRST_FRAME)
-    min_last_frame_snr_db: _Decibels | None = Field(default=None, description=_LAST_FRAME)
-    min_exact_frame_snr_median_db: _Decibels | None = Field(default=None, description=_EXACT_MEDIAN)
-    min_exact_frame_snr_p5_db: _Decibels | None = Field(default=None, description=_EXACT_P5)
-    min_gain_db: _Decibels | None = Field(description=_GAIN)
-    min_magnitude_correlation: _Correlation | None = Field(description=_CORRELATION)
-
-
-class ThroughputGate(Spec):
-    """For how fast the decoder computes; not run where its code is emulated, or for a GPU."""
-
-    min_peak_share: _Multiple | None = Field(default=None, description=_PEAK)
-
-
-class IntelligibilityGate(Spec):
-    """For what a speech recogniser understands; needs the extra `asr`."""
-
-    max_word_error_increase: _Share | None = Field(default=None, description=_INCREASE)
-
-
-class PhonemesGate(Spec):
-    """For the text front end, of American and of British English each."""
-
-    max_known_word_errors: _Count | None = Field(default=None, description=_KNOWN_WORDS)
-    max_phoneme_error_rate: _Share | None = Field(default=None, description=_PHONEMES)
-
-
 def _not_given(description: str) -> Any:
     """A number that may be left out; the schema shows no default, for null has a meaning of its own."""
     return Field(default=None, description=description, json_schema_extra=_without_default)
@@ -102,6 +63,12 @@ class SignalGateOverride(Spec):
     min_gain_db: _Decibels | None = _not_given(_GAIN)
 
 
+class SignalGate(SignalGateOverride):
+    """For a component whose output feeds another; its frames are the tokens or frames of its axis."""
+
+    min_snr_db: _Decibels | None = Field(description=_SNR)
+
+
 class AudioGateOverride(SignalGateOverride):
     """Numbers that replace those of the decoder or of speech."""
 
@@ -112,13 +79,46 @@ class AudioGateOverride(SignalGateOverride):
     min_magnitude_correlation: _Correlation | None = _not_given(_CORRELATION)
 
 
+class AudioGate(AudioGateOverride):
+    """For what is heard; its frames are of 600 samples."""
+
+    min_snr_db: _Decibels | None = Field(description=_SNR)
+    min_gain_db: _Decibels | None = Field(description=_GAIN)
+    min_magnitude_correlation: _Correlation | None = Field(description=_CORRELATION)
+
+
 class CorpusGate(AudioGateOverride):
     """For `kokoro-tvm validate e2e` on anything but the recipe's own utterances; no build asks for it."""
 
     min_median_gain_db: _Decibels | None = _not_given(_MEDIAN)
 
 
+class ThroughputGate(Spec):
+    """For how fast the decoder computes; not run where its code is emulated, or for a GPU."""
+
+    min_peak_share: _Multiple | None = _not_given(_PEAK)
+
+
+class IntelligibilityGate(Spec):
+    """For what a speech recogniser understands; needs the extra `asr`."""
+
+    max_word_error_increase: _Share | None = _not_given(_INCREASE)
+
+
+class PhonemesGate(Spec):
+    """For the text front end, of American and of British English each."""
+
+    max_known_word_errors: _Count | None = _not_given(_KNOWN_WORDS)
+    max_phoneme_error_rate: _Share | None = _not_given(_PHONEMES)
+
+
+# Nothing given. null is refused in place of a whole gate, where it would not mean what it does in a number's.
+_Signal = Annotated[SignalGateOverride, Field(default_factory=SignalGateOverride)]
+_Audio = Annotated[AudioGateOverride, Field(default_factory=AudioGateOverride)]
 _Corpus = Annotated[CorpusGate, Field(default_factory=CorpusGate)]
+_Throughput = Annotated[ThroughputGate, Field(default_factory=ThroughputGate)]
+_Intelligibility = Annotated[IntelligibilityGate, Field(default_factory=IntelligibilityGate)]
+_Phonemes = Annotated[PhonemesGate, Field(default_factory=PhonemesGate)]
 
 
 class Gates(Spec):
@@ -133,45 +133,12 @@ class Gates(Spec):
     decoder: AudioGate = Field(description="Gate of decoder.")
     speech: AudioGate = Field(description="Gate of the whole way from tokens to audio.")
     corpus: _Corpus = Field(description="Gate of the whole way on the regression corpus.")
-    throughput: ThroughputGate = Field(
-        default=ThroughputGate(), description="Gate of how fast the decoder computes."
-    )
-    intelligibility: IntelligibilityGate = Field(
-        default=IntelligibilityGate(), description="Gate of what a speech recogniser understands."
-    )
-    phonemes: PhonemesGate = Field(
-        default=PhonemesGate(), description="Gate of the text front end; needs `front_end`."
-    )
+    throughput: _Throughput = Field(description="Gate of how fast the decoder computes.")
+    intelligibility: _Intelligibility = Field(description="Gate of what a speech recogniser understands.")
+    phonemes: _Phonemes = Field(description="Gate of the text front end; needs `front_end`.")
     enforce: bool = Field(
         default=True, description="A missed gate fails the build; false with length: padded."
     )
-
-
-class ThroughputGateOverride(Spec):
-    """A number that replaces the model's."""
-
-    min_peak_share: _Multiple | None = _not_given(_PEAK)
-
-
-class IntelligibilityGateOverride(Spec):
-    """A number that replaces the model's."""
-
-    max_word_error_increase: _Share | None = _not_given(_INCREASE)
-
-
-class PhonemesGateOverride(Spec):
-    """Numbers that replace the model's."""
-
-    max_known_word_errors: _Count | None = _not_given(_KNOWN_WORDS)
-    max_phoneme_error_rate: _Share | None = _not_given(_PHONEMES)
-
-
-# Nothing given. null is refused in place of a whole gate, where it would not mean what it does in a number's.
-_Signal = Annotated[SignalGateOverride, Field(default_factory=SignalGateOverride)]
-_Audio = Annotated[AudioGateOverride, Field(default_factory=AudioGateOverride)]
-_Throughput = Annotated[ThroughputGateOverride, Field(default_factory=ThroughputGateOverride)]
-_Intelligibility = Annotated[IntelligibilityGateOverride, Field(default_factory=IntelligibilityGateOverride)]
-_Phonemes = Annotated[PhonemesGateOverride, Field(default_factory=PhonemesGateOverride)]
 
 
 class GatesOverride(Spec):

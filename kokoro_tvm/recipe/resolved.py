@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kokoro_tvm.constants import COMPONENT_AXES, Axis
+from kokoro_tvm.errors import InputError
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
 from kokoro_tvm.recipe.front_end import FrontEnd
@@ -75,6 +76,13 @@ class Recipe(Spec):
     def precision_of(self, target: TargetSpec) -> Precision:
         """What is computed in by the recipe's target, or by its host, which stays with float32."""
         return self.precision if target == self.target else "float32"
+
+    def utterance(self, name: str | None = None) -> Utterance:
+        """The utterance of this name, the first unless one is given. Raises InputError."""
+        known = {utterance.name: utterance for utterance in self.utterances}
+        if name is not None and name not in known:
+            raise InputError(f"The recipe {self.name} has no utterance {name!r}; it has {', '.join(known)}.")
+        return self.utterances[0] if name is None else known[name]
 
     def artifacts(self) -> tuple[ArtifactSpec, ...]:
         """Every (component, bucket), in the order they are built."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.notices import warn
 
-__all__ = ["bisect", "clean", "encode", "has_sound", "middle_cut", "split_to_fit", "warn_of_unknown"]
+__all__ = ["clean", "encode", "has_sound", "middle_cut", "warn_of_unknown"]
 
 _CLOSING = "[)\\]}”’»\"']*"
 # In order of preference; a part ends where the match ends. The last is for texts without space after marks.
@@ -56,17 +56,11 @@ def encode(phonemes: str, vocabulary: Mapping[str, int]) -> list[int]:
     return [0, *(vocabulary[symbol] for symbol in phonemes if symbol in vocabulary), 0]
 
 
-def bisect(phonemes: str) -> tuple[str, str] | None:
-    """Both sides of the boundary nearest to the middle, of the best kind there is; None without a boundary.
+def middle_cut(phonemes: str) -> int | None:
+    """The place nearest to the middle at a boundary of the best kind there is; None without a boundary.
 
     Both sides hold a sound, not only marks.
     """
-    cut = middle_cut(phonemes)
-    return None if cut is None else (phonemes[:cut].strip(), phonemes[cut:].strip())
-
-
-def middle_cut(phonemes: str) -> int | None:
-    """Where `bisect` divides: the place nearest to the middle at a boundary of the best kind there is."""
     sounds = [place for place, symbol in enumerate(phonemes) if symbol.isalpha()]
     if not sounds:
         return None
@@ -75,20 +69,3 @@ def middle_cut(phonemes: str) -> int | None:
         if cuts:
             return min(cuts, key=lambda place: abs(2 * place - len(phonemes)))
     return None
-
-
-def split_to_fit(phonemes: str, fits: Callable[[str], bool], why: str) -> list[str]:
-    """Parts of `phonemes`, in order, each of which `fits`; as they are when they fit whole.
-
-    `why` says in the InputError what a part that cannot be divided was too long for.
-    """
-    if fits(phonemes):
-        return [phonemes]
-    halves = bisect(phonemes)
-    if halves is None:
-        raise InputError(
-            f"A part of the text {why} and cannot be divided, because it has no place to divide it at: "
-            f"'{phonemes[:40]}…' ({len(phonemes)} symbols). "
-            "Put spaces or punctuation into it, or speak faster."
-        )
-    return [part for half in halves for part in split_to_fit(half, fits, why)]

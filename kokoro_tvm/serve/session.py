@@ -25,7 +25,7 @@ from kokoro_tvm.serve.requests import SessionRequest
 from kokoro_tvm.serve.scheduler import BusyError, Feed, Job
 from kokoro_tvm.serve.service import Service
 
-__all__ = ["Session"]
+__all__ = ["WebSocketSession"]
 
 _BLOCK = 24_000  # bytes of audio in one event, which are half a second of PCM: common clients take 1 MiB
 _log = logging.getLogger("kokoro_tvm.serve")
@@ -66,7 +66,7 @@ class _GoneError(Exception):
     """The client left, or does not read what is sent."""
 
 
-class Session:
+class WebSocketSession:
     """Reads events and sends speech until the client goes or has heard everything."""
 
     def __init__(self, service: Service, socket: WebSocket) -> None:

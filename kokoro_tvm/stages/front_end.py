@@ -31,7 +31,7 @@ def declare(place: Place, front_end: FrontEnd, root: Path) -> Stage:
         settings=lambda: {"front_end": front_end.model_dump(mode="json"), "root": str(root)},
         yields=(yield_of(front_end),),
         conversion=lambda one: all_of(CONVERTERS, FACTS),
-        facts=lambda: {"versions": versions("numpy")},
+        facts=lambda: {"versions": versions("numpy", "srsly")},
     )
 
 

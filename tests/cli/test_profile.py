@@ -46,7 +46,7 @@ CLOSING = "Means of 2: 200.0 ms in compiled code. Recording changes the time of 
 def app() -> typer.Typer:
     made = typer.Typer(pretty_exceptions_enable=False)
     made.callback()(lambda: None)
-    profile.register(made)
+    made.command("profile")(profile.profile)
     return made
 
 

@@ -34,8 +34,8 @@ from kokoro_tvm.runtime.writers import Mark
 @pytest.fixture
 def app() -> typer.Typer:
     made = typer.Typer(pretty_exceptions_enable=False)
-    for module in (say, voices):
-        module.register(made)
+    made.command("say")(say.say)
+    made.command("voices")(voices.voices)
     return made
 
 

@@ -75,8 +75,6 @@ def test_gates_of_a_padded_bundle_only_report(run) -> None:
         ("steps", ["--json", "/nowhere/at/all.json"], "The folder /nowhere/at for all.json does not exist"),
         ("lengths", ["--component", "vocoder"], "There is no component 'vocoder'. There are bert, "),
         ("lengths", ["--utterance", "bye"], "The recipe toy has no utterance 'bye'; it has hello"),
-        ("experiment tail", ["--frames", "none"], "tail takes at least one length"),
-        ("experiment prefix-f0n", ["--frames", "64,128"], "prefix-f0n takes one length"),
     ],
 )
 def test_asked_in_vain(command: str, words: list[str], message: str, run) -> None:
@@ -133,15 +131,3 @@ def test_tails_are_a_promise_of_masked_lengths_alone(recipe: str, run) -> None:
     status, _, err = run("tails", recipe)
     assert status == 2
     assert "has padded lengths" in err or "has exact lengths" in err
-
-
-def test_experiment(run, tmp_path: Path) -> None:
-    words = ["--utterance", "hello", "--frames", "64", "--json", str(tmp_path / "a.json")]
-    status, out, err = run("experiment prefix-f0n", "toy", *words)
-    assert status == 0, err
-    assert "Is padding what makes the static F0N differ?" in out
-    assert [row["variant"] for row in json.loads((tmp_path / "a.json").read_text())["rows"]] == [
-        "padded",
-        "prefix only",
-        "masked",
-    ]

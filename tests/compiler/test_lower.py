@@ -87,7 +87,7 @@ def test_lowering_again_gives_the_same_text() -> None:
 def test_unknown_passes_are_refused() -> None:
     with pytest.raises(
         BuildError,
-        match="unknown pass 'fusion'; there are: decompose, fuse, fuse_moments, halve, legalize, narrow, "
+        match="unknown pass 'fusion'; there are: fuse, fuse_moments, halve, legalize, narrow, "
         "plan_memory, schedule_gpu, select_kernels, share_launches",
     ):
         lowered_program(program("text_encoder"), "text_encoder", [*PASSES, "fusion"])

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-import xml.etree.ElementTree as ET
-from pathlib import Path
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.diagnostics.graph import Node, _reduced, draw
-from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.recipe import load_recipe
 
-ROOT = Path(__file__).parents[2]
 SMALL = [
     Node("m.checkpoint", "checkpoint", "", "current"),
     Node("cpu.export.bert-512", "export", "bert-512", "stale", ("m.checkpoint",)),
@@ -75,47 +68,3 @@ def test_an_edge_that_others_imply_is_left_out(nodes: list[Node]) -> None:
     assert reach(edges) == reach([(a, n.name) for n in nodes for a in n.after])
     for edge in edges:
         assert edge not in reach([e for e in edges if e != edge])
-
-
-def boxes(svg: str) -> dict[str, tuple[int, int, int, int]]:
-    """name -> left, top, right, bottom"""
-    found = {}
-    for rect in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}rect"):
-        title = rect.find("{http://www.w3.org/2000/svg}title")
-        if title is not None:
-            x, y, w, h = (int(rect.attrib[k]) for k in ("x", "y", "width", "height"))
-            found[str(title.text)] = (x, y, x + w, y + h)
-    return found
-
-
-@settings(max_examples=50)
-@given(graphs())
-def test_boxes_keep_apart_inside_the_picture_and_after_what_they_need(nodes: list[Node]) -> None:
-    svg = draw(nodes, "svg")
-    assert svg == draw(nodes, "svg")
-    found = boxes(svg)
-    assert list(found) == [f"{n.name}: {n.state}" for n in nodes]
-    root = ET.fromstring(svg)
-    for a, b in itertools.combinations(found.values(), 2):
-        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
-    assert all(min(x0, y0) >= 0 for x0, y0, _, _ in found.values())
-    assert max(b[2] for b in found.values()) <= int(root.attrib["width"])
-    assert max(b[3] for b in found.values()) <= int(root.attrib["height"])
-    place = dict(zip((n.name for n in nodes), found.values(), strict=True))
-    for node in nodes:
-        assert all(place[name][2] < place[node.name][0] for name in node.after)
-
-
-@pytest.mark.parametrize("recipe", ["cpu"])
-def test_a_recipe(recipe: str, tmp_path: Path) -> None:
-    """No line is drawn over a box."""
-    graph = RecipeGraph(load_recipe(recipe, ROOT / "recipes"), tmp_path, ROOT)
-    nodes = [Node(s.name, s.name, "", "current", tuple(a.name for a in s.after)) for s in graph.stages()]
-    svg = draw(nodes, "svg")
-    found = boxes(svg)
-    assert len(found) == len(nodes)
-    straight = re.findall(r"C[\d -]+ (\d+) (\d+)H(\d+)", svg)
-    assert straight
-    for x0, y, x1 in straight:
-        for left, top, right, bottom in found.values():
-            assert int(x1) <= left or right <= int(x0) or not top < int(y) < bottom

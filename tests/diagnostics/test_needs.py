@@ -25,7 +25,7 @@ def recipe(name: str) -> Recipe:
 
 def packages(*words: str) -> list[str]:
     app = typer.Typer()
-    command.register(app)
+    app.command()(command.doctor)
     done = CliRunner().invoke(app, [*words, "--packages", "--root", str(ROOT)])
     assert done.exit_code == 0
     return done.stdout.splitlines()

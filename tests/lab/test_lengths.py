@@ -42,7 +42,7 @@ def stock(lab: Callable[[str], Lab]) -> tuple[StockEngine, StockEngine]:
 
 @pytest.fixture(scope="module")
 def hello(lab: Callable[[str], Lab]) -> Iterator[Reference]:
-    yield lab("toy").references(["hello"])[0]
+    yield lab("toy").reference("hello")
 
 
 @COMPONENTS

@@ -1,5 +1,4 @@
-"""NaN in, NaN out: what is no number in the reference's result is none in the kernel's and in the
-decomposition's."""
+"""NaN in, NaN out: what is no number in the reference's result is none in the kernel's."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from torch import Tensor
 from kokoro_tvm.ops.base.semantic import registry
 from kokoro_tvm.targets import Machine
 
-from .plain import TARGETS, decomposed
 from .samples import SAMPLES
 from .support import BFLOAT16, Tensors, machines, needs_bfloat16, reference, run
 
@@ -71,9 +69,3 @@ def test_a_kernel_that_rounds_keeps_nan(operation: str) -> None:
         return run(operation, tensors, attributes, machine=BFLOAT16)
 
     keeps_nan(operation, computed)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_decomposition_keeps_nan(operation: str, target: str) -> None:
-    keeps_nan(operation, lambda tensors: decomposed(operation, tensors, SAMPLES[operation][1], target))

@@ -1,4 +1,4 @@
-"""Kernel and decomposition draw the bits of `draw_noise`, whatever vectors and threads do."""
+"""The kernel draws the bits of `draw_noise`, whatever vectors and threads do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime.noise import seed_words
 from kokoro_tvm.targets import Machine
 
-from .plain import TARGETS, decomposed
 from .support import machines, run
 
 LONG = 40  # steps of 300: three tasks of 4096 samples
@@ -49,11 +48,3 @@ def test_lengths_that_fill_no_block(upsample: int, machine: Machine) -> None:
 def test_a_static_length(machine: Machine) -> None:
     got = run("normal_noise", tensors(LONG, 9), {"upsample": 300}, dynamic=False, machine=machine)
     assert got[0].tobytes() == draw_noise(9, 300 * LONG).tobytes()
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_the_decomposition_draws_the_reference_s_bits(target: str) -> None:
-    """Products by halves of 16 bits, as for a target without 64-bit numbers."""
-    for seed, piece in ((0, 0), (2**64 - 1, 2**32 - 1), (0x123456789ABCDEF, 2)):
-        got = decomposed("normal_noise", tensors(LONG, seed, piece), {"upsample": 300}, target)
-        assert got[0].tobytes() == draw_noise(seed, 300 * LONG, piece).tobytes()

@@ -18,8 +18,8 @@ _LAUNCH = re.compile(r'(?:thread_binding\(|launch_thread\("threadIdx.x", )(\d+)(
 @pytest.mark.parametrize("policy", ["exact", "masked"])
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
 def test_every_kernel_has_a_launch(component: str, policy: str) -> None:
-    """Those by hand, those of plain operations, and those of decompositions where there are some; none has
-    more threads than a workgroup of the machine, or a wide index."""
+    """Those by hand and those of plain operations; none has more threads than a workgroup of the machine, or
+    a wide index."""
     workgroup = GPU.features.workgroup
     assert workgroup is not None
     found = kernels(phases(component, policy)["plan_memory"])

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -152,6 +151,3 @@ def test_pitch_and_energy_are_computed_side_by_side(policy: str) -> None:
 def test_machines_without_shared_launches_are_left_alone() -> None:
     before, after = (lowered("decoder")[1][phase] for phase in ("halve", "share_launches"))
     assert before.script(show_meta=True) == after.script(show_meta=True)
-    plain = replace(GPU, features=replace(GPU.features, kernels=None))
-    exported = small_program(lambda w, x: tuple(branches(w, x)), WEIGHTS)
-    assert not any(p.parts for p in lowered_program(exported, "small", machine=plain).parameters)

@@ -18,6 +18,7 @@ import yaml
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from recipe_fields import recipe_fields
 from test_graph import REPOSITORY, Tree, built  # noqa: F401  (a fixture)
 
 from kokoro_tvm.constants import COMPONENT_AXES
@@ -27,7 +28,6 @@ from kokoro_tvm.engine.versions import TORCH, TVM
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import Known, ModelFile, TargetFile
-from kokoro_tvm.recipe.fields import recipe_fields
 from kokoro_tvm.recipe.resolved import resolve
 from kokoro_tvm.stages import bundle
 from kokoro_tvm.targets import find_runner

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from recipe_fields import recipe_fields
 
 from kokoro_tvm.recipe import Known, json_schema, list_recipes, load_recipe, recipe_files
 from kokoro_tvm.recipe._source import SourceText
 from kokoro_tvm.recipe._yaml import parse
-from kokoro_tvm.recipe.fields import recipe_fields
 
 REPOSITORY = Path(__file__).parents[2]
 ROOT = REPOSITORY / "recipes"

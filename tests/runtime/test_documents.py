@@ -35,7 +35,7 @@ def tts(roomy: tuple[Synthesizer, Any], monkeypatch: pytest.MonkeyPatch) -> Synt
 
 def command(*words: Path | str) -> str:
     app = typer.Typer(pretty_exceptions_enable=False)
-    say.register(app)
+    app.command("say")(say.say)
     return CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False).stdout
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from toy_bundle import VOCABULARY
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.phonemes import bisect, clean, encode, split_to_fit, warn_of_unknown
+from kokoro_tvm.runtime.phonemes import clean, encode, middle_cut, warn_of_unknown
 
 
 def test_encode_as_the_stock_model() -> None:
@@ -64,23 +62,6 @@ def test_clean_makes_line_breaks_spaces() -> None:
         ("…!", None),
     ],
 )
-def test_bisect(text: str, parts: tuple[str, str] | None) -> None:
-    assert bisect(text) == parts
-
-
-_WORDS = st.tuples(
-    st.text("abcd", min_size=1, max_size=4), st.sampled_from([" ", ", ", ". ", " — ", "; ", "?! "])
-)
-
-
-@given(st.lists(_WORDS, min_size=1, max_size=80), st.integers(8, 40))
-def test_nothing_is_cut(words: list[tuple[str, str]], limit: int) -> None:
-    text = "".join(word + separator for word, separator in words)
-    parts = split_to_fit(text, lambda part: len(part) <= limit, "is too long")
-    assert "".join("".join(parts).split()) == "".join(text.split())
-    assert all(len(part) <= limit for part in parts)
-
-
-def test_indivisible() -> None:
-    with pytest.raises(InputError, match=r"is too long and cannot be divided.*'bbbbbb…' \(6 symbols\)"):
-        split_to_fit("aa bbbbbb", lambda part: len(part) < 4, "is too long")
+def test_the_middle_cut(text: str, parts: tuple[str, str] | None) -> None:
+    cut = middle_cut(text)
+    assert (cut and (text[:cut].strip(), text[cut:].strip())) == parts

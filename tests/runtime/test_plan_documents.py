@@ -19,7 +19,7 @@ from kokoro_tvm.runtime import Plan, Synthesizer
 @pytest.fixture
 def app() -> typer.Typer:
     made = typer.Typer(pretty_exceptions_enable=False)
-    say.register(made)
+    made.command("say")(say.say)
     made.callback()(lambda: None)
     return made
 

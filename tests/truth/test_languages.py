@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from misaki_languages import reference, sentences
 from tiers import ASIAN, each_language
 
 import kokoro_tvm.model
@@ -22,7 +23,6 @@ from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.sentences import words_of
 from kokoro_tvm.runtime.text import read_utterances
-from kokoro_tvm.truth.languages import reference, sentences
 
 VOCABULARY = json.loads(
     (Path(kokoro_tvm.model.__file__).parent / "kokoro-82m.json").read_text(encoding="utf-8")

@@ -8,13 +8,13 @@ import typer
 
 __all__ = ["register"]
 
-# Modules of this folder in the order --help lists them; each has `register(group: typer.Typer) -> None`.
-_COMMANDS = ("steps", "e2e", "corpus", "lengths", "tails", "experiment", "intelligibility")
+# Modules of this folder in the order --help lists them; each has a function of its own name.
+_COMMANDS = ("steps", "e2e", "corpus", "lengths", "tails", "intelligibility")
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command group `validate`."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
     for name in _COMMANDS:
-        import_module(f"kokoro_tvm.cli.validate.{name}").register(group)
+        group.command(name)(getattr(import_module(f"kokoro_tvm.cli.validate.{name}"), name))
     app.add_typer(group, name="validate", help="Measure a bundle against the stock model.")

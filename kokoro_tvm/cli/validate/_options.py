@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -10,39 +9,21 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-    from rich.table import Table
-
     from kokoro_tvm.measure.gates import Verdict
 
 __all__ = [
     "HELLO",
     "ComponentOption",
-    "JsonOption",
-    "RootOption",
     "SeedOption",
     "SpeedOption",
     "UtteranceOption",
     "chosen_components",
-    "console",
-    "grid",
     "span",
     "tell",
     "verdict",
     "words",
 ]
 
-RootOption: TypeAlias = Annotated[
-    Path, typer.Option("--root", metavar="DIR", help="The folder with `recipes/` and `artifacts/`.")
-]
-JsonOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        metavar="FILE",
-        help="Write the whole result to this JSON file.",
-    ),
-]
 SpeedOption: TypeAlias = Annotated[
     float, typer.Option("--speed", help="Speed of `--text` and `--phonemes`; above 1 is faster.")
 ]
@@ -64,29 +45,6 @@ UtteranceOption: TypeAlias = Annotated[
 ]
 
 HELLO = "həlˈO wˈɜɹld."
-_WIDTH = 132  # where output goes to a file
-
-
-def console() -> Console:
-    """A console with colour on a terminal; plain and wider elsewhere."""
-    from rich.console import Console
-
-    made = Console()
-    return made if made.is_terminal else Console(width=_WIDTH, color_system=None)
-
-
-def grid(title: str, first: str, headings: Sequence[str], last: str | None = "verdict") -> Table:
-    """An empty table: a column of names, columns of numbers, and one of words."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column(first, no_wrap=True)
-    for heading in headings:
-        made.add_column(heading, justify="right")
-    if last is not None:
-        made.add_column(last)
-    return made
 
 
 def verdict(verdicts: Sequence[Verdict], judged: bool) -> str:

@@ -7,16 +7,11 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import JsonOption, RootOption, tell
+from kokoro_tvm.cli.validate._options import tell
 
-__all__ = ["register"]
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `corpus`."""
-    group.command("corpus")(corpus)
+__all__ = ["corpus"]
 
 
 def corpus(
@@ -45,7 +40,7 @@ def corpus(
             "change of `corpus.yaml`.",
         ),
     ] = False,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:

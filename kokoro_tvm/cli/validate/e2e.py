@@ -7,16 +7,11 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, write_json
 from kokoro_tvm.cli._speech import BUNDLE, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import JsonOption, RootOption, SeedOption, SpeedOption, console, tell
+from kokoro_tvm.cli.validate._options import SeedOption, SpeedOption, tell
 
-__all__ = ["register"]
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `e2e`."""
-    group.command("e2e")(e2e)
+__all__ = ["e2e"]
 
 
 def e2e(
@@ -47,7 +42,7 @@ def e2e(
     voice: Annotated[str, typer.Option("--voice", help="Voice of `--text` and `--phonemes`.")] = "af_heart",
     speed: SpeedOption = 1.0,
     seed: SeedOption = 0,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:

@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import JsonOption, RootOption, console, tell
+from kokoro_tvm.cli.validate._options import tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.table import Table
 
-__all__ = ["register"]
+__all__ = ["intelligibility"]
 
 _MOST = 0.01
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `intelligibility`."""
-    group.command("intelligibility")(intelligibility)
 
 
 def intelligibility(
@@ -38,7 +33,7 @@ def intelligibility(
             show_default=f"the recipe's gate, or {_MOST}",
         ),
     ] = None,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
@@ -62,22 +57,16 @@ def intelligibility(
     report = validate_intelligibility(heard, limits)
     (utterance,) = report.utterances
     out = console()
-    out.print(table(utterance.outputs or {}))
+    out.print(rates_table(utterance.outputs or {}))
     for verdict in utterance.verdicts:
         out.print(f"{verdict}: {verdict.status}", highlight=False, soft_wrap=True)
     write_json(json_file, report.to_json() | {"heard": [asdict(h) for h in heard]})
     report.require()
 
 
-def table(rates: Mapping[str, Mapping[str, float]]) -> Table:
+def rates_table(rates: Mapping[str, Mapping[str, float]]) -> Table:
     """Word error rates by voice."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    made.add_column("word error rate", no_wrap=True)
-    for heading in ("kokoro-tvm", "PyTorch float32", "increase"):
-        made.add_column(heading, justify="right")
+    made = table("word error rate", ("kokoro-tvm", "PyTorch float32", "increase"))
     for voice, found in rates.items():
         ours, stock, more = (
             found[key] for key in ("word_error_rate", "stock_word_error_rate", "word_error_increase")

@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import (
-    ComponentOption,
-    JsonOption,
-    RootOption,
-    UtteranceOption,
-    chosen_components,
-    console,
-    grid,
-    span,
-    tell,
-)
+from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,12 +18,7 @@ if TYPE_CHECKING:
 
     from kokoro_tvm.lab.lengths import Edge, Lengthy
 
-__all__ = ["register"]
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `lengths`."""
-    group.command("lengths")(lengths)
+__all__ = ["lengths"]
 
 
 def lengths(
@@ -52,7 +37,7 @@ def lengths(
     ] = "1-130",
     edges: Annotated[bool, typer.Option(help="Also try the lengths at the edges of every bucket.")] = True,
     utterance: UtteranceOption = None,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
@@ -69,7 +54,7 @@ def lengths(
     spans = {"tokens": span(tokens, "--tokens"), "frames": span(frames, "--frames")}
     names = chosen_components(component)
     lab = Lab.open(bundle, root, threads, tell)
-    (reference,) = lab.references([utterance] if utterance else None)
+    reference = lab.reference(utterance)
     truth, pytorch = lab.stock(TRUTH), lab.stock(DYNAMIC)
     rows: list[Lengthy] = []
     met: list[Edge] = []
@@ -96,7 +81,7 @@ def lengths(
 def _table(rows: Sequence[Lengthy], judged: bool) -> Table:
     """One row for each output: the worst of all lengths."""
     headings = ("output", "lengths", "least SNR, dB", "at", "PyTorch there", "least gain, dB", "at")
-    made = grid("every length, against pt.float64 on the same inputs", "component", headings)
+    made = table("component", headings, "every length, against pt.float64 on the same inputs", "verdict")
     for key in dict.fromkeys((row.component, row.output) for row in rows):
         of = [row for row in rows if (row.component, row.output) == key]
         worst = min(of, key=lambda row: row.metrics["snr_db"])
@@ -120,7 +105,7 @@ def _table(rows: Sequence[Lengthy], judged: bool) -> Table:
 
 
 def _edges_table(edges: Sequence[Edge]) -> Table:
-    made = grid("edges of buckets", "component", ("bucket", "length", "belongs to", "what came"))
+    made = table("component", ("bucket", "length", "belongs to", "what came"), "edges of buckets", "verdict")
     for edge in edges:
         came = "refused" if edge.refused else "as that bucket" if edge.equal else "something else"
         belongs = "none, refused" if edge.expected is None else str(edge.expected)

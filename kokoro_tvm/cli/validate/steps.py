@@ -7,20 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import (
-    HELLO,
-    JsonOption,
-    RootOption,
-    SeedOption,
-    SpeedOption,
-    console,
-    grid,
-    span,
-    tell,
-    verdict,
-)
+from kokoro_tvm.cli.validate._options import HELLO, SeedOption, SpeedOption, span, tell, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,14 +19,9 @@ if TYPE_CHECKING:
     from kokoro_tvm.lab.decoders import Crossed, Decoded
     from kokoro_tvm.measure.compare import Pair, StepRow
 
-__all__ = ["register", "sweep_table"]
+__all__ = ["steps", "sweep_table"]
 
 _SWEEP = "128,256,512"
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `steps`."""
-    group.command("steps")(steps)
 
 
 def steps(
@@ -96,7 +80,7 @@ def steps(
             help="Write every regime's steps (safetensors) and audio (32-bit float WAV) to this folder.",
         ),
     ] = None,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
@@ -140,7 +124,7 @@ def _table(pair: Pair) -> Table:
     if not pair.judged:
         title += " (not judged: gates are about what is built, against pt.float64)"
     headings = ("MAE", "max abs", "RMSE", "SNR, dB", "correlation", "finite", "tail, max abs")
-    made = grid(title, "step", headings)
+    made = table("step", headings, title, "verdict")
     for row in pair.rows:
         made.add_row(row.step, *_cells(row), _verdict(row, pair.judged))
     return made
@@ -167,7 +151,7 @@ def _verdict(row: StepRow, judged: bool) -> str:
 
 def _crossed_table(rows: Sequence[Crossed]) -> Table:
     headings = ("fed by", "like who fed it: SNR, dB", "spectra", "like pt.float64: SNR, dB", "spectra")
-    made = grid("crossed decoders", "decoder", headings, None)
+    made = table("decoder", headings, "crossed decoders")
     for row in rows:
         truth = row.like_truth
         against = ["other durations", "–"] if truth is None else _likeness(truth)
@@ -182,7 +166,7 @@ def _likeness(metrics: Mapping[str, float]) -> list[str]:
 def sweep_table(rows: Sequence[Decoded]) -> Table:
     """The decoder at several buckets, on the truth's inputs."""
     headings = ("bucket", "utterance", "frames", "SNR, dB", "gain, dB", "spectra", "tail, max abs")
-    made = grid("the decoder alone, on pt.float64's inputs", "regime", headings)
+    made = table("regime", headings, "the decoder alone, on pt.float64's inputs", "verdict")
     for row in rows:
         cells = [str(row.bucket or "exact"), row.utterance, str(row.frames)]
         if row.metrics is None:

@@ -7,26 +7,11 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
 from kokoro_tvm.cli._speech import BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import (
-    ComponentOption,
-    JsonOption,
-    RootOption,
-    UtteranceOption,
-    chosen_components,
-    console,
-    grid,
-    span,
-    tell,
-)
+from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span, tell
 
-__all__ = ["register"]
-
-
-def register(group: typer.Typer) -> None:
-    """Adds the command `tails`."""
-    group.command("tails")(tails)
+__all__ = ["tails"]
 
 
 def tails(
@@ -48,7 +33,7 @@ def tails(
         ),
     ] = 50,
     utterance: UtteranceOption = None,
-    json_file: JsonOption = None,
+    json_file: JsonFileOption = None,
     threads: ThreadsOption = None,
     root: RootOption = Path(),
 ) -> None:
@@ -69,7 +54,7 @@ def tails(
             f"{bundle} has {lab.bundle.length} lengths, but only masked lengths ignore values behind the "
             "valid part. Name a bundle that has them, such as artifacts/cpu-masked."
         )
-    (reference,) = lab.references([utterance] if utterance else None)
+    reference = lab.reference(utterance)
     trials = []
     for name in names:
         for bucket in lab.tvm.buckets(name):
@@ -81,7 +66,8 @@ def tails(
     if not trials:
         raise InputError(f"{bundle} has no bucket of --buckets {buckets}.")
     report = TailsReport(str(bundle), lab.tvm.policy, tuple(trials))
-    made = grid("tails", "component", ("bucket", "length", "tails", "bit for bit equal", "outputs behind it"))
+    headings = ("bucket", "length", "tails", "bit for bit equal", "outputs behind it")
+    made = table("component", headings, "tails", "verdict")
     for trial in trials:
         verdict = "[green]passed[/]" if trial.status == "passed" else "[bold red]FAILED[/]"
         behind = "zeros" if trial.silent else "not zeros"

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from srsly import msgpack
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
-from kokoro_tvm.model.front_end.msgpack import loads
 from kokoro_tvm.model.front_end.text_rules import compiled, languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
@@ -121,9 +121,9 @@ def _pieces_first(array: NDArray[Any]) -> NDArray[Any]:
 def _nodes(path: Path) -> list[tuple[str, dict[str, Any]]]:
     """(name, parameters) of every node of a network."""
     try:
-        content = loads(path.read_bytes())
+        content = _unpacked(path)
         return [(node["name"], p) for node, p in zip(content["nodes"], content["params"], strict=True)]
-    except (BuildError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{path} is no network that this version reads: {error}") from error
 
 
@@ -135,9 +135,9 @@ def _rules(folder: Path) -> dict[str, Any]:
     """Tokenizer, labels and norms."""
     known = facts()
     try:
-        tokenizer = loads((folder / "tokenizer").read_bytes())
+        tokenizer = _unpacked(folder / "tokenizer")
         labels = json.loads((folder / "tagger/cfg").read_text(encoding="utf-8"))["labels"]
-        norms = loads((folder / "vocab/lookups.bin").read_bytes())["lexeme_norm"]
+        norms = _unpacked(folder / "vocab/lookups.bin")["lexeme_norm"]
         marks = {id_of(word, known.symbols): norm for word, norm in known.norms.items()}
         return {
             "format": FORMAT,
@@ -156,6 +156,12 @@ def _rules(folder: Path) -> dict[str, Any]:
         }
     except (BuildError, KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{folder} has no tokenizer that this version reads: {error!r}") from error
+
+
+def _unpacked(path: Path) -> Any:
+    """What a file of MessagePack holds. Raises ValueError; `srsly.msgpack_loads` would leave garbage
+    uncollected where it does."""
+    return msgpack.loads(path.read_bytes(), raw=False)
 
 
 def _entries(path: Path) -> Mapping[str, Entry]:

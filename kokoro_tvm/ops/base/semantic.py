@@ -1,8 +1,7 @@
-"""What a semantic operation is: a torch reference, the shape of its result, a decomposition, and kernels.
+"""What a semantic operation is: a torch reference, the shape of its result, and kernels.
 
 In PyTorch an operation is `torch.ops.kokoro.<name>`, so `torch.export` keeps it as one node. In Relax it is a
-`call_dps_packed("kokoro.<name>", ...)` until `passes/select_kernels.py` puts a kernel in its place, or
-`passes/decompose.py` plain Relax where the machine has no kernel for it.
+`call_dps_packed("kokoro.<name>", ...)` until `passes/select_kernels.py` puts a kernel in its place.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -116,66 +114,58 @@ class HandKernel:
 @dataclass(frozen=True)
 class SemanticOp:
     """name; torch: the callable that patches use; shape: (tensor shapes and attributes) -> result extents;
-    decomposition: the same in plain Relax, see `semantic_op`; kernels: by the kind of machine that they are
-    for, see `Features.kernels`; flops: Call -> multiplications and additions for each step of the result, as
-    the definition has them, None where they are not what takes the time."""
+    kernels: by the kind of machine that they are for, see `Features.kernels`; flops: Call -> multiplications
+    and additions for each step of the result, as the definition has them, None where they are not what takes
+    the time."""
 
     name: str
     torch: Callable[..., torch.Tensor]
     shape: Callable[..., Shape]
-    decomposition: Callable[..., Any]
     kernels: Mapping[str, HandKernel]
     flops: Callable[[Call], int] | None
     tensors: tuple[str, ...] = field(default=())
     attributes: tuple[str, ...] = field(default=())
 
-    def kernel_for(self, features: Features) -> HandKernel | None:
-        """The kernel for a machine; None where it has none, so that the operation is decomposed."""
-        return self.kernels.get(features.kernels) if features.kernels is not None else None
+    def kernel_for(self, features: Features) -> HandKernel:
+        """The kernel for a machine. Raises BuildError where there is none of the machine's kind."""
+        if features.kernels not in self.kernels:
+            raise BuildError(
+                f"{self.name} has no kernel of the kind {features.kernels}; there are: "
+                f"{', '.join(sorted(self.kernels))}"
+            )
+        return self.kernels[features.kernels]
 
     def kernel(self, call: Call) -> Any:
-        """The PrimFunc for a call. Raises BuildError where its machine has no kernel.
+        """The PrimFunc for a call.
 
         One whose result may take the memory of a tensor promises the code generator nothing about them.
         """
-        found = self.kernel_for(call.features)
-        if found is None:
-            raise BuildError(
-                f"{self.name} has no kernel for this machine (there are: {', '.join(sorted(self.kernels))}): "
-                "list the pass decompose before legalize"
-            )
-        kernel = found.build(call)
+        kernel = self.kernel_for(call.features).build(call)
         return kernel.with_attr("tirx.noalias", False) if self.in_place(call) & call.shapes.keys() else kernel
 
     def packings(self, call: Call) -> Mapping[str, Packing]:
-        """How the kernel for a call wants its weights packed; nothing where there is no kernel."""
-        found = self.kernel_for(call.features)
-        return found.packings(call) if found is not None else {}
+        """How the kernel for a call wants its weights packed."""
+        return self.kernel_for(call.features).packings(call)
 
     def gives_moments(self, call: Call) -> bool:
-        """Whether there is a kernel for the call that can write the moments of its result."""
-        found = self.kernel_for(call.features)
-        return found is not None and found.gives_moments(call)
+        """Whether the kernel for the call can write the moments of its result."""
+        return self.kernel_for(call.features).gives_moments(call)
 
     def halves(self, call: Call) -> frozenset[str]:
         """Tensors that the kernel for the call can have as float16 in memory, "y" for the result."""
-        found = self.kernel_for(call.features)
-        return found.halves(call) if found is not None else frozenset()
+        return self.kernel_for(call.features).halves(call)
 
     def in_place(self, call: Call) -> frozenset[str]:
         """Tensors whose memory the result of the kernel for the call may take."""
-        found = self.kernel_for(call.features)
-        return found.in_place(call) if found is not None else frozenset()
+        return self.kernel_for(call.features).in_place(call)
 
     def sharing(self, features: Features) -> Sharing | None:
         """How calls share a launch of the machine's kernel; None where each has its own."""
-        found = self.kernel_for(features)
-        return found.sharing if found is not None else None
+        return self.kernel_for(features).sharing
 
     def layer(self, call: Call) -> str | None:
         """What a schedule calls it; None where there is nothing to choose."""
-        found = self.kernel_for(call.features)
-        return found.layer(call) if found is not None else None
+        return self.kernel_for(call.features).layer(call)
 
 
 _REGISTRY: dict[str, SemanticOp] = {}
@@ -189,17 +179,14 @@ def registry() -> Mapping[str, SemanticOp]:
 def semantic_op(
     *,
     shape: Callable[..., Shape],
-    decomposition: Callable[..., Any],
-    kernels: Mapping[str, HandKernel] = MappingProxyType({}),
+    kernels: Mapping[str, HandKernel],
     flops: Callable[[Call], int] | None = None,
 ) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
     """Registers a function as `torch.ops.kokoro.<its name>`: the function itself is the reference.
 
     Tensor parameters come first, attributes (int, float, bool) are keyword-only. `shape` is called with a
-    shape (or None) per tensor parameter and every attribute by name. `decomposition` is called with a
-    BlockBuilder, a Relax expression (or None) per tensor parameter, weights as the checkpoint has them, and
-    every attribute by name; it returns an expression of the result's shape, made with what `ops.base.plain`
-    has and Relax's own operators. Results are float32 unless the inputs are float64.
+    shape (or None) per tensor parameter and every attribute by name. Results are float32 unless the inputs
+    are float64.
     """
 
     def register(reference: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -219,9 +206,7 @@ def semantic_op(
             return torch.empty(extents, dtype=args[0].dtype, device=args[0].device)
 
         operator.register_fake(fake)
-        _REGISTRY[name] = SemanticOp(
-            name, operator, shape, decomposition, kernels, flops, tensors, attributes
-        )
+        _REGISTRY[name] = SemanticOp(name, operator, shape, kernels, flops, tensors, attributes)
         return operator
 
     return register

@@ -7,14 +7,14 @@ from starlette.websockets import WebSocket
 
 from kokoro_tvm.serve.errors import ApiError
 from kokoro_tvm.serve.service import Service
-from kokoro_tvm.serve.session import Session
+from kokoro_tvm.serve.session import WebSocketSession
 
 __all__ = ["routes"]
 
 
 def routes(service: Service) -> list[WebSocketRoute]:
     """The routes of a server."""
-    sessions: set[Session] = set()
+    sessions: set[WebSocketSession] = set()
 
     async def stream(socket: WebSocket) -> None:
         if len(sessions) >= service.settings.most_sessions:
@@ -22,7 +22,7 @@ def routes(service: Service) -> list[WebSocketRoute]:
             await socket.send_denial_response(ApiError(429, message, code="rate_limit_exceeded").response())
             return
         await socket.accept()
-        session = Session(service, socket)
+        session = WebSocketSession(service, socket)
         sessions.add(session)
         try:
             await session.run()

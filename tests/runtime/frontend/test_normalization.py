@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from linked_text import linked
+from misaki_languages import sentences as languages_sentences
 from tiers import ASIAN
 from yaml import safe_load
 
@@ -25,7 +26,6 @@ from kokoro_tvm.runtime.frontend.source import SourceText
 from kokoro_tvm.runtime.frontend.unknown import UnknownWords
 from kokoro_tvm.runtime.sentences import words_of
 from kokoro_tvm.runtime.text import read_utterances
-from kokoro_tvm.truth.languages import sentences as languages_sentences
 from kokoro_tvm.truth.phonemes import misaki_english, sentences
 from kokoro_tvm.truth.written_forms import WrittenForm, written_forms
 

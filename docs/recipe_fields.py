@@ -11,8 +11,6 @@ from kokoro_tvm.constants import COMPONENT_AXES
 from kokoro_tvm.recipe.files import json_schema
 from kokoro_tvm.spec import PATTERNS
 
-__all__ = ["RecipeField", "recipe_fields"]
-
 # Components, and parts of the front end, whose fields are alike are listed once, as NAME.
 _ALIKE = {
     "components": "|".join(COMPONENT_AXES),

@@ -1,44 +1,44 @@
-"""What a GPU's figures allow: the time that every launch of a recipe takes at least, without such a GPU.
+"""Prints what GPUs' figures allow: the time that all launches of a recipe take at least, without such a GPU.
 
-A launch takes as long as its arithmetic on the cores that its workgroups reach, or as long as its bytes take
-through memory, whichever is more, and the time that starting it takes. Caches, latency and occupancy within a
-core are left out, so real times are longer.
+    .venv/bin/python docs/roofline.py [RECIPE]
+
+The tables of docs/gpu.md. A launch takes as long as its arithmetic on the cores that its workgroups reach, or
+as long as its bytes take through memory, whichever is more, and the time that starting it takes. Caches,
+latency and occupancy within a core are left out, so real times are longer.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import tvm
 from tvm import relax, tirx
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.constants import FRAMES_PER_SECOND
 from kokoro_tvm.lab.phases import phases_of
 from kokoro_tvm.passes.select_kernels import WORK
-from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.recipe import Recipe, load_recipe
 from kokoro_tvm.targets import resolve
 
-__all__ = ["Gpu", "Launch", "gpu", "gpus", "launches"]
-
-_FIGURES = Path(__file__).with_name("gpus.json")
+SECONDS = (1.5, 6.0, 20.0)  # of speech
+TOKENS_PER_SECOND = 15  # as English is spoken
 
 
 @dataclass(frozen=True)
 class Gpu:
     """A GPU's figures: float32 arithmetic without matrix units in TFLOP/s, memory in GB/s, cores that
-    workgroups run on, and the time that a launch takes besides, in microseconds; where they are from."""
+    workgroups run on, and the time that a launch takes besides, in microseconds."""
 
     name: str
     tflops: float
     gb_per_s: float
     cores: int
     launch_us: float
-    source: str
 
 
 @dataclass(frozen=True)
@@ -46,52 +46,30 @@ class Launch:
     """A kernel, executed once. flops: where its operation counts them; bytes: of its arguments; groups: how
     many workgroups it has, 0 where it has no grid yet."""
 
-    component: str
-    kernel: str
-    operation: str
     flops: int
     bytes: int
     groups: int
 
-    def _times(self, gpu: Gpu) -> dict[str, float]:
-        """Seconds of its arithmetic, its traffic and its start."""
-        reached = min(1.0, self.groups / gpu.cores) if self.groups else 1.0
-        return {
-            "arithmetic": self.flops / (gpu.tflops * 1e12 * reached),
-            "memory": self.bytes / (gpu.gb_per_s * 1e9),
-            "launch": gpu.launch_us * 1e-6,
-        }
-
     def seconds(self, gpu: Gpu) -> float:
         """The least time on a GPU."""
-        times = self._times(gpu)
-        return max(times["arithmetic"], times["memory"]) + times["launch"]
-
-    def bound(self, gpu: Gpu) -> str:
-        """What takes longest: "arithmetic", "memory" or "launch"."""
-        times = self._times(gpu)
-        return max(times, key=lambda name: times[name])
+        reached = min(1.0, self.groups / gpu.cores) if self.groups else 1.0
+        arithmetic, memory = self.flops / (gpu.tflops * 1e12 * reached), self.bytes / (gpu.gb_per_s * 1e9)
+        return max(arithmetic, memory) + gpu.launch_us * 1e-6
 
 
-def gpus() -> dict[str, Gpu]:
-    """Those whose figures are known, by a short name."""
-    figures = json.loads(_FIGURES.read_text(encoding="utf-8"))
-    return {name: Gpu(**entry) for name, entry in figures.items()}
-
-
-def gpu(name: str) -> Gpu:
-    """Raises InputError for one whose figures are not known."""
-    known = gpus()
-    if name not in known:
-        raise InputError(f"The figures of {name!r} are not known; those of {', '.join(known)} are.")
-    return known[name]
+# NVIDIA's datasheets: float32 without tensor cores, memory bandwidth, multiprocessors. Apple's: 10 cores of
+# 128 lanes at 1.398 GHz; LPDDR5-6400, 128 bits wide.
+GPUS = (
+    Gpu("NVIDIA A100 SXM, 80 GB", tflops=19.5, gb_per_s=2039, cores=108, launch_us=3),
+    Gpu("NVIDIA H100 SXM5", tflops=66.9, gb_per_s=3350, cores=132, launch_us=3),
+    Gpu("Apple M2, 10 GPU cores", tflops=3.58, gb_per_s=102.4, cores=10, launch_us=5),
+)
 
 
 def launches(recipe: Recipe, lengths: Sequence[Mapping[str, int]]) -> list[list[Launch]]:
     """For each of the lengths every launch of the recipe's components on its GPU, in order.
 
-    lengths: by axis, "tokens" and "frames". Raises BuildError as lowering does, InputError for a recipe that
-    computes nothing on a GPU.
+    lengths: by axis, "tokens" and "frames".
     """
     found: list[list[Launch]] = [[] for _ in lengths]
     for name, component in recipe.components.items():
@@ -102,10 +80,6 @@ def launches(recipe: Recipe, lengths: Sequence[Mapping[str, int]]) -> list[list[
         phases = phases_of(recipe, name, machine)
         for of_length, length in zip(found, lengths, strict=True):
             of_length += _launches(phases["select_kernels"], name, length[component.axis])
-    if not any(found):
-        raise InputError(
-            f"The recipe {recipe.name} computes nothing on a GPU: name one of kind cuda or metal."
-        )
     return found
 
 
@@ -118,10 +92,10 @@ def _launches(module: Any, component: str, length: int) -> Iterator[Launch]:
         for binding in block.bindings:
             call = binding.value
             if isinstance(call, relax.Call) and call.op == tvm.ir.Op.get("relax.call_tir"):
-                yield _launch(module, component, call, analyzer)
+                yield _launch(module, call, analyzer)
 
 
-def _launch(module: Any, component: str, call: Any, analyzer: Any) -> Launch:
+def _launch(module: Any, call: Any, analyzer: Any) -> Launch:
     kernel = module[call.args[0]]
     results = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else [call.ty]
     given = [argument.ty for argument in call.args[1].fields]
@@ -134,9 +108,6 @@ def _launch(module: Any, component: str, call: Any, analyzer: Any) -> Launch:
     result = shapes[len(given)]
     steps = result[1] if len(result) > 1 else 1
     return Launch(
-        component=component,
-        kernel=str(call.args[0].name_hint),
-        operation=str(work.get("operation", "plain")),
         flops=int(work.get("flops_per_step", 0)) * steps,
         bytes=sum(sizes),
         groups=_groups(kernel, shapes),
@@ -171,3 +142,20 @@ def _statements(statement: Any) -> Iterator[Any]:
         yield from _statements(part)
     if (body := getattr(statement, "body", None)) is not None:
         yield from _statements(body)
+
+
+def main(name: str = "cuda") -> None:
+    lengths = [
+        {"tokens": round(seconds * TOKENS_PER_SECOND), "frames": round(seconds * FRAMES_PER_SECOND)}
+        for seconds in SECONDS
+    ]
+    print("| speech | launches | GFLOP | GB |", " | ".join(gpu.name for gpu in GPUS), "|")
+    for seconds, found in zip(SECONDS, launches(load_recipe(name), lengths), strict=True):
+        flops, moved = sum(each.flops for each in found), sum(each.bytes for each in found)
+        times = (f"{1e3 * sum(each.seconds(gpu) for each in found):.1f}" for gpu in GPUS)
+        cells = (f"{len(found)}", f"{flops / 1e9:.1f}", f"{moved / 1e9:.2f}", *times)
+        print(f"| {seconds:g} s | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
