@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.runtime.profiler import Call, recorded
-from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi
+from kokoro_tvm.runtime.session.profiler import Call, recorded
+from kokoro_tvm.runtime.session.tvm_runtime import load_tvm_ffi
 
 # "The morning train crosses the green valley slowly, and every window is full of light."
 PHONEMES = "ðə mˈɔɹnɪŋ tɹˈAn kɹˈɔsᵻz ðə ɡɹˈin vˈæli slˈOli, ænd ˈɛvəɹi wˈɪndO ɪz fˈʊl ʌv lˈIt."

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.runtime import Plan, Synthesizer
-from kokoro_tvm.runtime.joins import muted
-from kokoro_tvm.runtime.phonemes import encode
+from kokoro_tvm.runtime.speech.joins import muted
+from kokoro_tvm.runtime.text.phonemes import encode
 
 Floats = NDArray[np.float32]
 

@@ -22,25 +22,25 @@ from unittest import mock
 import numpy as np
 import yaml
 
+from kokoro_tvm.documents.captions import write_captions
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
 from kokoro_tvm.noise import draw_noise
-from kokoro_tvm.runtime.captions import write_captions
-from kokoro_tvm.runtime.division import Division
-from kokoro_tvm.runtime.frontend import front_end as front_end_module
-from kokoro_tvm.runtime.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.unknown import PACKAGES, UnknownWords
-from kokoro_tvm.runtime.frontend.user_lexicon import UserLexicon
-from kokoro_tvm.runtime.joins import Pauses, muted
-from kokoro_tvm.runtime.markup import Known
-from kokoro_tvm.runtime.markup.reading import read_marked
-from kokoro_tvm.runtime.plan import Plan
-from kokoro_tvm.runtime.planning import Style, plan_pieces
-from kokoro_tvm.runtime.routing import TooLongError
-from kokoro_tvm.runtime.sentences import sentences_of_text
-from kokoro_tvm.runtime.voices import Voices, describe
-from kokoro_tvm.runtime.words import timeline
+from kokoro_tvm.runtime.bundle.voices import Voices, describe
+from kokoro_tvm.runtime.session.routing import TooLongError
+from kokoro_tvm.runtime.speech.division import Division
+from kokoro_tvm.runtime.speech.joins import Pauses, muted
+from kokoro_tvm.runtime.speech.plan import Plan
+from kokoro_tvm.runtime.speech.planning import Style, plan_pieces
+from kokoro_tvm.runtime.speech.sentences import sentences_of_text
+from kokoro_tvm.runtime.speech.words import timeline
+from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
+from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
+from kokoro_tvm.runtime.text.markup import Known
+from kokoro_tvm.runtime.text.markup.reading import read_marked
 from kokoro_tvm.truth.phonemes import sentences
 from kokoro_tvm.truth.written_forms import written_forms
 
@@ -49,7 +49,7 @@ __all__ = ["FILE", "drawn", "few_texts", "many_texts", "vectors", "write"]
 FILE = Path(__file__).parent / "web" / "frontend" / "vectors.json"
 """The vectors of `few_texts`."""
 
-_READINGS = Path(__file__).parent / "runtime/frontend/cases/readings/en.yaml"
+_READINGS = Path(__file__).parent / "runtime/text/frontend/cases/readings/en.yaml"
 _VOICES = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
 _LEXICON = {"kokoro": "kəkˈɔɹO", "New  York": "nˈujˌɔɹk", "don’t": "dˈOnt", "W3C": "dˈʌbᵊlju", "😀": "hˈæpi"}
 _WITH_LEXICON = (

@@ -42,7 +42,7 @@ def _described(version: Callable[[], str]) -> str:
 def _gpu(kind: str) -> str:
     import tvm
 
-    from kokoro_tvm.runtime.device import Gpu
+    from kokoro_tvm.runtime.session.device import Gpu
 
     Gpu(kind)  # raises, with the reason, where there is none
     device: Any = tvm.runtime.device(kind, 0)

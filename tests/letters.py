@@ -6,9 +6,9 @@ import re
 
 from toy_bundle import VOCABULARY
 
-from kokoro_tvm.runtime.frontend.links import aliased
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import Token, Utterance
+from kokoro_tvm.runtime.text.frontend.links import aliased
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
 
 def read_letters(source: SourceText, code: str, front_end: object) -> list[Utterance]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.markup import Known, Stretch, parse
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.markup import Known, Stretch, parse
 
 __all__ = ["linked"]
 

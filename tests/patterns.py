@@ -63,10 +63,10 @@ _TOKEN = re.compile(
 ELSEWHERE = frozenset(
     {
         *(
-            ("runtime/frontend/tokenizer.py", f"rules.{name}")
+            ("runtime/text/frontend/tokenizer.py", f"rules.{name}")
             for name in ("prefix", "suffix", "infix", "url")
         ),
-        ("runtime/frontend/normalization/language.py", "pattern"),
+        ("runtime/text/frontend/normalization/language.py", "pattern"),
         ("web/frontend/normalization/language.js", "pattern"),
         *(("web/frontend/tokenizer.js", f"rules.{name}") for name in ("prefix", "suffix", "infix", "url")),
         # What `Pattern` is made of is found where one is made.

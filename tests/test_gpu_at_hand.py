@@ -20,8 +20,8 @@ from kokoro_tvm.compiler.library import compile_module
 from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.runners import wgpu
 from kokoro_tvm.runners.source.device import SourceDevice
-from kokoro_tvm.runtime.device import Gpu, Resident
-from kokoro_tvm.runtime.device_code import DeviceCode
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
+from kokoro_tvm.runtime.session.device import Gpu, Resident
 from kokoro_tvm.targets import KERNELS, target_kind
 from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.gnu import GNU

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from more_threads import PHONEMES, Launch, Step, fastest, seconds_on, steps
 
-from kokoro_tvm.runtime.profiler import Call
+from kokoro_tvm.runtime.session.profiler import Call
 
 times = st.floats(1e-6, 10)
 loops = st.builds(Launch, times, times, times, st.integers(1, 200))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.measure.noise import KNOWN_WORDS
 from kokoro_tvm.noise import NUMPY, deviate, draw_noise, philox
-from kokoro_tvm.runtime.noise import seed_words
+from kokoro_tvm.runtime.session.noise import seed_words
 
 COUNT = 1 << 20
 

@@ -17,9 +17,9 @@ from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runners import wgpu
 from kokoro_tvm.runtime import SpeechWarning, read_bundle
-from kokoro_tvm.runtime.device_code import DeviceCode
-from kokoro_tvm.runtime.session import Session
-from kokoro_tvm.runtime.voices import Voices
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
+from kokoro_tvm.runtime.bundle.voices import Voices
+from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.targets import find_runner
 from kokoro_tvm.toolchains import nvrtc
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tiers import ASIAN, SLOW_MODULES
 
-from kokoro_tvm.runtime.frontend.packages import CHINESE, ESPEAK, JAPANESE, Packages
+from kokoro_tvm.runtime.text.frontend.packages import CHINESE, ESPEAK, JAPANESE, Packages
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

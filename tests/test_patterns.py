@@ -12,9 +12,9 @@ from backtracking import TooManyStepsError, steps, worst
 from patterns import ELSEWHERE, Expression, in_python, javascript_expressions, python_expressions
 
 from kokoro_tvm.model.front_end.text_rules import language_file, languages
-from kokoro_tvm.runtime.frontend.normalization.language import pattern_of
-from kokoro_tvm.runtime.frontend.tokenizer import LONGEST_PART, Tokenizer, TokenizerRules
-from kokoro_tvm.runtime.markup import Known, parse
+from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
+from kokoro_tvm.runtime.text.frontend.tokenizer import LONGEST_PART, Tokenizer, TokenizerRules
+from kokoro_tvm.runtime.text.markup import Known, parse
 
 
 @pytest.fixture(autouse=True)

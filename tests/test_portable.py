@@ -27,7 +27,7 @@ from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import SpeechWarning, write_wav
-from kokoro_tvm.runtime.bundle import read_bundle
+from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.targets import find_runner, resolve, target_kind
 from kokoro_tvm.targets.llvm import LlvmTarget
 

@@ -21,7 +21,7 @@ from kokoro_tvm.ops.base import semantic as _semantic
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, semantic_op
 from kokoro_tvm.ops.cpu.bfloat16 import pairs, round_to_bfloat16, to_float32
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.runtime.tensors import map_safetensors
+from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.toolchains.gnu import GNU
 
 CHANNELS, STEPS = 4, 9

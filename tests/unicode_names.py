@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from html.entities import html5
 
 from kokoro_tvm.javascript import WEB
-from kokoro_tvm.runtime.frontend.pictures import PICTURE
+from kokoro_tvm.runtime.text.frontend.pictures import PICTURE
 
 __all__ = ["FILE", "text"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
 __all__ = ["ROTATION", "WRITES", "code_of", "rotated"]
 

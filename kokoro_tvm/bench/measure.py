@@ -22,8 +22,8 @@ from kokoro_tvm.bench.rounds import rotated, run_rounds
 from kokoro_tvm.bench.systems import Absent, System
 from kokoro_tvm.bench.texts import TEXTS, VOICE, Text
 from kokoro_tvm.runtime import Bundle, Voices
-from kokoro_tvm.runtime.phonemes import encode
-from kokoro_tvm.runtime.voices import style_of
+from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.runtime.text.phonemes import encode
 
 __all__ = ["Plan", "measure", "utterances_of"]
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.output import write_text
+from kokoro_tvm.output import write_text
 
 __all__ = ["Record", "read_record", "write_result"]
 

@@ -13,7 +13,7 @@ from kokoro_tvm.bench.isa import HELD_BY, Isa
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.errors import BundleError, InputError, KokoroTvmError
 from kokoro_tvm.runtime import Bundle
-from kokoro_tvm.runtime.device import Gpu
+from kokoro_tvm.runtime.session.device import Gpu
 
 __all__ = ["PEERS", "Absent", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
 

@@ -24,8 +24,8 @@ def measure(
 ) -> tuple[list[Comparison], list[Kind]]:
     """Speaks with the bundle before and the one now, `repeat` times in turns, recording every kernel."""
     from kokoro_tvm.lab.regressions import compare, seconds_by_kind
-    from kokoro_tvm.runtime.profiler import recorded
-    from kokoro_tvm.runtime.session import Session
+    from kokoro_tvm.runtime.session.profiler import recorded
+    from kokoro_tvm.runtime.session.session import Session
 
     runs: tuple[list[dict[Kind, float]], list[dict[Kind, float]]] = ([], [])
     for number in range(repeat + 1):

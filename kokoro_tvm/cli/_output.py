@@ -100,7 +100,7 @@ def table(first: str, headings: Sequence[str], title: str | None = None, last: s
 
 def check_file(path: Path | None) -> None:
     """Raises InputError if a file could not be written. Call it before anything that takes time."""
-    from kokoro_tvm.runtime.output import check_place
+    from kokoro_tvm.output import check_place
 
     if path is not None:
         check_place(path)
@@ -112,7 +112,7 @@ def write_json(path: Path | None, data: Any) -> None:
         return
     import json
 
-    from kokoro_tvm.runtime.output import is_stream, write_text
+    from kokoro_tvm.output import is_stream, write_text
 
     write_text(path, json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     typer.echo(f"{path}", err=is_stream(path))

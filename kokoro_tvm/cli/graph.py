@@ -27,8 +27,8 @@ def graph(
 ) -> None:
     """Draw the tasks of a recipe, coloured by state."""
     from kokoro_tvm.diagnostics.graph import Node, draw
+    from kokoro_tvm.output import is_stream, write_text
     from kokoro_tvm.project.project import Project
-    from kokoro_tvm.runtime.output import is_stream, write_text
 
     nodes = []
     for stage in Project.open(root).graph(recipe).stages():

@@ -24,7 +24,7 @@ def inspect(
     of bundle.json, for `say --sha256` and `Synthesizer(path, sha256=...)`.
     """
     from kokoro_tvm.cli._output import print_json
-    from kokoro_tvm.runtime.inspection import inspect_bundle, inspect_library
+    from kokoro_tvm.runtime.bundle.inspection import inspect_bundle, inspect_library
 
     found = inspect_bundle(path) if path.is_dir() else inspect_library(path)
     if json:

@@ -22,7 +22,7 @@ from kokoro_tvm.cli._speech import (
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kokoro_tvm.runtime.frontend.tokens import Utterance
+    from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 
 __all__ = ["phonemize"]
 
@@ -44,12 +44,12 @@ def phonemize(
     without_blas_threads()
     from kokoro_tvm.cli._output import open_console, print_json
     from kokoro_tvm.runtime import describe, read_bundle
-    from kokoro_tvm.runtime.files import OpenFiles
-    from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-    from kokoro_tvm.runtime.lexicon_file import read_lexicon
-    from kokoro_tvm.runtime.markup import Known
-    from kokoro_tvm.runtime.markup.reading import read_marked
-    from kokoro_tvm.runtime.verification import verify_files
+    from kokoro_tvm.runtime.bundle.files import OpenFiles
+    from kokoro_tvm.runtime.bundle.verification import verify_files
+    from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+    from kokoro_tvm.runtime.text.lexicon_file import read_lexicon
+    from kokoro_tvm.runtime.text.markup import Known
+    from kokoro_tvm.runtime.text.markup.reading import read_marked
 
     manifest = read_bundle(bundle)
     words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)

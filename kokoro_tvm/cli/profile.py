@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from kokoro_tvm.runtime import Synthesizer
-    from kokoro_tvm.runtime.kernels import Kernel
-    from kokoro_tvm.runtime.profiler import Call, Usage
+    from kokoro_tvm.runtime.session.kernels import Kernel
+    from kokoro_tvm.runtime.session.profiler import Call, Usage
 
 __all__ = ["Profile", "profile", "table"]
 
@@ -53,7 +53,7 @@ class Profile:
 
     def by(self, what: str) -> list[Usage]:
         """What an utterance takes by "kernel", "operation" or "component", longest first."""
-        from kokoro_tvm.runtime.profiler import summarize
+        from kokoro_tvm.runtime.session.profiler import summarize
 
         return summarize(self.calls, self.kernels, what, self.repeat)
 
@@ -109,7 +109,7 @@ def profile(
         check_file(path)
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.runtime import Synthesizer
-    from kokoro_tvm.runtime.profiler import trace_events
+    from kokoro_tvm.runtime.session.profiler import trace_events
 
     if text is not None and phonemes is not None:
         raise InputError("--text and --phonemes exclude each other. Give one of them.")
@@ -147,8 +147,8 @@ def _compare(
 
 def _measure(synthesizer: Synthesizer, parts: list[str], voice: str, repeat: int) -> Profile:
     """Speaks with and without recording in turn, so that a change of the machine's speed affects both."""
-    from kokoro_tvm.runtime.profiler import recorded
-    from kokoro_tvm.runtime.session import Session
+    from kokoro_tvm.runtime.session.profiler import recorded
+    from kokoro_tvm.runtime.session.session import Session
 
     session = synthesizer.runner
     assert isinstance(session, Session)

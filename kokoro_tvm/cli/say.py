@@ -128,13 +128,13 @@ def say(
 ) -> None:
     """Synthesize a text or a document to a file, and play it."""
     without_blas_threads()
+    from kokoro_tvm.documents.captions import caption_format, write_captions
+    from kokoro_tvm.documents.spool import Spool
+    from kokoro_tvm.documents.writers import check_audio_file, write_audio
+    from kokoro_tvm.output import check_place, is_stream, real_path, write_text
     from kokoro_tvm.runtime import Synthesizer
-    from kokoro_tvm.runtime.captions import caption_format, write_captions
-    from kokoro_tvm.runtime.inputs import check_speed
-    from kokoro_tvm.runtime.noise import check_seed
-    from kokoro_tvm.runtime.output import check_place, is_stream, real_path, write_text
-    from kokoro_tvm.runtime.spool import Spool
-    from kokoro_tvm.runtime.writers import check_audio_file, write_audio
+    from kokoro_tvm.runtime.session.noise import check_seed
+    from kokoro_tvm.runtime.speech.inputs import check_speed
 
     # Refuse wrong arguments before anything that takes time.
     if save_plan is not None and (output is not None or play or captions is not None):

@@ -14,8 +14,8 @@ def voices(
 ) -> None:
     """List the voices of a bundle with language and gender."""
     from kokoro_tvm.runtime import Voices, describe, read_bundle
-    from kokoro_tvm.runtime.files import OpenFiles
-    from kokoro_tvm.runtime.verification import verify_files
+    from kokoro_tvm.runtime.bundle.files import OpenFiles
+    from kokoro_tvm.runtime.bundle.verification import verify_files
 
     manifest = read_bundle(bundle)
     with OpenFiles([manifest.voices]) as files:

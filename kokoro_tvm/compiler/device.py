@@ -9,7 +9,7 @@ from typing import Any
 from tvm.runtime import _ffi_api as runtime_api
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.runtime.device_code import DeviceCode
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
 __all__ = ["device_code", "merged"]
 

@@ -12,7 +12,7 @@ from kokoro_tvm.compiler.codegen import split, write_instructions, write_object
 from kokoro_tvm.compiler.device import merged
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.runtime.device_code import DeviceCode
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import KERNELS, Machine, target_kind, tvm_target
 from kokoro_tvm.toolchains import Toolchain
 

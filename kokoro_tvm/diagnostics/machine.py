@@ -28,8 +28,8 @@ from kokoro_tvm.engine.packages import requirements
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
-from kokoro_tvm.runtime.frontend.packages import packages_of
-from kokoro_tvm.runtime.voices import LANGUAGES
+from kokoro_tvm.runtime.bundle.voices import LANGUAGES
+from kokoro_tvm.runtime.text.frontend.packages import packages_of
 from kokoro_tvm.targets import find_runner, target_kind
 from kokoro_tvm.toolchains import Toolchain
 

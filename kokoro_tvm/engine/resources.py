@@ -44,7 +44,9 @@ class Budget:
 
     @cached_property
     def _whole(self) -> Needs:
-        from kokoro_tvm.runtime.threads import usable_cores  # which imports numpy, and a no-op build does not
+        from kokoro_tvm.runtime.session.threads import (
+            usable_cores,  # which imports numpy, and a no-op build does not
+        )
 
         return self._given or Needs(usable_memory_gb(), usable_cores())
 

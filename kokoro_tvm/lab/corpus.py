@@ -16,8 +16,8 @@ from kokoro_tvm.measure.artifact import LONGER
 from kokoro_tvm.measure.expectations import Expectation, expectations, write_expectations
 from kokoro_tvm.measure.fingerprint import fingerprint
 from kokoro_tvm.runtime import Speech, Synthesizer, TooLongError
-from kokoro_tvm.runtime.phonemes import encode
-from kokoro_tvm.runtime.voices import style_of
+from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.truth.corpus import MARGIN, CorpusUtterance, choose, corpus, utterance_digest
 from kokoro_tvm.truth.reference import TRUTH
 from kokoro_tvm.truth.speech import SpeechReference

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME, STYLE_DIM
-from kokoro_tvm.runtime.alignment import frame_durations, repeat_tokens, token_of_frame
-from kokoro_tvm.runtime.routing import length_axis, smallest_bucket
-from kokoro_tvm.runtime.session import SessionBase
+from kokoro_tvm.runtime.session.alignment import frame_durations, repeat_tokens, token_of_frame
+from kokoro_tvm.runtime.session.routing import length_axis, smallest_bucket
+from kokoro_tvm.runtime.session.session import SessionBase
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS
 from kokoro_tvm.truth.request import Request
 from kokoro_tvm.truth.steps import STEPS, Steps, Tail, split_tail

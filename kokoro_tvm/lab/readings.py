@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kokoro_tvm.model.front_end.text_rules import compiled
-from kokoro_tvm.runtime.frontend.normalization.language import Language
-from kokoro_tvm.runtime.frontend.normalization.scanner import Scanner
-from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.normalization.scanner import Scanner
+from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 __all__ = ["Case", "alike", "cases", "reader"]
 

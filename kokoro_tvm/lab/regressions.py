@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.kernels import Kernel
-from kokoro_tvm.runtime.profiler import Call, summarize
+from kokoro_tvm.runtime.session.kernels import Kernel
+from kokoro_tvm.runtime.session.profiler import Call, summarize
 
 __all__ = ["SLOWER", "Comparison", "Kind", "compare", "seconds_by_kind"]
 

@@ -14,13 +14,13 @@ from pydantic import ValidationError as PydanticError
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.recipe import Recipe, Utterance, load_recipe
 from kokoro_tvm.runtime import read_bundle
-from kokoro_tvm.runtime.bundle import Bundle
-from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.phonemes import clean
-from kokoro_tvm.runtime.text import spoken_utterances
-from kokoro_tvm.runtime.threads import choose_threads
-from kokoro_tvm.runtime.voices import LANGUAGES, describe
+from kokoro_tvm.runtime.bundle.manifest import Bundle
+from kokoro_tvm.runtime.bundle.voices import LANGUAGES, describe
+from kokoro_tvm.runtime.session.threads import choose_threads
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.phonemes import clean
+from kokoro_tvm.runtime.text.reading import spoken_utterances
 from kokoro_tvm.truth.store import ReferenceStore
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Lab:
     def tvm(self) -> TvmEngine:
         """The bundle's code. Raises BundleError."""
         from kokoro_tvm.lab.engine import TvmEngine
-        from kokoro_tvm.runtime.session import Session
+        from kokoro_tvm.runtime.session.session import Session
 
         return TvmEngine(Session(self.bundle, self.threads))
 

@@ -1,4 +1,4 @@
-/* The metadata in a compiled library, read from its bytes as data, as kokoro_tvm/runtime/executable.py does. */
+/* The metadata in a compiled library, read from its bytes as data, as kokoro_tvm/runtime/bundle/executable.py does. */
 #include "bundle.h"
 
 #include <string.h>

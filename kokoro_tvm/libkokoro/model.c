@@ -1,4 +1,4 @@
-/* The five components: routing, padding and cutting, durations and alignment, as kokoro_tvm/runtime/session.py,
+/* The five components: routing, padding and cutting, durations and alignment, as kokoro_tvm/runtime/session/session.py,
  * routing.py, alignment.py and model.py have them. */
 #include "handle.h"
 

@@ -1,11 +1,11 @@
-/* A string of phonemes as the model's tokens, and as words and marks: what kokoro_tvm/runtime/phonemes.py,
+/* A string of phonemes as the model's tokens, and as words and marks: what kokoro_tvm/runtime/text/phonemes.py,
  * frontend/strings.py and planning.py do with one utterance. */
 #include "handle.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static int is_mark(int32_t c) { /* MARKS of kokoro_tvm/runtime/plan.py */
+static int is_mark(int32_t c) { /* MARKS of kokoro_tvm/runtime/speech/plan.py */
   const char *marks = ";:,.!?—…\"()“”«»¡¿";
   for (int32_t mark; (mark = next_symbol(&marks)) > 0;)
     if (mark == c) return 1;

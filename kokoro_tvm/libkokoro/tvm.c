@@ -135,7 +135,7 @@ void load_runtime(scope *s, const manifest *bundle) {
   pthread_mutex_lock(&opening);
   give(s, &s->scratch, unlock, &opening);
   if (!ffi.move_error) {
-    os_set_default("TVM_THREAD_POOL_SPIN_COUNT", "0"); /* why: kokoro_tvm/runtime/tvm_runtime.py */
+    os_set_default("TVM_THREAD_POOL_SPIN_COUNT", "0"); /* why: kokoro_tvm/runtime/session/tvm_runtime.py */
     void *library = open_library(s, OS_FFI, &bundle->ffi);
     find_symbol(s, library, "TVMFFIFunctionGetGlobal", &ffi.get_global);
     find_symbol(s, library, "TVMFFIFunctionCall", &ffi.call);

@@ -1,4 +1,4 @@
-/* Which large files were good when they were last read: what kokoro_tvm/runtime/verification.py remembers. */
+/* Which large files were good when they were last read: what kokoro_tvm/runtime/bundle/verification.py remembers. */
 #ifndef KOKORO_VERIFIED_H
 #define KOKORO_VERIFIED_H
 

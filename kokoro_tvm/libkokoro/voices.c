@@ -1,4 +1,4 @@
-/* Voices: style tables by name, and mixes of them, as kokoro_tvm/runtime/voices.py has them. */
+/* Voices: style tables by name, and mixes of them, as kokoro_tvm/runtime/bundle/voices.py has them. */
 #include "handle.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-/* When each word is heard: what kokoro_tvm/runtime/words.py does with a piece of which nothing is cut. */
+/* When each word is heard: what kokoro_tvm/runtime/speech/words.py does with a piece of which nothing is cut. */
 #include "handle.h"
 
-/* Measured: see there and kokoro_tvm/runtime/plan.py. */
+/* Measured: see there and kokoro_tvm/runtime/speech/plan.py. */
 enum { EARLY_FRAMES = 2, PAUSING_SOUND = 6, LAST_SOUND = 5 };
 
 /* Whether nothing is heard between word `place` and the next, the last symbol of which lasts so many frames. */

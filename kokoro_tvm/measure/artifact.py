@@ -17,7 +17,7 @@ from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.gates import Report, UtteranceReport, Verdict, judge_output, limits_of
 from kokoro_tvm.measure.measurement import measure, measure_audio
 from kokoro_tvm.measure.noise import judge_noise
-from kokoro_tvm.runtime.noise import seed_words
+from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.truth.reference import OUTPUTS, Reference, frame_counts
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from kokoro_tvm.measure.artifact import LONGER, durations_off
 from kokoro_tvm.measure.gates import Verdict, judge, limits_of, number
 from kokoro_tvm.measure.measurement import measure_audio
 from kokoro_tvm.measure.metrics import finite_fraction
-from kokoro_tvm.runtime.device import Output
-from kokoro_tvm.runtime.routing import TooLongError
-from kokoro_tvm.runtime.session import Runner
-from kokoro_tvm.runtime.synthesizer import Synthesizer
+from kokoro_tvm.runtime.session.device import Output
+from kokoro_tvm.runtime.session.routing import TooLongError
+from kokoro_tvm.runtime.session.session import Runner
+from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.truth.reference import DYNAMIC
 from kokoro_tvm.truth.speech import Rendering, SpeechReference
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.ops.base.expressions import const
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.runtime.tvm_runtime import use_threads
+from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine, tvm_target
 
 __all__ = ["FLOAT32", "Arithmetic", "Loop", "peak_share"]

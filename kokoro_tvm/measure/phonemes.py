@@ -16,9 +16,9 @@ from typing import Any
 
 from kokoro_tvm.measure.gates import Report, UtteranceReport, judge
 from kokoro_tvm.model.front_end.homograph_file import readings
-from kokoro_tvm.runtime.frontend.alphabet import PRIMARY, SECONDARY, restress
-from kokoro_tvm.runtime.frontend.lexicon import stress_of
-from kokoro_tvm.runtime.frontend.tokens import Token
+from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
+from kokoro_tvm.runtime.text.frontend.lexicon import stress_of
+from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.truth.phonemes import ReferenceWord
 
 __all__ = ["BETTER", "Better", "Difference", "PhonemesReport", "Read", "distance", "judge_phonemes"]

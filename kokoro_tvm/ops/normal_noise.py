@@ -184,7 +184,7 @@ def _numbers(place: Any, seed: Any) -> list[Any]:
 def normal_noise(f0: Tensor, seed: Tensor, *, upsample: int) -> Tensor:
     """The noise for every sample of f0 (1, N), whose values do not matter: (1, N*upsample) float32.
 
-    seed uint32 (3,): `kokoro_tvm.runtime.noise.seed_words`.
+    seed uint32 (3,): `kokoro_tvm.runtime.session.noise.seed_words`.
     """
     low, high, piece = (int(word) for word in seed.numpy().astype(np.uint32))
     return torch.from_numpy(draw_noise(low | high << 32, f0.shape[1] * upsample, piece))[None].to(f0.dtype)

@@ -22,12 +22,12 @@ from kokoro_tvm import __version__
 from kokoro_tvm.bundles import PACKAGED
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.platforms import Platform, platform_of
-from kokoro_tvm.runtime.bundle import Bundle, read_bundle
-from kokoro_tvm.runtime.files import OpenFiles
-from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
-from kokoro_tvm.runtime.provenance import verify_provenance
-from kokoro_tvm.runtime.threads import usable_cores
-from kokoro_tvm.runtime.verification import verify_files
+from kokoro_tvm.runtime.bundle.files import OpenFiles
+from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
+from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
+from kokoro_tvm.runtime.bundle.provenance import verify_provenance
+from kokoro_tvm.runtime.bundle.verification import verify_files
+from kokoro_tvm.runtime.session.threads import usable_cores
 from kokoro_tvm.toolchains.archive import ARCHIVE, prefix_of
 
 __all__ = [

@@ -18,8 +18,8 @@ from kokoro_tvm.platforms import platform_of
 from kokoro_tvm.project.distribution import verified_bundle
 from kokoro_tvm.project.mp3 import MODULE
 from kokoro_tvm.project.pieces import FOLDER, INDEX, write_pieces
-from kokoro_tvm.runtime.bundle import Bundle
-from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
+from kokoro_tvm.runtime.bundle.manifest import Bundle
+from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 
 __all__ = ["write_site"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime import Synthesizer
-    from kokoro_tvm.runtime.bundle import Bundle
-    from kokoro_tvm.runtime.session import SessionBase
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
+    from kokoro_tvm.runtime.session.session import SessionBase
 
 __all__ = ["Runner", "Start", "open_parts", "open_synthesizer"]
 
@@ -80,6 +80,6 @@ def open_synthesizer(
 def open_parts(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Synthesizer:
     """The same for a bundle that was read, or is in no folder of its own yet."""
     from kokoro_tvm.runtime import Synthesizer
-    from kokoro_tvm.runtime.voices import Voices
+    from kokoro_tvm.runtime.bundle.voices import Voices
 
     return Synthesizer.from_parts(bundle, runner.session(bundle, threads, libraries), Voices.open(bundle))

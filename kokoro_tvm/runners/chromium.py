@@ -19,7 +19,7 @@ from kokoro_tvm.runners.served import Serving, version_of_runner
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
-    from kokoro_tvm.runtime.bundle import Bundle
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
 
 __all__ = ["CHROMIUM", "Chromium"]
 

@@ -11,7 +11,7 @@ from kokoro_tvm.toolchains.archive import prefix_of
 from kokoro_tvm.toolchains.base import problem_of
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runtime.bundle import Bundle
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
 
 __all__ = ["Ios"]
 

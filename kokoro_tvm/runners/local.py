@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kokoro_tvm.runners.base import Runner, Start
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runtime.bundle import Bundle
-    from kokoro_tvm.runtime.session import Session
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
+    from kokoro_tvm.runtime.session.session import Session
 
 __all__ = ["LOCAL", "Local"]
 
@@ -22,7 +22,7 @@ class Local(Runner):
         return "local"
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
-        from kokoro_tvm.runtime.session import Session
+        from kokoro_tvm.runtime.session.session import Session
 
         return Session(bundle, threads)
 

@@ -15,7 +15,7 @@ from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.toolchains.code_signature import check_signature
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runtime.bundle import Bundle
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
 
 __all__ = ["MachO"]
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime.bundle import Bundle, Component
-from kokoro_tvm.runtime.cpu import refuse_missing
-from kokoro_tvm.runtime.files import OpenFiles
-from kokoro_tvm.runtime.inspection import check_library
-from kokoro_tvm.runtime.session import SessionBase, find_parameter
-from kokoro_tvm.runtime.tensors import map_safetensors
+from kokoro_tvm.runtime.bundle.files import OpenFiles
+from kokoro_tvm.runtime.bundle.inspection import check_library
+from kokoro_tvm.runtime.bundle.manifest import Bundle, Component
+from kokoro_tvm.runtime.bundle.tensors import map_safetensors
+from kokoro_tvm.runtime.session.cpu import refuse_missing
+from kokoro_tvm.runtime.session.session import SessionBase, find_parameter
 
 __all__ = ["ProcessSession", "Server"]
 

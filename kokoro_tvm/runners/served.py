@@ -17,7 +17,7 @@ from kokoro_tvm.toolchains.cc import CCompiler
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession, Server
-    from kokoro_tvm.runtime.bundle import Bundle
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
 
 __all__ = ["Served", "Serving", "version_of_runner"]
 

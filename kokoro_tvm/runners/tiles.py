@@ -16,8 +16,8 @@ from kokoro_tvm.toolchains.base import problem_of
 from kokoro_tvm.toolchains.cc import linux_compiler
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runtime.bundle import Bundle
-    from kokoro_tvm.runtime.session import Session
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
+    from kokoro_tvm.runtime.session.session import Session
 
 __all__ = ["TILES", "emulate", "use_amx"]
 
@@ -47,7 +47,7 @@ class Tiles(Runner):
         return problem_of(self.version)
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
-        from kokoro_tvm.runtime.session import Session
+        from kokoro_tvm.runtime.session.session import Session
 
         emulate()
         return Session(bundle, threads, emulated=AMX)
@@ -69,7 +69,7 @@ def emulate() -> None:
 
 def use_amx() -> None:
     """From here on this process executes AMX, as Linux gives it or emulated. Raises OSError, BuildError."""
-    from kokoro_tvm.runtime.cpu import request_amx
+    from kokoro_tvm.runtime.session.cpu import request_amx
 
     if (features_of_cpu() or frozenset()) >= AMX:
         request_amx()

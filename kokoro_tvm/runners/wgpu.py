@@ -17,8 +17,8 @@ from kokoro_tvm.toolchains.base import problem_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kokoro_tvm.runtime.bundle import Bundle
-    from kokoro_tvm.runtime.session import Session
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
+    from kokoro_tvm.runtime.session.session import Session
 
 __all__ = ["WgpuRunner", "adapter", "check", "version"]
 
@@ -90,6 +90,6 @@ class WgpuRunner(Runner):
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
         from kokoro_tvm.runners.wgpu_kernels import WgpuDevice
-        from kokoro_tvm.runtime.session import Session
+        from kokoro_tvm.runtime.session.session import Session
 
         return Session(bundle, threads, device=WgpuDevice("webgpu"))

@@ -6,18 +6,18 @@ speech = Synthesizer("artifacts/cpu")("Hello world.")
 
 from __future__ import annotations
 
-from kokoro_tvm.runtime.audio import check_output, write_wav
-from kokoro_tvm.runtime.bundle import Bundle, read_bundle
-from kokoro_tvm.runtime.division import Division
-from kokoro_tvm.runtime.joins import Pauses
+from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
+from kokoro_tvm.runtime.bundle.voices import VoiceInfo, Voices, describe
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.plan import Piece, Plan, Word
-from kokoro_tvm.runtime.routing import TooLongError
-from kokoro_tvm.runtime.speech import Chunk, Speech
-from kokoro_tvm.runtime.stream import Stream
-from kokoro_tvm.runtime.synthesizer import Synthesizer
-from kokoro_tvm.runtime.voices import VoiceInfo, Voices, describe
-from kokoro_tvm.runtime.words import TimedPhoneme, TimedWord
+from kokoro_tvm.runtime.session.routing import TooLongError
+from kokoro_tvm.runtime.speech.audio import check_output, write_wav
+from kokoro_tvm.runtime.speech.division import Division
+from kokoro_tvm.runtime.speech.joins import Pauses
+from kokoro_tvm.runtime.speech.plan import Piece, Plan, Word
+from kokoro_tvm.runtime.speech.result import Chunk, Speech
+from kokoro_tvm.runtime.speech.stream import Stream
+from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
+from kokoro_tvm.runtime.speech.words import TimedPhoneme, TimedWord
 
 __all__ = [
     "Bundle",

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kokoro_tvm.runtime.speech import Chunk
-from kokoro_tvm.runtime.words import TimedWord
+from kokoro_tvm.runtime.speech.result import Chunk
+from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.serve.encoding import Encoder, Floats, open_encoder
 from kokoro_tvm.serve.errors import ApiError
 

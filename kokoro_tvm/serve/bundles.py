@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kokoro_tvm.bundles import default_bundle
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.synthesizer import Synthesizer
-from kokoro_tvm.runtime.voices import describe
+from kokoro_tvm.runtime.bundle.voices import describe
+from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.serve.scheduler import Yielding
 
 __all__ = ["Bundles", "in_turns", "named_folders"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from kokoro_tvm.runtime.voices import LANGUAGES
+from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.serve.encoding import FORMATS
 from kokoro_tvm.serve.fields import (
     Kind,

@@ -18,10 +18,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError, KokoroTvmError
-from kokoro_tvm.runtime.session import Runner
-from kokoro_tvm.runtime.speech import Chunk
+from kokoro_tvm.runtime.session.session import Runner
+from kokoro_tvm.runtime.speech.result import Chunk
+from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.runtime.stopping import Stopped
-from kokoro_tvm.runtime.stream import Stream
 
 __all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "read_in_turns", "without_turn"]
 

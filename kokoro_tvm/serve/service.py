@@ -12,8 +12,8 @@ from typing import Literal, TypeVar
 from starlette.requests import HTTPConnection
 
 from kokoro_tvm.errors import KokoroTvmError
-from kokoro_tvm.runtime.stream import Stream
-from kokoro_tvm.runtime.synthesizer import Synthesizer
+from kokoro_tvm.runtime.speech.stream import Stream
+from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.downloads import Download, Downloads
 from kokoro_tvm.serve.metrics import Metrics

@@ -235,7 +235,7 @@ def _named(name: str, read: Any) -> Any:
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    from kokoro_tvm.runtime.yaml_file import YamlFile  # the runtime imports numpy, `--help` does without
+    from kokoro_tvm.runtime.text.yaml_file import YamlFile  # the runtime imports numpy, `--help` does without
 
     known = {setting.name: setting for setting in settings()}
     file = YamlFile(path, "configuration", "setting: value", "a setting or its value", _LONGEST)

@@ -11,7 +11,7 @@ import pickle
 
 import numpy as np
 
-from kokoro_tvm.runtime.model import Floats
+from kokoro_tvm.runtime.session.model import Floats
 
 __all__ = ["voice_file"]
 

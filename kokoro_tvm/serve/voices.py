@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kokoro_tvm.runtime.voices import Voices, describe
+from kokoro_tvm.runtime.bundle.voices import Voices, describe
 
 __all__ = ["listed", "with_own_names"]
 

@@ -31,7 +31,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, compiled: Stage) -
 
 def run(out: Path, inputs: Inputs, *, target: dict[str, Any], name: str) -> None:
     """Writes the machine code, and what each kernel takes of a GPU: registers and shared memory."""
-    from kokoro_tvm.runtime.device_code import DeviceCode
+    from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
     kind = target_kind(target["kind"])
     spec = kind.spec.model_validate(target, strict=False)

@@ -92,7 +92,7 @@ def run(
     from safetensors import safe_open
 
     from kokoro_tvm.engine.durable import link
-    from kokoro_tvm.runtime.provenance import FILE
+    from kokoro_tvm.runtime.bundle.provenance import FILE
     from kokoro_tvm.stages.files import read_json
     from kokoro_tvm.stages.manifest import GOLDEN, component_files, describe
     from kokoro_tvm.stages.provenance import statement

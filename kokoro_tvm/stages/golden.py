@@ -58,8 +58,8 @@ def run(
     from safetensors.numpy import save_file
 
     from kokoro_tvm.runners import open_parts
-    from kokoro_tvm.runtime.phonemes import encode
-    from kokoro_tvm.runtime.voices import Voices, style_of
+    from kokoro_tvm.runtime.bundle.voices import Voices, style_of
+    from kokoro_tvm.runtime.text.phonemes import encode
     from kokoro_tvm.stages.manifest import loose_bundle
 
     runner, reason = find_runner(target)

@@ -113,7 +113,7 @@ def lowered(
     from kokoro_tvm.compiler.export import load_program
     from kokoro_tvm.compiler.lower import lower
     from kokoro_tvm.engine.digest import digest
-    from kokoro_tvm.runtime.storage import storage_step
+    from kokoro_tvm.runtime.bundle.storage import storage_step
     from kokoro_tvm.targets import Machine
 
     machine = Machine.from_json(read_json(inputs["machine"]))

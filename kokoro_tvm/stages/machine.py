@@ -9,7 +9,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.runtime.tvm_runtime import without_torch
+from kokoro_tvm.runtime.session.tvm_runtime import without_torch
 from kokoro_tvm.spec import TargetSpec
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.files import write_json

@@ -15,8 +15,8 @@ from kokoro_tvm import __version__
 from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.model.signatures import LENGTH, Signature, TensorSpec, samples_per_frame, signatures
-from kokoro_tvm.runtime.bundle import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port
-from kokoro_tvm.runtime.storage import storage_step
+from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port
+from kokoro_tvm.runtime.bundle.storage import storage_step
 from kokoro_tvm.stages.files import read_json
 
 __all__ = ["GOLDEN", "ComponentFiles", "component_files", "describe", "loose_bundle"]

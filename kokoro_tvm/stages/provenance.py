@@ -49,7 +49,7 @@ def statement(
     and the linker -> version.
     """
     # The runtime imports numpy, and a build that has nothing to do does not.
-    from kokoro_tvm.runtime.provenance import BUILD_TYPE, BUILDER, PREDICATE_TYPE, STATEMENT_TYPE
+    from kokoro_tvm.runtime.bundle.provenance import BUILD_TYPE, BUILDER, PREDICATE_TYPE, STATEMENT_TYPE
 
     packages = {name: version for name, version in sorted(toolchain.items()) if name != "python"}
     return {

@@ -26,7 +26,7 @@ from kokoro_tvm.targets import find_runner
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner, Start
     from kokoro_tvm.runners.program import Utterance
-    from kokoro_tvm.runtime.bundle import Bundle
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.truth.reference import Reference
 
 __all__ = ["declare", "run"]
@@ -66,8 +66,8 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     from kokoro_tvm.measure.artifact import LONGER, unrun, validate_speech
     from kokoro_tvm.measure.gates import UtteranceReport, write_report
     from kokoro_tvm.runtime import Speech, TooLongError
-    from kokoro_tvm.runtime.phonemes import encode
-    from kokoro_tvm.runtime.voices import style_of
+    from kokoro_tvm.runtime.bundle.voices import style_of
+    from kokoro_tvm.runtime.text.phonemes import encode
     from kokoro_tvm.truth.reference import load_reference
 
     judged = Gates.model_validate(gates, strict=False)

@@ -14,7 +14,7 @@ from kokoro_tvm.platforms import WEB, Platform, this_platform
 if TYPE_CHECKING:
     from kokoro_tvm.libtvm import Compiler
     from kokoro_tvm.runners import Runner
-    from kokoro_tvm.runtime.device_code import DeviceCode
+    from kokoro_tvm.runtime.bundle.device_code import DeviceCode
     from kokoro_tvm.spec import TargetSpec
     from kokoro_tvm.toolchains import Toolchain
     from kokoro_tvm.toolchains.cc import CCompiler

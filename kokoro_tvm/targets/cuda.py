@@ -14,7 +14,7 @@ from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.compiler_names import compiler_names
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runtime.device_code import DeviceCode
+    from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
 __all__ = ["KIND", "CudaTarget"]
 

@@ -1,4 +1,4 @@
-/** From a piece of a plan to its audio, exactly as long as the plan says: `kokoro_tvm/runtime/rendering.py`. */
+/** From a piece of a plan to its audio, exactly as long as the plan says: `kokoro_tvm/runtime/speech/rendering.py`. */
 
 import { fadeIn, fadeOut, mute, muted } from "./joins.js";
 import { encode } from "./phonemes.js";
@@ -8,7 +8,7 @@ import { styleOf } from "./voices.js";
 /** @typedef {import("./plan.js").Plan} Plan */
 
 /**
- * What speaks tokens of known durations, see `Model.decode` of runtime/model.js.
+ * What speaks tokens of known durations, see `Model.decode` of runtime/session/model.js.
  *
  * @typedef {{vocabulary: import("./phonemes.js").Vocabulary,
  *   decode: (tokens: number[], style: Float32Array, durations: number[], features: unknown, seed: Uint32Array,

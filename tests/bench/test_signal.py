@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from ops.support import random
 
-from kokoro_tvm.runtime.noise import seed_words
+from kokoro_tvm.runtime.session.noise import seed_words
 
 from .conftest import Kernel
 from .sizes import HALF_FRAMES, SAMPLES, SECOND

@@ -11,8 +11,8 @@ from kokoro_tvm.bench.digest import absent_result
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.systems import PEERS, Absent, Peer, System, bundle_systems, choose_peers, peer_system
 from kokoro_tvm.errors import BuildError, InputError
-from kokoro_tvm.runtime import device
-from kokoro_tvm.runtime.bundle import Bundle, Component, FileRef, Library
+from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, FileRef, Library
+from kokoro_tvm.runtime.session import device
 
 
 def bundle(root: str, recipe: str) -> Bundle:

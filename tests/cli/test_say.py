@@ -24,11 +24,11 @@ from typer.testing import CliRunner
 
 import kokoro_tvm.runtime
 from kokoro_tvm.cli import _say, say, voices
+from kokoro_tvm.documents.readers.document import Chapter, Document
+from kokoro_tvm.documents.writers import Mark
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime import Chunk, Piece, Plan, SpeechWarning, Word
-from kokoro_tvm.runtime.readers.document import Chapter, Document
-from kokoro_tvm.runtime.words import words_of_piece
-from kokoro_tvm.runtime.writers import Mark
+from kokoro_tvm.runtime.speech.words import words_of_piece
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_play(
 ) -> None:
     heard: list[Any] = []
     player = types.SimpleNamespace(write=lambda audio: heard.append(audio.size), close=heard.append)
-    monkeypatch.setattr("kokoro_tvm.runtime.playing.open_player", lambda rate: player)
+    monkeypatch.setattr("kokoro_tvm.documents.playing.open_player", lambda rate: player)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["say", "Hello. You.", "--play"], catch_exceptions=False)
     assert heard == [48000, 48000, True]
@@ -354,9 +354,9 @@ def test_voices(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = types.SimpleNamespace(voices=None)
     monkeypatch.setattr(kokoro_tvm.runtime, "read_bundle", lambda path: opened)
     monkeypatch.setattr(
-        "kokoro_tvm.runtime.files.OpenFiles", lambda refs: contextlib.nullcontext({None: None})
+        "kokoro_tvm.runtime.bundle.files.OpenFiles", lambda refs: contextlib.nullcontext({None: None})
     )
-    monkeypatch.setattr("kokoro_tvm.runtime.verification.verify_files", lambda files: None)
+    monkeypatch.setattr("kokoro_tvm.runtime.bundle.verification.verify_files", lambda files: None)
     monkeypatch.setattr(kokoro_tvm.runtime.Voices, "open", classmethod(lambda cls, bundle, file: tables))
     result = CliRunner().invoke(app, ["voices"], catch_exceptions=False)
     lines = [line.split() for line in result.stdout.splitlines()]

@@ -19,7 +19,7 @@ from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.libkokoro import HEADER, LINUX, compile_libkokoro
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime import read_bundle, write_wav
-from kokoro_tvm.runtime.provenance import verify_provenance
+from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.toolchains.cc import CCompiler
 
 LIBRARY, PROGRAM = LINUX.library, LINUX.program

@@ -21,8 +21,8 @@ from kokoro_tvm.libkokoro import HEADER, MACOS, compile_libkokoro, names_of, sou
 from kokoro_tvm.runners import Start, open_synthesizer, served
 from kokoro_tvm.runners.program import Program
 from kokoro_tvm.runtime import write_wav
-from kokoro_tvm.runtime.phonemes import encode
-from kokoro_tvm.runtime.voices import style_of
+from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.zig import MACOS as COMPILER
 

@@ -17,7 +17,7 @@ from kokoro_tvm.libkokoro import FOLDER, LINUX, library_sources
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import Voices, read_bundle
-from kokoro_tvm.runtime.voices import style_of
+from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.toolchains.cc import CCompiler
 
 PROGRAM = Path(__file__).parent / "programs" / "styles.c"

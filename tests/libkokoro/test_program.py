@@ -15,8 +15,8 @@ from kokoro_tvm.libkokoro import LINUX
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runners import Start
 from kokoro_tvm.runners.program import Program
-from kokoro_tvm.runtime.phonemes import encode
-from kokoro_tvm.runtime.voices import style_of
+from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.runtime.text.phonemes import encode
 
 FILES = (LINUX.library, LINUX.program)
 SPOKEN = "ab", "af_heart"  # phonemes and voice

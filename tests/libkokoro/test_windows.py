@@ -24,8 +24,8 @@ from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.program import Program
 from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.runtime import write_wav
-from kokoro_tvm.runtime.phonemes import encode
-from kokoro_tvm.runtime.voices import style_of
+from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.toolchains.cc import MINGW
 
 RECIPE = "windows-x86-64"

@@ -23,7 +23,7 @@ from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.libtvm import FFI, RUNTIME, compile_libtvm, own_files
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.runtime.cpu import refuse_missing
+from kokoro_tvm.runtime.session.cpu import refuse_missing
 from kokoro_tvm.toolchains.cc import CCompiler, cxx_compiler, linux_compiler, tvm_ffi_headers
 
 pytestmark = pytest.mark.slow("runs code for other machines")

@@ -11,7 +11,7 @@ from rapidfuzz.distance import Levenshtein
 
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.phonemes import BETTER, Better, Read, distance, judge_phonemes
-from kokoro_tvm.runtime.frontend.tokens import Token
+from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.truth.phonemes import ReferenceWord, sentences
 
 LIMITS: dict[str, float | None] = {"max_known_word_errors": 0, "max_phoneme_error_rate": 0.002}

@@ -20,11 +20,11 @@ from kokoro_tvm.model.front_end.fetch import fetch
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.recipe.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.frontend.dictionary import Dictionary, pack_lines
-from kokoro_tvm.runtime.frontend.english import English
-from kokoro_tvm.runtime.frontend.letters import Letters
-from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack_lines
+from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.letters import Letters
+from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.stages import front_end as stage
 from kokoro_tvm.stages.base import Place
 

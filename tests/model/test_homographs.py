@@ -12,7 +12,7 @@ from front_end_data import shipped
 from kokoro_tvm.model.front_end import homograph_file
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays, readings
 from kokoro_tvm.model.front_end.homographs import Sentence, learn, right
-from kokoro_tvm.runtime.frontend.homographs import HomographData, Homographs
+from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs
 
 ORDER = {
     "use": ["use_nou", "use_vrb"],

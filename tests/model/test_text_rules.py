@@ -16,7 +16,7 @@ from kokoro_tvm.model.front_end.patterns import beginnings, checked
 from kokoro_tvm.model.front_end.text_rules import LanguageFile, language_file, languages
 from kokoro_tvm.recipe.document import read_document
 from kokoro_tvm.recipe.front_end import NpmFilesSource
-from kokoro_tvm.runtime.frontend.normalization.spellout import spell_out
+from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
 
 FILE = """\
 cldr: xx

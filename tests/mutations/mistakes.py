@@ -95,7 +95,7 @@ MISTAKES = (
         "halves of the style swapped",
         (
             Edit(
-                "runtime/model.py",
+                "runtime/session/model.py",
                 "return ref_s[np.newaxis, half:] if prosody else ref_s[np.newaxis, :half]",
                 "return ref_s[np.newaxis, :half] if prosody else ref_s[np.newaxis, half:]",
             ),
@@ -107,7 +107,7 @@ MISTAKES = (
         "the style of one phoneme more",
         (
             Edit(
-                "runtime/voices.py",
+                "runtime/bundle/voices.py",
                 "return table[min(max(len(phonemes) - 1, 0), len(table) - 1)]",
                 "return table[min(max(len(phonemes), 0), len(table) - 1)]",
             ),
@@ -119,7 +119,7 @@ MISTAKES = (
         "spaces left out of the tokens",
         (
             Edit(
-                "runtime/phonemes.py",
+                "runtime/text/phonemes.py",
                 "if symbol in vocabulary), 0]",
                 "if vocabulary.get(symbol, 16) != 16), 0]",
             ),

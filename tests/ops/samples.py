@@ -13,7 +13,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from kokoro_tvm.runtime.noise import seed_words
+from kokoro_tvm.runtime.session.noise import seed_words
 
 from .support import assert_near, filtered, random
 

@@ -8,7 +8,7 @@ import torch
 import tvm_ffi
 
 from kokoro_tvm.ops.base.semantic import Call, registry
-from kokoro_tvm.runtime.tvm_runtime import use_threads
+from kokoro_tvm.runtime.session.tvm_runtime import use_threads
 from kokoro_tvm.targets import Machine
 
 from .support import (

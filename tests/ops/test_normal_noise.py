@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kokoro_tvm.noise import draw_noise
-from kokoro_tvm.runtime.noise import seed_words
+from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.targets import Machine
 
 from .support import machines, run

@@ -80,7 +80,7 @@ def actions(plan: dict[str, Any], *wanted: str) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "function", "runs"),
     [
-        ("runtime/frontend/normalization/emoji.py", "names", set()),
+        ("runtime/text/frontend/normalization/emoji.py", "names", set()),
         ("libtvm/wasm.py", "compile_wasm", set()),
         # What it writes is what it was, and nothing after it runs.
         ("patches/f0n.py", "_f0n_train", {"toy.export.f0n-130"}),

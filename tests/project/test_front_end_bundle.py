@@ -10,10 +10,10 @@ from front_end_data import toy_front_end
 from toys import doit
 
 from kokoro_tvm.runtime import read_bundle
-from kokoro_tvm.runtime.bundle import SCHEMA
-from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.provenance import read_provenance
+from kokoro_tvm.runtime.bundle.manifest import SCHEMA
+from kokoro_tvm.runtime.bundle.provenance import read_provenance
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 
 def test_a_front_end_comes_into_the_bundle_and_speaks(toy_copy: Path) -> None:

@@ -62,7 +62,7 @@ def stages(kinds: str, artifacts: tuple[str, ...] = (*FRAMES, *TOKENS)) -> set[s
             stages("lower validate", ("decoder-130",)) | {"toy-model.reference"},
         ),
         ("noise.py", "_ROUNDS = 10", "_ROUNDS = 10  # of ten", set()),
-        ("runtime/frontend/normalization/emoji.py", "def names(", "def names(*more, ", set()),
+        ("runtime/text/frontend/normalization/emoji.py", "def names(", "def names(*more, ", set()),
         ("libtvm/wasm.py", "def compile_wasm(", "def compile_wasm(*more, ", set()),
         ("toolchains/coff.py", "    def link(self, ", "    def link(self, *more, ", set()),
         (

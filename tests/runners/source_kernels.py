@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kokoro_tvm.runners.source.program import Order, load
-from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
 CUDA = """
 #define uint unsigned int

@@ -23,7 +23,7 @@ from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.source.emulated import EmulatedSource
 from kokoro_tvm.runners.source.program import compile_kernels
 from kokoro_tvm.runners.source.runner import SourceRunner
-from kokoro_tvm.runtime.device_code import DeviceCode
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.targets import find_runner, target_kind
 
 pytestmark = pytest.mark.slow("runs code for other machines")

@@ -19,7 +19,7 @@ from kokoro_tvm.cpu_features import PORTABLE
 from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.runners.process import Server
 from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runtime.cpu import refuse_missing
+from kokoro_tvm.runtime.session.cpu import refuse_missing
 from kokoro_tvm.targets import find_runner
 
 pytestmark = pytest.mark.slow("runs code for other CPUs in QEMU")

@@ -14,7 +14,7 @@ from source_kernels import (
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.source.program import load
-from kokoro_tvm.runtime.device_code import DeviceCode, DeviceFunction
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
 pytestmark = pytest.mark.slow("compiles kernels for GPUs as C++")
 

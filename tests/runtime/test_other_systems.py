@@ -14,8 +14,9 @@ import pytest
 from toy_bundle import edit_manifest
 
 from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.runtime import Synthesizer, tvm_runtime
-from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.session import tvm_runtime
+from kokoro_tvm.runtime.session.threads import usable_cores
 
 _BARE = """
 import concurrent.futures, json, os, pathlib, random, sys, tempfile, warnings
@@ -32,7 +33,7 @@ def hook(event, arguments):
 sys.addaudithook(hook)
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.runtime.threads import usable_cores
+from kokoro_tvm.runtime.session.threads import usable_cores
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     audio = Synthesizer(sys.argv[1]).run([0, 5, 3, 0], [1.0] * 4).audio
@@ -77,6 +78,6 @@ def test_files_are_read_every_time_where_ctime_is_something_else(
     compiled: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("kokoro_tvm.runtime.verification._CTIME_IS_CHANGE", False)
+    monkeypatch.setattr("kokoro_tvm.runtime.bundle.verification._CTIME_IS_CHANGE", False)
     Synthesizer(compiled("exact"))
     assert not list(tmp_path.iterdir())

@@ -17,7 +17,8 @@ from kokoro_tvm.runtime import Synthesizer, read_bundle
 
 SPEAK = """
 import sys
-from kokoro_tvm.runtime import Synthesizer, verification, write_wav
+from kokoro_tvm.runtime.bundle import verification
+from kokoro_tvm.runtime import Synthesizer, write_wav
 from kokoro_tvm.errors import InputError
 verification._ALWAYS_READ = 1  # bytes: the toy's files are large ones, which are remembered where that can be
 verification._SETTLED = -60.0

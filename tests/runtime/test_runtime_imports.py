@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.runtime.tvm_runtime import without_torch
+from kokoro_tvm.runtime.session.tvm_runtime import without_torch
 
 _REPORT = """
 import sys
@@ -76,7 +76,7 @@ def test_works_beside_tvm_and_torch(compiled: Callable[[str], Path]) -> None:
 
 _TWO_THREADS = """
 import sys, threading
-from kokoro_tvm.runtime.tvm_runtime import load_tvm_ffi
+from kokoro_tvm.runtime.session.tvm_runtime import load_tvm_ffi
 begin = threading.Barrier(2)
 failed = []
 def user():
@@ -103,7 +103,7 @@ def test_another_thread_imports_torch_meanwhile() -> None:
 _HIDDEN = """
 import sys, threading
 from pathlib import Path
-from kokoro_tvm.runtime.tvm_runtime import without_torch
+from kokoro_tvm.runtime.session.tvm_runtime import without_torch
 folder = Path(sys.argv[1])
 (folder / "torch.py").write_text("loaded = True")
 sys.path.insert(0, str(folder))

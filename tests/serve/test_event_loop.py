@@ -16,8 +16,8 @@ from sessions import Client, talk
 from tiers import BY_AV
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime import sentences
-from kokoro_tvm.runtime.markup import reading
+from kokoro_tvm.runtime.speech import sentences
+from kokoro_tvm.runtime.text.markup import reading
 from kokoro_tvm.serve import bodies, body, service, voices
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.encoding import FORMATS

@@ -14,11 +14,11 @@ from letters import read_letters
 from openai import OpenAI
 from serving import LONG, Answer, Server
 
-from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.normalization import normalize
-from kokoro_tvm.runtime.frontend.normalization.language import Language
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import Utterance
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.normalization import normalize
+from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.serve.encoding.base import as_int16
 
 
@@ -105,7 +105,7 @@ def test_written_forms_that_are_not_to_be_read(
     def read(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
         return read_letters(normalize(source, _FORMS, unread=front_end.unread).source, code, front_end)
 
-    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read)
     text = "A bid of 5 km, a@b.com, www.b.com, 555-0123, #a = 3."
     plain = server.speak(text).body
     assert server.speak(text, normalization_options={}).body == plain

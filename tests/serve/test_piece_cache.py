@@ -20,8 +20,8 @@ from toy_bundle import FakeRunner, edit_manifest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import Plan, Synthesizer
-from kokoro_tvm.runtime.plan import Piece, Word
-from kokoro_tvm.runtime.rendering import digest_of, render
+from kokoro_tvm.runtime.speech.plan import Piece, Word
+from kokoro_tvm.runtime.speech.rendering import digest_of, render
 from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.metrics import Metrics
 from kokoro_tvm.serve.pieces import PieceCache, PieceStore
@@ -185,7 +185,7 @@ def test_voice_and_bundle_are_in_the_digest(tmp_path: Path) -> None:
 
 
 def model(tts: Synthesizer) -> Any:
-    from kokoro_tvm.runtime.model import Model
+    from kokoro_tvm.runtime.session.model import Model
 
     return Model(tts.bundle, tts.runner)
 

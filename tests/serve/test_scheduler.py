@@ -14,7 +14,7 @@ from serving import LONG, GatedRunner, toy_synthesizer, wait_for
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.runtime.stream import Stream
+from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.serve.bundles import in_turns
 from kokoro_tvm.serve.scheduler import BusyError, Feed, Job, Scheduler, read_in_turns
 

@@ -17,7 +17,7 @@ from letters import read_letters
 from openai import BadRequestError, OpenAI
 from serving import LONG, Server, ends_without_another_call, wait_for
 
-from kokoro_tvm.runtime.frontend.tokens import Utterance
+from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.serve.encoding.base import as_int16
 
 
@@ -121,7 +121,7 @@ def test_health_answers_while_a_long_text_is_planned(start: Callable[..., Server
         assert reading.wait(30)
         return read_letters(*arguments)
 
-    monkeypatch.setattr("kokoro_tvm.runtime.sentences.read_utterances", read)
+    monkeypatch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read)
     server.runner.planning.clear()
     with closing(server.connect()) as connection:
         connection.request("POST", "/v1/audio/speech", json.dumps({"input": text, "response_format": "wav"}))

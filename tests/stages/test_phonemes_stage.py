@@ -12,8 +12,8 @@ from front_end_data import shipped
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.recipe import Gates, load_recipe
-from kokoro_tvm.runtime.frontend.english import English
-from kokoro_tvm.runtime.frontend.tokens import Token
+from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.stages import phonemes as stage
 
 REPOSITORY = Path(__file__).parents[2]

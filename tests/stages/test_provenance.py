@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.runtime.provenance import read_provenance
+from kokoro_tvm.runtime.bundle.provenance import read_provenance
 from kokoro_tvm.stages.provenance import parameters, statement
 
 ROOT = Path(__file__).parents[2]

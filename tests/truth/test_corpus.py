@@ -8,7 +8,7 @@ import pytest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.model.kokoro import shipped_config
-from kokoro_tvm.runtime.voices import LANGUAGES
+from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.truth.corpus import choose, corpus
 
 KINDS = {"sound", "word", "name", "number", "question", "sentence", "clause"}

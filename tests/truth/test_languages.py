@@ -16,13 +16,13 @@ from misaki_languages import reference, sentences
 from tiers import ASIAN, each_language
 
 import kokoro_tvm.model
-from kokoro_tvm.runtime.division import Breath, divided, symbols_of
-from kokoro_tvm.runtime.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.frontend.source import SourceText
-from kokoro_tvm.runtime.frontend.tokens import Utterance
 from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.sentences import words_of
-from kokoro_tvm.runtime.text import read_utterances
+from kokoro_tvm.runtime.speech.division import Breath, divided, symbols_of
+from kokoro_tvm.runtime.speech.sentences import words_of
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Utterance
+from kokoro_tvm.runtime.text.reading import read_utterances
 
 VOCABULARY = json.loads(
     (Path(kokoro_tvm.model.__file__).parent / "kokoro-82m.json").read_text(encoding="utf-8")
@@ -138,8 +138,8 @@ def test_latin_words_are_read_as_english(text: str, code: str) -> None:
 def test_latin_words_without_english(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be read is named, and the rest is spoken."""
     monkeypatch.setitem(__import__("sys").modules, "phonemizer.backend", None)
-    monkeypatch.setattr("kokoro_tvm.runtime.frontend.languages._installed", lambda name: False)
-    monkeypatch.setattr("kokoro_tvm.runtime.frontend.languages._converters", {})
+    monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.languages._installed", lambda name: False)
+    monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.languages._converters", {})
     reading = FrontEnd().read(SourceText.of("我用iPhone上网。"), "z")
     assert reading.utterances[0].phonemes == "wo↓jʊ↘ŋ ʂa↘ŋwa↓ŋ."
     assert reading.notices == ("Left out, because there is no English here to read it by: iPhone",)

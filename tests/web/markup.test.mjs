@@ -1,4 +1,4 @@
-/** Brackets of a text: what JavaScript follows, as `tests/runtime/test_markup.py` has it of Python. */
+/** Brackets of a text: what JavaScript follows, as `tests/runtime/text/test_markup.py` has it of Python. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

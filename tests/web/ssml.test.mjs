@@ -1,4 +1,4 @@
-/** SSML of other makers: what JavaScript leaves out and speaks, as `tests/runtime/test_ssml.py` has it of Python. */
+/** SSML of other makers: what JavaScript leaves out and speaks, as `tests/runtime/text/test_ssml.py` has it of Python. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

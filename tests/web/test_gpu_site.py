@@ -26,7 +26,7 @@ from kokoro_tvm.project.site import write_site
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.chromium import CHROMIUM
 from kokoro_tvm.runtime import SpeechWarning
-from kokoro_tvm.runtime.provenance import FILE as PROVENANCE
+from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 
 pytestmark = [
     pytest.mark.slow("opens pages in Chromium"),

@@ -25,7 +25,7 @@ from kokoro_tvm.project.site import write_site
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
-from kokoro_tvm.runtime.bundle import SCHEMA
+from kokoro_tvm.runtime.bundle.manifest import SCHEMA
 
 pytestmark = [
     pytest.mark.slow("runs the bundle for WebAssembly"),

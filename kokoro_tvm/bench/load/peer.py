@@ -65,8 +65,8 @@ def utterances(phonemes: str) -> Iterator[str]:
 def main() -> None:
     """Serve what the request says until the process is ended."""
     from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
-    from kokoro_tvm.runtime.phonemes import encode
-    from kokoro_tvm.runtime.voices import style_of
+    from kokoro_tvm.runtime.bundle.voices import style_of
+    from kokoro_tvm.runtime.text.phonemes import encode
 
     request = json.loads(Path(sys.argv[1]).read_bytes())
     bundle = read_bundle(request["bundle"])

@@ -22,9 +22,9 @@ from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
 from kokoro_tvm.model.front_end.text_rules import compiled, languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime.frontend.dictionary import Entry, pack_lines
-from kokoro_tvm.runtime.frontend.hashing import id_of
-from kokoro_tvm.runtime.frontend.layout import FORMAT, LAYERS
+from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack_lines
+from kokoro_tvm.runtime.text.frontend.hashing import id_of
+from kokoro_tvm.runtime.text.frontend.layout import FORMAT, LAYERS
 
 __all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "Facts", "convert", "facts", "tagger_arrays"]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.model.pins import sha256_file
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime.frontend.layout import HOMOGRAPHS
-from kokoro_tvm.runtime.tensors import map_safetensors
+from kokoro_tvm.runtime.bundle.tensors import map_safetensors
+from kokoro_tvm.runtime.text.frontend.layout import HOMOGRAPHS
 
 __all__ = ["WEIGHTS", "homograph_arrays", "readings", "write_weights"]
 

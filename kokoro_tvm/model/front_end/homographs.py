@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from kokoro_tvm.model.front_end.conversion import NOTICES, TAGGER_FILES
 from kokoro_tvm.model.front_end.homograph_file import readings, write_weights
 from kokoro_tvm.model.front_end.yields import FILES
-from kokoro_tvm.runtime.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.frontend.hashing import hash_text
-from kokoro_tvm.runtime.frontend.homographs import HomographData, Homographs, names, near
-from kokoro_tvm.runtime.frontend.tagger import Tagger
-from kokoro_tvm.runtime.frontend.tokenizer import Tokenizer
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.hashing import hash_text
+from kokoro_tvm.runtime.text.frontend.homographs import HomographData, Homographs, names, near
+from kokoro_tvm.runtime.text.frontend.tagger import Tagger
+from kokoro_tvm.runtime.text.frontend.tokenizer import Tokenizer
 
 # Chosen by four-fold cross-validation over the part `train`.
 _BUCKETS = 1024

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from kokoro_tvm.runtime.frontend.normalization.language import pattern_of
+from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
 
 __all__ = ["PatternError", "beginnings", "begins_with_group", "check_said", "checked"]
 

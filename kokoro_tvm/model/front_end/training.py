@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from kokoro_tvm.model.front_end.alignment import align
-from kokoro_tvm.runtime.frontend.dictionary import Entry
-from kokoro_tvm.runtime.frontend.letters import LONGEST, context_of
+from kokoro_tvm.runtime.text.frontend.dictionary import Entry
+from kokoro_tvm.runtime.text.frontend.letters import LONGEST, context_of
 
 __all__ = ["train", "training_words"]
 

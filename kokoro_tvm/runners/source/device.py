@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.runners.source.program import load
-from kokoro_tvm.runtime.device import DEVICE_TYPES, Gpu
-from kokoro_tvm.runtime.device_code import DeviceCode
+from kokoro_tvm.runtime.bundle.device_code import DeviceCode
+from kokoro_tvm.runtime.session.device import DEVICE_TYPES, Gpu
 
 __all__ = ["SourceDevice", "on_device", "size_of", "stand_in"]
 

@@ -14,7 +14,7 @@ from kokoro_tvm.toolchains.cc import CCompiler, cxx_compiler
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners.process import ProcessSession
-    from kokoro_tvm.runtime.bundle import Bundle
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
 
 __all__ = ["EmulatedSource"]
 
@@ -53,7 +53,7 @@ class EmulatedSource(Runner):
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> ProcessSession:
         from kokoro_tvm.runners.source.program import compile_kernels
-        from kokoro_tvm.runtime.device_code import DeviceCode
+        from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 
         def compiled(text: bytes, out: Path) -> None:
             code = DeviceCode.from_bytes(self.kind, text)

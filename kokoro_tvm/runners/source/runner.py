@@ -12,8 +12,8 @@ from kokoro_tvm.toolchains.base import problem_of
 from kokoro_tvm.toolchains.gnu import GNU
 
 if TYPE_CHECKING:
-    from kokoro_tvm.runtime.bundle import Bundle
-    from kokoro_tvm.runtime.session import Session
+    from kokoro_tvm.runtime.bundle.manifest import Bundle
+    from kokoro_tvm.runtime.session.session import Session
 
 __all__ = ["PURPOSE", "SourceRunner", "headers"]
 
@@ -52,6 +52,6 @@ class SourceRunner(Runner):
 
     def session(self, bundle: Bundle, threads: int, libraries: Sequence[Path] = ()) -> Session:
         from kokoro_tvm.runners.source.device import SourceDevice
-        from kokoro_tvm.runtime.session import Session
+        from kokoro_tvm.runtime.session.session import Session
 
         return Session(bundle, threads, device=SourceDevice(self.kind))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kokoro_tvm.remote import open_folder, whole_file
-from kokoro_tvm.runtime.model import Floats
+from kokoro_tvm.runtime.session.model import Floats
 
 __all__ = ["DamagedError", "PieceStore"]
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from kokoro_tvm.runtime.phonemes import encode
+from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.serve.bodies import Audio, Captions
 from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.downloads import save_as

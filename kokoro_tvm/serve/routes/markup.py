@@ -9,12 +9,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.markup import Known, is_ssml, parse
-from kokoro_tvm.runtime.markup.ssml import BREAKS, ELEMENTS, SPOKEN
-from kokoro_tvm.runtime.markup.values import RATES
-from kokoro_tvm.runtime.markup.written import in_brackets
-from kokoro_tvm.runtime.plan import FACTORS
-from kokoro_tvm.runtime.voices import describe
+from kokoro_tvm.runtime.bundle.voices import describe
+from kokoro_tvm.runtime.speech.plan import FACTORS
+from kokoro_tvm.runtime.text.markup import Known, is_ssml, parse
+from kokoro_tvm.runtime.text.markup.ssml import BREAKS, ELEMENTS, SPOKEN
+from kokoro_tvm.runtime.text.markup.values import RATES
+from kokoro_tvm.runtime.text.markup.written import in_brackets
 from kokoro_tvm.serve.bodies import Audio
 from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.errors import ApiError

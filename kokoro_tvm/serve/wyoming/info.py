@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.runtime.voices import describe
+from kokoro_tvm.runtime.bundle.voices import describe
 
 __all__ = ["TAGS", "info", "voice_for"]
 

@@ -1,4 +1,4 @@
-/** Where a component's tensors lie: in WebAssembly's memory, or in a GPU's, as `kokoro_tvm/runtime/device.py` has it.
+/** Where a component's tensors lie: in WebAssembly's memory, or in a GPU's, as `kokoro_tvm/runtime/session/device.py` has it.
  *
  * A GPU is given each input in memory of its own; what a component computes stays there until somebody reads it.
  */

@@ -1,4 +1,4 @@
-/** Kernels for WebGPU as TVM writes them: their text, and how each is launched (kokoro_tvm/runtime/device_code.py). */
+/** Kernels for WebGPU as TVM writes them: their text, and how each is launched (kokoro_tvm/runtime/bundle/device_code.py). */
 
 /** DLPack's codes of an argument's type. */
 export const Code = { int: 0, uint: 1, float: 2, pointer: 3 };

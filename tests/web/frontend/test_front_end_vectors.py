@@ -17,10 +17,10 @@ import pytest
 import unicode_names
 from yaml import safe_load
 
-from kokoro_tvm.runtime.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.frontend.normalization import LANGUAGE_FILES, normalize
-from kokoro_tvm.runtime.frontend.normalization.language import Language
-from kokoro_tvm.runtime.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
+from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 HERE = Path(__file__).parent
 CASES = HERE.parents[1] / "runtime" / "frontend" / "cases"

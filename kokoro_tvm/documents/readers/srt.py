@@ -1,0 +1,82 @@
+"""SubRip subtitles: a slot for each cue."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kokoro_tvm.documents.readers.document import Chapter, Document, Slot, decoded
+from kokoro_tvm.errors import InputError
+
+__all__ = ["read"]
+
+_TIME = r"(\d{1,3}):(\d{1,2}):(\d{1,2})[,.](\d{1,3})"
+_TIMES = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}")
+_TAGS = re.compile(r"</?[A-Za-z][^<>]*>|\{\\[^{}]*\}")
+
+
+def read(data: bytes, path: Path) -> Document:
+    """The cues in the order of their times; formatting is left out, and so are cues without text.
+
+    A cue begins with its times, and with its number in the line before; no blank line is needed. What has no
+    times, or an end before its start, is left out with a note. Raises InputError where no cue is left.
+    """
+    cues, notes = _cues(decoded(data, path).split("\n"))
+    if not cues:
+        raise InputError(f"{path} is not SRT: {notes[0] if notes else 'it is empty'}.")
+    slots = []
+    for cue in cues:
+        text = " ".join(_TAGS.sub("", " ".join(cue.lines)).split())
+        if any(char.isalnum() for char in text):
+            slots.append(Slot(cue.start, cue.end, text))
+    slots.sort(key=lambda slot: slot.start)
+    chapter = Chapter("", "\n\n".join(slot.text for slot in slots))
+    return Document(path.stem, (chapter,), tuple(slots), tuple(f"Left out: {note}." for note in notes))
+
+
+@dataclass
+class _Cue:
+    start: float
+    end: float
+    lines: list[str] = field(default_factory=list)
+
+
+def _cues(lines: list[str]) -> tuple[list[_Cue], list[str]]:
+    """Cues in the order of the file, and what is wrong with the others."""
+    cues: list[_Cue] = []
+    notes: list[str] = []
+    text: list[str] | None = None  # of the cue that is read
+    number = 0  # of that cue
+    for place, line in enumerate(lines):
+        if "-->" in line:
+            before = lines[place - 1].strip() if place else ""
+            counted = before.isdecimal() and (int(before[:9]) == number + 1 or _is_blank(lines, place - 2))
+            number = int(before[:9]) if counted else number
+            if counted and text:
+                text.pop()
+            found = _TIMES.match(line)
+            start, end = (_seconds(found.groups()[:4]), _seconds(found.groups()[4:])) if found else (0.0, 0.0)
+            text = []
+            if found is None:
+                notes.append(f"line {place + 1}, '{line.strip()[:60]}', are no times such as 00:00:01,000")
+            elif end <= start:
+                notes.append(f"the cue in line {place + 1}, '{line.strip()[:60]}', ends before it starts")
+            else:
+                cues.append(_Cue(start, end, text))
+        elif line.strip() and text is not None:
+            text.append(line)
+        elif line.strip() and not (
+            line.strip().isdecimal() and "-->" in "".join(lines[place + 1 : place + 2])
+        ):
+            notes.append(f"line {place + 1}, '{line.strip()[:40]}', has no line with times (-->)")
+    return cues, notes
+
+
+def _is_blank(lines: list[str], place: int) -> bool:
+    return place < 0 or not lines[place].strip()
+
+
+def _seconds(parts: tuple[str | None, ...]) -> float:
+    hours, minutes, seconds, fraction = (part or "0" for part in parts)
+    return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + int(fraction.ljust(3, "0")) / 1000

@@ -1,0 +1,66 @@
+"""Texts spoken into slots of time: subtitles, announcements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from kokoro_tvm.documents.readers.document import Slot
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import quoted, warn
+from kokoro_tvm.runtime.speech.joins import ATTACK, RELEASE
+from kokoro_tvm.runtime.speech.plan import Piece, Plan
+
+__all__ = ["plan_slots"]
+
+
+def plan_slots(slots: Sequence[Slot], plan: Callable[[str], Plan]) -> Plan:
+    """One plan that speaks every slot's text from its start, faster where it is too short for it.
+
+    `plan` makes the plan of a text. A slot that is too short even for one frame a symbol runs into what
+    follows, with a SpeechWarning. Spans of words are places in the texts joined by blank lines. Raises
+    InputError where there is no slot.
+    """
+    if not slots:
+        raise InputError("There is nothing to speak: there is no cue with text.")
+    pieces: list[Piece] = []
+    made: Plan | None = None
+    now = place = 0
+    for slot in slots:
+        planned = _trimmed(plan(slot.text))
+        made = made or planned
+        start, end = (round(second * planned.sample_rate) for second in (slot.start, slot.end))
+        if now > start:
+            warn(f"{quoted(slot.text)} is spoken {(now - start) / planned.sample_rate:.2f} s late.")
+        elif now < start:
+            pieces.append(Piece((), noise=len(pieces), pause=start - now))
+            now = start
+        planned = _fitted(planned, end - now, slot)
+        for piece in planned.pieces:
+            words = (replace(w, start=w.start + place, end=w.end + place) for w in piece.words)
+            pieces.append(replace(piece, words=tuple(words), noise=len(pieces)))
+        now += planned.samples
+        place += len(slot.text) + 2
+    assert made is not None
+    return replace(made, pieces=tuple(pieces))
+
+
+def _trimmed(plan: Plan) -> Plan:
+    """Without the silence at both ends, so that speech begins where the slot does."""
+    attack, release = round(ATTACK * plan.sample_rate), round(RELEASE * plan.sample_rate)
+    first = plan.pieces[0]
+    plan = plan.with_piece(0, replace(first, keep=(attack, first.keep[1])))
+    last = len(plan.pieces) - 1
+    return plan.with_piece(
+        last, replace(plan.pieces[last], keep=(plan.pieces[last].keep[0], release), pause=0)
+    )
+
+
+def _fitted(plan: Plan, room: int, slot: Slot) -> Plan:
+    if plan.samples <= room:
+        return plan
+    try:
+        return plan.with_samples(max(room, 1))
+    except InputError:
+        warn(f"{quoted(slot.text)} is too long for its {slot.end - slot.start:.2f} s.")
+        return plan

@@ -1,0 +1,71 @@
+"""Audio on disk while a long text is spoken, so that an interrupted book goes on where it stopped.
+
+Beside the output lie `.NAME.spool`, float32 samples, and `.NAME.spool.json`, which says what is being spoken
+and how many pieces of it are there. What has not been recorded there does not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.output import write_text
+
+__all__ = ["Spool"]
+
+_BLOCK = 1 << 18  # samples that are read at once
+
+
+class Spool:
+    """Pieces of audio that are there already, to which others are added."""
+
+    def __init__(self, output: Path, request: str) -> None:
+        """request: a digest of everything that decides about the samples; a spool of another is dropped.
+
+        Raises InputError where the spool cannot be written.
+        """
+        self._audio = output.with_name(f".{output.name}.spool")
+        self._record = output.with_name(f".{output.name}.spool.json")
+        self._request = request
+        self.pieces, self.samples = self._found()
+        try:
+            with self._audio.open("ab") as stream:
+                stream.truncate(4 * self.samples)
+        except OSError as error:
+            raise InputError(f"{self._audio} cannot be written: {error.strerror or error}.") from error
+
+    def add(self, audio: NDArray[np.float32]) -> None:
+        """Append a piece (samples,). Raises InputError when the disk is full."""
+        try:
+            with self._audio.open("ab") as stream:
+                stream.write(np.ascontiguousarray(audio, "<f4").tobytes())
+        except OSError as error:
+            raise InputError(f"{self._audio} cannot be written: {error.strerror or error}.") from error
+        self.pieces, self.samples = self.pieces + 1, self.samples + audio.size
+        write_text(self._record, json.dumps([self._request, self.pieces, self.samples]))
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """All samples, float32, in blocks."""
+        with self._audio.open("rb") as stream:
+            while data := stream.read(4 * _BLOCK):
+                yield np.frombuffer(data, "<f4").astype(np.float32)
+
+    def remove(self) -> None:
+        """Delete it, once the output is written."""
+        for path in (self._record, self._audio):
+            path.unlink(missing_ok=True)
+
+    def _found(self) -> tuple[int, int]:
+        """(pieces, samples) of an interrupted speech of the same request; (0, 0) where there is none."""
+        try:
+            request, pieces, samples = json.loads(self._record.read_text(encoding="utf-8"))
+            whole = self._audio.stat().st_size >= 4 * samples
+        except (OSError, ValueError, TypeError):
+            return 0, 0
+        known = request == self._request and isinstance(pieces, int) and isinstance(samples, int)
+        return (pieces, samples) if known and whole and min(pieces, samples) >= 0 else (0, 0)

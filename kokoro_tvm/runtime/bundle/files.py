@@ -1,0 +1,132 @@
+"""Files of a bundle, each opened once: what was compared with the manifest is what is mapped or loaded.
+
+Between two openings of a path another file could take its place, so nothing is opened again by its path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle.manifest import FileRef
+
+__all__ = ["OpenFile", "OpenFiles"]
+
+_CHUNK = 1 << 20  # bytes
+# A named pipe in place of a file would otherwise block until somebody writes to it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class OpenFile:
+    """One open file; `status` is its os.stat_result from when it was opened."""
+
+    def __init__(self, ref: FileRef) -> None:
+        """Open the file of `ref`.
+
+        Raises:
+            BundleError: there is no such file, it cannot be read, or its size is not the manifest's.
+        """
+        self.ref = ref
+        self._content: bytes | None = None
+        try:
+            self._descriptor = os.open(ref.path, _FLAGS)
+        except FileNotFoundError as error:
+            raise BundleError(
+                f"{ref.path} is missing from the bundle. Copy the bundle again, all of it."
+            ) from error
+        except OSError as error:
+            raise BundleError(
+                f"{ref.path} cannot be read ({error.strerror}). Make it readable, or copy the bundle again."
+            ) from error
+        self.status = os.fstat(self._descriptor)
+        try:
+            if not stat.S_ISREG(self.status.st_mode):
+                raise BundleError(f"{ref.path} is not a regular file. Copy the bundle again.")
+            if self.status.st_size != ref.size:
+                raise BundleError(
+                    f"{ref.path} has {self.status.st_size} bytes, but bundle.json says {ref.size}. "
+                    "Copy the bundle again."
+                )
+        except BundleError:
+            self.close()
+            raise
+
+    def fileno(self) -> int:
+        """The descriptor, to map the file; a mapping stays valid when the file is closed."""
+        return self._descriptor
+
+    def check(self, keep: bool = False) -> None:
+        """Read the file and compare it with the manifest; `keep` its bytes for `content`.
+
+        Raises:
+            BundleError: its sha256 is not the manifest's; the message has both.
+        """
+        digest, kept = hashlib.sha256(), []
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        while chunk := os.read(self._descriptor, _CHUNK):
+            digest.update(chunk)
+            if keep:
+                kept.append(chunk)
+        if digest.hexdigest() != self.ref.sha256:
+            raise BundleError(
+                f"{self.ref.path} has sha256 {digest.hexdigest()}, but bundle.json says {self.ref.sha256}: "
+                "the file was changed or damaged. Copy or build the bundle again."
+            )
+        if keep:
+            self._content = b"".join(kept)
+
+    def content(self) -> bytes:
+        """The bytes that were compared with the manifest, now or when `check` kept them.
+
+        Raises:
+            BundleError: as `check` does.
+        """
+        if self._content is None:
+            self.check(keep=True)
+        assert self._content is not None
+        return self._content
+
+    def close(self) -> None:
+        """Close the file; what was mapped stays valid."""
+        os.close(self._descriptor)
+
+
+class OpenFiles:
+    """Several files, open within a `with` block."""
+
+    def __init__(self, refs: Iterable[FileRef]) -> None:
+        """Open all of them, so that a half-copied bundle is refused before anything is read.
+
+        Raises:
+            BundleError: as OpenFile does; those already open are closed.
+        """
+        self._files: dict[FileRef, OpenFile] = {}
+        try:
+            for ref in refs:
+                if ref not in self._files:
+                    self._files[ref] = OpenFile(ref)
+        except BundleError:
+            self._close()
+            raise
+
+    def __getitem__(self, ref: FileRef) -> OpenFile:
+        return self._files[ref]
+
+    def __iter__(self) -> Iterator[OpenFile]:
+        return iter(self._files.values())
+
+    def __enter__(self) -> OpenFiles:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        for file in self._files.values():
+            file.close()

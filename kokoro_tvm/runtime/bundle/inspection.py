@@ -1,0 +1,94 @@
+"""What a library or a bundle says of itself and where it comes from; nothing is loaded or executed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle.executable import read_manifest
+from kokoro_tvm.runtime.bundle.files import OpenFile, OpenFiles
+from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, Library, read_bundle
+from kokoro_tvm.runtime.bundle.provenance import verify_provenance
+from kokoro_tvm.runtime.bundle.verification import verify_files
+from kokoro_tvm.runtime.session.threads import usable_cores
+
+__all__ = ["check_library", "inspect_bundle", "inspect_library"]
+
+
+def inspect_library(path: Path) -> dict[str, Any]:
+    """The manifest that a library carries, read from the file's bytes.
+
+    component, bucket, length, precision, project, target, cpu_features, program and schedule (sha256; null
+    where every layer goes by the rules), toolchain. The library may be for another kind of machine.
+
+    Raises:
+        BundleError: there is no such file, or it is no library that kokoro-tvm compiled.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BundleError(f"{path} cannot be read ({error.strerror}). Name a compiled library.") from error
+    return _manifest(path, content)
+
+
+def inspect_bundle(path: Path) -> dict[str, Any]:
+    """What a bundle holds and where it comes from, after every file was compared with the manifest.
+
+    sha256 (of bundle.json), schema and version of kokoro-tvm that wrote it, recipe, synthetic, gates (run, or
+    why not), "made of", "made with", files (name to sha256), libraries (name to manifest).
+
+    Raises:
+        BundleError: a file is missing, damaged, or says something else of itself than the manifest; there is
+            no provenance, or it is about other files.
+    """
+    bundle = read_bundle(path)
+    with OpenFiles(bundle.files()) as files:
+        verify_files(files, usable_cores())
+        provenance = verify_provenance(bundle)
+        libraries = {
+            library.file.path.name: check_library(bundle, component, library, files[library.file])
+            for component in bundle.components.values()
+            for library in component.libraries
+        }
+    return {
+        "sha256": bundle.sha256,
+        "schema": bundle.schema,
+        "version": bundle.version,
+        "recipe": provenance.recipe,
+        "synthetic": bundle.synthetic,
+        "gates": f"not run: {bundle.not_run}" if bundle.not_run else "run",
+        "made of": provenance.dependencies,
+        "made with": provenance.tools,
+        "files": provenance.subjects,
+        "libraries": libraries,
+    }
+
+
+def check_library(bundle: Bundle, component: Component, library: Library, file: OpenFile) -> dict[str, Any]:
+    """The manifest of a bundle's library, once it says the same as the bundle's; nothing is loaded.
+
+    Raises:
+        BundleError: the file is not the one bundle.json names, is no library of kokoro-tvm, or was compiled
+            as something else.
+    """
+    path = library.file.path
+    found = _manifest(path, file.content())
+    wanted = {"component": component.name, "bucket": library.bucket}
+    wanted |= {"length": bundle.length, "precision": bundle.precision}
+    for key, value in wanted.items():
+        if found.get(key) != value:
+            raise BundleError(
+                f"{path} was compiled with {key} {found.get(key)!r}, but bundle.json says {value!r}. "
+                "Build the bundle again."
+            )
+    return found
+
+
+def _manifest(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        return read_manifest(content)
+    except ValueError as error:
+        raise BundleError(
+            f"{path} is not a library that kokoro-tvm compiled ({error}). Build or copy it again."
+        ) from error

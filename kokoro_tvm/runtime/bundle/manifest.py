@@ -1,0 +1,347 @@
+"""What a bundle holds, read from its `bundle.json`, and what makes one refused before it speaks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from kokoro_tvm import __version__
+from kokoro_tvm.constants import COMPONENTS
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.runtime.bundle.node import Node
+
+__all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port", "read_bundle"]
+
+SCHEMA = 5
+"""The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it."""
+
+# Schema -> what it added. Only a change of the layout that an older runtime cannot read adds a row.
+ADDED: Mapping[int, str] = {
+    1: "components with signatures, vocabulary, voices, and every file with size and sha256",
+    2: "the text front end: tagger and lexicon, or that it has none",
+    3: "the entry of the decoder that draws its noise from a seed",
+    4: "kernels for a GPU beside a library",
+    5: "the steps of length at which components reserve memory",
+}
+LENGTHS = ("exact", "masked", "padded")
+
+
+@dataclass(frozen=True)
+class FileRef:
+    """A file of the bundle: path, size in bytes and sha256 in hexadecimal, as the manifest gives them."""
+
+    path: Path
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Port:
+    """A tensor that goes into or comes out of a component; text in `shape` depends on the length."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Library:
+    """Compiled code of one component for one bucket (the largest length it takes on the component's axis).
+
+    `kernels` are those of a GPU, which the library launches, as source; None where the CPU computes.
+    `machine_code` are the same compiled; None where the GPU's driver does that.
+    """
+
+    bucket: int
+    file: FileRef
+    kernels: FileRef | None = None
+    machine_code: FileRef | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A second function of a component's libraries, which takes other inputs."""
+
+    function: str
+    inputs: tuple[Port, ...]
+
+
+@dataclass(frozen=True)
+class Component:
+    """One compiled part of the model: signature, weights and a library per bucket, smallest bucket first.
+
+    `seeded` is the decoder's entry that takes a seed in the place of the noise. A call reserves memory for
+    the next multiple of `storage_step` tokens or frames.
+    """
+
+    name: str
+    axis: str
+    function: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    parameters: tuple[Port, ...]
+    weights: FileRef
+    libraries: tuple[Library, ...]
+    storage_step: int
+    seeded: Entry | None = None
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        """Buckets in rising order."""
+        return tuple(library.bucket for library in self.libraries)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle's manifest. Lengths in tokens or frames, `sample_rate` in Hz, `style_dim` half of `ref_s`.
+
+    `target` holds its kind and options, as the recipe was resolved; `runtime` is `libtvm_runtime` for it,
+    None where that has to be installed, `ffi` the `libtvm_ffi` that goes with it, for whatever is not Python;
+    `libkokoro` is the C library, its program and its header, where the bundle has them.
+    `not_run` is why its gates were not run, empty where they were. `front_end` is None where the model's
+    recipe has none: English then goes by what is installed. `golden` is what pages compare their speech with,
+    in bundles for browsers. `sha256` is that of bundle.json, which has the
+    digests of all other files. `version` is that of the kokoro-tvm that wrote it, for information. Both are
+    empty for a bundle that was not read from a file.
+    """
+
+    root: Path
+    recipe: str
+    model: str
+    length: str
+    precision: str
+    synthetic: bool
+    sample_rate: int
+    samples_per_frame: int
+    style_dim: int
+    context_length: int
+    vocabulary: dict[str, int]
+    voices: FileRef
+    components: dict[str, Component]
+    cpu_features: tuple[str, ...]
+    toolchain: dict[str, str]
+    runtime: FileRef | None = None
+    ffi: FileRef | None = None
+    libkokoro: tuple[FileRef, ...] = ()
+    not_run: str = ""
+    target: dict[str, Any] = field(default_factory=dict)
+    front_end: FileRef | None = None
+    golden: FileRef | None = None
+    schema: int = SCHEMA
+    version: str = ""
+    sha256: str = ""
+
+    def largest(self, axis: str) -> int:
+        """Longest utterance on `axis` ("tokens" or "frames") that every component on it takes."""
+        return min(c.buckets[-1] for c in self.components.values() if c.axis == axis)
+
+    @property
+    def gpu(self) -> str | None:
+        """The kind of GPU that components compute on; None where all compute on a CPU."""
+        libraries = (library for component in self.components.values() for library in component.libraries)
+        on_gpu = any(library.kernels is not None for library in libraries)
+        return str(self.target["kind"]) if on_gpu else None
+
+    def entry(self, name: str) -> Component:
+        """The component that `name` calls: `decoder`, or by its second entry, `decoder_seeded`."""
+        component = self.components[name.removesuffix("_seeded")]
+        if component.name == name:
+            return component
+        if component.seeded is None:
+            raise KeyError(name)
+        return replace(component, function=component.seeded.function, inputs=component.seeded.inputs)
+
+    def files(self) -> tuple[FileRef, ...]:
+        """Every file whose digest the manifest has."""
+        found = (file for file in (self.front_end, self.golden) if file is not None)
+        return (self.voices, *found, *self.libkokoro, *self.component_files())
+
+    def component_files(self) -> tuple[FileRef, ...]:
+        """Weights, libraries and the TVM runtime."""
+        return (*(c.weights for c in self.components.values()), *self.code_files())
+
+    def code_files(self) -> tuple[FileRef, ...]:
+        """Files with code."""
+        libraries = tuple(
+            file
+            for component in self.components.values()
+            for library in component.libraries
+            for file in (library.file, library.kernels, library.machine_code)
+            if file is not None
+        )
+        return (*(file for file in (self.runtime, self.ffi) if file is not None), *libraries)
+
+
+def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
+    """Read and check `PATH/bundle.json` alone (no other file is opened, and this one once).
+
+    `sha256` is the digest that bundle.json must have, from somewhere else than the bundle: it pins all files.
+
+    Raises:
+        BundleError: no such folder or manifest, another digest than `sha256`, not JSON, another schema, or an
+            entry that makes no sense; the message names what was found and what was expected.
+        InputError: `sha256` is not 64 hexadecimal digits.
+    """
+    pin = None if sha256 is None else _checked_pin(sha256)
+    root = Path(path)
+    manifest = root / "bundle.json"
+    if root.is_file():
+        raise BundleError(f"{root} is a file; a bundle is a folder. Name the folder: {root.parent}.")
+    if not root.is_dir():
+        raise BundleError(
+            f"There is no bundle at {root}: the folder does not exist. "
+            "Run `doit` in the repository to build one, or name another with --bundle."
+        )
+    try:
+        content = manifest.read_bytes()
+    except FileNotFoundError as error:
+        raise BundleError(
+            f"{root} is not a complete bundle: bundle.json, which a build writes last, is missing. "
+            "Build or copy the bundle again."
+        ) from error
+    except OSError as error:
+        raise BundleError(
+            f"{manifest} cannot be read ({error.strerror}). Make it readable, or copy the bundle again."
+        ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if pin not in (None, digest):
+        raise BundleError(
+            f"{manifest} has sha256 {digest}, but {pin} was given: this is another bundle, or it was "
+            "changed. Do not load it; get the bundle again from where the digest comes from."
+        )
+    try:
+        raw: Any = json.loads(content)
+    except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+        raise BundleError(f"{manifest} is no readable JSON ({error}). Build or copy it again.") from error
+    node = Node(raw, str(manifest))
+    _check_schema(node)
+    return _bundle(root, node, digest)
+
+
+def _checked_pin(sha256: str) -> str:
+    if not isinstance(sha256, str) or not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
+        raise InputError(
+            f"The sha256 of a bundle should be 64 hexadecimal digits, but is {sha256!r}. "
+            "`kokoro-tvm inspect BUNDLE` prints it."
+        )
+    return sha256.lower()
+
+
+def _check_schema(node: Node) -> None:
+    """Refuse a layout this version does not read; says what an older one lacks."""
+    found = node.get("schema", int)
+    if found > SCHEMA:
+        raise BundleError(
+            f"{node.place} has schema {found}; kokoro-tvm {__version__} reads schema {SCHEMA}. "
+            "Update kokoro-tvm, or build the bundle with this version."
+        )
+    if found < SCHEMA:
+        lacks = "; ".join(added for schema, added in sorted(ADDED.items()) if schema > found)
+        raise BundleError(
+            f"{node.place} has schema {found}; kokoro-tvm {__version__} reads schema {SCHEMA}. "
+            f"It lacks {lacks}. Build the bundle again."
+        )
+
+
+def _bundle(root: Path, node: Node, digest: str) -> Bundle:
+    components = node.child("components")
+    missing = [name for name in COMPONENTS if name not in components.names()]
+    if missing:
+        raise BundleError(f"{node.place} lacks the component {', '.join(missing)}. Build the bundle again.")
+    vocabulary = node.child("vocabulary")
+    toolchain = node.child("toolchain")
+    return Bundle(
+        root=root,
+        recipe=node.get("recipe", str),
+        model=node.get("model", str),
+        length=_one_of(node, "length", LENGTHS),
+        precision=node.get("precision", str),
+        synthetic=node.get("synthetic", bool),
+        sample_rate=_positive(node, "sample_rate"),
+        samples_per_frame=_positive(node, "samples_per_frame"),
+        style_dim=_positive(node, "style_dim"),
+        context_length=_positive(node, "context_length"),
+        vocabulary={symbol: vocabulary.get(symbol, int) for symbol in vocabulary.names()},
+        voices=_file(root, node.child("voices")),
+        front_end=_file(root, node.child("front_end")) if node.has("front_end") else None,
+        golden=_file(root, node.child("golden")) if node.has("golden") else None,
+        components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
+        cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
+        toolchain={name: toolchain.get(name, str) for name in toolchain.names()},
+        target=node.get("target", dict),
+        runtime=_file(root, node.child("runtime")) if node.has("runtime") else None,
+        ffi=_file(root, node.child("ffi")) if node.has("ffi") else None,
+        libkokoro=_files(root, node, "libkokoro"),
+        not_run=node.get("not_run", str) if node.has("not_run") else "",
+        schema=node.get("schema", int),
+        version=node.get("version", str),
+        sha256=digest,
+    )
+
+
+def _component(root: Path, name: str, node: Node) -> Component:
+    libraries = [
+        Library(
+            _positive(library, "bucket"),
+            _file(root, library),
+            _file(root, library.child("kernels")) if library.has("kernels") else None,
+            _file(root, library.child("machine_code")) if library.has("machine_code") else None,
+        )
+        for library in node.children("libraries")
+    ]
+    if not libraries:
+        raise BundleError(f"{node.place} has no library. Build the bundle again.")
+    return Component(
+        name=name,
+        axis=_one_of(node, "axis", ("tokens", "frames")),
+        function=node.get("function", str),
+        inputs=_ports(node, "inputs"),
+        outputs=_ports(node, "outputs"),
+        parameters=_ports(node, "parameters"),
+        weights=_file(root, node.child("weights")),
+        libraries=tuple(sorted(libraries, key=lambda library: library.bucket)),
+        storage_step=_positive(node, "storage_step"),
+        seeded=_seeded(node.child("seeded")) if name == "decoder" else None,
+    )
+
+
+def _seeded(node: Node) -> Entry:
+    return Entry(node.get("function", str), _ports(node, "inputs"))
+
+
+def _ports(node: Node, key: str) -> tuple[Port, ...]:
+    return tuple(
+        Port(port.get("name", str), port.get("dtype", str), tuple(port.get("shape", list)))
+        for port in node.children(key)
+    )
+
+
+def _files(root: Path, node: Node, key: str) -> tuple[FileRef, ...]:
+    return tuple(_file(root, each) for each in node.children(key)) if node.has(key) else ()
+
+
+def _file(root: Path, node: Node) -> FileRef:
+    name = node.get("file", str)
+    pure = PurePosixPath(name)
+    if not name or pure.is_absolute() or ".." in pure.parts or "\0" in name:
+        raise BundleError(f"{node.place}: the file {name!r} lies outside the bundle. Build the bundle again.")
+    return FileRef(root / pure, node.get("size", int), node.get("sha256", str))
+
+
+def _positive(node: Node, key: str) -> int:
+    value = node.get(key, int)
+    if value <= 0:
+        raise BundleError(f"{node.place}: '{key}' should be positive but is {value}. Build the bundle again.")
+    return value
+
+
+def _one_of(node: Node, key: str, allowed: Iterable[str]) -> str:
+    value = node.get(key, str)
+    if value not in tuple(allowed):
+        raise BundleError(f"{node.place}: '{key}' is {value!r}, not {' or '.join(allowed)}. Build it again.")
+    return value

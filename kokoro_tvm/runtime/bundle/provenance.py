@@ -1,0 +1,105 @@
+"""Where a bundle comes from, according to its provenance.json, and whether that is about its files."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle.manifest import Bundle
+from kokoro_tvm.runtime.bundle.node import Node
+
+__all__ = [
+    "BUILDER",
+    "BUILD_TYPE",
+    "FILE",
+    "PREDICATE_TYPE",
+    "STATEMENT_TYPE",
+    "Provenance",
+    "read_provenance",
+    "verify_provenance",
+]
+
+FILE = "provenance.json"
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
+BUILD_TYPE = "urn:kokoro-tvm:bundle:v1"
+BUILDER = "urn:kokoro-tvm:build"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """subjects: file of the bundle -> sha256; recipe: the part of it that the files were made from;
+    dependencies: name -> sha256 or package URL of what went in; tools: name -> version of what else made the
+    code; builder: what ran it."""
+
+    subjects: dict[str, str]
+    recipe: dict[str, Any]
+    dependencies: dict[str, str]
+    tools: dict[str, str]
+    builder: str
+
+
+def read_provenance(path: Path) -> Provenance:
+    """The statement in a file. Raises BundleError: no file, no JSON, another type, or a part is missing."""
+    try:
+        content: Any = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise BundleError(
+            f"{path} is missing, so it is not known where the bundle comes from. Build it again."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{path} is no readable JSON ({error}). Build or copy the bundle again.") from error
+    node = Node(content, str(path))
+    _require(node, "_type", STATEMENT_TYPE)
+    _require(node, "predicateType", PREDICATE_TYPE)
+    predicate = node.child("predicate")
+    definition, run = predicate.child("buildDefinition"), predicate.child("runDetails")
+    _require(definition, "buildType", BUILD_TYPE)
+    tools = definition.child("internalParameters")
+    return Provenance(
+        subjects={s.get("name", str): _digest(s) for s in node.children("subject")},
+        recipe=definition.child("externalParameters").get("recipe", dict),
+        dependencies={
+            d.get("name", str): _digest(d) if d.has("digest") else d.get("uri", str)
+            for d in definition.children("resolvedDependencies")
+        },
+        tools={name: tools.get(name, str) for name in tools.names()},
+        builder=run.child("builder").get("id", str),
+    )
+
+
+def verify_provenance(bundle: Bundle) -> Provenance:
+    """The provenance of a bundle, once it is found to be about exactly the files of its manifest.
+
+    Those files are not read (verify_bundle does that). Raises BundleError.
+    """
+    path = bundle.root / FILE
+    found = read_provenance(path)
+    wanted = {"bundle.json": bundle.sha256} | {
+        f.path.relative_to(bundle.root).as_posix(): f.sha256 for f in bundle.files()
+    }
+    other = sorted(n for n in found.subjects.keys() | wanted if found.subjects.get(n) != wanted.get(n))
+    if other:
+        raise BundleError(
+            f"{path} is about other files than the bundle has: {', '.join(other)}. "
+            "Build or copy the bundle again."
+        )
+    return found
+
+
+def _require(node: Node, key: str, wanted: str) -> None:
+    found = node.get(key, str)
+    if found != wanted:
+        raise BundleError(f"{node.place}: '{key}' is {found!r}, not {wanted!r}. Build the bundle again.")
+
+
+def _digest(node: Node) -> str:
+    sha256 = node.child("digest").get("sha256", str)
+    if not _SHA256.fullmatch(sha256):
+        raise BundleError(f"{node.place}: {sha256!r} is no SHA-256. Build the bundle again.")
+    return sha256

@@ -1,0 +1,174 @@
+"""Time, bytes and arithmetic of every kernel of an utterance, recorded in the virtual machine."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kokoro_tvm.runtime.session.kernels import Kernel
+from kokoro_tvm.runtime.session.session import Session
+
+__all__ = ["OVERHEAD", "Call", "Usage", "recorded", "summarize", "trace_events"]
+
+OVERHEAD = "vm"  # the operation of the virtual machine's own work: shapes, allocation, tuples
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a kernel.
+
+    `start` is time.perf_counter()'s, `seconds` the wall time. `bytes` is the size of all its arguments, each
+    counted once; `steps` the extent of axis 1 of its (first) result (1, T, C).
+    """
+
+    component: str
+    name: str
+    start: float
+    seconds: float
+    bytes: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Sum over the calls of one kernel, one operation or one component.
+
+    `flops` is None where their arithmetic is not known. `share` is relative to all recorded calls.
+    """
+
+    component: str
+    name: str
+    operation: str
+    calls: int
+    seconds: float
+    share: float
+    bytes: int
+    flops: float | None
+
+    @property
+    def gflops_per_second(self) -> float | None:
+        return None if self.flops is None else self.flops / self.seconds / 1e9
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        return self.bytes / self.seconds / 1e9
+
+
+@contextmanager
+def recorded(session: Session) -> Iterator[list[Call]]:
+    """Records every call that compiled code of `session` makes within the block, in order.
+
+    Recording takes time itself; measure the time of an utterance without it.
+    """
+    calls: list[Call] = []
+    kernels = session.kernels
+    session.instrument(lambda component: _observer(component, kernels, calls.append))
+    try:
+        yield calls
+    finally:
+        session.instrument(None)
+
+
+def _observer(
+    component: str, kernels: dict[tuple[str, str], Kernel], found: Callable[[Call], None]
+) -> Callable[..., None]:
+    clock = time.perf_counter
+    unknown = Kernel("")
+    start = 0.0
+
+    def observe(function: Any, name: str, before: bool, result: Any, *arguments: Any) -> None:
+        nonlocal start
+        if before:
+            start = clock()
+            return
+        seconds = clock() - start
+        tensors = [argument for argument in arguments if hasattr(argument, "numel")]
+        size = 0 if _is_overhead(name) else sum(t.numel() * t.dtype.itemsize for t in tensors)
+        results = tensors[-kernels.get((component, name), unknown).results :]
+        steps = int(results[0].shape[1]) if results and results[0].ndim > 1 else 1
+        found(Call(component, str(name), start, seconds, size, steps))
+
+    return observe
+
+
+def summarize(
+    calls: Iterable[Call], kernels: dict[tuple[str, str], Kernel], by: str = "kernel", runs: int = 1
+) -> list[Usage]:
+    """`calls` of `runs` equal utterances by kernel, operation or component, for one of them, longest first.
+
+    `kernels` has operation and arithmetic by component and name. The virtual machine's own work counts as one
+    kernel of each component. By operation, the component of a Usage is "".
+    """
+    groups: dict[tuple[str, str, str], list[Call]] = {}
+    total = 0.0
+    for call in calls:
+        known = kernels.get((call.component, call.name))
+        operation = known.operation if known else _operation(call)
+        name = OVERHEAD if operation == OVERHEAD else call.name.removeprefix(f"{call.component}_")
+        key = {
+            "kernel": (call.component, name, operation),
+            "operation": ("", operation, operation),
+            "component": (call.component, call.component, ""),
+        }[by]
+        groups.setdefault(key, []).append(call)
+        total += call.seconds
+    found = [_usage(key, group, kernels, total, runs) for key, group in groups.items()]
+    return sorted(found, key=lambda usage: -usage.seconds)
+
+
+def _operation(call: Call) -> str:
+    """Operation of a kernel that its library does not list: its name without component and number."""
+    if _is_overhead(call.name):
+        return OVERHEAD
+    return re.sub(r"(?<!\d)_?\d+$", "", call.name.removeprefix(f"{call.component}_"))
+
+
+def _is_overhead(name: str) -> bool:
+    return name.startswith("vm.builtin.") or name == "shape_func"
+
+
+def _usage(
+    key: tuple[str, str, str],
+    calls: list[Call],
+    kernels: dict[tuple[str, str], Kernel],
+    total: float,
+    runs: int,
+) -> Usage:
+    component, name, operation = key
+    seconds = sum(call.seconds for call in calls)
+    known = [(call.steps, kernels.get((call.component, call.name))) for call in calls]
+    flops = [steps * kernel.flops_per_step for steps, kernel in known if kernel and kernel.flops_per_step]
+    return Usage(
+        component=component,
+        name=name,
+        operation=operation,
+        calls=len(calls) // runs,
+        seconds=seconds / runs,
+        share=seconds / total,
+        bytes=sum(call.bytes for call in calls) // runs,
+        flops=sum(flops) / runs if flops else None,
+    )
+
+
+def trace_events(calls: Iterable[Call]) -> dict[str, Any]:
+    """`calls` in the JSON format of chrome://tracing and ui.perfetto.dev, times from the first call on."""
+    calls = list(calls)
+    zero = min((call.start for call in calls), default=0.0)
+    events = [
+        {
+            "name": call.name,
+            "cat": call.component,
+            "ph": "X",
+            "ts": (call.start - zero) * 1e6,
+            "dur": call.seconds * 1e6,
+            "pid": 1,
+            "tid": 1,
+            "args": {"component": call.component, "bytes": call.bytes, "steps": call.steps},
+        }
+        for call in calls
+    ]
+    return {"traceEvents": events, "displayTimeUnit": "ms"}

@@ -1,0 +1,130 @@
+"""Plans as JSON: what `Plan.to_json` writes, and reading it with the place of every mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING
+from dataclasses import fields as dataclass_fields
+from typing import Any, TypeVar
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.speech.plan import Piece, Plan, Word
+
+__all__ = ["SCHEMA", "plan_from_json", "plan_to_node"]
+
+SCHEMA = 1
+"""The layout of a plan's JSON."""
+
+T = TypeVar("T")
+_PLAN = {
+    "voice": str,
+    "speed": float,
+    "seed": int,
+    "sample_rate": int,
+    "samples_per_frame": int,
+    "mute": bool,
+}
+_PIECE = {
+    "style": int,
+    "noise": int,
+    "lead": int,
+    "tail": int,
+    "keep": list,
+    "pause": int,
+    "pitch": list,
+    "voice": str,
+}
+_WORD = {
+    "text": str,
+    "start": int,
+    "end": int,
+    "phonemes": str,
+    "space": str,
+    "durations": list,
+    "pitch": float,
+    "rate": float,
+    "joined": bool,
+}
+_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
+
+
+def plan_to_node(plan: Plan) -> dict[str, Any]:
+    """The plan as what `json` writes."""
+    pieces = [
+        _node(piece, _PIECE) | {"words": [_node(w, _WORD) for w in piece.words]} for piece in plan.pieces
+    ]
+    return {"schema": SCHEMA} | _node(plan, _PLAN) | {"pieces": pieces}
+
+
+def plan_from_json(text: str) -> Plan:
+    """The plan that a JSON text holds; raises InputError with the place of what is wrong."""
+    try:
+        node = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"The plan is not JSON ({error}).") from error
+    values = _values(node, "the plan", Plan, _PLAN, {"schema", "pieces"})
+    if node.get("schema") != SCHEMA:
+        raise InputError(
+            f"The plan has schema {node.get('schema')!r}; this version of kokoro-tvm reads {SCHEMA}. "
+            "Plan the text again."
+        )
+    pieces = [_piece(piece, f"pieces[{i}]") for i, piece in enumerate(_list(node, "pieces", "the plan"))]
+    return _made("the plan", lambda: Plan(pieces=tuple(pieces), **values))
+
+
+def _piece(node: Any, place: str) -> Piece:
+    values = _values(node, place, Piece, _PIECE, {"words"})
+    words = [_word(word, f"{place}.words[{i}]") for i, word in enumerate(_list(node, "words", place))]
+    return _made(place, lambda: Piece(words=tuple(words), **values))
+
+
+def _word(node: Any, place: str) -> Word:
+    values = _values(node, place, Word, _WORD, set())
+    return _made(place, lambda: Word(**values))
+
+
+def _node(thing: Any, fields: Mapping[str, type]) -> dict[str, Any]:
+    values = {name: getattr(thing, name) for name in fields}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _values(
+    node: Any, place: str, kind: type[Plan | Piece | Word], fields: Mapping[str, type], others: set[str]
+) -> dict[str, Any]:
+    """The fields of a JSON object as arguments of `kind`, lists as tuples; null is for what may be None."""
+    if not isinstance(node, dict):
+        raise InputError(f"In the plan, {place} should be a JSON object, but is {node!r:.60}.")
+    for name in node:
+        if name not in fields and name not in others:
+            raise InputError(f"In the plan, {place} has the unknown field {name!r}.")
+    defaults = {field.name: field.default for field in dataclass_fields(kind)}
+    missing = sorted(name for name in fields if defaults[name] is MISSING and name not in node)
+    if missing:
+        raise InputError(f"In the plan, {place} lacks {', '.join(map(repr, missing))}.")
+    found = {}
+    for name, typed in fields.items():
+        if name not in node or (node[name] is None and defaults[name] is None):
+            continue
+        value = node[name]
+        fits = isinstance(value, int | float) if typed is float else isinstance(value, typed)
+        if not fits or (isinstance(value, bool) and typed is not bool):
+            raise InputError(
+                f"In the plan, '{name}' of {place} should be {_NAMES[typed]}, but is {value!r:.60}."
+            )
+        found[name] = tuple(value) if typed is list else value
+    return found
+
+
+def _list(node: dict[str, Any], name: str, place: str) -> list[Any]:
+    value = node.get(name)
+    if not isinstance(value, list):
+        raise InputError(f"In the plan, '{name}' of {place} should be a list, but is {value!r:.60}.")
+    return value
+
+
+def _made(place: str, make: Callable[[], T]) -> T:
+    try:
+        return make()
+    except InputError as error:
+        raise InputError(f"In the plan, {place}: {error}") from error

@@ -1,0 +1,151 @@
+"""From sentences to pieces, one after the other, each as soon as it is known what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.session.model import Floats, Model
+from kokoro_tvm.runtime.session.routing import TooLongError
+from kokoro_tvm.runtime.speech.division import Breath, Division, breaths, halves, symbols_of
+from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, pause_after
+from kokoro_tvm.runtime.speech.plan import MARKS, Piece, Word
+from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
+from kokoro_tvm.runtime.text.phonemes import has_sound
+
+__all__ = ["Planned", "Style", "plan_pieces"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A piece with known durations, and the features it was predicted from (none of silence)."""
+
+    piece: Piece
+    features: Floats | None
+
+
+@dataclass(frozen=True)
+class Style:
+    """How to speak: the table (rows, width) of each voice, None being that of the request, the speed, and
+    what is between pieces."""
+
+    table: Callable[[str | None], Floats]
+    speed: float
+    pauses: Pauses
+    division: Division
+
+    def __post_init__(self) -> None:
+        for name, kind in (("pauses", Pauses), ("division", Division)):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise InputError(f"{name} should be {kind.__name__}(…), but is {value!r}.")
+
+
+def plan_pieces(model: Model, sentences: Iterable[Breath], style: Style) -> Iterator[Planned]:
+    """Pieces with durations, each as soon as its words are there and it is known whether others follow.
+
+    Raises InputError for a part that exceeds the largest bucket and has no place to divide it at, and where
+    the model knows none of the phonemes.
+    """
+    notices = _Notices(model.bundle.vocabulary)
+    keep: int | None = None
+    number = 0
+    spoken = False
+    for breath in breaths(sentences, style.division):
+        notices.warn(breath.words)
+        for part, planned in _fitting(model, breath, style, number):
+            rate = model.bundle.sample_rate
+            if planned.piece.words:
+                spoken = True
+                release, pause, attack = _silence(part, style, rate)
+                piece = replace(planned.piece, keep=(keep, release), pause=pause, voice=part.voice)
+                keep = attack
+            else:
+                pause = round((part.pause or 0.0) * rate)
+                if keep is None:  # before the first sound, which keeps a part of the silence
+                    keep = min(pause, round(ATTACK * rate))
+                    pause -= keep
+                piece = replace(planned.piece, pause=pause)
+            number += 1
+            yield replace(planned, piece=piece)
+    if not spoken:
+        raise InputError("There is nothing to speak: the model knows none of the text's phonemes.")
+
+
+def _silence(part: Breath, style: Style, sample_rate: int) -> tuple[int | None, int, int]:
+    """What `pause_after` says of the silence after a part; at the end of the text everything is kept."""
+    if part.pause is not None:
+        release, pause, attack = pause_after(part.pause, sample_rate)
+        return (release, pause + attack, 0) if part.boundary == "end" else (release, pause, attack)
+    if part.boundary == "end":
+        return None, 0, 0
+    seconds = style.pauses.after(part.words, part.boundary) / (style.speed * part.words[-1].rate)
+    return pause_after(seconds, sample_rate)
+
+
+def _fitting(model: Model, breath: Breath, style: Style, number: int) -> Iterator[tuple[Breath, Planned]]:
+    """Parts whose tokens and predicted frames fit the largest buckets, numbered from `number`."""
+    waiting = [breath]
+    while waiting:
+        part = waiting.pop(0)
+        vocabulary = model.bundle.vocabulary
+        if not has_sound(symbols_of(part.words), vocabulary):
+            if part.pause is not None:
+                yield part, Planned(Piece((), noise=number), None)
+                number += 1
+            continue
+        try:
+            yield part, _predicted(model, part, style, number)
+        except TooLongError as error:
+            parts = halves(part)
+            if parts is None:
+                raise InputError(_indivisible(model, part.words, style.speed)) from error
+            waiting[:0] = parts
+        else:
+            number += 1
+
+
+def _predicted(model: Model, part: Breath, style: Style, number: int) -> Planned:
+    words, table = part.words, style.table(part.voice)
+    row = min(max(len(symbols_of(words)) - 1, 0), len(table) - 1)  # as voices.style_of picks it
+    vocabulary = model.bundle.vocabulary
+    draft = Piece(tuple(_known(word, vocabulary) for word in words), style=row, noise=number)
+    durations, features = predict(model, table, draft, style.speed)
+    model.check_frames(durations)
+    return Planned(with_predicted(draft, durations, ends=True), features)
+
+
+def _known(word: Word, vocabulary: Mapping[str, int]) -> Word:
+    """The word without the symbols that the model does not know; they are passed over."""
+    phonemes = "".join(symbol for symbol in word.phonemes if symbol in vocabulary)
+    return replace(word, phonemes=phonemes, space="".join(s for s in word.space if s in vocabulary))
+
+
+def _indivisible(model: Model, words: tuple[Word, ...], speed: float) -> str:
+    limits = f"{model.bundle.largest('tokens')} tokens, {model.bundle.largest('frames')} frames"
+    phonemes = symbols_of(words)
+    return (
+        f"A part of the text exceeds the largest bucket of this bundle ({limits}) at speed {speed:g} and "
+        f"cannot be divided, because it has no place to divide it at: '{phonemes[:40]}…' "
+        f"({len(phonemes)} symbols). Put spaces or punctuation into it, or speak faster."
+    )
+
+
+class _Notices:
+    """Names every symbol that the model does not know once in a text, and the word it is in; but for marks,
+    which have no sound."""
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._known = {*vocabulary, *MARKS}
+
+    def warn(self, words: tuple[Word, ...]) -> None:
+        found: dict[str, str] = {}
+        for word in words:
+            unknown = {s for s in word.symbols if s not in self._known and not s.isspace()}
+            found |= dict.fromkeys(unknown, word.text)
+            self._known |= unknown
+        if found:
+            listed = ", ".join(f"{s!r} (U+{ord(s):04X}) in '{found[s]:.40}'" for s in sorted(found))
+            warn(f"Left out, because the model does not know them: {listed}.")

@@ -1,0 +1,132 @@
+"""Mandarin Chinese by misaki's rules, word by word: jieba finds the words, pypinyin their syllables.
+
+What misaki.zh (0.9.4, as for the voices of version 1.0) does to a text first, cn2an's numbers and misaki's
+punctuation, is done here step by step, so that words keep their places.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+from collections.abc import Iterator
+from tempfile import TemporaryDirectory
+
+from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, spaced_as
+
+__all__ = ["Chinese"]
+
+_ZERO = {"〇": "零"}  # misaki knows the second alone
+_WIDE = re.compile("[Ａ-Ｚａ-ｚ]")
+_NUMBER = re.compile(r"(?<![-./%℃年月日])[-./%℃年月日]*[0-9][-./%℃年月日0-9]*")
+_TOO_LONG = re.compile("[0-9]{17}")  # for cn2an, which warns and leaves it
+_FIGURES = re.compile("[0-9]+")
+_CHINESE = "\u4e00-\u9fff"
+_PARTS = re.compile(rf"(?P<chinese>[{_CHINESE}]+)|(?P<latin>{LATIN}+(?:['’-]{LATIN}+)*)|\s+|(?P<other>.)")
+_AFTER = 2  # characters: as long as cn2an's longest measure word, which tells a range from a sign
+_NO_PART_OF_SOUND = "\u032f"  # below vowels that are not syllables of their own
+
+
+class Chinese:
+    """One thread at a time may create or call it."""
+
+    def __init__(self) -> None:
+        """Raises ImportError where the packages are not installed."""
+        import cn2an
+        import jieba
+        from misaki import zh
+
+        jieba.setLogLevel(logging.WARNING)  # else it prints how long it took to load
+        self._numbers = cn2an
+        self._words = jieba.Tokenizer()
+        self._misaki = zh.ZHG2P
+        with TemporaryDirectory() as folder:
+            # jieba would read a cache from the folder for temporary files, where anybody may have put one.
+            self._words.tmp_dir = folder
+            self._words.initialize()
+
+    def __call__(self, text: str) -> list[Token]:
+        """Words and marks of a text."""
+        source = self._in_chinese(text)
+        tokens: list[Token] = []
+        joined = ""
+        for start, end, phonemes, space, origin in self._sounds(source.text):
+            joined += phonemes + space
+            if not phonemes.isspace():
+                first, last = source.span(start, end)
+                tokens.append(Token(text[first:last], first, last, phonemes, origin=origin))
+        return list(spaced_as(tokens, joined.strip()))
+
+    def _in_chinese(self, text: str) -> SourceText:
+        """The text with its numbers and marks as misaki has them."""
+        source = SourceText.of(text)
+        for step in (_narrow_edits, _group_edits, self._number_edits, self._figure_edits, self._mark_edits):
+            source = source.edited(step(source.text))
+        return source
+
+    def _number_edits(self, text: str) -> Iterator[Edit]:
+        for match in _NUMBER.finditer(text):
+            after = re.split(r"[-./%℃年月日0-9]", text[match.end() : match.end() + _AFTER])[0]
+            if not _TOO_LONG.search(match[0]):
+                spoken = self._numbers.transform(match[0] + after, "an2cn")
+                spoken = re.sub("^-", "负", spoken[: len(spoken) - len(after)])  # left in front of degrees
+                yield from _between(match[0], spoken, match.start())
+
+    def _figure_edits(self, text: str) -> Iterator[Edit]:
+        """Figures that are left are read one by one."""
+        for match in _FIGURES.finditer(text):
+            yield Edit(match.start(), match.end(), self._numbers.an2cn(match[0], "direct"))
+
+    def _mark_edits(self, text: str) -> Iterator[Edit]:
+        for place, char in enumerate(text):
+            mark = _ZERO.get(char) or self._misaki.map_punctuation(f"x{char}x")[1:-1]
+            if mark != char:
+                yield Edit(place, place + 1, mark)
+
+    def _sounds(self, text: str) -> Iterator[tuple[int, int, str, str, str]]:
+        """(start, end, phonemes, space after them, origin) of every part of the text."""
+        for part in _PARTS.finditer(text):
+            if part.lastgroup != "chinese":
+                yield *part.span(), part[0], "", "latin" if part["latin"] else "mark"
+                continue
+            words = list(self._words.cut(part[0]))
+            start = part.start()
+            for number, word in enumerate(words, 1):
+                yield start, start + len(word), self._sound(word), " " * (number < len(words)), "word"
+                start += len(word)
+
+    def _sound(self, word: str) -> str:
+        try:
+            return str(self._misaki.word2ipa(word)).replace(_NO_PART_OF_SOUND, "")
+        except ValueError:  # a character that pypinyin does not know, or a syllable that misaki does not
+            return ""
+
+
+def _narrow_edits(text: str) -> Iterator[Edit]:
+    """Full-width letters, and figures of any script, as those of ASCII; cn2an warns of other figures."""
+    for place, char in enumerate(text):
+        narrow = str(unicodedata.decimal(char, char))
+        if _WIDE.match(char):
+            narrow = unicodedata.normalize("NFKC", char)
+        if narrow != char:
+            yield Edit(place, place + 1, narrow)
+
+
+def _group_edits(text: str) -> Iterator[Edit]:
+    """Commas within numbers."""
+    for match in NUMBER.finditer(text):
+        for place, char in enumerate(match[0], match.start()):
+            if char == ",":
+                yield Edit(place, place + 1, "")
+
+
+def _between(number: str, spoken: str, place: int) -> Iterator[Edit]:
+    """Edits from a number at `place` to its words; those of a date stand for their own figures."""
+    parts, words = re.split("([年月日])", number), re.split("([年月日])", spoken)
+    if parts[1::2] != words[1::2]:
+        parts, words = [number], [spoken]
+    for part, word in zip(parts, words, strict=True):
+        if part != word:
+            yield Edit(place, place + len(part), word)
+        place += len(part)

@@ -1,0 +1,173 @@
+"""The one door from text to phonemes: every language, with notices of what was guessed or left out."""
+
+from __future__ import annotations
+
+import copy
+import unicodedata
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.bundle.files import OpenFile
+from kokoro_tvm.runtime.bundle.manifest import Bundle
+from kokoro_tvm.runtime.session.forks import held_at_forks
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.left_out import left_out
+from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
+from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
+from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
+
+__all__ = ["FrontEnd", "Reading"]
+
+_ENGLISH = "ab"
+_UNSPACED = frozenset("jz")  # languages that are written without spaces between words
+_opening = held_at_forks()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """utterances: one for each paragraph, with places in the whole text; notices: which words were guessed
+    or left out, in sentences."""
+
+    utterances: tuple[Utterance, ...]
+    notices: tuple[str, ...]
+
+
+class FrontEnd:
+    """Text to phonemes by the data of a bundle. Threads may share it."""
+
+    def __init__(self, file: FrontEndFile | None = None, lexicon: UserLexicon | None = None) -> None:
+        """file: tagger and lexicon of the bundle; without it English goes by misaki with spaCy or by
+        espeak-ng, whichever is installed. lexicon: a user's words, in all languages."""
+        self.lexicon = lexicon or UserLexicon({})
+        self.unread: frozenset[str] = frozenset()
+        """Kinds of written forms that are left as they stand."""
+        self._file = file
+        self._english: dict[str, English] = {}
+        self._forms: dict[str, Language | None] = {}
+
+    @classmethod
+    def open(
+        cls, bundle: Bundle, file: OpenFile | None = None, lexicon: UserLexicon | None = None
+    ) -> FrontEnd:
+        """The front end of a bundle, from `file`, or from the manifest's path, unchecked, without one.
+
+        Raises:
+            BundleError: its file is no safetensors file.
+        """
+        return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None, lexicon)
+
+    def leaving(self, forms: Collection[str]) -> FrontEnd:
+        """This front end, but for written forms of some kinds, which it leaves as they stand.
+
+        forms: of "all", "units", "web", "mail", "phones" and "signs" (docs/text.md). Raises InputError for
+        another.
+        """
+        from kokoro_tvm.runtime.text.frontend.normalization import FORMS
+
+        for form in forms:
+            if form not in FORMS:
+                raise InputError(f"There is no kind {form!r} of written forms. There are {', '.join(FORMS)}.")
+        other = copy.copy(self)  # which shares what is read of the bundle
+        other.unread = frozenset(forms)
+        return other
+
+    def read(self, source: SourceText, code: str) -> Reading:
+        """A text with its links, in the language of `code` (a letter of LANGUAGES).
+
+        Raises:
+            InputError: there is no such language, or its G2P is not installed.
+            BundleError: the bundle's data is of another layout.
+        """
+        from kokoro_tvm.runtime.text.frontend.normalization import normalize
+
+        linked = (self.lexicon.linked(part, code not in _UNSPACED) for part in paragraphs(source))
+        forms = self._forms_of(code)
+        normal = [normalize(part, forms, code in _ENGLISH, self.unread) for part in linked]
+        sources = [part.source for part in normal]
+        if self._file is None or code not in tuple(_ENGLISH):
+            from kokoro_tvm.runtime.text.frontend.converted import converted  # the other languages
+
+            found, notices = converted(sources, code)
+            spoken, more = self._with_latin_words(found)
+            notices += more
+        else:
+            english = self._of(code, self._file)
+            spoken = [tuple(english.convert(source)) for source in sources]
+            notices = _guessed(token for tokens in spoken for token in tokens)
+        said = [notice for part in normal for notice in part.notices] + notices
+        lost = [
+            word for part, tokens in zip(normal, spoken, strict=True) for word in left_out(part.plain, tokens)
+        ]
+        if lost:
+            said.append(f"Left out, because there are no phonemes for it: {' '.join(dict.fromkeys(lost))}")
+        return Reading(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(said)))
+
+    def _with_latin_words(
+        self, utterances: Iterable[Iterable[Token]]
+    ) -> tuple[list[tuple[Token, ...]], list[str]]:
+        """Utterances whose words in Latin letters are read as English, and notices.
+
+        misaki leaves these words of Japanese and Chinese as they are, so that their letters would be taken
+        for phonemes.
+        """
+        notices: dict[str, None] = {}
+
+        def english(token: Token) -> Token:
+            if token.origin != "latin":
+                return token
+            try:
+                reading = self.read(SourceText.of(unicodedata.normalize("NFKC", token.text)), "a")
+            except InputError:
+                notices[f"Left out, because there is no English here to read it by: {token.text}"] = None
+                return replace(token, phonemes="", space=token.space or " ")
+            notices.update(dict.fromkeys(reading.notices))
+            phonemes = " ".join(utterance.phonemes for utterance in reading.utterances)
+            return replace(token, phonemes=phonemes, origin="english")
+
+        return [_words_apart(map(english, tokens)) for tokens in utterances], list(notices)
+
+    def _forms_of(self, code: str) -> Language | None:
+        """Written forms of a language; None where the bundle has none."""
+        from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
+
+        with _opening:
+            if code not in self._forms:
+                name = LANGUAGE_FILES.get(code)
+                data = self._file.forms(name) if self._file is not None and name else None
+                self._forms[code] = None if data is None else Language(data, code)
+            return self._forms[code]
+
+    def _of(self, code: str, file: FrontEndFile) -> English:
+        with _opening:
+            if code not in self._english:
+                british = code == "b"
+                data = file.english(british)
+                self._english[code] = English(data, british, UnknownWords(data, british))
+            return self._english[code]
+
+
+def _words_apart(tokens: Iterable[Token]) -> tuple[Token, ...]:
+    """Tokens with spaces at both sides of English words."""
+    spaced: list[Token] = []
+    for token in tokens:
+        if spaced and "english" in (token.origin, spaced[-1].origin) and not spaced[-1].space:
+            marked = "mark" in (token.origin, spaced[-1].origin)
+            spaced[-1] = replace(spaced[-1], space="" if marked else " ")
+        spaced.append(token)
+    return tuple(spaced)
+
+
+def _guessed(tokens: Iterable[Token]) -> list[str]:
+    """A notice of words that were read by their letters."""
+    guessed = dict.fromkeys(token.text for token in tokens if token.origin in ("letters", "spelled"))
+    if not guessed:
+        return []
+    return [
+        f"Read by their letters, because the lexicon does not have them: {' '.join(guessed)}. Install "
+        f"espeak-ng (`pip install {PACKAGES}`) or give their phonemes, [word](/phonemes/)."
+    ]

@@ -1,0 +1,151 @@
+"""Japanese by misaki's Cutlet, word by word: MeCab finds the words, their kana become phonemes.
+
+misaki.ja would do as well, but imports pyopenjtalk, which it does not use here and which needs a compiler.
+What Cutlet does to a text before MeCab sees it is done here step by step, so that words keep their places.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import LATIN, NUMBER, Token, spaced_as
+
+__all__ = ["Japanese"]
+
+_RANGE = re.compile(r"[〜～](?=\d)")
+_MISAKI_FIGURES = 9
+_MOST_FIGURES = 16
+_UNITS = ((10**12, "ちょう"), (10**8, "おく"))
+# Characters that Unicode composes are normalised together: marks with what they stand on, Hangul's letters.
+_CLUSTER = re.compile(r"[\u1100-\u11ff\u3131-\u318e\uac00-\ud7ff\uffa0-\uffdc]+|.", re.DOTALL)
+_SOUND_MARKS = "\uff9e\uff9f"  # half-width dakuten and handakuten
+
+
+class Japanese:
+    """One thread at a time may create or call it."""
+
+    def __init__(self) -> None:
+        """Raises ImportError where the packages are not installed, RuntimeError where MeCab's dictionary is
+        not."""
+        import jaconv
+        import mojimoji
+        from misaki import cutlet
+
+        class Listening(cutlet.Cutlet):
+            """Remembers the words that phonemes were made of: Cutlet joins some that MeCab divides."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.surfaces: list[str] = []
+
+            def _romaji_word(self, word: Any) -> str:
+                self.surfaces.append(word.surface)
+                try:
+                    return "" if word.surface.isdigit() else str(super()._romaji_word(word))
+                except KeyError:  # a small kana behind one that takes none
+                    return ""
+
+        self._cutlet = Listening()
+        self._word = cutlet.Word
+        self._hiragana = jaconv.kata2hira
+        self._extensions = cutlet.Katakana_Phonetic_Extensions
+        self._kana_of = cutlet.Convert
+        self._widths = mojimoji
+
+    def __call__(self, text: str) -> list[Token]:
+        """Words and marks of a text."""
+        source = self._normalized(text)
+        found = list(self._cutlet.tagger(source.text))
+        words = [self._word(w.surface, self._hiragana(_reading(w)), _kind(w)) for w in found]
+        self._cutlet.surfaces.clear()
+        sounds = [str(sound) for sound in self._cutlet._romaji_tokens(words)]
+        places = iter(_places(found))
+        tokens = []
+        for surface, sound in zip(self._cutlet.surfaces, sounds, strict=True):
+            first, last = next(places)
+            done = last - first
+            while done < len(surface):
+                begin, last = next(places)
+                done += last - begin
+            start, end = source.span(first, last)
+            phonemes = sound.replace("(", "«").replace(")", "»")
+            tokens.append(Token(text[start:end], start, end, phonemes, origin=_origin(surface)))
+        return list(spaced_as(tokens, _joined(sounds)))
+
+    def _normalized(self, text: str) -> SourceText:
+        """The text as MeCab reads it, as Cutlet._normalize_text has it."""
+        source = SourceText.of(text)
+        source = source.edited(Edit(m.start(), m.end(), "から") for m in _RANGE.finditer(source.text))
+        source = source.edited(
+            Edit(start, end, normal)
+            for start, end in _clusters(source.text)
+            if (normal := self._normal(source.text[start:end])) != source.text[start:end]
+        )
+        return source.edited(
+            Edit(m.start(), m.end(), " " + self._number(m[0].replace(",", "")))
+            for m in NUMBER.finditer(source.text)
+        )
+
+    def _number(self, figures: str) -> str:
+        """A number in kana; of misaki's function above nine figures a sentence in English would be read."""
+        value = int(figures) if len(figures) <= _MOST_FIGURES else None
+        if value is None:
+            return " ".join(map(self._kana_of, figures))
+        for unit, name in _UNITS:
+            if value >= unit and len(figures) > _MISAKI_FIGURES:
+                high, low = divmod(value, unit)
+                rest = f" {self._number(str(low))}" if low else ""
+                return f"{self._number(str(high))} {name}{rest}"
+        return str(self._kana_of(figures))
+
+    def _normal(self, cluster: str) -> str:
+        """Characters as Cutlet has them, and figures of any script as those of ASCII."""
+        cluster = "".join(self._extensions.get(char, char) for char in cluster)
+        half = self._widths.zen_to_han(unicodedata.normalize("NFKC", cluster), kana=False)
+        full = self._widths.han_to_zen(half, digit=False, ascii=False)
+        return "".join(str(unicodedata.decimal(char, char)) for char in full)
+
+
+def _clusters(text: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for match in _CLUSTER.finditer(text):
+        char = match[0][0]
+        if found and (unicodedata.category(char)[0] == "M" or char in _SOUND_MARKS):
+            found[-1] = found[-1][0], match.end()
+        else:
+            found.append(match.span())
+    return found
+
+
+def _places(words: Iterable[Any]) -> Iterator[tuple[int, int]]:
+    """Where MeCab's words stand in what it read."""
+    place = 0
+    for word in words:
+        place += len(word.white_space)
+        yield place, place + len(word.surface)
+        place += len(word.surface)
+
+
+def _joined(sounds: list[str]) -> str:
+    """The string of phonemes as Cutlet makes it of its words."""
+    phonemes = re.sub(r"\s+", " ", "".join(sounds).strip()).replace("(", "«").replace(")", "»")
+    return re.sub(r'(?<![!",.:;?»—…”]) (?=ʔ)|(?<=ʔ) (?!["«“])', "", phonemes)
+
+
+def _reading(word: Any) -> str:
+    return str(word.feature.pron or word.feature.kana or word.surface)
+
+
+def _kind(word: Any) -> int:
+    """MeCab's number of the kind of characters, where words of the dictionary count as kana and kanji (6)."""
+    return 6 if word.char_type == 7 or not word.is_unk else int(word.char_type)
+
+
+def _origin(surface: str) -> str:
+    if re.fullmatch(rf"{LATIN}[-'’.&{LATIN[1:]}*", surface):
+        return "latin"
+    return "word" if any(map(str.isalnum, surface)) else "mark"

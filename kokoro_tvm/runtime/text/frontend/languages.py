@@ -1,0 +1,114 @@
+"""Other languages than English, by misaki's and espeak-ng's converters behind one lock; and English for
+bundles without a front end of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.bundle.voices import LANGUAGES
+from kokoro_tvm.runtime.text.frontend.chinese import Chinese
+from kokoro_tvm.runtime.text.frontend.espeak import EspeakText, one_at_a_time
+from kokoro_tvm.runtime.text.frontend.japanese import Japanese
+from kokoro_tvm.runtime.text.frontend.packages import packages_of
+from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
+
+__all__ = ["Conversion", "convert"]
+
+_Converter: TypeAlias = Callable[[str], list[Token]]
+
+_SPACY_MODEL = "en_core_web_sm"
+_ESPEAK = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
+_NOT_MISAKI = (
+    f"English phonemes come from espeak-ng, because spaCy's {_SPACY_MODEL} is not installed and the bundle "
+    "has no front end of its own; misaki's are nearer to those the model was trained on."
+)
+
+_converters: dict[str, _Converter] = {}
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """tokens: those of each text, with places in it; a text of a language that is converted as a whole is one
+    token of the origin "converter". notices: what the caller of the runtime should be warned of."""
+
+    tokens: list[tuple[Token, ...]]
+    notices: list[str]
+
+    @property
+    def phonemes(self) -> list[str]:
+        """One string for each text."""
+        return [Utterance(tokens).phonemes for tokens in self.tokens]
+
+
+def convert(texts: Iterable[str], code: str) -> Conversion:
+    """Tokens of `texts` in the language of `code` (a letter of LANGUAGES); threads wait for each other.
+
+    Raises:
+        InputError: there is no such language, or its G2P is not installed.
+    """
+    with one_at_a_time():  # misaki keeps its state in the objects that are shared here
+        notices = []
+        if code not in _converters:
+            _converters[code] = _create(code)
+            if code in "ab" and not _installed(_SPACY_MODEL):
+                notices.append(_NOT_MISAKI)
+        found = [_converters[code](text) for text in texts]
+    return Conversion(list(map(tuple, found)), notices)
+
+
+def _create(code: str) -> _Converter:
+    if code not in LANGUAGES:
+        raise InputError(f"There is no language '{code}'. Known: {', '.join(LANGUAGES)}.")
+    try:
+        if code in "ab" and _installed(_SPACY_MODEL):
+            return _misaki_english(british=code == "b")
+        if code in _ESPEAK:
+            return _whole(EspeakText(_ESPEAK[code]))
+        return Japanese() if code == "j" else Chinese()
+    except ImportError as error:
+        packages = packages_of(code)
+        raise InputError(
+            f"Turning {LANGUAGES[code]} text into phonemes needs {packages.name}, which cannot be imported "
+            f"({error.name}). To speak it, {packages.remedy}; or give phonemes instead (--phonemes)."
+        ) from error
+    except RuntimeError as error:  # MeCab's, whose dictionary is a download of its own
+        raise InputError(
+            f"MeCab, which divides Japanese into words, cannot start: {_last_line(error)}. Run "
+            "`pip uninstall unidic` and `pip install unidic-lite`, or `python -m unidic download`; or give "
+            "phonemes instead (--phonemes)."
+        ) from error
+
+
+def _installed(distribution: str) -> bool:
+    """Whether a package is installed; spaCy is not imported, and misaki has no chance to download it."""
+    import importlib.metadata  # slow to import, and not needed to speak phonemes
+
+    try:
+        importlib.metadata.distribution(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _misaki_english(british: bool) -> _Converter:
+    from misaki import en, espeak
+
+    g2p = en.G2P(trf=False, british=british, fallback=espeak.EspeakFallback(british=british), unk="")
+
+    return lambda text: _one(text, str(g2p(text)[0]))
+
+
+def _whole(g2p: Callable[[str], str]) -> _Converter:
+    return lambda text: _one(text, g2p(text))
+
+
+def _one(text: str, phonemes: str) -> list[Token]:
+    return [Token(text, 0, len(text), phonemes, "", origin="converter")]
+
+
+def _last_line(error: BaseException) -> str:
+    lines = [line.strip(" -") for line in str(error).splitlines()]
+    return next((line for line in reversed(lines) if line), type(error).__name__)

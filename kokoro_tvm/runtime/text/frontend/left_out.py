@@ -1,0 +1,41 @@
+"""What of a text no token speaks, so that nothing is lost without a note."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from kokoro_tvm.runtime.speech.plan import MARKS
+from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Token
+
+__all__ = ["left_out"]
+
+_NO_SOUND = "".join(sorted(MARKS)) + " "
+_SIGNS = ("Sc", "Sm", "So")  # categories of what is said by a word
+_SIGNS_AND_MARKS = (*_SIGNS, "Mc", "Mn")  # such as vowel signs, with the letter they stand on
+_SILENT = frozenset({"given", "user lexicon", "latin"})  # origins; words of the last have a note already
+
+
+def left_out(source: SourceText, tokens: Sequence[Token]) -> Iterator[str]:
+    """Letters and figures of a text without markup that none of its tokens speaks, as far as they stand
+    together, and signs that have a name."""
+    first, last = min(source.starts, default=0), max(source.ends, default=0)
+    spoken = bytearray(last - first)
+    for token in tokens:
+        if token.origin in _SILENT or token.phonemes.strip(_NO_SOUND):
+            spoken[token.start - first : token.end - first] = b"\1" * (token.end - token.start)
+    for word in WORD.finditer(source.text):
+        if 0 not in spoken[source.starts[word.start()] - first : source.ends[word.end() - 1] - first]:
+            continue
+        lost = ""
+        for place in range(*word.span()):
+            char = source.text[place]
+            counts = char.isalnum() or unicodedata.category(char) in (_SIGNS_AND_MARKS if lost else _SIGNS)
+            if counts and 1 not in spoken[source.starts[place] - first : source.ends[place] - first]:
+                lost += char
+            elif lost:
+                yield lost
+                lost = ""
+        if lost:
+            yield lost

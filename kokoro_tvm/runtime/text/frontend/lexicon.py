@@ -1,0 +1,284 @@
+"""Words to phonemes by lexicon: spelling, part of speech, what is spoken next, and the endings of English.
+
+The rules are those of misaki 0.9.4 (hexgrad, Apache-2.0; misaki/en.py): the voices were trained on what they
+give.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, Entry
+
+__all__ = ["Context", "Lexicon", "stress_of"]
+
+# Sounds after which an American t between vowels is tapped.
+_TAPPING = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
+_SYMBOLS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}
+_ADDRESS_SYMBOLS = {".": "dot", "/": "slash"}  # in what is tagged as an address
+_VERSUS = re.compile(r"vs\.?", re.IGNORECASE)
+_DOUBLED = re.compile(r"([bcdgklmnprstvxz])\1ing$|cking$")
+_CLASSES = {"VB": "VERB", "NN": "NOUN", "ADV": "ADV", "RB": "ADV", "ADJ": "ADJ", "JJ": "ADJ"}
+# Stress of a word with a capital, and of one of capitals alone.
+_CAPITAL, _CAPITALS = 0.5, 2.0
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is spoken after a word.
+
+    vowel: whether it begins with a vowel, None for a pause or nothing; to: whether it is "to".
+    """
+
+    vowel: bool | None = None
+    to: bool = False
+
+
+_NOWHERE = Context()
+
+
+class Lexicon:
+    """The lexicon of one English. Threads may share it."""
+
+    def __init__(self, gold: Dictionary, silver: Dictionary, british: bool) -> None:
+        """gold: checked by hand, with parts of speech; silver: generated, looked up second."""
+        self.british = british
+        self._gold = gold
+        self._silver = silver
+
+    def read(self, word: str, tag: str, context: Context, stress: float | None) -> str | None:
+        """Phonemes of a word as a part of speech; None where neither it nor its stem is known.
+
+        stress: what it gets, as `restress` takes it.
+        """
+        special = self._special(word, tag, stress, context)
+        if special is not None:
+            return special
+        if self._is_capitalised(word, tag) and self._knows_lower(word.lower(), tag, stress, context):
+            word = word.lower()
+        for spelling in _without_apostrophe(word):
+            if self._knows(spelling):
+                return self.look_up(spelling, tag, stress, context)
+        return (
+            self._with_s(word, tag, stress, context)
+            or self._with_ed(word, tag, stress, context)
+            or self._with_ing(word, tag, 0.5 if stress is None else stress, context)
+        )
+
+    def look_up(
+        self, word: str, tag: str = "", stress: float | None = None, context: Context | None = None
+    ) -> str | None:
+        """The entry of a word of the lexicon, or its letters; None where a letter has no name.
+
+        context: None where nothing is known of what follows, as inside a number.
+        """
+        is_name = False
+        if word == word.upper() and self._of(self._gold, word) is None:
+            word = word.lower()
+            is_name = tag == "NNP"
+        entry = self._of(self._gold, word)
+        if entry is None and not is_name:
+            entry = self._of(self._silver, word)
+        phonemes = _choose(entry, tag, context)
+        if phonemes is None or (is_name and PRIMARY not in phonemes):
+            spelled = self.spell(word)
+            if spelled is not None or phonemes is None:
+                return spelled
+        return restress(phonemes, stress)
+
+    def is_initialism(self, word: str) -> bool:
+        """Whether a word in capitals may be more than a known one written large: US, NATO, HTML."""
+        return self._gold.get(word) is not None or not self._has(word.lower())
+
+    def spell(self, word: str) -> str | None:
+        """The names of the letters of a word, the last of them stressed."""
+        names = [_choose(self._gold.get(letter.upper()), "", None) for letter in word if letter.isalpha()]
+        if None in names or not names:
+            return None
+        spoken = restress("".join(name for name in names if name), 0)
+        head, mark, tail = spoken.rpartition(SECONDARY)
+        return head + PRIMARY + tail if mark else spoken
+
+    def plural(self, phonemes: str) -> str:
+        """`phonemes` with the sound of the ending -s."""
+        if phonemes[-1] in "ptkfθ":
+            return phonemes + "s"
+        if phonemes[-1] in "szʃʒʧʤ":
+            return phonemes + ("ɪ" if self.british else "ᵻ") + "z"
+        return phonemes + "z"
+
+    def past(self, phonemes: str) -> str:
+        """`phonemes` with the sound of the ending -ed."""
+        if phonemes[-1] in "pkfθʃsʧ":
+            return phonemes + "t"
+        if phonemes[-1] == "d":
+            return phonemes + ("ɪ" if self.british else "ᵻ") + "d"
+        if phonemes[-1] != "t":
+            return phonemes + "d"
+        if self.british or len(phonemes) < 2:
+            return phonemes + "ɪd"
+        return phonemes[:-1] + "ɾᵻd" if phonemes[-2] in _TAPPING else phonemes + "ᵻd"
+
+    def progressive(self, phonemes: str) -> str | None:
+        """`phonemes` with the sound of the ending -ing; None for what a British stem has lost before it."""
+        if self.british and phonemes[-1] in "əː":
+            return None
+        if not self.british and len(phonemes) > 1 and phonemes[-1] == "t" and phonemes[-2] in _TAPPING:
+            return phonemes[:-1] + "ɾɪŋ"
+        return phonemes + "ɪŋ"
+
+    def _special(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+        """Words whose sound depends on more than their spelling and part of speech."""
+        if tag == "ADD" and word in _ADDRESS_SYMBOLS:
+            return self.look_up(_ADDRESS_SYMBOLS[word], "", -0.5, context)
+        if word in _SYMBOLS:
+            return self.look_up(_SYMBOLS[word], "", None, context)
+        if _is_abbreviation(word):
+            return self.spell(word)
+        if tag == "IN" and _VERSUS.fullmatch(word):
+            return self.look_up("versus", "", None, context)
+        lower = word.lower()
+        # Of capitals alone it is a word only as the part of speech that the word has.
+        match lower if word in (lower, lower.capitalize(), lower.upper()) else "":
+            case "a":
+                return "ɐ" if tag == "DT" else "ˈA"
+            case "am":
+                return self._am(word, tag, stress, context)
+            case "an":
+                return self.spell(word) if word == "AN" and tag.startswith("NN") else "ɐn"
+            case "i" if word == "I" and tag == "PRP":
+                return f"{SECONDARY}I"
+            case "by" if _class(tag) == "ADV":
+                return "bˈI"
+            case "to" if word != "TO" or tag in ("TO", "IN"):
+                own = self.look_up("to") if context.vowel is None else None
+                return own if context.vowel is None else "tʊ" if context.vowel else "tə"
+            case "in" if word != "IN" or tag != "NNP":
+                return "ɪn" if context.vowel is not None and tag == "IN" else PRIMARY + "ɪn"
+            case "the" if word != "THE" or tag == "DT":
+                return "ði" if context.vowel else "ðə"
+            case "used":
+                entry = self._gold.get("used")
+                return _choose(entry, "VBD" if tag in ("VBD", "JJ") and context.to else "DEFAULT", None)
+        return None
+
+    def _am(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+        if tag.startswith("NN"):
+            return self.spell(word)
+        if context.vowel is None or word != "am" or (stress and stress > 0):
+            return _choose(self._gold.get("am"), "", None)
+        return "ɐm"
+
+    def _is_capitalised(self, word: str, tag: str) -> bool:
+        """Whether a word unknown with its capitals may be a known one written large; short names are not."""
+        return (
+            len(word) > 1
+            and word.replace("'", "").isalpha()
+            and word != word.lower()
+            and (tag != "NNP" or len(word) > 7)
+            and not self._has(word)
+            and (word == word.upper() or word[1:] == word[1:].lower())
+        )
+
+    def _knows_lower(self, word: str, tag: str, stress: float | None, context: Context) -> bool:
+        return (
+            self._has(word)
+            or bool(self._with_s(word, tag, stress, context))
+            or bool(self._with_ed(word, tag, stress, context))
+            or bool(self._with_ing(word, tag, stress, context))
+        )
+
+    def _knows(self, word: str) -> bool:
+        """Whether `look_up` has phonemes for it: words, symbols, single letters, words in capitals."""
+        if word in _SYMBOLS or self._has(word):
+            return True
+        if not (word.isalpha() and word.isascii()):
+            return False
+        if len(word) == 1 or (word == word.upper() and self._of(self._gold, word.lower()) is not None):
+            return True
+        return word[1:] == word[1:].upper()
+
+    def _has(self, word: str) -> bool:
+        return self._of(self._gold, word) is not None or self._of(self._silver, word) is not None
+
+    def _with_s(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+        if len(word) < 3 or not word.endswith("s"):
+            return None
+        for stem, possible in (
+            (word[:-1], not word.endswith("ss")),
+            (word[:-2], word.endswith("'s") or (len(word) > 4 and word.endswith("es") and word[-3] != "i")),
+            (word[:-3] + "y", len(word) > 4 and word.endswith("ies")),
+        ):
+            if possible and self._knows(stem):
+                phonemes = self.look_up(stem, tag, stress, context)
+                return self.plural(phonemes) if phonemes else None
+        return None
+
+    def _with_ed(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+        if len(word) < 4 or not word.endswith("d"):
+            return None
+        for stem, possible in (
+            (word[:-1], not word.endswith("dd")),
+            (word[:-2], len(word) > 4 and word.endswith("ed") and not word.endswith("eed")),
+        ):
+            if possible and self._knows(stem):
+                phonemes = self.look_up(stem, tag, stress, context)
+                return self.past(phonemes) if phonemes else None
+        return None
+
+    def _with_ing(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+        if len(word) < 5 or not word.endswith("ing"):
+            return None
+        for stem, possible in (
+            (word[:-3], len(word) > 5),
+            (word[:-3] + "e", True),
+            (word[:-4], len(word) > 5 and bool(_DOUBLED.search(word))),
+        ):
+            if possible and self._knows(stem):
+                phonemes = self.look_up(stem, tag, stress, context)
+                return self.progressive(phonemes) if phonemes else None
+        return None
+
+    @staticmethod
+    def _of(dictionary: Dictionary, word: str) -> Entry | None:
+        """The entry of a word, or of the same one with or without a capital first letter."""
+        entry = dictionary.get(word)
+        if entry is not None or len(word) < 2:
+            return entry
+        lower = word.lower()
+        if word == lower:
+            return dictionary.get(word.capitalize())
+        return dictionary.get(lower) if word == lower.capitalize() else None
+
+
+def stress_of(word: str) -> float | None:
+    """The stress that its capitals give a word; None where it has none."""
+    return None if word == word.lower() else _CAPITALS if word == word.upper() else _CAPITAL
+
+
+def _choose(entry: Entry | None, tag: str, context: Context | None) -> str | None:
+    """The phonemes of an entry as a part of speech; of one that knows a form before a pause, that form."""
+    if entry is None or isinstance(entry, str):
+        return entry
+    if context is not None and context.vowel is None and "None" in entry:
+        return entry["None"]
+    return entry.get(tag if tag in entry else _class(tag), entry["DEFAULT"])
+
+
+def _class(tag: str) -> str:
+    """The part of speech of a tag as the lexicon names it: NOUN for NNS; the tag where it has no other."""
+    return next((name for start, name in _CLASSES.items() if tag.startswith(start)), tag)
+
+
+def _is_abbreviation(word: str) -> bool:
+    """Letters with points between them, one or two at a time: U.S., e.g."""
+    return "." in word.strip(".") and word.replace(".", "").isalpha() and max(map(len, word.split("."))) < 3
+
+
+def _without_apostrophe(word: str) -> tuple[str, ...]:
+    """The word, and how it may stand in the lexicon where an apostrophe ends it."""
+    if word.endswith("s'"):
+        return word, word[:-2] + "'s", word[:-1]
+    return (word, word[:-1]) if word.endswith("'") else (word,)

@@ -1,0 +1,51 @@
+"""Marks that only look different: composed letters, apostrophes, dashes; and words that never end."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from kokoro_tvm.runtime.text.frontend.normalization.rules import rewrite
+from kokoro_tvm.runtime.text.frontend.source import Edit
+
+__all__ = ["apostrophes", "composed", "dashes", "divided"]
+
+# A letter with combining marks, and the parts of a Korean syllable.
+_DECOMPOSED = re.compile(
+    "[^\u0300-\u036f\u0900-\u0903][\u0300-\u036f\u093c\u3099\u309a]{1,8}|[\u1100-\u11ff]{2,3}"
+)
+_APOSTROPHE = re.compile("(?<=[^\\W\\d_])[’ʼ´`＇‘](?=[^\\W\\d_])")
+_DASH = re.compile(r"(?<=[^\s-])(?: ?---? ?)(?=[^\s>-])|(?<=[^\s\d-]) - (?=[^\s\d-])")
+# Of scripts with spaces between words.
+_WORD = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_LONGEST_BYTES, _PIECE = 128, 24  # espeak-ng drops what a word has beyond about 160 bytes
+_REPEATED = re.compile(r"(.)\1{3,}")
+
+
+def composed(text: str) -> Iterator[Edit]:
+    """Letters with marks behind them are one character, as far as there is one (NFC)."""
+    if not unicodedata.is_normalized("NFC", text):
+        yield from rewrite(_DECOMPOSED, text, lambda match: unicodedata.normalize("NFC", match[0]))
+
+
+def apostrophes(text: str) -> Iterator[Edit]:
+    """Inside a word, what looks like an apostrophe is one."""
+    return rewrite(_APOSTROPHE, text, lambda match: "'")
+
+
+def dashes(text: str) -> Iterator[Edit]:
+    """Two hyphens, and one between spaces, are a dash."""
+    return rewrite(_DASH, text, lambda match: " — ")
+
+
+def divided(text: str) -> Iterator[Edit]:
+    """A word of more than 128 bytes of UTF-8 is several, with no more than three of a character in a row."""
+
+    def pieces(match: re.Match[str]) -> str | None:
+        if len(match[0]) * 4 <= _LONGEST_BYTES or len(match[0].encode()) <= _LONGEST_BYTES:
+            return None
+        word = _REPEATED.sub(lambda run: run[1] * 3, match[0])
+        return " ".join(word[place : place + _PIECE] for place in range(0, len(word), _PIECE))
+
+    return rewrite(_WORD, text, pieces)

@@ -1,0 +1,223 @@
+"""How written forms of a language are found and said: its file of rules, compiled by the stage `front_end`.
+
+`kokoro_tvm/model/front_end/text/README.md` says how such a file is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from kokoro_tvm.runtime.text.frontend.normalization.spellout import spell_out
+
+__all__ = ["LETTER", "WORD", "Language", "Rule", "pattern_of"]
+
+Item: TypeAlias = "str | Mapping[str, str]"
+"""What a word of a list stands for: words, or words by plural form ("one", "other"), and its gender."""
+
+# Combining marks of the scripts here, which Python's \w leaves out. Two ranges, with Devanagari's letters: a
+# set of more takes ten times as long to compile, and every pattern ends with it.
+_MARKS = "\u0300-\u036f\u0900-\u0963"
+# Numbers that are no figures, which are letters to Python's \w: ², ½, ①.
+_NUMBERS = (
+    "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189\u2460-\u249b\u24ea-\u24ff\u2776-\u2793"
+    "\u3192-\u3195\u3220-\u3229\u3248-\u324f\u3251-\u325f\u3280-\u3289\u32b1-\u32bf"
+)
+LETTER = rf"(?:[^\W\d_{_NUMBERS}]|[{_MARKS}])"
+"""A letter, as a regular expression; in JavaScript [\\p{L}\\p{M}]."""
+WORD = rf"(?:\w|[{_MARKS}])"
+"""A letter, a figure or a low line; in JavaScript [\\p{L}\\p{M}\\p{N}_]."""
+_MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*)?:(?P<type>[A-Za-z]\w*))\}")
+_ONE_BY_ONE = re.compile(r"[0-9]")
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A written form: kind, pattern and what is said for it.
+
+    types: what each group of the pattern is, the name of a list or of a type; after, not_after: what stands
+    before it, or does not; where: "word" for what begins a word, "loose" where a number may also go on
+    ("3/4/5"), "inside" within a word of letters and figures ("B52"); first: characters it begins with;
+    begins: whether others do, "l" letters, "d" figures, "p" a point with a figure behind it, "s" signs; lead:
+    the list it begins with, if it does.
+    """
+
+    kind: str
+    pattern: str
+    say: str
+    types: Mapping[str, str]
+    after: str = ""
+    not_after: str = ""
+    where: str = "word"
+    first: str = ""
+    begins: str = ""
+    only: str = ""
+    lead: str = ""
+
+
+class Language:
+    """The rules of one language. Threads may share it."""
+
+    def __init__(self, data: Mapping[str, Any], code: str = "") -> None:
+        """data: what the stage compiled; code: the letter of LANGUAGES, for rules of one variant alone."""
+        self.lists: Mapping[str, Mapping[str, Item]] = data["lists"]
+        self.types: Mapping[str, Mapping[str, str]] = data["types"]
+        self.signs: Mapping[str, str] = data["signs"]
+        self.letters = _compiled(f"[{data['letters']}]+")
+        """Letters that are read; others are left out, or written with these."""
+        self.replacements: Mapping[str, str] = data["replacements"]
+        self.rules = [
+            rule for rule in (Rule(**one) for one in data["rules"]) if not rule.only or code in rule.only
+        ]
+        self._numbers: Mapping[str, Any] = data["numbers"]
+        self._sets = {
+            name: [(int(least), int(divisor), text) for least, divisor, text in rules]
+            for name, rules in data["spellout"]["sets"].items()
+        }
+        self._names: Mapping[str, str] = data["spellout"]["names"]
+        self._found: dict[Rule, tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]] = {}
+        self._leads: dict[str, re.Pattern[str]] = {}
+        self._beginning: dict[tuple[str, str], tuple[Rule, ...]] = {}
+
+    def beginning(self, char: str, kind: str) -> Sequence[Rule]:
+        """Rules of what may begin with a character, in order; kind: "l" letter, "d" figure, "s" sign, "ps" a
+        point with a figure behind it."""
+        found = self._beginning.get((char, kind))
+        if found is None:
+            found = tuple(r for r in self.rules if char in r.first or any(one in r.begins for one in kind))
+            self._beginning[char, kind] = found
+        return found
+
+    def match(self, rule: Rule, text: str, place: int) -> re.Match[str] | None:
+        """The form of a rule at a place of a text."""
+        found = self._found.get(rule)
+        if found is None:
+            if rule.lead and not self._lead(rule.lead).match(text, place):
+                return None  # before it is compiled, which takes a thousand times as long
+            found = (
+                self._pattern(rule.pattern),
+                self._pattern(f"(?:{rule.after})$") if rule.after else None,
+                self._pattern(f"(?:{rule.not_after})$") if rule.not_after else None,
+            )
+            self._found[rule] = found
+        pattern, after, not_after = found
+        match = pattern.match(text, place)
+        if match is None or match.end() == place:
+            return None
+        before = text[max(0, place - 40) : place]
+        if (after and not after.search(before)) or (not_after and not_after.search(before)):
+            return None
+        return match
+
+    def _lead(self, name: str) -> re.Pattern[str]:
+        if name not in self._leads:
+            self._leads[name] = self._pattern(f"{{:{name}}}")
+        return self._leads[name]
+
+    def _pattern(self, pattern: str) -> re.Pattern[str]:
+        return _compiled(pattern_of(pattern, self.lists, self.types))
+
+    def spell(self, figures: str, name: str = "cardinal", gender: str = "") -> str:
+        """A whole number in words, as `name` of the language's `spellout`; figure by figure where it has no
+        words for one so large. One with a point is a decimal."""
+        if not figures.isdecimal():
+            return self.number(figures, gender)
+        named = self._names.get(f"{name}-{gender}") or self._names[name]
+        words = spell_out(int(figures), self._sets, named) if len(figures) <= _LONGEST else None
+        return self.figures(figures) if words is None else words
+
+    def figures(self, figures: str) -> str:
+        """Figures one by one."""
+        return self.joint.join(self._figure[int(figure)] for figure in _ONE_BY_ONE.findall(figures))
+
+    def number(self, plain: str, gender: str = "") -> str:
+        """A number, as `plain` gives it, in words."""
+        whole, point, rest = plain.partition(".")
+        words = self.spell(whole, gender=gender) if whole else ""
+        if not point:
+            return words
+        zeros = len(rest) - len(rest.lstrip("0"))
+        if self._numbers["decimals"] == "figures" or not rest[zeros:]:
+            after = self.figures(rest)
+        else:
+            after = self.joint.join(filter(None, (self.figures(rest[:zeros]), self.spell(rest[zeros:]))))
+        return self.joint.join(filter(None, (words, self._numbers["point"], after)))
+
+    def plain(self, written: str) -> str:
+        """A number's figures, with a point before its decimals: of two separators the last stands before
+        them, and one that stands twice does not."""
+        marks = [char for char in written if char in ".,"]
+        decimal = self._numbers["decimal"]
+        if len(set(marks)) == 2:
+            decimal = marks[-1] if marks.count(marks[-1]) == 1 else ""
+        elif len(marks) > 1 or (marks and marks[0] != decimal and _grouped(written, marks[0])):
+            decimal = ""
+        elif marks:
+            decimal = marks[0]
+        return "".join(
+            "." if char == decimal else char for char in written if char.isdigit() or char == decimal
+        )
+
+    def is_one(self, number: str) -> bool:
+        """Whether a word counted by a number stands in the singular."""
+        return self._singular.fullmatch(number.lstrip("0") or "0") is not None
+
+    @property
+    def says_and(self) -> bool:
+        """Whether numbers are also said with "and"."""
+        return "full" in self._names
+
+    @cached_property
+    def joint(self) -> str:
+        """What stands between words."""
+        return str(self._numbers["joint"])
+
+    @cached_property
+    def _figure(self) -> tuple[str, ...]:
+        own = self._numbers["figures"]
+        return tuple(own) if own else tuple(self.spell(str(figure)) for figure in range(10))
+
+    @cached_property
+    def _singular(self) -> re.Pattern[str]:
+        return _compiled(self._numbers["singular"])
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+_LONGEST = 66  # figures of a number that may have a name
+
+
+def _grouped(written: str, mark: str) -> bool:
+    return len(written.rpartition(mark)[2]) >= 3
+
+
+def pattern_of(
+    pattern: str, lists: Mapping[str, Mapping[str, Item]], types: Mapping[str, Mapping[str, str]]
+) -> str:
+    """A pattern with its macros written out: {name:type}, {type} for a group of that name, {:type} for none
+    of any."""
+
+    def written(match: re.Match[str]) -> str:
+        kind = match["group"] or match["type"]
+        name = match["group"] or match["named"]
+        if kind in _CLASSES:
+            inner = _CLASSES[kind]
+        elif kind in lists:
+            inner = "|".join(sorted(map(_escaped, lists[kind]), key=len, reverse=True))
+        else:
+            inner = pattern_of(types[kind]["match"], lists, types)
+        return f"(?P<{name}>{inner})" if name else f"(?:{inner})"
+
+    return _MACRO.sub(written, pattern)
+
+
+_CLASSES = {"L": LETTER, "W": WORD}
+
+
+def _escaped(word: str) -> str:
+    return re.sub(r"[\\^$.|?*+()\[\]{}/]", r"\\\g<0>", word)

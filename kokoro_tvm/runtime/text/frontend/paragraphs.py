@@ -1,0 +1,83 @@
+"""Divides a text into what is read as one: paragraphs, and the blocks of Markdown inside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kokoro_tvm.runtime.text.frontend.blocks import block_at
+from kokoro_tvm.runtime.text.frontend.source import WORD, Edit, SourceText, free
+
+__all__ = ["paragraphs"]
+
+_LEAD = re.compile(r"(?:\s|>(?=[\s>]|$))*")  # with the marks of a quotation
+_CELL = re.compile(r" ?\| ?")
+_BOX = re.compile(r"\[[ xX]?\] ")
+_NUMBER_END = re.compile(r"[.)]")
+_HEADING_END = re.compile(r"(?<=\s)#{1,9}$")
+_ONE_LINE = frozenset({"heading", "row", "fence", "rule"})
+
+
+def paragraphs(source: SourceText) -> list[SourceText]:
+    """Parts of the text between blank lines that may be spoken, with every run of whitespace as one space
+    (wrapped lines read on); lines that begin a block of Markdown are parts too, without its mark.
+
+    A link lies within a line.
+    """
+    found = []
+    for part in _parts(source.text):
+        words = (word.span() for line in part.lines for word in WORD.finditer(source.text, *line))
+        found.append(_without_marks(source.joined(words), part.kind))
+    return [part for part in found if part.speakable]
+
+
+@dataclass
+class _Part:
+    """The lines of a paragraph, as slices of the text without marks; kind: see `Block`, "" for none."""
+
+    kind: str = ""
+    lines: list[tuple[int, int]] = field(default_factory=list)
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    part = _Part()
+    for start, end in _lines(text):
+        if start == end:
+            yield part
+            part = _Part()
+            continue
+        block = block_at(text, start, numbered=not part.lines or part.kind == "numbered")
+        if block is not None or part.kind in _ONE_LINE:
+            yield part
+            part = _Part(block.kind if block else "")
+        if block is not None and block.kind == "fence":
+            continue
+        begin = block.end if block is not None and block.kind != "numbered" else start
+        part.lines.append((begin, end))
+    yield part
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """The words of every line, from the first to the end."""
+    place = 0
+    for line in text.split("\n"):
+        end = place + len(line)
+        lead = _LEAD.match(text, place, end)
+        yield lead.end() if lead else place, end
+        place = end + 1
+
+
+def _without_marks(source: SourceText, kind: str) -> SourceText:
+    """A part without the marks inside of it: of cells and boxes; a numbered item says its number."""
+    text = source.text
+    edits: list[Edit] = []
+    if kind == "numbered" and (mark := _NUMBER_END.search(text)):
+        edits = [Edit(*mark.span(), ":")]
+    if kind == "heading" and (end := _HEADING_END.search(text)):
+        edits = [Edit(*end.span(), "")]
+    if kind == "item" and (box := _BOX.match(text)):
+        edits = [Edit(*box.span(), "")]
+    if kind == "row":
+        edits = [Edit(*cell.span(), ", " if cell.end() < len(text) else "") for cell in _CELL.finditer(text)]
+    return source.edited(free(edits, source.links))

@@ -1,0 +1,167 @@
+"""Parts of words on their way to phonemes: tagged, cut, grouped to words, and put together again.
+
+How words are cut and grouped is misaki's way (hexgrad, Apache-2.0; misaki/en.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, restress, weight
+from kokoro_tvm.runtime.text.frontend.subtokens import cut
+
+__all__ = ["GUESSES", "JOINTS", "PAUSES", "Part", "group", "join", "settle"]
+
+PAUSES = frozenset(";:,.!?—…")
+"""Marks that stand for a pause or a change of tone."""
+JOINTS = frozenset("',-._‘’/")
+"""Marks inside a word that are not spoken."""
+GUESSES = ("espeak", "letters", "spelled", "")
+"""Where phonemes come from that no lexicon has; "" for none at all."""
+
+_MARKS = PAUSES | frozenset('"“”')
+# Tags of marks (https://github.com/explosion/spaCy/blob/master/spacy/glossary.py), and the symbols of some.
+_MARK_TAGS = frozenset([".", ",", "-LRB-", "-RRB-", "``", '""', "''", ":", "$", "#", "NFP"])
+_BY_TAG = {"-LRB-": "(", "-RRB-": ")", "``": "“", '""': "”", "''": "”"}
+
+
+@dataclass
+class Part:
+    """A word or a piece of one.
+
+    text, start, end, tag, space, phonemes, origin: see Token; None in `phonemes` while they are not known.
+    stress: what a link asks for; apart: whether a space is spoken before it inside a word; large: whether it
+    is in capitals because its neighbours are; reading: the phonemes of a word of two readings.
+    """
+
+    text: str
+    start: int
+    end: int
+    tag: str
+    space: str = ""
+    phonemes: str | None = None
+    origin: str = ""
+    stress: float | None = None
+    apart: bool = False
+    large: bool = False
+    reading: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be read as it stands."""
+        return self.phonemes is None
+
+    def settle(self, phonemes: str, origin: str) -> None:
+        """Take these phonemes."""
+        self.phonemes, self.origin = phonemes, origin
+
+
+def group(tokens: Sequence[Part]) -> list[list[Part]]:
+    """Words, each as its parts; marks and what has its phonemes already are words of one part."""
+    words: list[list[Part]] = []
+    growing = False  # whether the last word may take another part
+    for token in tokens:
+        for part in _cut(token) if token.is_open else [token]:
+            if not part.is_open:
+                pass
+            elif part.tag == ":" and part.text in ("-", "–"):
+                part.settle("—", "mark")
+            elif part.tag in _MARK_TAGS and not any(map(str.isalnum, part.text)):
+                marks = "".join(c for c in part.text if c in _MARKS)
+                part.settle(_BY_TAG.get(part.tag, marks), "mark")
+            if not part.is_open:
+                words.append([part])
+                growing = False
+            elif growing and not words[-1][-1].space:
+                words[-1].append(part)
+            else:
+                words.append([part])
+                growing = not part.space
+    return words
+
+
+def _cut(token: Part) -> list[Part]:
+    parts = [
+        Part(text, token.start + place, token.start + place + len(text), token.tag)
+        for place, text in cut(token.text)
+    ]
+    for part in parts:
+        part.stress, part.large = token.stress, token.large
+    if len(parts) == 1:
+        parts[0].reading = token.reading
+    parts[-1].space = token.space
+    return parts
+
+
+def join(parts: Sequence[Part]) -> Part:
+    """One part of several, the same where it is alone; its phonemes are None as long as none has any.
+
+    Its tag is that of the part with the most capitals and letters.
+    """
+    first, last = parts[0], parts[-1]
+    if len(parts) == 1:
+        return first
+    stresses = {part.stress for part in parts} - {None}
+    phonemes: str | None = None
+    for part in parts:
+        if part.phonemes is not None:
+            gap = part.apart and phonemes and part.phonemes and not phonemes[-1].isspace()
+            phonemes = (phonemes or "") + (" " if gap else "") + part.phonemes
+    return Part(
+        text="".join(part.text + part.space for part in parts[:-1]) + last.text,
+        start=first.start,
+        end=last.end,
+        tag=max(parts, key=lambda part: sum(1 if c == c.lower() else 2 for c in part.text)).tag,
+        space=last.space,
+        phonemes=phonemes,
+        origin=_origin(parts),
+        stress=stresses.pop() if len(stresses) == 1 else None,
+        apart=first.apart,
+        large=all(part.large for part in parts),
+    )
+
+
+def _origin(parts: Sequence[Part]) -> str:
+    """Where the phonemes of a word come from: a guess where one of its parts does, else its first sound's."""
+    found = [part.origin for part in parts if part.phonemes != "" or part.origin]
+    guessed = next((origin for origin in found if origin in GUESSES), None)
+    if guessed is not None:
+        return guessed
+    return next((part.origin for part in parts if part.phonemes), found[0] if found else "")
+
+
+def settle(parts: Sequence[Part]) -> None:
+    """Finish a word that was read part by part: joints are silent, and only so many parts keep the stress."""
+    text = join(parts).text
+    kinds = {_kind(char) for char in text if char not in JOINTS}
+    apart = " " in text or "/" in text or len(kinds) > 1
+    for index, part in enumerate(parts):
+        if part.phonemes is not None:
+            part.apart = apart and index > 0
+        elif index == len(parts) - 1 and part.text in PAUSES:
+            part.settle(part.text, "mark")
+        elif all(c in JOINTS for c in part.text):
+            part.settle("", "mark")
+    if apart:
+        return
+    sounds = sorted(
+        (PRIMARY in part.phonemes, weight(part.phonemes), index)
+        for index, part in enumerate(parts)
+        if part.phonemes
+    )
+    in_order = sorted(sounds, key=lambda sound: sound[2])
+    if len(sounds) == 2 and len(parts[in_order[0][2]].text) == 1:
+        weaker = [in_order[1]]
+    elif len(sounds) < 2 or sum(stressed for stressed, _, _ in sounds) <= (len(sounds) + 1) // 2:
+        weaker = []
+    else:
+        weaker = sounds[: len(sounds) // 2]
+    for _, _, index in weaker:
+        parts[index].phonemes = restress(parts[index].phonemes or "", -0.5)
+
+
+def _kind(char: str) -> str:
+    if char.isalpha():
+        return "letter"
+    return "figure" if char.isascii() and char.isdigit() else "mark"

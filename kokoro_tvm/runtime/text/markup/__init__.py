@@ -1,0 +1,79 @@
+"""Markup inside a text: brackets (`[pause:0.5s]`) and a part of SSML, both parsed into the same values."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.markup.inline import parse_inline
+from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
+
+__all__ = ["Break", "Item", "Known", "Manner", "Stretch", "is_ssml", "parse"]
+
+_PORTION = 1 << 12  # characters that are looked at together
+_COMMENT = r"<!--(?:(?!-->).)*-->"
+_SSML = re.compile(rf"\ufeff?\s*(<\?xml[^>]*>\s*)?({_COMMENT}\s*)*<(speak[\s/>]|!DOCTYPE\s+speak)", re.DOTALL)
+_DECISION = 1 << 10  # characters of the text that decide whether it is SSML
+
+
+def parse(
+    text: str | Iterable[str], known: Known, ssml: bool | None = None, markup: bool = True
+) -> Iterator[Item]:
+    """Stretches and breaks of a text as it comes.
+
+    ssml: whether it is SSML; None looks whether it begins with `<speak`, after space and an XML declaration;
+    markup: whether any is followed, else brackets and tags are text. Raises InputError, with line and column,
+    for markup that makes no sense.
+    """
+    portions = _portions(text)
+    if not markup:
+        if ssml:
+            raise InputError(
+                "A text that is SSML has markup. Leave out `ssml`, or `markup=False` (`--plain`)."
+            )
+        return _plain(portions)
+    if ssml is None:
+        head = _head(portions)
+        ssml = is_ssml(head)
+        portions = itertools.chain([head], portions)
+    if not ssml:
+        return parse_inline(portions, known)
+    from kokoro_tvm.runtime.text.markup.ssml import parse_ssml  # expat takes a few milliseconds to load
+
+    return parse_ssml(portions, known)
+
+
+def _plain(portions: Iterable[str]) -> Iterator[Item]:
+    start = 0
+    for portion in portions:
+        yield Stretch(SourceText.of(portion, start), Manner())
+        start += len(portion)
+
+
+def is_ssml(text: str) -> bool:
+    """Whether a text begins with `<speak`, after space and an XML declaration."""
+    return _SSML.match(text[:_DECISION]) is not None
+
+
+def _portions(text: str | Iterable[str]) -> Iterator[str]:
+    if not isinstance(text, Iterable):
+        raise InputError(f"The text to speak is a string, or strings in turn, not {text!r:.40}.")
+    for portion in (text,) if isinstance(text, str) else text:
+        if not isinstance(portion, str):
+            raise InputError(f"The text to speak should come as strings, but {portion!r:.40} came.")
+        for place in range(0, len(portion), _PORTION):
+            yield portion[place : place + _PORTION]
+
+
+def _head(portions: Iterator[str]) -> str:
+    """As much of the text as decides about it."""
+    head = ""
+    for portion in portions:
+        head += portion
+        begin = head.lstrip("\ufeff \t\r\n")
+        if len(head) >= _DECISION or (begin and begin[0] != "<") or _SSML.match(head):
+            break
+    return head

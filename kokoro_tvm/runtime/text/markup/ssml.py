@@ -1,0 +1,277 @@
+"""The part of SSML 1.1 (W3C, 2010) that can be spoken, parsed as it comes.
+
+Text in unknown elements is spoken, that of descriptions is not. A SpeechWarning names each of them once, as
+it does what else is not followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
+from kokoro_tvm.runtime.text.markup.inline import LONGEST_LINK, in_one_line
+from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
+from kokoro_tvm.runtime.text.markup.values import (
+    at,
+    check_symbols,
+    from_ipa,
+    listed_symbols,
+    pitch,
+    rate,
+    seconds,
+)
+from kokoro_tvm.runtime.text.markup.xml import Xml
+
+__all__ = ["BREAKS", "ELEMENTS", "SPOKEN", "parse_ssml"]
+
+BREAKS = {"none": None, "x-weak": 0.05, "weak": 0.2, "medium": 0.3, "strong": 0.4, "x-strong": 0.8}
+"""Strengths of `<break>` -> seconds; None where nothing is between."""
+_STRESSES = {"strong": 2.0, "moderate": 1.0, "none": None, "reduced": -1.0}
+_SILENT = frozenset({"desc", "metadata"})  # what is about a document, and not part of it
+_PASSED_OVER = re.compile(r"(version|xmlns|xml|xsi)(:.*)?")  # attributes that say nothing about how to speak
+_MOST_OPEN = 64  # elements within each other
+
+
+def parse_ssml(portions: Iterator[str], known: Known) -> Iterator[Item]:
+    """Stretches and breaks of an SSML document as it comes. Raises InputError with line and column."""
+    elements = _Elements(known)
+    document = Xml(elements)
+    for portion in portions:
+        document.feed(portion, final=False)
+        yield from elements.items
+        elements.items.clear()
+    document.feed("", final=True)
+    yield from elements.items
+
+
+@dataclass
+class _Open:
+    """An element that has begun: its name and place, and what holds again after it."""
+
+    name: str
+    line: int
+    column: int
+    manner: Manner
+    stress: float | None
+
+
+@dataclass
+class _Held:
+    """The text of an element that is spoken as its attributes say."""
+
+    link: Link
+    text: SourceText
+
+
+class _Elements:
+    """What the elements of a document ask for, as items."""
+
+    def __init__(self, known: Known) -> None:
+        self.items: list[Item] = []
+        self._known = known
+        self._open: list[_Open] = []
+        self._manner = Manner()
+        self._stress: float | None = None
+        self._held: _Held | None = None
+        self._silent = 0  # elements that are open within one of _SILENT, itself included
+        self._noted: set[str] = set()
+
+    @property
+    def innermost(self) -> str:
+        """The element that is open, with its place; "" where there is none."""
+        if not self._open:
+            return ""
+        last = self._open[-1]
+        return f"<{last.name}> of line {last.line}, column {last.column}"
+
+    def start(self, name: str, attributes: Mapping[str, str], line: int, column: int) -> None:
+        """Follow an element; what it asks for holds until it ends."""
+        if not self._open and name != "speak":
+            raise InputError(f"SSML begins with <speak>, not with <{name}>.")
+        if len(self._open) == _MOST_OPEN:
+            raise InputError(f"more than {_MOST_OPEN} elements are open. Close some of them.")
+        if self._held is not None:
+            raise InputError(f"<{self._open[-1].name}> holds text alone, no <{name}>.")
+        self._open.append(_Open(name, line, column, self._manner, self._stress))
+        if self._silent or name in _SILENT:
+            if not self._silent:
+                self._note(f"<{name}> is left out")
+            self._silent += 1
+            return
+        if name not in ELEMENTS:
+            self._note(f"<{name}> is not known; its text is spoken")
+            return
+        getattr(self, f"_{name}")(attributes)
+        for other in attributes:
+            if other not in ELEMENTS[name].attributes and not _PASSED_OVER.fullmatch(other):
+                self._note(f"'{other}' of <{name}> changes nothing")
+
+    def end(self, name: str, place: int) -> None:
+        """Go back to what held before an element."""
+        if self._held is not None:
+            self._release(self._held, place)
+        opened = self._open.pop()
+        self._speak_as(opened.manner)
+        self._stress = opened.stress
+        if self._silent:
+            self._silent -= 1
+        elif name in ("p", "s"):
+            self.items.append(Break("paragraph" if name == "p" else "sentence"))
+
+    def text(self, source: SourceText) -> None:
+        """Speak the characters, or keep them for the element that holds them."""
+        if self._silent:
+            return
+        if self._held is None:
+            self._say(source)
+            return
+        before = self._held.text
+        if len(before.text) + len(source.text) > LONGEST_LINK:
+            opened = self._open[-1]
+            with at(opened.line, opened.column):
+                raise InputError(f"<{opened.name}> has more than {LONGEST_LINK} characters.")
+        self._held.text = SourceText(
+            before.text + source.text, before.starts + source.starts, before.ends + source.ends
+        )
+
+    def _note(self, what: str) -> None:
+        if what not in self._noted:
+            self._noted.add(what)
+            warn(f"In line {self._open[-1].line} of the SSML, {what}.")
+
+    def _say(self, source: SourceText) -> None:
+        if self._stress is not None:
+            words = re.finditer(r"\w+", source.text)
+            links = tuple(Link(word.start(), word.end(), stress=self._stress) for word in words)
+            source = replace(source, links=links)
+        self.items.append(Stretch(source, self._manner))
+
+    def _speak_as(self, manner: Manner) -> None:
+        if manner.voice != self._manner.voice:
+            self.items.append(Break())
+        self._manner = manner
+
+    def _release(self, held: _Held, place: int) -> None:
+        """Hand out the text of <phoneme> and <sub>; of one without text, what is spoken."""
+        self._held = None
+        text = in_one_line(held.text)
+        if not text.text:
+            spoken = held.link.phonemes or held.link.alias or ""
+            text = SourceText(spoken, (place,) * len(spoken), (place,) * len(spoken))
+        link = replace(held.link, end=len(text.text))
+        self.items.append(Stretch(replace(text, links=(link,) if text.text else ()), self._manner))
+
+    def _hold(self, link: Link) -> None:
+        self._held = _Held(link, SourceText.of(""))
+
+    def _speak(self, attributes: Mapping[str, str]) -> None:
+        if len(self._open) > 1:
+            self._note("<speak> stands within <speak>")
+
+    def _p(self, attributes: Mapping[str, str]) -> None:
+        self.items.append(Break("paragraph"))
+
+    def _s(self, attributes: Mapping[str, str]) -> None:
+        self.items.append(Break("sentence"))
+
+    def _break(self, attributes: Mapping[str, str]) -> None:
+        strength = attributes.get("strength", "medium")
+        if strength not in BREAKS:
+            raise InputError(f"'{strength:.40}' is no strength of <break>. Known: {', '.join(BREAKS)}.")
+        length = BREAKS[strength]
+        if "time" in attributes:
+            length = seconds(attributes["time"], 'time="0.5s" or time="500ms"')
+        if length is not None:
+            self.items.append(Break(pause=length))
+
+    def _phoneme(self, attributes: Mapping[str, str]) -> None:
+        alphabet = attributes.get("alphabet", "misaki").lower()
+        phonemes = attributes.get("ph", "").strip()
+        if not phonemes:
+            raise InputError('<phoneme> needs phonemes. Write them as ph="...".')
+        self._check_length("ph", phonemes)
+        if alphabet == "misaki":
+            phonemes = check_symbols(phonemes, self._known.symbols)
+        elif alphabet == "ipa":
+            phonemes = self._from_ipa(phonemes)
+        else:
+            self._note(f"the alphabet '{alphabet:.40}' of <phoneme> is not known; its text is spoken")
+            return
+        if phonemes:
+            self._hold(Link(0, 0, phonemes=phonemes))
+
+    def _from_ipa(self, phonemes: str) -> str:
+        """What the model knows of phonemes of the IPA, which has many marks that it was not trained on."""
+        known: Collection[str] = {*self._known.symbols, " "}
+        ours = " ".join(from_ipa(phonemes, self._known.language(self._manner.voice)).split())
+        if unknown := listed_symbols(symbol for symbol in ours if symbol not in known):
+            self._note(
+                f"the model does not know these phonemes of '{phonemes[:40]}': {unknown}; they are left out"
+            )
+        return "".join(symbol for symbol in ours if symbol in known).strip()
+
+    def _sub(self, attributes: Mapping[str, str]) -> None:
+        alias = " ".join(attributes.get("alias", "").split())
+        if not alias:
+            raise InputError('<sub> needs what is spoken. Write it as alias="...".')
+        self._check_length("alias", alias)
+        self._hold(Link(0, 0, alias=alias))
+
+    def _check_length(self, name: str, value: str) -> None:
+        if len(value) > LONGEST_LINK:
+            raise InputError(f"'{name}' has {len(value)} characters; {LONGEST_LINK} are the most.")
+
+    def _prosody(self, attributes: Mapping[str, str]) -> None:
+        manner = self._manner
+        if "rate" in attributes:
+            manner = replace(manner, rate=rate(attributes["rate"]))
+        if "pitch" in attributes:
+            factor = pitch(attributes["pitch"], manner.pitch)
+            if factor is None:
+                self._note("a pitch in Hz changes nothing; write a change of it, such as +10%")
+            else:
+                manner = replace(manner, pitch=factor)
+        self._speak_as(manner)
+
+    def _emphasis(self, attributes: Mapping[str, str]) -> None:
+        level = attributes.get("level", "moderate")
+        if level not in _STRESSES:
+            raise InputError(f"'{level:.40}' is no level of <emphasis>. Known: {', '.join(_STRESSES)}.")
+        self._stress = _STRESSES[level]
+
+    def _voice(self, attributes: Mapping[str, str]) -> None:
+        name = attributes.get("name", "").strip()
+        if not name:
+            self._note("<voice> has no name, so the voice stays the same")
+            return
+        self._known.language(name)
+        self._speak_as(replace(self._manner, voice=name))
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element that is followed: what it does, and the attributes that are."""
+
+    about: str
+    attributes: tuple[str, ...] = ()
+
+
+ELEMENTS: Mapping[str, Element] = {
+    "speak": Element("The document."),
+    "p": Element("A paragraph, with a pause after it."),
+    "s": Element("A sentence, with a pause after it."),
+    "break": Element("A pause of `time`, or of `strength`.", ("time", "strength")),
+    "phoneme": Element("`ph` in the place of the text, of the `alphabet` ipa or misaki.", ("ph", "alphabet")),
+    "sub": Element("`alias` in the place of the text.", ("alias",)),
+    "prosody": Element("Another `rate` or `pitch`.", ("rate", "pitch")),
+    "emphasis": Element("More or less stress, by `level`.", ("level",)),
+    "voice": Element("Another voice, of this `name`.", ("name",)),
+    **dict.fromkeys(sorted(_SILENT), Element("Left out, with its text.")),
+}
+"""Elements that are followed."""
+SPOKEN = ("audio", "lang", "mark", "say-as", "token", "w")
+"""Other elements of SSML, whose text is spoken as that of all unknown ones is."""

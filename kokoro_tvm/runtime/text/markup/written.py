@@ -1,0 +1,55 @@
+"""Markup of any kind, written with brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
+from kokoro_tvm.runtime.text.markup.items import Break, Item, Manner
+
+__all__ = ["in_brackets"]
+
+
+def in_brackets(items: Iterable[Item], voice: str | None) -> str:
+    """A text that `parse_inline` makes the same of, but for pitches, which brackets do not have.
+
+    voice: the one that the text is going to be spoken in; without it, voices and rates are left out. Runs of
+    whitespace become one space, and paragraphs stand apart by blank lines.
+    """
+    paragraphs: list[list[str]] = [[]]
+    manner = Manner()
+    for item in items:
+        if isinstance(item, Break):
+            if item.pause is not None:
+                paragraphs[-1].append(f" [pause:{item.pause:g}s] ")
+            elif item.boundary == "paragraph":
+                paragraphs.append([])
+            else:
+                paragraphs[-1].append(" ")
+            continue
+        if voice is not None:
+            if item.manner.voice != manner.voice:
+                paragraphs[-1].append(f" [voice:{item.manner.voice or voice}] ")
+            if item.manner.rate != manner.rate:
+                paragraphs[-1].append(f"[rate:{item.manner.rate:g}]")
+            manner = item.manner
+        paragraphs[-1].append(_linked(item.source))
+    lines = (" ".join("".join(parts).split()) for parts in paragraphs)
+    return "\n\n".join(line for line in lines if line)
+
+
+def _linked(source: SourceText) -> str:
+    parts, done = [], 0
+    for link in source.links:
+        parts += [source.text[done : link.start], _link(source.text[link.start : link.end], link)]
+        done = link.end
+    return "".join((*parts, source.text[done:]))
+
+
+def _link(text: str, link: Link) -> str:
+    if link.alias is not None:
+        return link.alias
+    request = f"/{link.phonemes}/" if link.phonemes else f"{link.stress:+g}"
+    if link.phonemes and link.phonemes.isascii():
+        request = f"/{link.phonemes} /"  # with a space, so that it is no path
+    return text if set("[]()") & set(text + request) else f"[{text}]({request})"

@@ -1,0 +1,144 @@
+"""XML that comes in portions, as elements and text with their places, by the standard library's expat.
+
+Nothing is taken from elsewhere: a document type is refused, and with it every entity of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+from xml.parsers import expat
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.markup.values import at
+
+__all__ = ["Listener", "Xml"]
+
+_MOST_WAITING = 1 << 16  # bytes of a tag, or of what else expat does not hand out yet
+
+
+class Listener(Protocol):
+    """What is called for the parts of a document; `place` is a character of the text."""
+
+    @property
+    def innermost(self) -> str:
+        """The element that is open, with its place; "" where there is none."""
+
+    def start(self, name: str, attributes: Mapping[str, str], line: int, column: int) -> None:
+        """An element begins."""
+
+    def end(self, name: str, place: int) -> None:
+        """An element ends."""
+
+    def text(self, source: SourceText) -> None:
+        """Characters, with their places."""
+
+
+class Xml:
+    """A document that comes in portions. Raises InputError with line and column."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        # What has come and expat has not handed out: its bytes from number `base` on, of which `seen` are
+        # done, and the place of the next one as a character of the text.
+        self._bytes, self._base, self._seen, self._place = b"", 0, 0, 0
+        self._cdata = self._begun = False
+        self._skipped = 1, 0  # lines, and columns of the last, before the first character that is not space
+        self._expat: Any = expat.ParserCreate("utf-8")
+        if hasattr(self._expat, "SetReparseDeferralEnabled"):  # a tag is known as soon as it is there
+            self._expat.SetReparseDeferralEnabled(False)
+        self._expat.StartElementHandler = self._start
+        self._expat.EndElementHandler = lambda name: listener.end(name, self._advance())
+        self._expat.CharacterDataHandler = self._characters
+        self._expat.StartCdataSectionHandler = lambda: self._in_cdata(True)
+        self._expat.EndCdataSectionHandler = lambda: self._in_cdata(False)
+        self._expat.StartDoctypeDeclHandler = self._doctype
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Line and column of what the listener is called for, from 1 on."""
+        return self._from_one(self._expat.CurrentLineNumber, self._expat.CurrentColumnNumber)
+
+    def feed(self, portion: str, final: bool) -> None:
+        """Call the listener for what a portion completes."""
+        if not self._begun:
+            portion = self._begin(portion)
+        try:
+            data = portion.encode()
+        except UnicodeEncodeError as error:
+            raise InputError("The SSML is not valid UTF-8. Convert it to UTF-8 first.") from error
+        self._base += self._seen
+        self._bytes = self._bytes[self._seen :] + data
+        self._seen = 0
+        try:
+            self._expat.Parse(data, final)
+        except expat.ExpatError as error:
+            raise self._malformed(error) from error
+        if self._expat.CurrentByteIndex >= self._base:
+            self._advance()
+        if len(self._bytes) - self._seen > _MOST_WAITING:
+            with self._here():
+                raise InputError(f"what begins here has more than {_MOST_WAITING} bytes. Close the tag.")
+
+    def _begin(self, portion: str) -> str:
+        """A portion without space before the document, where an XML declaration may have none."""
+        rest = portion.lstrip("\ufeff \t\r\n")
+        space = portion[: len(portion) - len(rest)]
+        lines, column = self._skipped
+        if "\n" in space:
+            lines, column = lines + space.count("\n"), 0
+        self._skipped = lines, column + len(space) - space.rfind("\n") - 1
+        self._place += len(space)
+        self._begun = bool(rest)
+        return rest
+
+    def _advance(self) -> int:
+        """Go to what expat hands out; its place in the text."""
+        index = self._expat.CurrentByteIndex - self._base
+        self._place += len(self._bytes[self._seen : index].decode())
+        self._seen = index
+        return self._place
+
+    def _from_one(self, line: int, column: int) -> tuple[int, int]:
+        lines, columns = self._skipped
+        return line + lines - 1, column + 1 + (columns if line == 1 else 0)
+
+    def _here(self) -> AbstractContextManager[None]:
+        return at(*self.position)
+
+    def _malformed(self, error: expat.ExpatError) -> InputError:
+        line, column = self._from_one(error.lineno, error.offset)
+        reason = expat.ErrorString(error.code)
+        hint = ""
+        if reason in ("no element found", "mismatched tag") and self._listener.innermost:
+            hint = f" Close {self._listener.innermost} first."
+        elif "token" in reason or "entity" in reason:
+            hint = " Write & as &amp; and < as &lt;."
+        reason = reason.replace("no element found", "it ends too early")
+        return InputError(f"The SSML is not well-formed in line {line}, column {column}: {reason}.{hint}")
+
+    def _doctype(self, *_: object) -> None:
+        with self._here():
+            raise InputError("SSML with a document type is not read. Remove <!DOCTYPE ...> and its entities.")
+
+    def _in_cdata(self, inside: bool) -> None:
+        self._cdata = inside
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._advance()
+        line, column = self.position
+        with at(line, column):
+            self._listener.start(name, attributes, line, column)
+
+    def _characters(self, text: str) -> None:
+        start = self._advance()
+        source = SourceText.of(text, start)
+        if not self._cdata and self._bytes[self._seen : self._seen + 1] == b"&":
+            end = self._bytes.index(b";", self._seen) + 1
+            length = len(self._bytes[self._seen : end].decode())
+            source = SourceText(text, (start,) * len(text), (start + length,) * len(text))
+        elif text == "\n" and self._bytes[self._seen : self._seen + 2] == b"\r\n":
+            source = SourceText(text, (start,), (start + 2,))
+        self._listener.text(source)

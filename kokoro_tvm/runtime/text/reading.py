@@ -1,0 +1,61 @@
+"""From text to phonemes, in the language of the voice; text that cannot be spoken whole is refused."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import quoted, warn
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.links import aliased
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Utterance
+
+__all__ = ["check_text", "read_utterances", "spoken_utterances"]
+
+
+def check_text(source: SourceText) -> None:
+    """Raise InputError for text that is empty, broken, or without letter or digit."""
+    text = source.text
+    if not text.strip():
+        raise InputError("There is nothing to speak: the text is empty.")
+    if "\0" in text:
+        raise InputError("The text holds a NUL byte, so it is probably not text. Remove it first.")
+    if any(unicodedata.category(char) == "Cs" for char in text):
+        raise InputError("The text is not valid UTF-8. Convert it to UTF-8 first.")
+    if not source.speakable:
+        raise InputError(f"There is nothing to speak: {quoted(text, 20)} has no letter or digit.")
+
+
+def spoken_utterances(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
+    """Utterances of a text, one a paragraph, in the language of `code` (a letter of LANGUAGES); none where
+    no phonemes came of it.
+
+    A SpeechWarning names what was left out, and which words no lexicon has.
+
+    Raises:
+        InputError: the text cannot be spoken, or the language's G2P is not installed.
+    """
+    source = aliased(source)
+    check_text(source)
+    reading = front_end.read(source, code)
+    for notice in reading.notices:
+        warn(notice)
+    return [utterance for utterance in reading.utterances if utterance.phonemes]
+
+
+def read_utterances(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
+    """What `spoken_utterances` gives, of one sentence; none where it has nothing to speak, with a
+    SpeechWarning if that is more than marks."""
+    text, replaced = source.text, aliased(source)
+    if not replaced.speakable:
+        if "\0" in text:
+            check_text(source)
+        lost = sorted({char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk", "Cs", "Co"}})
+        if lost:
+            warn(f"Left out, because it has no letter or digit: {' '.join(map(ascii, lost))}")
+        return []
+    spoken = spoken_utterances(replaced, code, front_end)
+    if not spoken:
+        warn(f"Left out, because no phonemes came of it: {quoted(text)}")
+    return spoken

@@ -1,0 +1,79 @@
+"""Safetensors over a mapped file, and arrays on 64-byte boundaries."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_bundle import write_safetensors
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle.tensors import aligned, aligned_empty, map_safetensors
+
+
+def test_tensors_come_back(tmp_path: Path) -> None:
+    given = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(1, np.float32)}
+    write_safetensors(tmp_path / "x.safetensors", given)
+    found = map_safetensors(tmp_path / "x.safetensors")
+    assert found.keys() == given.keys()
+    assert all(np.array_equal(found[name], given[name]) for name in given)
+    assert found["a"].ctypes.data % 64 == 0
+    with pytest.raises(ValueError, match="read-only"):
+        found["a"][0] = 1
+
+
+def test_reads_what_the_safetensors_library_writes(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    given = {
+        "f": np.random.default_rng(0).standard_normal((3, 5)),
+        "i": np.arange(4),
+        "h": np.ones(3, np.float16),
+    }
+    save_file(given, tmp_path / "x.safetensors", metadata={"who": "library"})
+    found = map_safetensors(tmp_path / "x.safetensors")
+    assert all(
+        np.array_equal(found[name], given[name]) and found[name].dtype == given[name].dtype for name in given
+    )
+
+
+def _raw(header: object) -> bytes:
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(16)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty"),
+        (b"\xff" * 64, "no safetensors file"),
+        (
+            _raw({"a": {"dtype": "F32", "shape": [5], "data_offsets": [0, 20]}}),
+            r"a of shape \(5,\) takes 20 bytes",
+        ),
+        (_raw({"a": {"dtype": "F32", "shape": [5], "data_offsets": [0, 16]}}), "takes 20 bytes"),
+        (_raw({"a": {"dtype": "F32", "shape": [4], "data_offsets": [-16, 0]}}), "takes 16 bytes"),
+        (_raw({"a": {"dtype": "F8", "shape": [4], "data_offsets": [0, 4]}}), "dtype F8"),
+        (_raw({"a": {"shape": [4]}}), "unreadable safetensors header"),
+        (_raw([1]), "unreadable safetensors header"),
+    ],
+)
+def test_damaged_files(tmp_path: Path, data: bytes, message: str) -> None:
+    (tmp_path / "x.safetensors").write_bytes(data)
+    with pytest.raises(BundleError, match=message):
+        map_safetensors(tmp_path / "x.safetensors")
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 5), (1, 7, 9)])
+def test_alignment(shape: tuple[int, ...]) -> None:
+    for _ in range(20):
+        assert aligned_empty(shape).ctypes.data % 64 == 0
+    off = np.arange(101, dtype=np.float32)[1:]
+    moved = aligned(off, np.float32)
+    assert moved.ctypes.data % 64 == 0
+    assert np.array_equal(moved, off)
+    assert aligned(moved, np.float32) is moved
+    assert aligned(moved[::2], np.float32).flags.c_contiguous

@@ -1,0 +1,194 @@
+"""English as it is spoken: equal to misaki on real sentences, with every token's place in the source."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linked_text import linked
+
+from kokoro_tvm.measure.phonemes import Read, judge_phonemes
+from kokoro_tvm.runtime.text.frontend import parts
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Token
+from kokoro_tvm.runtime.text.frontend.unknown import UnknownWords
+from kokoro_tvm.truth.phonemes import misaki_english, sentences
+
+# What is written in figures and signs comes here in words.
+PLAIN = [sentence for sentence in sentences() if not re.search(r"[\d$£€%&@+=]", sentence)]
+SOME = random.Random(11).sample(PLAIN, 120)
+# Small enough that words are found in them, and marks in every place.
+WORDS = """the The TO to a I am used in by vs. U.S. don't can't 'tis state-of-the-art
+iPhone McDonald NASA's co-op lead read live record (yes) “no” — ... !
+cats' xyzzy café :) [a](/ɐ/) [word](-1) one-two-three"""
+texts = st.lists(st.sampled_from(WORDS.split()), max_size=9).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def file(front_end_files: Path) -> FrontEndFile:
+    return FrontEndFile.open(front_end_files / "front_end.safetensors")
+
+
+def english(file: FrontEndFile, british: bool, espeak: bool = True) -> English:
+    data = file.english(british)
+    return English(data, british, UnknownWords(data, british, espeak))
+
+
+@pytest.fixture(scope="module")
+def both(file: FrontEndFile, front_end_files: Path) -> Iterator[dict[bool, tuple[Any, English]]]:
+    """british -> (misaki, ours)"""
+    with ExitStack() as stack:
+        yield {
+            british: (
+                stack.enter_context(misaki_english(front_end_files / "tagger.zip", british)),
+                english(file, british),
+            )
+            for british in (False, True)
+        }
+
+
+@pytest.mark.parametrize("word", ["a@", "b2", "x-"])
+def test_a_word_of_many_parts_takes_time_as_it_has_parts(
+    word: str, file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read parts are counted, not seconds."""
+    taken: list[int] = []
+    joined = parts.join
+    monkeypatch.setattr(
+        "kokoro_tvm.runtime.text.frontend.english.join", lambda p: (taken.append(len(p)), joined(p))[1]
+    )
+    reader = english(file, british=False, espeak=False)
+    costs = []
+    for count in (100, 200, 400):
+        taken.clear()
+        reader.convert(SourceText.of(word * count))
+        costs.append(sum(taken))
+    assert costs[1] < 2.5 * costs[0]
+    assert costs[2] < 2.5 * costs[1]
+
+
+@pytest.mark.parametrize("british", [False, True])
+def test_real_sentences_are_read_as_misaki_reads_them(
+    both: dict[bool, tuple[Any, English]], british: bool
+) -> None:
+    misaki, ours = both[british]
+    read = [Read(sentence, misaki(sentence), ours.convert(linked(sentence)), british) for sentence in SOME]
+    assert judge_phonemes({"English": read}, {}).differences["English"] == []
+
+
+@settings(max_examples=60)
+@given(text=texts, british=st.booleans())
+def test_so_is_whatever_is_written(both: dict[bool, tuple[Any, English]], text: str, british: bool) -> None:
+    misaki, ours = both[british]
+    reference, tokens = misaki(text), ours.convert(linked(text))
+    if "".join(t.phonemes + t.space for t in tokens) != "".join(w.phonemes + w.space for w in reference):
+        read = Read(text, reference, tokens, british)
+        assert judge_phonemes({"English": [read]}, {}).differences["English"] == []
+
+
+@settings(max_examples=60)
+@given(text=st.one_of(texts, st.text(st.characters(exclude_categories=["Cs"]), max_size=60)))
+def test_every_token_says_where_it_stands(file: FrontEndFile, text: str) -> None:
+    tokens = english(file, False, espeak=False).convert(linked(text))
+    end = 0
+    for token in tokens:
+        assert end <= token.start < token.end <= len(text)
+        end = token.end
+        if "](" not in text:  # an apostrophe between figures is no part of a token's text
+            assert re.sub("['‘’]", "", text[token.start : token.end]) == re.sub("['‘’]", "", token.text)
+
+
+def test_homographs_go_by_their_part_of_speech(file: FrontEndFile) -> None:
+    tokens = english(file, False).convert(SourceText.of("They live where live bands record a record."))
+    assert [t.phonemes for t in tokens if t.text in ("live", "record")] == [
+        "lˈɪv", "lˈIv", "ɹəkˈɔɹd", "ɹˈɛkəɹd",
+    ]  # fmt: skip
+
+
+def test_links_give_phonemes_and_stress(file: FrontEndFile) -> None:
+    convert = english(file, False, espeak=False).convert
+
+    def say(text: str) -> list[Token]:
+        return convert(linked(text))
+
+    (name, *_) = say("[Kokoro](/kˈOkəɹO/) speaks.")
+    assert (name.phonemes, name.origin, name.start, name.end) == ("kˈOkəɹO", "given", 1, 7)
+    assert say("[New York](/njujˈɔɹk/) now")[0].phonemes == "njujˈɔɹk"
+    assert "ˈ" not in say("[better](-1)")[0].phonemes
+    parts = say("un[believ](/bəlˈiv/)ably good")
+    assert [(part.text, part.origin) for part in parts[:2]] == [("un", "letters"), ("believ", "given")]
+    assert parts[2].text == "ably" and parts[2].phonemes
+
+
+@pytest.mark.parametrize(
+    ("word", "origin"),
+    [("zuckerbergish", "letters"), ("xkcdq", "spelled"), ("ŵŷxqz", "letters"), ("中文", "")],
+)
+def test_without_espeak_words_go_by_their_letters(file: FrontEndFile, word: str, origin: str) -> None:
+    (token,) = english(file, False, espeak=False).convert(SourceText.of(word))
+    assert (token.origin, bool(token.phonemes)) == (origin, bool(origin))
+
+
+def test_threads_share_a_front_end(file: FrontEndFile) -> None:
+    front_end = FrontEnd(file)
+
+    def read(text: str) -> Reading:
+        return front_end.read(SourceText.of(text), "a")
+
+    alone = {text: read(text) for text in SOME[:20]}
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(read, alone)) == list(alone.values())
+
+
+def test_paragraphs_keep_their_places(file: FrontEndFile) -> None:
+    text = "  Wrapped\n  lines read\ton.\r\n \n\n***\n\nTwo  words.\n"
+    first, second = FrontEnd(file).read(SourceText.of(text), "b").utterances
+    assert [text[t.start : t.end] for t in first.tokens] == ["Wrapped", "lines", "read", "on", "."]
+    assert [text[t.start : t.end] for t in second.tokens] == ["Two", "words", "."]
+    assert second.phonemes == "tˈuː wˈɜːdz."
+
+
+def test_what_was_guessed_and_what_was_lost_is_said(
+    file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.unknown.EspeakEnglish", _missing)
+    text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
+    lost, guessed = FrontEnd(file).read(SourceText.of(text), "a").notices
+    assert "does not have them: Qwxyzzyish. Install espeak-ng" in guessed
+    assert lost.endswith("language cannot say it: 中文")
+
+
+def _missing(british: bool) -> None:
+    raise ImportError("espeakng_loader")
+
+
+def test_speaking_english_imports_numpy_alone(front_end_files: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from kokoro_tvm.runtime.text.frontend import parts
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+text = SourceText.of("The cat sat in 1999.")
+reading = FrontEnd(FrontEndFile.open(Path(sys.argv[1]))).read(text, "a")
+assert reading.utterances[0].phonemes == "ðə kˈæt sˈæt ɪn nˌIntˈin nˈIndi nˈIn.", reading
+unwanted = set("misaki spacy torch num2words regex phonemizer espeakng_loader safetensors pydantic".split())
+assert not unwanted & {name.partition(".")[0] for name in sys.modules}
+"""
+    path = str(front_end_files / "front_end.safetensors")
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

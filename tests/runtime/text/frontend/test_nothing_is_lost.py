@@ -1,0 +1,125 @@
+"""Every letter and every figure of a text is spoken by a token, or a notice names it."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiers import each_language
+from yaml import safe_load
+
+from kokoro_tvm.runtime.speech.plan import MARKS
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
+from kokoro_tvm.runtime.text.frontend.left_out import left_out
+from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
+from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Token
+from kokoro_tvm.truth.phonemes import sentences
+
+CASES = Path(__file__).with_name("cases")
+TEXTS = (
+    *("your otp is ab9453", "The pin is a1b2.", "order ab12 and xy77z", "a rate of .1665", "31/31/100"),
+    *("$2.000", "$20.506", "9000,000th", "1/3RD", "y<=3", "①Ⅳ½ x² 1-800-GO-2-HAUL", "Nguyễn", "cafe\u0301"),
+    *(
+        "Привет, 東京, かな",
+        "ﷺ",
+        "ʅ’ឧ ㈣ ㈧ 1Ⅳ",
+        "𝐀 USA10𝐀 𝟘",
+        "毁ӟ૯Ė㗬",
+        "0Uw&",
+        "A" * 500,
+        "ж" * 500,
+        "漢" * 500,
+    ),
+    *("a_b" * 100, "https://x.com/" + "aGVsbG8g" * 40, "x" * 5000 + "1" * 500),
+)
+_PLANES = ((32, 127), (32, 0x250), (32, 0x3000), (32, 0xD7FF), (0xE000, 0x30000))
+_MARKUP = str.maketrans("", "", "<&[`~\\")  # which may begin what is not read
+DAY, NIGHT = 200, 100_000
+
+
+@pytest.fixture(scope="module")
+def file(front_end_files: Path) -> FrontEndFile:
+    return FrontEndFile.open(front_end_files / "front_end.safetensors")
+
+
+def drawn(count: int, language: str) -> Iterator[str]:
+    """Random texts: parts of the language's cases, figures and letters, characters of all of Unicode."""
+    draw = random.Random(language)
+    rows = safe_load((CASES / f"{language}.yaml").read_text(encoding="utf-8"))
+    parts = [*" ".join(row["written"] for rows in rows.values() for row in rows).split(), *TEXTS]
+    ascii_parts = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'-.,:/$% "
+    for _ in range(count):
+        text = ""
+        for _ in range(draw.randrange(1, 6)):
+            kind = draw.randrange(3)
+            if kind == 0:
+                text += draw.choice(parts).translate(_MARKUP) + draw.choice((" ", ""))
+            elif kind == 1:
+                text += "".join(draw.choice(ascii_parts) for _ in range(draw.randrange(1, 12)))
+            else:
+                low, high = draw.choice(_PLANES)
+                chars = (chr(draw.randrange(low, high)) for _ in range(draw.randrange(1, 8)))
+                text += "".join(chars).translate(_MARKUP)
+        yield text
+
+
+def spoken(reading: Reading) -> set[int]:
+    """Places of the text that a token with a sound stands for."""
+    tokens = [token for utterance in reading.utterances for token in utterance.tokens]
+    sounding = [t for t in tokens if any(not (c in MARKS or c.isspace()) for c in t.phonemes)]
+    return {place for token in sounding for place in range(token.start, token.end)}
+
+
+def lost(text: str, code: str, front_end: FrontEnd) -> str:
+    """Letters and figures of a text that are neither spoken nor in a notice."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of packages
+        reading = front_end.read(SourceText.of(text), code)
+    places, notices = spoken(reading), unicodedata.normalize("NFD", " ".join(reading.notices))
+    silent = [char for place, char in enumerate(text) if char.isalnum() and place not in places]
+    return "".join(char for char in silent if unicodedata.normalize("NFD", char)[0] not in notices)
+
+
+@pytest.mark.parametrize("code", each_language("abefhijpz"))
+def test_nothing_is_lost(file: FrontEndFile, code: str) -> None:
+    front_end = FrontEnd(file)
+    texts = [*TEXTS, *drawn(DAY, LANGUAGE_FILES[code])]
+    assert [(text, found) for text in texts if (found := lost(text, code, front_end))] == []
+
+
+@pytest.mark.nightly
+def test_nothing_of_100_000_texts_is_lost(file: FrontEndFile) -> None:
+    front_end = FrontEnd(file)
+    assert [(text, found) for text in drawn(NIGHT, "en") if (found := lost(text, "a", front_end))] == []
+
+
+@pytest.mark.parametrize("code", ["a", "e", "f", "h", "i", "p"])
+def test_what_a_language_has_is_spoken(file: FrontEndFile, code: str) -> None:
+    """Nothing of its own cases, and no figure and no letter of ASCII, is left out."""
+    front_end = FrontEnd(file)
+    texts = [text for text in drawn(DAY, LANGUAGE_FILES[code]) if text.isascii()]
+    texts += sentences()[::40] if code == "a" else []
+    assert len(texts) > DAY / 10
+    found = [front_end.read(SourceText.of(text), code) for text in texts]
+    silent = [
+        (text, "".join(c for place, c in enumerate(text) if c.isalnum() and place not in spoken(reading)))
+        for text, reading in zip(texts, found, strict=True)
+    ]
+    assert [(text, chars) for text, chars in silent if chars] == []
+
+
+def test_what_is_left_out() -> None:
+    source = SourceText("ab cd ☃ ef", tuple(range(5, 15)), tuple(range(6, 16)), (Link(8, 10, ""),))
+    tokens = [
+        Token("a", 5, 6, "ˈA", origin="lexicon"),
+        Token("cd", 8, 10, ",", origin="mark"),
+        Token("☃", 11, 12, "", origin=""),
+        Token("ef", 13, 15, "", origin="given"),
+    ]
+    assert list(left_out(source, tokens)) == ["b", "cd", "☃"]

@@ -1,0 +1,67 @@
+"""Phonemes: symbols the model knows, and parts that fit."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from toy_bundle import VOCABULARY
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.runtime.text.phonemes import clean, encode, middle_cut, warn_of_unknown
+
+
+def test_encode_as_the_stock_model() -> None:
+    assert encode("abZ c", VOCABULARY) == [0, *(VOCABULARY[s] for s in "ab c"), 0]
+
+
+def test_unknown_symbols_are_listed() -> None:
+    with pytest.warns(SpeechWarning, match=r"'Z' \(U\+005A\), 'ʘ' \(U\+0298\)") as caught:
+        warn_of_unknown("aʘbZZ", VOCABULARY)
+    assert len(caught) == 1
+
+
+def test_no_warning_without_unknown_symbols() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_unknown("ab, c.", VOCABULARY)
+
+
+def test_nothing_known_is_left() -> None:
+    with pytest.raises(InputError, match=r"knows none of the phonemes \('Z'"):
+        warn_of_unknown("ZZ Z", VOCABULARY)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "a\0b"])
+def test_clean_refuses(text: str) -> None:
+    with pytest.raises(InputError):
+        clean(text)
+
+
+def test_clean_makes_line_breaks_spaces() -> None:
+    assert clean("a\r\nb\tc ") == "a b c "
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "aaa, bbb. cc, dd",
+            ("aaa, bbb.", "cc, dd"),
+        ),  # a sentence end far off wins over a clause end near by
+        ("a. b. c. d. e.", ("a. b.", "c. d. e.")),  # the sentence end nearest to the middle
+        ("aaa: bbb, ccc", ("aaa:", "bbb, ccc")),
+        ("aaa, bbb ccc ddd", ("aaa,", "bbb ccc ddd")),
+        ("aaa —bbb ccc", ("aaa", "—bbb ccc")),
+        ("aa bb cc", ("aa", "bb cc")),
+        ("aaa.”) bbb", ("aaa.”)", "bbb")),
+        ("aaa,bbb", ("aaa,", "bbb")),
+        ("… aaa bbb …", ("… aaa", "bbb …")),  # marks alone are no part
+        ("aaabbb.", None),
+        ("…!", None),
+    ],
+)
+def test_the_middle_cut(text: str, parts: tuple[str, str] | None) -> None:
+    cut = middle_cut(text)
+    assert (cut and (text[:cut].strip(), text[cut:].strip())) == parts

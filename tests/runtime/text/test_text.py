@@ -1,0 +1,197 @@
+"""Text to phonemes: what is refused, which G2P speaks, and that nothing vanishes without a word."""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+from typing import Any
+
+import misaki
+import pytest
+from tiers import ASIAN
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.bundle.voices import LANGUAGES
+from kokoro_tvm.runtime.notices import SpeechWarning
+from kokoro_tvm.runtime.text.frontend import languages as g2p
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.packages import ESPEAK, JAPANESE
+from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.markup import Known
+from kokoro_tvm.runtime.text.markup.reading import read_marked
+from kokoro_tvm.runtime.text.reading import check_text, spoken_utterances
+
+
+def phonemize(text: str, code: str) -> list[str]:
+    """By what is installed."""
+    return [found.phonemes for found in spoken_utterances(SourceText.of(text), code, FrontEnd())]
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(g2p, "_converters", {})
+
+
+@pytest.fixture
+def no_spacy_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(g2p, "_installed", lambda name: False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        (" \n\t", "empty"),
+        ("⌘⌥⏎", "no letter or digit"),
+        ("?!…", "no letter or digit"),
+        ("Hello\0world", "NUL byte"),
+        ("a\ud800b", "not valid UTF-8"),
+    ],
+)
+def test_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_text(SourceText.of(text))
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("text", ["Hi 😀!", "7", "ja " * 3000, "你" * 2000, "a" * 2000])
+def test_accepted(text: str) -> None:
+    check_text(SourceText.of(text))
+
+
+def test_paragraphs() -> None:
+    found = paragraphs(SourceText.of("One\ntwo.\n\n \r\nThree\r\nfour\n\n***\n\n"))
+    assert [part.text for part in found] == ["One two.", "Three four"]
+
+
+@pytest.mark.usefixtures("no_spacy_model")
+def test_espeak_speaks_english_and_says_so_once() -> None:
+    with pytest.warns(SpeechWarning, match="espeak-ng, because spaCy's en_core_web_sm"):
+        assert phonemize("Hello world.", "a") == ["həlˈO wˈɜːld."]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert phonemize("Hello.\n\nWorld.", "a") == ["həlˈO.", "wˈɜːld."]
+
+
+@pytest.mark.usefixtures("no_spacy_model")
+def test_the_longest_word_is_spoken_whole() -> None:
+    """What check_text lets through, espeak-ng must not cut."""
+    with pytest.warns(SpeechWarning):
+        (whole,) = phonemize("abel" * 32, "a")
+    (part,) = phonemize("abel" * 16, "a")
+    assert len(whole) > 1.8 * len(part)
+
+
+@pytest.mark.parametrize("code", list("efhip"))
+def test_other_languages_speak_through_espeak(code: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert phonemize("Ola 12.", code)[0].endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("code", "module", "package"),
+    [
+        ("e", "phonemizer.backend", "phonemizer-fork espeakng-loader"),
+        ("j", "mojimoji", "misaki fugashi jaconv mojimoji unidic-lite"),
+        ("z", "jieba", "misaki jieba pypinyin cn2an ordered-set"),
+    ],
+)
+def test_missing_language_package(
+    monkeypatch: pytest.MonkeyPatch, code: str, module: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delattr(misaki, module.removeprefix("misaki."), raising=False)
+    with pytest.raises(InputError) as caught:
+        phonemize("你好", code)
+    assert f"{LANGUAGES[code]} text" in str(caught.value)
+    assert f"run `pip install {package}`" in str(caught.value)
+    assert "--phonemes" in str(caught.value)
+
+
+def test_misaki_where_it_cannot_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0))
+    assert JAPANESE.remedy == "use Python 3.10 to 3.12, which is what misaki is made for"
+    assert ESPEAK.remedy == "run `pip install phonemizer-fork espeakng-loader`"
+
+
+@pytest.fixture
+def misaki_english(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """A stand-in for misaki.en: a word's phonemes are itself in capitals, but it knows no "xyzzy"."""
+    made: list[dict[str, Any]] = []
+
+    class G2P:
+        def __init__(self, **options: Any) -> None:
+            made.append(options)
+
+        def __call__(self, text: str) -> tuple[str, list[Any]]:
+            tokens = [
+                types.SimpleNamespace(text=word, phonemes=None if word in {"xyzzy", "⌘"} else word.upper())
+                for word in text.split()
+            ]
+            return " ".join(token.phonemes or "" for token in tokens), tokens
+
+    stand_in = types.ModuleType("misaki.en")
+    stand_in.G2P = G2P  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "misaki.en", stand_in)
+    monkeypatch.setattr(misaki, "en", stand_in, raising=False)  # another test may have imported the real one
+    monkeypatch.setattr(g2p, "_installed", lambda name: name == "en_core_web_sm")
+    return made
+
+
+@pytest.mark.parametrize(("code", "british"), [("a", False), ("b", True)])
+def test_misaki_speaks_english_where_its_model_is(
+    misaki_english: list[dict[str, Any]], code: str, british: bool
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert phonemize("Hello world.", code) == ["HELLO WORLD."]
+    (options,) = misaki_english
+    assert (options["british"], options["trf"], options["unk"]) == (british, False, "")
+    assert options["fallback"].british is british
+
+
+@pytest.mark.usefixtures("misaki_english")
+def test_words_without_phonemes_are_listed() -> None:
+    with pytest.warns(SpeechWarning, match="Left out.*: xyzzy ⌘"):
+        assert phonemize("Say xyzzy , ⌘ now", "a") == ["SAY  ,  NOW"]
+
+
+@pytest.mark.usefixtures("misaki_english")
+def test_nothing_came_of_it() -> None:
+    known = Known(frozenset("xyz"), lambda voice: "a")
+    with pytest.warns(SpeechWarning), pytest.raises(InputError, match="no phonemes came of 'xyzzy'"):
+        read_marked("xyzzy", known, FrontEnd())
+
+
+def test_installed_asks_without_importing_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    assert g2p._installed("numpy")
+    assert not g2p._installed("no-such-distribution")
+
+
+@ASIAN
+def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """fugashi's error is a page of text; its last line names the file."""
+
+    def broken() -> None:
+        raise RuntimeError(
+            "Failed initializing MeCab.\n\n--- ERROR DETAILS ---\nno such file: mecabrc\n-----\n"
+        )
+
+    monkeypatch.setattr("misaki.cutlet.Tagger", broken)
+    with pytest.raises(InputError, match=r"MeCab.* cannot start: no such file: mecabrc\. .*unidic-lite"):
+        phonemize("こんにちは", "j")
+
+
+@pytest.mark.usefixtures("misaki_english")
+@pytest.mark.parametrize("entry", ["phonemize", "__call__"])
+def test_warnings_name_the_line_that_called_the_runtime(fake: Any, entry: str) -> None:
+    """However many frames of the runtime lie between."""
+    tts, _ = fake
+    with pytest.warns(SpeechWarning) as caught:
+        getattr(tts, entry)("one xyzzy !", voice="af_heart,bf_emma")
+    assert len(caught) >= 2
+    assert {warning.filename for warning in caught} == {__file__}

@@ -1,0 +1,164 @@
+"""Where files are written: links are followed, pipes and devices are written to, stale parts do no harm."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from kokoro_tvm.documents.writers import check_audio_file, write_audio
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.output import check_place, is_stream, whole_file, write_text
+from kokoro_tvm.runtime import write_wav
+
+POSIX = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are POSIX's")
+TONE = np.sin(np.arange(2400, dtype=np.float32) / 9) / 2
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe.wav")
+    return tmp_path / "pipe.wav"
+
+
+class Reader(threading.Thread):
+    """Reads what is written to a pipe, to its end."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self.path, self.data = path, b""
+        self.start()
+
+    def run(self) -> None:
+        self.data = self.path.read_bytes()
+
+    def read(self) -> bytes:
+        self.join(timeout=20)
+        assert not self.is_alive()
+        return self.data
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["file", "nothing"])
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path, there: bool) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    target, link, second = tmp_path / "elsewhere" / "a.txt", tmp_path / "link", tmp_path / "second"
+    link.symlink_to(Path("elsewhere") / "a.txt")
+    second.symlink_to(link)
+    if there:
+        target.write_text("old")
+    write_text(second, "new")
+    assert (second.readlink(), link.readlink()) == (link, Path("elsewhere/a.txt"))
+    assert target.read_text() == "new"
+    assert [path.name for path in target.parent.iterdir()] == ["a.txt"]
+
+
+def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "nowhere").symlink_to(tmp_path / "no" / "a.wav")
+    (tmp_path / "folder").symlink_to(tmp_path)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InputError, match=r"The folder .*/no for nowhere does not exist"):
+        check_place(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="folder is a folder"):
+        check_place(tmp_path / "folder")
+    for use in (check_place, lambda path: write_text(path, "")):
+        with pytest.raises(InputError, match="loop cannot be written: Too many levels of symbolic links"):
+            use(tmp_path / "loop")
+    assert (tmp_path / "loop").is_symlink()
+
+
+@POSIX
+def test_a_pipe_stays_a_pipe(fifo: Path) -> None:
+    reader = Reader(fifo)
+    write_wav(fifo, TONE, 24000)
+    write_wav(fifo.with_name("a.wav"), TONE, 24000)
+    assert reader.read() == fifo.with_name("a.wav").read_bytes()
+    assert fifo.is_fifo()
+    assert {path.name for path in fifo.parent.iterdir()} == {"pipe.wav", "a.wav"}
+
+
+@POSIX
+def test_a_link_to_a_pipe(fifo: Path) -> None:
+    link = fifo.with_name("link")
+    link.symlink_to(fifo)
+    reader = Reader(fifo)
+    write_text(link, "text")
+    assert reader.read() == b"text"
+    assert fifo.is_fifo()
+
+
+@POSIX
+@pytest.mark.parametrize(
+    "format",
+    [
+        "flac",
+        "mp3",
+        "opus",
+        pytest.param("m4b", marks=pytest.mark.slow("needs ffmpeg, which imageio-ffmpeg brings")),
+    ],
+)
+def test_formats_whose_writers_seek(fifo: Path, format: str) -> None:
+    reader = Reader(fifo)
+    assert check_audio_file(fifo, format) == format
+    write_audio(fifo, [TONE], 24000, format)
+    data = reader.read()
+    assert data
+    if format != "m4b":
+        fifo.with_name("copy").write_bytes(data)
+        assert soundfile.info(fifo.with_name("copy")).samplerate == 24000
+
+
+@pytest.mark.skipif(not Path("/dev/null").is_char_device(), reason="there is no /dev/null here")
+def test_a_device_stays_a_device(tmp_path: Path) -> None:
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    assert is_stream(link)
+    assert check_audio_file(link) == "wav"
+    write_audio(link, [TONE], 24000)
+    assert Path("/dev/null").is_char_device()
+    assert [path.name for path in tmp_path.iterdir()] == ["null"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full here")
+def test_a_device_that_takes_nothing() -> None:
+    with pytest.raises(InputError, match="/dev/full cannot be written: No space left on device"):
+        write_text(Path("/dev/full"), "text")
+
+
+def test_standard_output() -> None:
+    code = (
+        "import numpy as np; from kokoro_tvm.documents.writers import write_audio;"
+        "write_audio('-', [np.zeros(5, np.float32)], 24000)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout[:4] == b"RIFF"
+    assert len(done.stdout) == 58 + 20
+    closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", sys.executable, "-c", code], capture_output=True)
+    assert b"InputError: Standard output cannot be written: Bad file descriptor" in closed.stderr
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.flac"])
+def test_parts_that_other_runs_left(tmp_path: Path, name: str) -> None:
+    """One of this very process among them: in containers all have number 1."""
+    stale = [tmp_path / f".{name}{middle}.part" for middle in ("", f".{os.getpid()}")]
+    for path in stale:
+        path.write_bytes(b"stale")
+    write_audio(tmp_path / name, [TONE], 24000)
+    assert soundfile.info(tmp_path / name).frames == TONE.size
+    assert [path.read_bytes() for path in stale] == [b"stale", b"stale"]
+
+
+def test_two_writers_of_one_file(tmp_path: Path) -> None:
+    """Threads of one process too: the last that ends well is the one that is read."""
+    with whole_file(tmp_path / "a") as first:
+        first.write_text("first")
+        with whole_file(tmp_path / "a") as second:
+            second.write_text("second")
+        assert (tmp_path / "a").read_text() == "second"
+    assert (tmp_path / "a").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
