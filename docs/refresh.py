@@ -37,7 +37,7 @@ from kokoro_tvm.engine.store import Store
 from kokoro_tvm.measure import Reference, load_reference, snr_db
 from kokoro_tvm.measure.e2e_table import COLUMNS
 from kokoro_tvm.measure.metrics import HOP, magnitude_spectrum
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 
 DOCS = Path(__file__).parent
 ARTIFACTS = DOCS.parent / "artifacts"

@@ -17,7 +17,7 @@ from sharing import once
 from toys import copy_repository, doit, write_recipes
 
 from kokoro_tvm.engine.resources import usable_memory_gb
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 
 WORKER_MEMORY_GB = 4.0  # what the largest test takes, with the real weights
 # A file is run by one worker, so the files that take longest begin first; the others follow as collected, and

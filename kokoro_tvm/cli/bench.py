@@ -88,7 +88,7 @@ def bench(
     from kokoro_tvm.bench.systems import bundle_systems, choose_peers, peer_system
     from kokoro_tvm.bench.texts import choose_texts
     from kokoro_tvm.output import check_place
-    from kokoro_tvm.runtime.session.threads import choose_threads
+    from kokoro_tvm.runtime.threads import choose_threads
 
     artifacts, name = root / "artifacts", "bench" if isa is None else f"bench-{isa}"
     table, picture = json or artifacts / f"{name}.json", chart or artifacts / f"{name}.png"

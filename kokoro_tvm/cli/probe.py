@@ -228,7 +228,7 @@ def _probe(
     import torch
 
     from kokoro_tvm.lab.probe import Probe
-    from kokoro_tvm.runtime.session.threads import choose_threads
+    from kokoro_tvm.runtime.threads import choose_threads
 
     folder = graph.artifacts / ".build" / graph.recipe.name / "probe" / spec.id
     if keep:

@@ -54,7 +54,7 @@ def tune(
     """
     from kokoro_tvm.errors import InputError
     from kokoro_tvm.recipe import find_recipe, load_recipe, schedule_path
-    from kokoro_tvm.runtime.session.threads import choose_threads
+    from kokoro_tvm.runtime.threads import choose_threads
     from kokoro_tvm.targets import resolve
 
     loaded = load_recipe(recipe, recipes)

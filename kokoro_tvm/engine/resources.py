@@ -44,7 +44,7 @@ class Budget:
 
     @cached_property
     def _whole(self) -> Needs:
-        from kokoro_tvm.runtime.session.threads import (
+        from kokoro_tvm.runtime.threads import (
             usable_cores,  # which imports numpy, and a no-op build does not
         )
 

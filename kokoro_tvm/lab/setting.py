@@ -16,11 +16,11 @@ from kokoro_tvm.recipe import Recipe, Utterance, load_recipe
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES, describe
-from kokoro_tvm.runtime.session.threads import choose_threads
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.phonemes import clean
 from kokoro_tvm.runtime.text.reading import spoken_utterances
+from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.truth.store import ReferenceStore
 
 if TYPE_CHECKING:

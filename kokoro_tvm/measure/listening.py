@@ -13,8 +13,8 @@ from kokoro_tvm.measure.intelligibility import SENTENCES, VOICES, Heard
 from kokoro_tvm.measure.recogniser import Recogniser
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.runtime import phonemes as symbols
 from kokoro_tvm.runtime.bundle.voices import style_of
+from kokoro_tvm.runtime.text import phonemes as symbols
 from kokoro_tvm.truth.reference import DYNAMIC
 
 __all__ = ["listen"]

@@ -27,7 +27,7 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.runtime.bundle.verification import verify_files
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.toolchains.archive import ARCHIVE, prefix_of
 
 __all__ = [

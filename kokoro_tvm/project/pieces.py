@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 
 __all__ = ["FOLDER", "INDEX", "PIECE", "write_pieces"]
 

@@ -10,13 +10,13 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.voices import VoiceInfo, Voices, describe
 from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.session.routing import TooLongError
-from kokoro_tvm.runtime.speech.audio import check_output, write_wav
 from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses
 from kokoro_tvm.runtime.speech.plan import Piece, Plan, Word
 from kokoro_tvm.runtime.speech.result import Chunk, Speech
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
+from kokoro_tvm.runtime.speech.wav import check_output, write_wav
 from kokoro_tvm.runtime.speech.words import TimedPhoneme, TimedWord
 
 __all__ = [

@@ -127,6 +127,6 @@ def run_settings(recipe: Recipe) -> dict[str, Any]:
 
 def threads() -> int:
     """How many threads stages that speak compute with; decides about no output."""
-    from kokoro_tvm.runtime.session.threads import usable_cores  # numpy comes with it
+    from kokoro_tvm.runtime.threads import usable_cores  # numpy comes with it
 
     return usable_cores()

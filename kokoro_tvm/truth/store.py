@@ -25,7 +25,7 @@ from kokoro_tvm.engine.trace import count
 from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Utterance
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.truth.reference import DYNAMIC, TRUTH, Reference, load_reference, save_reference
 from kokoro_tvm.truth.speech import SpeechReference, load_speech, save_speech
 from kokoro_tvm.truth.steps import Steps, load_steps, save_steps

@@ -15,8 +15,8 @@ import tvm_ffi
 from ops.support import NATIVE, Attributes, Tensors, prepared
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from kokoro_tvm.runtime.session.threads import choose_threads
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
+from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.targets import Machine
 
 Kernel = Callable[..., None]

@@ -22,7 +22,7 @@ from kokoro_tvm.runners.source import program
 from kokoro_tvm.runners.source.device import on_device, stand_in
 from kokoro_tvm.runners.source.runner import headers
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine
 from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.cc import NATIVE_CXX

@@ -28,8 +28,8 @@ from kokoro_tvm.ops.base.semantic import Call, SemanticOp, registry
 from kokoro_tvm.ops.moments import slots
 from kokoro_tvm.runners.process import Place
 from kokoro_tvm.runners.tiles import use_amx
-from kokoro_tvm.runtime.session.threads import usable_cores
 from kokoro_tvm.runtime.session.tvm_runtime import use_threads
+from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine, tvm_target
 
 from .emulated import EMULATED, EmulatedKernel, emulated

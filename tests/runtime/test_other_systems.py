@@ -16,7 +16,7 @@ from toy_bundle import edit_manifest
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.session import tvm_runtime
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 
 _BARE = """
 import concurrent.futures, json, os, pathlib, random, sys, tempfile, warnings
@@ -33,7 +33,7 @@ def hook(event, arguments):
 sys.addaudithook(hook)
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.cpu_features import features_of_cpu
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     audio = Synthesizer(sys.argv[1]).run([0, 5, 3, 0], [1.0] * 4).audio

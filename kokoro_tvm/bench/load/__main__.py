@@ -24,7 +24,7 @@ from kokoro_tvm.bench.rounds import rotated
 from kokoro_tvm.bench.systems import Absent, System, bundle_systems, choose_peers, peer_system
 from kokoro_tvm.errors import KokoroTvmError
 from kokoro_tvm.runtime import read_bundle
-from kokoro_tvm.runtime.session.threads import choose_threads
+from kokoro_tvm.runtime.threads import choose_threads
 
 __all__ = ["main", "measure"]
 

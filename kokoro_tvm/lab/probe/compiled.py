@@ -19,7 +19,7 @@ from kokoro_tvm.lab.probe.subject import Subject
 from kokoro_tvm.runners.tiles import use_amx
 from kokoro_tvm.runtime.bundle.tensors import aligned
 from kokoro_tvm.runtime.session.pool import compute
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 
 __all__ = ["Compiled"]
 

@@ -11,7 +11,7 @@ from kokoro_tvm.runtime.bundle.files import OpenFile, OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, Component, Library, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import verify_provenance
 from kokoro_tvm.runtime.bundle.verification import verify_files
-from kokoro_tvm.runtime.session.threads import usable_cores
+from kokoro_tvm.runtime.threads import usable_cores
 
 __all__ = ["check_library", "inspect_bundle", "inspect_library"]
 

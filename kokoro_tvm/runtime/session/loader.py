@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kokoro_tvm.runtime.bundle.files import OpenFile
-from kokoro_tvm.runtime.session.forks import held_at_forks
+from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.session.private_copy import private_copy
 from kokoro_tvm.runtime.session.tvm_runtime import load_tvm_ffi
 

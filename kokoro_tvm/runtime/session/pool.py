@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from kokoro_tvm.runtime.session.forks import held_at_forks
+from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.session.tvm_runtime import pool_size, use_threads
 
 __all__ = ["compute"]

@@ -17,7 +17,7 @@ from typing import Any
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle.files import OpenFile
-from kokoro_tvm.runtime.session.forks import held_at_forks
+from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.session.private_copy import private_copy
 
 __all__ = ["load_tvm_ffi", "pool_size", "runtime_folders", "use_threads"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.speech.joins import Boundary
+from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.plan import Word
 from kokoro_tvm.runtime.text.phonemes import middle_cut
 

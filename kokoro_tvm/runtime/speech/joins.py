@@ -6,18 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.speech.plan import Piece, Word
 
-__all__ = ["Boundary", "Pauses", "fade_in", "fade_out", "mute", "muted", "pause_after"]
+__all__ = ["Pauses", "fade_in", "fade_out", "mute", "muted", "pause_after"]
 
-Boundary: TypeAlias = Literal["clause", "sentence", "paragraph", "end"]
-"""What a part of a text ends with."""
 
 # A fricative is heard up to 90 ms before the place of its token, and rises from nothing before that; the last
 # sound has ended 20 ms before Word.heard says so, at -32 dB (docs/timing.py).

@@ -15,12 +15,10 @@ from numbers import Real
 from typing import Any
 
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.prosody import FACTORS, LONGEST_PAUSE
 from kokoro_tvm.words import show_number
 
-__all__ = ["FACTORS", "LAST_SOUND", "LONGEST_PAUSE", "MARKS", "Piece", "Plan", "Word"]
-
-MARKS = frozenset(';:,.!?—…"()“”«»¡¿')
-"""Symbols of a string of phonemes that are punctuation; whatever else is not a space belongs to a word."""
+__all__ = ["LAST_SOUND", "Piece", "Plan", "Word"]
 
 LAST_SOUND = 5
 """Frames that the last phoneme before a pause is heard at most; what it lasts longer is silence.
@@ -28,12 +26,6 @@ LAST_SOUND = 5
 Measured over voices and phonemes (docs/timing.py): its sound ends 5 to 120 ms after its place in the
 durations, which give it 275 to 675 ms.
 """
-
-LONGEST_PAUSE = 3600
-"""Seconds; keeps a slip of the finger from asking for all memory."""
-
-FACTORS = (0.1, 10.0)
-"""The least and the greatest factor on the pitch and on the speed of a word; beyond them it is no voice's."""
 
 _MOST_FRAMES = 1 << 24  # of one symbol, above any bucket
 

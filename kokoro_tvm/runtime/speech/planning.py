@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.notices import warn
+from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech.division import Breath, Division, breaths, halves, symbols_of
 from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, pause_after
-from kokoro_tvm.runtime.speech.plan import MARKS, Piece, Word
+from kokoro_tvm.runtime.speech.plan import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
 from kokoro_tvm.runtime.text.phonemes import has_sound
 

@@ -23,7 +23,6 @@ from kokoro_tvm.runtime.session.alignment import frame_durations
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.noise import Noise, check_seed, given_noise, seed_words
 from kokoro_tvm.runtime.session.session import Runner, Session
-from kokoro_tvm.runtime.session.threads import choose_threads
 from kokoro_tvm.runtime.speech.division import Breath, Division
 from kokoro_tvm.runtime.speech.inputs import SPEEDS, check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.speech.joins import Pauses
@@ -33,6 +32,7 @@ from kokoro_tvm.runtime.speech.rendering import complete
 from kokoro_tvm.runtime.speech.result import Chunk, Speech
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.runtime.speech.voice_languages import VOICES_REMEMBERED, languages_of
+from kokoro_tvm.runtime.threads import choose_threads
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd

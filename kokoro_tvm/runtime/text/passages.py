@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.speech.joins import Boundary
+from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.text.abbreviations import abbreviation_in, begins_sentence
 from kokoro_tvm.runtime.text.frontend.blocks import MOST, block_at, may_begin
 

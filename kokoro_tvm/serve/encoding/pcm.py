@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kokoro_tvm.constants import SAMPLE_RATE
-from kokoro_tvm.documents.writers.wav import header
+from kokoro_tvm.runtime.speech.wav import header
 from kokoro_tvm.serve.encoding.base import Encoder, Floats, as_int16
 
 __all__ = ["PcmEncoder", "WavEncoder"]

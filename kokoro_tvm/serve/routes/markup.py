@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.voices import describe
-from kokoro_tvm.runtime.speech.plan import FACTORS
+from kokoro_tvm.runtime.prosody import FACTORS
 from kokoro_tvm.runtime.text.markup import Known, is_ssml, parse
 from kokoro_tvm.runtime.text.markup.ssml import BREAKS, ELEMENTS, SPOKEN
 from kokoro_tvm.runtime.text.markup.values import RATES

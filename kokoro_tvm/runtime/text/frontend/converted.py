@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kokoro_tvm.runtime.speech.plan import MARKS
+from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.languages import convert
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.strings import aligned

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kokoro_tvm.runtime.session.forks import held_at_forks
+from kokoro_tvm.runtime.forks import held_at_forks
 
 __all__ = ["MODULES", "PACKAGES", "EspeakEnglish", "EspeakText", "one_at_a_time", "point_to_library"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.manifest import Bundle
-from kokoro_tvm.runtime.session.forks import held_at_forks
+from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.left_out import left_out

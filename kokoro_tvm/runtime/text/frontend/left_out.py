@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from kokoro_tvm.runtime.speech.plan import MARKS
+from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
 
-from kokoro_tvm.runtime.speech.plan import MARKS
+from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.tokens import Token, in_word
 
 __all__ = ["aligned", "tokens_of"]

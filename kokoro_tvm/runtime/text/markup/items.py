@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kokoro_tvm.runtime.speech.joins import Boundary
+from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 __all__ = ["Break", "Item", "Known", "Manner", "Stretch"]

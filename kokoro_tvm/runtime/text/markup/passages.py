@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.speech.joins import Boundary
-from kokoro_tvm.runtime.speech.plan import LONGEST_PAUSE
+from kokoro_tvm.runtime.prosody import LONGEST_PAUSE, Boundary
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.markup.items import Break, Item, Manner, Stretch
 from kokoro_tvm.runtime.text.passages import Passage, passages

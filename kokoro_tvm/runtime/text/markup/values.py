@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.speech.plan import FACTORS, LONGEST_PAUSE
+from kokoro_tvm.runtime.prosody import FACTORS, LONGEST_PAUSE
 
 __all__ = ["RATES", "at", "check_symbols", "from_ipa", "listed_symbols", "pitch", "rate", "seconds"]
 

@@ -12,7 +12,7 @@ import pytest
 from tiers import each_language
 from yaml import safe_load
 
-from kokoro_tvm.runtime.speech.plan import MARKS
+from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
 from kokoro_tvm.runtime.text.frontend.left_out import left_out

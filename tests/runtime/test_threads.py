@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.session.threads import choose_threads, usable_cores
+from kokoro_tvm.runtime.threads import choose_threads, usable_cores
 
 
 def _groups(tmp_path: Path, line: str, files: dict[str, str]) -> tuple[Path, Path]:
@@ -101,7 +101,7 @@ def test_more_threads_than_there_is_memory_for() -> None:
     code = """
 import resource
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.session.threads import choose_threads
+from kokoro_tvm.runtime.threads import choose_threads
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 try:
     choose_threads(1024)

@@ -1,0 +1,1 @@
+"""Arrays through a bundle's compiled code: libraries loaded, lengths routed to buckets, threads."""

@@ -1,0 +1,1 @@
+"""From text to phonemes: markup, sentences, the front end of each language."""
