@@ -19,6 +19,8 @@ from toys import copy_repository, doit, write_recipes
 from kokoro_tvm.engine.resources import usable_memory_gb
 from kokoro_tvm.runtime.threads import usable_cores
 
+pytest_plugins = ["fake_bundles"]
+
 WORKER_MEMORY_GB = 4.0  # what the largest test takes, with the real weights
 # A file is run by one worker, so the files that take longest begin first; the others follow as collected, and
 # what speaks with the bundle that the first one builds comes last.
