@@ -15,7 +15,8 @@ PACKAGE = Path(kokoro_tvm.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 # Modules that every room may use, and then the rooms; each imports from those before it.
 FOUNDATION = """
-    errors bundles constants cpu_features features javascript loading noise output packages platforms remote spec words
+    errors bundles constants cpu_features features javascript loading noise output
+    packages platforms remote spec words
 """
 ROOMS = [
     *(

@@ -100,7 +100,7 @@ print(Watch().others_cores(), peak_rss_bytes())
 
 def test_a_machine_is_described() -> None:
     code = """
-from kokoro_tvm.bench.machine import describe_machine
+from kokoro_tvm.diagnostics.hardware import describe_machine
 found = describe_machine()
 print(found.cpu, found.memory_bytes, found, sep="|")
 """

@@ -15,12 +15,12 @@ from kokoro_tvm.bench.contender import Contender
 from kokoro_tvm.bench.digest import absent_result, system_result
 from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.isa import Isa
-from kokoro_tvm.bench.machine import describe_machine
 from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.results import Result, TextInfo, compare
 from kokoro_tvm.bench.rounds import rotated, run_rounds
 from kokoro_tvm.bench.systems import Absent, System
 from kokoro_tvm.bench.texts import TEXTS, VOICE, Text
+from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.runtime import Bundle, Voices
 from kokoro_tvm.runtime.bundle.voices import style_of
 from kokoro_tvm.runtime.text.phonemes import encode

@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic import Field
 
 from kokoro_tvm.bench.isa import Isa
-from kokoro_tvm.bench.machine import MachineInfo
 from kokoro_tvm.bench.record import Record, read_record, write_result
+from kokoro_tvm.diagnostics.hardware import MachineInfo
 
 __all__ = [
     "Comparison",

@@ -18,7 +18,7 @@ from kokoro_tvm.runtime.session.device import Gpu
 __all__ = ["PEERS", "Absent", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
 
 _ENGINES = "kokoro_tvm.bench.engines"
-_EXTRA = "`pip install '.[bench]'` in the repository"
+_EXTRA = "`pip install '.[lab]'` in the repository"
 
 
 @dataclass(frozen=True)

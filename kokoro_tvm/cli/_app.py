@@ -90,9 +90,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _missing(error: ModuleNotFoundError) -> str:
-    from kokoro_tvm.engine.packages import advice
+    from kokoro_tvm.packages import advice
 
     name = (error.name or "").partition(".")[0]
+    if name == "kokoro_tvm":
+        return (
+            f"{error.name} is not installed: a bundle's wheel only speaks, and the other commands come with "
+            "the source of kokoro-tvm. Install that."
+        )
     return f"The package {name} is not installed, which this command needs. Run `{advice([name])}`."
 
 

@@ -101,7 +101,7 @@ def bench(
     for path in (table, picture):
         check_place(path)
     if not can_draw():
-        install = "`pip install '.[bench]'` in the repository"
+        install = "`pip install '.[lab]'` in the repository"
         _tell(f"note: {picture} will not be drawn without matplotlib: run {install}")
     models = PeerModels(artifacts, root / "recipes", opened[0].model, _tell)
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]

@@ -161,7 +161,7 @@ def _write(path: Path, recipe: Recipe, machine: Machine, component: str, outcome
     """Layers that were not reached, and those of other precisions, keep what they had."""
     from dataclasses import asdict
 
-    from kokoro_tvm.bench.machine import describe_machine
+    from kokoro_tvm.diagnostics.hardware import describe_machine
     from kokoro_tvm.recipe import LayerChoice, Schedule, write_schedule
 
     before = next((s for s in recipe.schedules if s.is_for(machine.required)), None)

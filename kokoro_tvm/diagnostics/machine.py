@@ -19,14 +19,14 @@ from typing import Any
 from filelock import FileLock, Timeout
 from packaging.requirements import Requirement
 
-from kokoro_tvm.bench.machine import describe_machine
 from kokoro_tvm.cpu_features import features_of_cpu
+from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.diagnostics.needs import Need, Program, needs_of
 from kokoro_tvm.diagnostics.sources import Reach, reach
 from kokoro_tvm.engine.cache import Cache
-from kokoro_tvm.engine.packages import requirements
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
+from kokoro_tvm.packages import requirements
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.runtime.text.frontend.packages import packages_of

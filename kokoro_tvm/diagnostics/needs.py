@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kokoro_tvm.engine.packages import advice, missing
 from kokoro_tvm.engine.versions import installed
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.packages import advice, missing
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.targets import CompiledLibrary, TargetKind, target_kind
 from kokoro_tvm.toolchains.base import problem_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.lab.engine import Engine, run_component
+from kokoro_tvm.measure.engine import Engine, run_component
 from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
 from kokoro_tvm.measure.measurement import measure_audio
 from kokoro_tvm.truth.reference import TRUTH, Reference

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME
 from kokoro_tvm.errors import ValidationError
-from kokoro_tvm.lab.engine import Engine, Fill, TvmEngine, run_component
+from kokoro_tvm.measure.engine import Engine, Fill, TvmEngine, run_component
 from kokoro_tvm.measure.gates import Verdict, judge_output, limits_of, number
 from kokoro_tvm.measure.measurement import measure, measure_audio
 from kokoro_tvm.runtime import TooLongError

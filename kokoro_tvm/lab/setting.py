@@ -25,8 +25,8 @@ from kokoro_tvm.truth.store import ReferenceStore
 
 if TYPE_CHECKING:
     from kokoro_tvm.lab.eager import EagerEngine
-    from kokoro_tvm.lab.engine import TvmEngine
     from kokoro_tvm.lab.stock_engine import StockEngine
+    from kokoro_tvm.measure.engine import TvmEngine
     from kokoro_tvm.truth.reference import Reference
     from kokoro_tvm.truth.request import Request
 
@@ -74,7 +74,7 @@ class Lab:
     @cached_property
     def tvm(self) -> TvmEngine:
         """The bundle's code. Raises BundleError."""
-        from kokoro_tvm.lab.engine import TvmEngine
+        from kokoro_tvm.measure.engine import TvmEngine
         from kokoro_tvm.runtime.session.session import Session
 
         return TvmEngine(Session(self.bundle, self.threads))

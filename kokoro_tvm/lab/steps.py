@@ -13,9 +13,9 @@ import numpy as np
 from kokoro_tvm.constants import STYLE_DIM
 from kokoro_tvm.errors import InputError, ValidationError
 from kokoro_tvm.lab.decoders import Crossed, Decoded, crossings, sweep
-from kokoro_tvm.lab.engine import Engine, chain
 from kokoro_tvm.lab.setting import Lab
 from kokoro_tvm.measure.compare import Pair, compare
+from kokoro_tvm.measure.engine import Engine, chain
 from kokoro_tvm.recipe import Utterance
 from kokoro_tvm.runtime import write_wav
 from kokoro_tvm.truth.reference import DYNAMIC, TRUTH

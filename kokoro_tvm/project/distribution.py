@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 _PACKAGE = Path(__file__).parents[1]
+# The rooms that a wheel holds: what speaks, and the commands, which say what only the source has.
+_SPEAKING = frozenset({"cli", "documents", "runtime", "serve", "web"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that zip knows
 _CHUNK = 1 << 20
 # Platforms of wheels; glibc 2.28 and macOS 11 are what TVM's own need.
@@ -118,7 +120,7 @@ def write_archive(path: Path, out: Path) -> Path:
 
 
 def write_wheel(path: Path, out: Path) -> Path:
-    """Write the bundle at `path` and this package as a wheel into `out`.
+    """Write the bundle at `path` and what speaks of this package as a wheel into `out`.
 
     Where it is installed, `Synthesizer()` and `kokoro-tvm say` find the bundle. Its version is this package's
     with the recipe's name, so that it takes the place of another one.
@@ -174,10 +176,12 @@ def bundle_files(bundle: Bundle) -> list[Path]:
 
 
 def _sources() -> Iterator[Path]:
-    """Files of this package, without bundles it was installed with."""
-    for folder, folders, names in os.walk(_PACKAGE, followlinks=True):  # in a checkout, `web` is a link
-        folders[:] = sorted(set(folders) - {PACKAGED, "__pycache__"})
-        yield from (Path(folder, name) for name in sorted(names))
+    """Files of this package that speak, without bundles it was installed with."""
+    yield from (path for path in sorted(_PACKAGE.iterdir()) if path.is_file())
+    for room in sorted(_SPEAKING):
+        for folder, folders, names in os.walk(_PACKAGE / room):
+            folders[:] = sorted(set(folders) - {"__pycache__"})
+            yield from (Path(folder, name) for name in sorted(names))
 
 
 def _metadata(version: str) -> str:

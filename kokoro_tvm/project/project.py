@@ -9,11 +9,11 @@ from pathlib import Path
 
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.memory import Memory, keep_learned
-from kokoro_tvm.engine.packages import require_build
 from kokoro_tvm.engine.parts import parts_of, parts_store
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Collected, Store
 from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.packages import require_build
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.names import check_name
 from kokoro_tvm.recipe import ArtifactSpec, list_recipes, load_recipe, recipe_files

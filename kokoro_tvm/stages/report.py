@@ -127,7 +127,7 @@ def run(
 
 def _speak(runner: Runner, inputs: Inputs, threads: int) -> tuple[list[SpokenUtterance], list[str]]:
     """What the bundle says of the utterances that fit it, and the names of the others."""
-    from kokoro_tvm.lab.engine import TvmEngine, chain
+    from kokoro_tvm.measure.engine import TvmEngine, chain
     from kokoro_tvm.report import SpokenUtterance
     from kokoro_tvm.runtime import TooLongError, read_bundle
     from kokoro_tvm.truth.reference import load_reference

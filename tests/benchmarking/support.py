@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kokoro_tvm.bench.engine import EngineSpec
-from kokoro_tvm.bench.machine import MachineInfo
 from kokoro_tvm.bench.results import (
     ComponentResult,
     Result,
@@ -13,6 +12,7 @@ from kokoro_tvm.bench.results import (
     compare,
 )
 from kokoro_tvm.bench.systems import System
+from kokoro_tvm.diagnostics.hardware import MachineInfo
 
 
 def fake_system(name: str, path: str = "", ours: bool = False, precision: str = "float32") -> System:
@@ -69,7 +69,7 @@ def complete_result() -> Result:
         measured("cpu-bf16", "bfloat16", timed("short", 0.1, 1.5), timed("minute", 4.0, 60.0), ours=True),
         measured("pytorch", "float32", timed("short", 0.5, 1.5), timed("minute", 20.0, 60.0)),
         measured("openvino", "float32", timed("short", 0.3, 1.6), timed("minute", 10.0, 60.0)),
-        absent("openvino-default", "not run: it takes `pip install '.[bench]'`"),
+        absent("openvino-default", "not run: it takes `pip install '.[lab]'`"),
         absent("onnxruntime", "failed on the text short: ended by signal SIGSEGV, its log is empty"),
     )
     return Result(

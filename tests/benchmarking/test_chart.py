@@ -13,7 +13,7 @@ from kokoro_tvm.errors import InputError
 
 pytestmark = [
     pytest.mark.slow("needs matplotlib"),
-    pytest.mark.skipif(not can_draw(), reason="matplotlib comes with the extra [bench]"),
+    pytest.mark.skipif(not can_draw(), reason="matplotlib comes with the extra [lab]"),
 ]
 
 

@@ -100,7 +100,7 @@ def test_a_missing_package_is_named_with_how_to_install_it(models: PeerModels) -
     found = peer_system(peer("numpy", "no-such-package"), models, 2)
     assert isinstance(found, Absent)
     assert found.reason == (
-        "the package no-such-package is not installed; run `pip install '.[bench]'` in the repository"
+        "the package no-such-package is not installed; run `pip install '.[lab]'` in the repository"
     )
 
 

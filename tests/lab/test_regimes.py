@@ -13,8 +13,8 @@ import yaml
 
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.lab.eager import EagerEngine, eager_engines
-from kokoro_tvm.lab.engine import chain, run_component
 from kokoro_tvm.lab.stock_engine import StockEngine
+from kokoro_tvm.measure.engine import chain, run_component
 from kokoro_tvm.measure.metrics import snr_db
 from kokoro_tvm.runtime import TooLongError
 from kokoro_tvm.truth.compute import compute_steps

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from toys import PHONEMES, speak
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.errors import BuildError, BundleError, InputError
 from kokoro_tvm.project.distribution import write_archive, write_package, write_wheel
 
 SPEAK = """
@@ -80,6 +80,25 @@ def test_its_command_speaks_too(environment: tuple[Path, Path], tmp_path: Path) 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "speech.wav").stat().st_size > 1000
+
+
+def test_the_wheel_holds_what_speaks_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as content:
+        folders = {
+            n.split("/")[1] for n in content.namelist() if n.startswith("kokoro_tvm/") and n.count("/") > 1
+        }
+    assert folders == {"bundles", "cli", "documents", "runtime", "serve", "web"}
+
+
+@pytest.mark.parametrize("command", ["build", "bench", "verify"])
+def test_other_commands_say_where_they_are(
+    environment: tuple[Path, Path], tmp_path: Path, command: str
+) -> None:
+    code = "import sys; sys.path[:0] = sys.argv[1:3]; from kokoro_tvm.cli import main; main(sys.argv[3:])"
+    run = [sys.executable, "-I", "-S", "-c", code, *map(str, environment), command]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == BuildError.exit_code, done.stderr
+    assert "a bundle's wheel only speaks, and the other commands come with the source" in done.stderr
 
 
 def test_a_wheel_says_what_it_is(wheel: Path, toy: Path) -> None:

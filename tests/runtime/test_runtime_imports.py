@@ -17,8 +17,9 @@ unwanted = set("torch doit tvm pydantic yaml safetensors soundfile spacy misaki 
 def check(when):
     found = unwanted & {name.partition(".")[0] for name in sys.modules}
     assert not found, f"{when}: {sorted(found)}"
-later = "documents runtime.text.frontend runtime.text.markup runtime.text.passages runtime.text.reading".split()
-later = [f"kokoro_tvm.{name}" for name in [*later, "runtime.speech.sentences"]] + ["decimal", "difflib"]
+later = "documents runtime.speech.sentences".split()
+later += [f"runtime.text.{name}" for name in "frontend markup passages reading".split()]
+later = [f"kokoro_tvm.{name}" for name in later] + ["decimal", "difflib"]
 def early():
     return [name for name in sys.modules if name.startswith(tuple(later))]
 """

@@ -41,8 +41,8 @@ from kokoro_tvm.bench.load.results import (
 from kokoro_tvm.bench.load.servers import Server as Process
 from kokoro_tvm.bench.load.servers import command
 from kokoro_tvm.bench.load.workload import WORKLOAD, Workload
-from kokoro_tvm.bench.machine import MachineInfo
 from kokoro_tvm.bench.systems import System
+from kokoro_tvm.diagnostics.hardware import MachineInfo
 from kokoro_tvm.errors import InputError
 
 PAGE = Path(__file__).parents[2] / "docs/serving.md"

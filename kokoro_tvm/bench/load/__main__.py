@@ -17,11 +17,11 @@ from kokoro_tvm.bench.load.drive import Spoken, drive, speak_alone
 from kokoro_tvm.bench.load.results import Load, LoadResult, Turn, summary, table, write_result
 from kokoro_tvm.bench.load.servers import Server, started
 from kokoro_tvm.bench.load.workload import WORKLOAD, Workload
-from kokoro_tvm.bench.machine import describe_machine
 from kokoro_tvm.bench.peer_models import PeerModels
 from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.rounds import rotated
 from kokoro_tvm.bench.systems import Absent, System, bundle_systems, choose_peers, peer_system
+from kokoro_tvm.diagnostics.hardware import describe_machine
 from kokoro_tvm.errors import KokoroTvmError
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.threads import choose_threads

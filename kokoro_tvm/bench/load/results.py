@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from kokoro_tvm.bench.load.drive import Answer
-from kokoro_tvm.bench.machine import MachineInfo
 from kokoro_tvm.bench.record import Record, read_record, write_result
 from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.diagnostics.hardware import MachineInfo
 
 __all__ = ["Load", "LoadResult", "Turn", "read_result", "rows", "summary", "table", "write_result"]
 
