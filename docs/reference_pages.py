@@ -22,7 +22,7 @@ from kokoro_tvm.serve.settings import Settings, settings
 from kokoro_tvm.truth.written_forms import table_of, written_forms
 
 DOCS = Path(__file__).parent
-CASES = DOCS.parent / "tests" / "runtime" / "frontend" / "cases"
+CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"
 OF_A_CATEGORY = 4
 
 

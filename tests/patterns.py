@@ -23,7 +23,7 @@ from kokoro_tvm.javascript import WEB
 __all__ = ["ELSEWHERE", "Expression", "javascript_expressions", "python_expressions"]
 
 _ROOT = Path(kokoro_tvm.__file__).parent
-_ROOMS = ("runtime", "serve")
+_ROOMS = ("runtime", "documents", "serve")
 _FUNCTIONS = frozenset(
     {"compile", "findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn", "template"}
 )

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from kokoro_tvm import packages
 from kokoro_tvm.diagnostics import machine
 from kokoro_tvm.diagnostics.machine import Pin, gather
-from kokoro_tvm.engine import packages
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.toolchains import gnu

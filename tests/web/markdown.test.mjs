@@ -1,4 +1,4 @@
-/** Markdown is read as Python reads it: the cases of tests/runtime/markdown_cases.json. */
+/** Markdown is read as Python reads it: the cases of tests/documents/markdown_cases.json. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { free } from "../../kokoro_tvm/web/frontend/source.js";
 import { parse } from "../../kokoro_tvm/web/markup/index.js";
 import { markedSections } from "../../kokoro_tvm/web/markup/passages.js";
 
-const CASES = JSON.parse(readFileSync(new URL("../runtime/markdown_cases.json", import.meta.url), "utf8"));
+const CASES = JSON.parse(readFileSync(new URL("../documents/markdown_cases.json", import.meta.url), "utf8"));
 const SYMBOLS = new Map([..."ˈaɔbcdefhijklmnopqrstuvwxyzʃɹIO"].map((symbol, id) => [symbol, id]));
 
 /** A text without its markup, in one line. @param {string} text */

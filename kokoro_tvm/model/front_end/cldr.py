@@ -75,8 +75,9 @@ class Cldr:
         return {key.zfill(width): name for key, name in names.items() for width in (1, 2)}
 
     def spellout(self, names: set[str], more: dict[str, dict[str, str]], hyphen: str) -> dict[str, Any]:
-        """The sets of rules of these names and those they use, as `runtime.frontend.normalization.spellout`
-        reads them. more: rules added, by set and least number; hyphen: what stands in its place.
+        """The sets of rules of these names and those they use, as `normalization.spellout` reads them.
+
+        more: rules added, by set and least number; hyphen: what stands in its place.
 
         Raises KeyError for a name that is none.
         """

@@ -63,7 +63,7 @@ def facts() -> Facts:
 
 
 def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
-    """Write the file of `runtime.frontend.data` from the folders; equal folders give equal bytes.
+    """Write the file of `runtime.text.frontend.data` from the folders; equal folders give equal bytes.
 
     cldr: None leaves written forms out. Raises BuildError where a file is not what its name says, RecipeError
     where a language's file of written forms is wrong.

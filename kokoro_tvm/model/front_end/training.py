@@ -28,7 +28,7 @@ def training_words(entries: Mapping[str, Entry]) -> list[tuple[str, str]]:
 
 
 def train(words: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The model that `runtime.frontend.letters.Letters` reads: beginning of a context -> phonemes.
+    """The model that `runtime.text.frontend.letters.Letters` reads: beginning of a context -> phonemes.
 
     The same words give the same model.
     """

@@ -14,7 +14,7 @@ from toy_bundle import edit_manifest
 
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.runtime import bundle as module
+from kokoro_tvm.runtime.bundle import manifest as module
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.verification import verify_files

@@ -23,7 +23,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 HERE = Path(__file__).parent
-CASES = HERE.parents[1] / "runtime" / "frontend" / "cases"
+CASES = HERE.parents[1] / "runtime" / "text" / "frontend" / "cases"
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node here: `node` is not installed")
 
