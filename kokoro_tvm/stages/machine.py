@@ -9,7 +9,6 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.runtime.session.tvm_runtime import without_torch
 from kokoro_tvm.spec import TargetSpec
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.files import write_json
@@ -32,6 +31,8 @@ def declare(place: Place, recipe: Recipe, spec: TargetSpec, artifact: str = "") 
 
 
 def run(out: Path, inputs: Inputs, *, target: dict[str, Any], precision: str) -> None:
+    from kokoro_tvm.runtime.session.tvm_runtime import without_torch
+
     with without_torch():  # which takes seconds to import, and TVM alone knows the names of CPUs
         import tvm  # noqa: F401
     kind = target_kind(target["kind"])

@@ -33,7 +33,7 @@ const CLAUSE = new Pattern(`[;:,—、，；：][${CLOSING}]*\\s*`);
 const SPACES = new Pattern("\\s+");
 const LONGEST = 1500; // characters; a passage without an end of a sentence is cut here
 const LONGEST_GAP = 4096; // characters of space that are waited through for what follows
-const UNFINISHED = new Pattern("[^\\W\\d_]*['’]?[^\\W\\d_]*");
+const UNFINISHED = new Pattern("[^\\W\\d_]*(?:['’][^\\W\\d_]*)?");
 const LONGEST_WORD = 32; // characters of the word after an abbreviation, and of what follows it
 const MOST_OPENING = 64; // quotes and brackets that are waited through for the letter after them
 

@@ -16,7 +16,7 @@ GOOD = Facts(
     pins=(
         Pin("torch==2.13.0", "2.13.0"),
         Pin("misaki[en]==0.9.4", "0.9.4"),
-        Pin("onnxruntime==1.31.1", "1.31.1", "bench"),
+        Pin("onnxruntime==1.31.1", "1.31.1", "lab"),
     ),
     compiler="TVM 0.27.0 with LLVM 22",
     compiler_problem=None,

@@ -36,7 +36,7 @@ BAD = made(
     pins=(
         Pin("torch==2.13.0", "2.12.0+cpu"),
         Pin("kokoro==0.9.4", None),
-        Pin("onnxruntime==1.31.1", None, "bench"),
+        Pin("onnxruntime==1.31.1", None, "lab"),
         Pin("pytest==9.2.0", "9.2.0", "test"),
         Pin("ruff==0.17.5", None, "test"),
     ),
@@ -86,7 +86,7 @@ def test_a_good_machine_has_nothing_wrong() -> None:
         ({"python": "3.10.2"}, "Python", "wrong"),
         ({"pins": (Pin("torch==2.13.0", "2.13.1"),)}, "packages", "wrong"),
         ({"pins": (Pin("torch==2.13.0", "2.13.0+cpu"),)}, "packages", "fine"),
-        ({"pins": (Pin("openvino==2026.4.1", None, "bench"),)}, "packages [bench]", "note"),
+        ({"pins": (Pin("openvino==2026.4.1", None, "lab"),)}, "packages [lab]", "note"),
         ({"compiler_problem": "did not load within 120 s"}, "compiler", "wrong"),
         ({"linker_problem": "g++ cannot make a shared library: ld: not found"}, "linker", "wrong"),
         ({"features": None}, "processor", "note"),

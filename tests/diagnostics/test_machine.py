@@ -63,13 +63,13 @@ def test_pins(installed: str | None, met: bool) -> None:
 
 def test_a_package_without_its_checkout_knows_its_pins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "_PYPROJECT", Path("/nowhere/pyproject.toml"))
-    requires = ["numpy>=2", 'torch==2.13.0; extra == "build"', 'absent==1.0; extra == "bench"']
+    requires = ["numpy>=2", 'torch==2.13.0; extra == "build"', 'absent==1.0; extra == "lab"']
     monkeypatch.setattr(packages.importlib.metadata, "requires", lambda name: requires)
     pins = machine._pins()
     assert [(p.requirement, p.extra) for p in pins] == [
         ("numpy>=2", ""),
         ("torch==2.13.0", ""),
-        ("absent==1.0", "bench"),
+        ("absent==1.0", "lab"),
     ]
     assert pins[2].installed is None
 

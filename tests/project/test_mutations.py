@@ -261,7 +261,7 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
             "kind": names,
             "url": names.map("https://host/{}".format),
             "package": names,
-            "version": st.integers(0, 99).map("{}.0".format),
+            "version": st.integers(0, 99).map("{}.0.0".format),
             "path": names,
             "sha256": sha,
             "folder": names,

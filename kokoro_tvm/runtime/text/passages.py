@@ -33,7 +33,7 @@ _CLAUSE = re.compile(rf"[;:,—、，；：][{_CLOSING}]*\s*")
 _LONGEST = 1500  # characters; a passage without an end of a sentence is cut here
 _LONGEST_GAP = 4096  # characters of space that are waited through for what follows
 _MOST_OPENING = 64  # quotes and brackets that are waited through for the letter after them
-_UNFINISHED = re.compile(r"[^\W\d_]*['’]?[^\W\d_]*")
+_UNFINISHED = re.compile(r"[^\W\d_]*(?:['’][^\W\d_]*)?")
 _LONGEST_WORD = 32  # characters of the word after an abbreviation, and of what follows it
 _PORTION = 1 << 12  # characters of a string that are looked at together
 

@@ -273,7 +273,7 @@ def test_text_through_the_real_g2p(fake: tuple[Synthesizer, Any], monkeypatch: p
         assert fake[0]("A big bad dog.").audio.size > 0
 
 
-@pytest.mark.parametrize("text", ["", "⌘", "a\0b", "a" * 2000])
+@pytest.mark.parametrize("text", ["", "⌘", "a\0b"])
 def test_bad_text(fake: tuple[Synthesizer, Any], text: str) -> None:
     with pytest.raises(InputError) as caught:
         fake[0](text)

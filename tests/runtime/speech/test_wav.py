@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from kokoro_tvm.documents.writers import wav
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import write_wav
+from kokoro_tvm.runtime.speech import wav
 
 
 def test_wav_reads_back(tmp_path: Path) -> None:
