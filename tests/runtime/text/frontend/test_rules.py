@@ -47,9 +47,9 @@ def words(front_end_files: Path) -> Language:
 @example(number=1_001_001)
 def test_cardinals_and_ordinals_are_those_of_num2words(words: Language, number: int) -> None:
     assert words.spell(str(number)) == spelled(num2words.num2words(number))
-    assert words.spell(str(number), "full").replace(",", "") == num2words.num2words(number).replace(
-        "-", " "
-    ).replace(",", "")
+    if number < 10**21:  # beyond it the rules say no "and"
+        full = num2words.num2words(number).replace("-", " ").replace(",", "")
+        assert words.spell(str(number), "full").replace(",", "") == full
     if number < 10**18:
         assert words.spell(str(number), "ordinal") == spelled(num2words.num2words(number, to="ordinal"))
 
