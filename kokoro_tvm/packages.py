@@ -9,7 +9,7 @@ from functools import cache
 
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["advice", "missing", "require_build", "requirements"]
+__all__ = ["advice", "is_installed", "missing", "require_build", "requirements"]
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Modules whose package has another name.
@@ -35,7 +35,7 @@ def advice(missing: Iterable[str]) -> str:
 def missing(extra: str) -> tuple[str, ...]:
     """The packages of an extra that are not installed."""
     names = [_NAME.match(r)[0] for r, wanted in requirements() if wanted == extra]  # type: ignore[index]
-    return tuple(name for name in names if not _is_installed(name))
+    return tuple(name for name in names if not is_installed(name))
 
 
 def require_build() -> None:
@@ -47,7 +47,8 @@ def require_build() -> None:
         )
 
 
-def _is_installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
+    """Whether a distribution is installed; nothing of it is imported."""
     try:
         importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

@@ -24,6 +24,7 @@ __all__ = [
     "grid",
     "open_console",
     "print_json",
+    "progress",
     "shared_cache",
     "table",
     "write_json",
@@ -63,6 +64,11 @@ def print_json(value: Any) -> None:
     import json
 
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def progress(line: str) -> None:
+    """Prints progress on standard error."""
+    typer.secho(line, err=True)
 
 
 def grid() -> Table:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, progress, write_json
 from kokoro_tvm.cli._speech import ThreadsOption
-from kokoro_tvm.cli.validate._options import tell
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -144,7 +143,7 @@ def _reference(graph: RecipeGraph, utterance: str | None, root: Path) -> Referen
     missing = [stage.name for stage in needed if not stage.is_current()]
     if missing:
         run_tasks(missing, 1, root)
-    store = ReferenceStore(graph.checkpoint.folder, graph.reference.folder, tell)
+    store = ReferenceStore(graph.checkpoint.folder, graph.reference.folder, progress)
     return store.references([chosen])[0]
 
 
@@ -236,7 +235,7 @@ def _probe(
     count = choose_threads(threads)
     torch.set_num_threads(count)
     allowed = _TOLERANCE[graph.recipe.precision] if tolerance is None else tolerance
-    made = Probe(subject, allowed, count, folder if keep else None, tell)
+    made = Probe(subject, allowed, count, folder if keep else None, progress)
     inputs = reference.inputs(spec.component)
     rows = made.inside(chosen, inputs) if operation is None else made.alone(chosen, inputs, random)
     return made.findings(f"{graph.recipe.name}/{spec.id}", rows, len(chosen), operation is not None)

@@ -50,9 +50,8 @@ def status(graph: RecipeGraph) -> list[Row]:
         shown |= {stage.name for stage in chain}
         rows.append(_row(f"{name}/{spec.id}", chain, made, states, judged))
     for kind in ("phonemes", "throughput", "intelligibility"):
-        if found := stages.get(
-            f"{name}.{kind}"
-        ):  # only where the recipe has what it judges, or a gate for it
+        # Only where the recipe has what it judges, or a gate for it.
+        if found := stages.get(f"{name}.{kind}"):
             shown.add(found.name)
             rows.append(_row(found.name, [found], found, states, found))
     whole = [stage for stage in stages.values() if stage.name not in shown]

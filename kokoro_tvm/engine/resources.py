@@ -44,9 +44,8 @@ class Budget:
 
     @cached_property
     def _whole(self) -> Needs:
-        from kokoro_tvm.runtime.threads import (
-            usable_cores,  # which imports numpy, and a no-op build does not
-        )
+        # The runtime imports numpy, and a build that has nothing to do does not.
+        from kokoro_tvm.runtime.threads import usable_cores
 
         return self._given or Needs(usable_memory_gb(), usable_cores())
 

@@ -6,7 +6,6 @@ always by the same ears.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.errors import ValidationError
 
 __all__ = ["Recogniser", "open_recogniser"]
@@ -63,7 +63,7 @@ def check_model(folder: Path) -> None:
     """Raises ValidationError unless the model's files are there and have the pinned SHA-256."""
     for name, pinned in _SHA256.items():
         path = folder / name
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "nothing"
+        sha256 = file_sha256(path) if path.is_file() else "nothing"
         if sha256 != pinned:
             raise ValidationError(
                 f"The recogniser's model {path} should have the SHA-256 {pinned}, but has {sha256}. Install "

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.javascript import OFFLINE, WEB, page_files
 from kokoro_tvm.platforms import WEB as WEB_ASSEMBLY
@@ -117,7 +118,7 @@ def _write_worker(site: Path) -> None:
     """Put what the version of a site consists of before the text of its service worker."""
     worker = site / _WORKER
     files = {
-        file.relative_to(site).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        file.relative_to(site).as_posix(): file_sha256(file)
         for file in sorted(site.rglob("*"))
         if file.is_file() and file != worker and file.parent.name != FOLDER
     }

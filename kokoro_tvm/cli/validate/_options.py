@@ -1,4 +1,4 @@
-"""What the commands of `validate` have in common: options, progress on standard error, tables, JSON files."""
+"""What the commands of `validate` have in common: options and verdicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ __all__ = [
     "UtteranceOption",
     "chosen_components",
     "span",
-    "tell",
     "verdict",
     "words",
 ]
@@ -86,8 +85,3 @@ def span(text: str, option: str) -> tuple[int, ...]:
             raise InputError(f"{option} takes lengths such as 1-64,127, or none, not {text!r}.")
         found.update(range(int(ends[0]), int(ends[1]) + 1))
     return tuple(sorted(found))
-
-
-def tell(line: str) -> None:
-    """Prints progress on standard error."""
-    typer.secho(line, err=True)

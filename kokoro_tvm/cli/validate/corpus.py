@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, progress, write_json
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import tell
 
 __all__ = ["corpus"]
 
@@ -59,12 +58,12 @@ def corpus(
             "--update writes the expectations of all 60 utterances. Leave out --utterance and --json."
         )
     if update:
-        typer.echo(f"{update_corpus(Lab.open(bundle, root, threads, tell))}")
+        typer.echo(f"{update_corpus(Lab.open(bundle, root, threads, progress))}")
         return
     if stock:
-        check = check_stock(Lab.open(bundle, root, threads, tell), utterance or [])
+        check = check_stock(Lab.open(bundle, root, threads, progress), utterance or [])
     else:
-        check = check_bundle(Synthesizer(bundle, threads), utterance or [], tell)
+        check = check_bundle(Synthesizer(bundle, threads), utterance or [], progress)
     for line in check.lines():
         typer.echo(line)
     write_json(json_file, check.to_json())

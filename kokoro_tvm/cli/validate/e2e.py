@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, write_json
+from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, progress, write_json
 from kokoro_tvm.cli._speech import BUNDLE, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import SeedOption, SpeedOption, tell
+from kokoro_tvm.cli.validate._options import SeedOption, SpeedOption
 
 __all__ = ["e2e"]
 
@@ -59,7 +59,7 @@ def e2e(
     if text is not None or phonemes is not None:
         with noted():
             given.append(utterance_of(phonemes, text, voice, speed, seed, bundle=(bundle or [BUNDLE])[0]))
-    labs = [Lab.open(folder, root, threads, tell) for folder in bundle or [BUNDLE]]
+    labs = [Lab.open(folder, root, threads, progress) for folder in bundle or [BUNDLE]]
     chosen = choose_utterances(labs[0], utterance or [], corpus) if utterance or corpus or not given else []
     found = end_to_end(labs, [*chosen, *given])
     print_end_to_end(found, console())

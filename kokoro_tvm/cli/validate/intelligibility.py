@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
+from kokoro_tvm.cli._output import (
+    JsonFileOption,
+    RootOption,
+    check_file,
+    console,
+    progress,
+    table,
+    write_json,
+)
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,12 +55,12 @@ def intelligibility(
 
     check_file(json_file)
     ears = recogniser.open_recogniser()
-    lab = Lab.open(bundle, root, threads, tell)
+    lab = Lab.open(bundle, root, threads, progress)
     if most is None:
         most = lab.recipe.gates.intelligibility.max_word_error_increase
     limits = {"max_word_error_increase": _MOST if most is None else most}
     with noted():
-        heard = listening.listen(bundle, *lab.model, ears, threads=lab.threads, progress=tell)
+        heard = listening.listen(bundle, *lab.model, ears, threads=lab.threads, progress=progress)
     report = validate_intelligibility(heard, limits)
     (utterance,) = report.utterances
     out = console()

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
+from kokoro_tvm.cli._output import (
+    JsonFileOption,
+    RootOption,
+    check_file,
+    console,
+    progress,
+    table,
+    write_json,
+)
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span, tell
+from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +61,7 @@ def lengths(
     check_file(json_file)
     spans = {"tokens": span(tokens, "--tokens"), "frames": span(frames, "--frames")}
     names = chosen_components(component)
-    lab = Lab.open(bundle, root, threads, tell)
+    lab = Lab.open(bundle, root, threads, progress)
     reference = lab.reference(utterance)
     truth, pytorch = lab.stock(TRUTH), lab.stock(DYNAMIC)
     rows: list[Lengthy] = []
@@ -61,10 +69,10 @@ def lengths(
     for name in names:
         axis = COMPONENT_AXES[name]
         fitting = [n for n in spans[axis] if n <= lab.tvm.buckets(name)[-1]]
-        tell(f"{name}: {len(fitting)} lengths in {axis}")
+        progress(f"{name}: {len(fitting)} lengths in {axis}")
         rows += every_length(lab.tvm, truth, pytorch, reference, name, fitting, lab.recipe.gates)
         if edges:
-            tell(f"{name}: edges of {', '.join(map(str, lab.tvm.buckets(name)))}")
+            progress(f"{name}: edges of {', '.join(map(str, lab.tvm.buckets(name)))}")
             met += bucket_edges(lab.tvm.session, reference, name)
     report = LengthsReport(str(bundle), lab.tvm.policy, lab.recipe.gates.enforce, tuple(rows), tuple(met))
     out = console()

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
+from kokoro_tvm.cli._output import (
+    JsonFileOption,
+    RootOption,
+    check_file,
+    console,
+    progress,
+    table,
+    write_json,
+)
 from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, noted
-from kokoro_tvm.cli.validate._options import HELLO, SeedOption, SpeedOption, span, tell, verdict
+from kokoro_tvm.cli.validate._options import HELLO, SeedOption, SpeedOption, span, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +107,7 @@ def steps(
         phonemes = HELLO
     with noted():
         utterance = utterance_of(phonemes, text, voice, speed, seed, bundle=bundle)
-    lab = Lab.open(bundle, root, threads, tell)
+    lab = Lab.open(bundle, root, threads, progress)
     names = {name for pair in wanted for name in pair}
     found = regimes(lab, utterance, names, frames, given_durations)
     report = report_steps(lab, utterance, found, wanted, crossed, buckets)

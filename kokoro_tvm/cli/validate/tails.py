@@ -7,9 +7,17 @@ from typing import Annotated
 
 import typer
 
-from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, table, write_json
+from kokoro_tvm.cli._output import (
+    JsonFileOption,
+    RootOption,
+    check_file,
+    console,
+    progress,
+    table,
+    write_json,
+)
 from kokoro_tvm.cli._speech import BundleOption, ThreadsOption
-from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span, tell
+from kokoro_tvm.cli.validate._options import ComponentOption, UtteranceOption, chosen_components, span
 
 __all__ = ["tails"]
 
@@ -48,7 +56,7 @@ def tails(
     check_file(json_file)
     names = chosen_components(component)
     wanted = span(buckets, "--buckets") if buckets else ()
-    lab = Lab.open(bundle, root, threads, tell)
+    lab = Lab.open(bundle, root, threads, progress)
     if lab.bundle.length != "masked":
         raise InputError(
             f"{bundle} has {lab.bundle.length} lengths, but only masked lengths ignore values behind the "
@@ -60,7 +68,7 @@ def tails(
         for bucket in lab.tvm.buckets(name):
             if wanted and bucket not in wanted:
                 continue
-            tell(f"{name}-{bucket}: {count} tails")
+            progress(f"{name}-{bucket}: {count} tails")
             for length in lengths_within(bucket):
                 trials.append(tail_trials(lab.tvm, reference, name, bucket, length, count))
     if not trials:

@@ -84,13 +84,9 @@ def _create(code: str) -> _Converter:
 
 def _installed(distribution: str) -> bool:
     """Whether a package is installed; spaCy is not imported, and misaki has no chance to download it."""
-    import importlib.metadata  # slow to import, and not needed to speak phonemes
+    from kokoro_tvm.packages import is_installed  # imports importlib.metadata, not needed to speak phonemes
 
-    try:
-        importlib.metadata.distribution(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+    return is_installed(distribution)
 
 
 def _misaki_english(british: bool) -> _Converter:
