@@ -58,8 +58,8 @@ def names(requirements: list[str]) -> set[str]:
 
 @cache
 def imported(*places: str) -> frozenset[str]:
-    """Distributions that the files of these places import, also inside functions."""
-    owners = packages_distributions()
+    """Distributions that the files of these places import, also inside functions, installed or not."""
+    owners = {module: [package] for package, module in SLOW_MODULES.items()} | packages_distributions()
     found = set()
     files = [
         p
