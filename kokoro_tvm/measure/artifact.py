@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.constants import COMPONENT_AXES
 from kokoro_tvm.errors import ValidationError
-from kokoro_tvm.measure.gates import Report, UtteranceReport, Verdict, judge_output, limits_of
+from kokoro_tvm.measure.gates import (
+    Report,
+    UtteranceReport,
+    Verdict,
+    judge_medians,
+    judge_output,
+    limits_of,
+)
 from kokoro_tvm.measure.measurement import measure, measure_audio
 from kokoro_tvm.measure.noise import judge_noise
 from kokoro_tvm.runtime.session.noise import seed_words
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["LONGER", "Spoken", "durations_off", "unrun", "validate_component", "validate_speech"]
 
 LONGER = "longer than the bucket"
+_FEWEST = 3  # utterances of a median that is judged: which of two float32 sums is nearer in one is chance
 
 Array = NDArray[Any]
 Run = Callable[[dict[str, Array]], Mapping[str, Array]]
@@ -62,6 +70,8 @@ def validate_component(
     References longer than `bucket` on the component's axis are reported as not run; when none fits, the
     report has not passed.
 
+    A gate of the utterances' median is not run where fewer than three fit.
+
     Every output is measured (`measure`, audio by `measure_audio`) against float64 and beside PyTorch float32
     on the same inputs, its frames being tokens or frames of the component's axis. Beside the recipe's gates,
     values must be finite and the frames every token is given equal. Raises ValidationError for an output that
@@ -70,6 +80,7 @@ def validate_component(
     axis = COMPONENT_AXES[component]
     limits = limits_of(gates, component)
     reports = []
+    measurements: dict[str, list[Mapping[str, float]]] = {name: [] for name in OUTPUTS[component]}
     for reference in references:
         length = reference.length(axis)
         if bucket is not None and length > bucket:
@@ -86,6 +97,7 @@ def validate_component(
             else:
                 measured = measure(value, truth, torch, length)
             outputs[name] = measured
+            measurements[name].append(measured)
             verdicts += judge_output(measured, limits, name)
             if name == "duration":
                 verdicts.append(_equal_durations(_counts(value, reference), reference.truth.durations))
@@ -99,7 +111,10 @@ def validate_component(
             ]
             verdicts += judge_noise(reference.seed, reference.piece)
         reports.append(UtteranceReport(reference.name, length, outputs=outputs, verdicts=tuple(verdicts)))
-    return Report(component, bucket, gates.enforce, tuple(reports))
+    if len(measurements[OUTPUTS[component][0]]) < _FEWEST:
+        limits = dict.fromkeys(limits)
+    overall = [v for name, of_all in measurements.items() for v in judge_medians(of_all, limits, name)]
+    return Report(component, bucket, gates.enforce, tuple(reports), tuple(overall))
 
 
 def validate_speech(

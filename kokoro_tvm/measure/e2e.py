@@ -18,7 +18,7 @@ from kokoro_tvm.constants import SAMPLE_RATE, SAMPLES_PER_FRAME
 from kokoro_tvm.errors import ValidationError
 from kokoro_tvm.measure.acoustics import f0_rmse_hz, lag_samples, log_mel_correlation, loudness_ratio_db
 from kokoro_tvm.measure.artifact import LONGER, durations_off
-from kokoro_tvm.measure.gates import Verdict, judge, limits_of, number
+from kokoro_tvm.measure.gates import Verdict, judge, judge_medians, limits_of, number
 from kokoro_tvm.measure.measurement import measure_audio
 from kokoro_tvm.measure.metrics import finite_fraction
 from kokoro_tvm.runtime.session.device import Output
@@ -239,18 +239,26 @@ def compare_bundles(
             )
         )
     others = [row for row in rows if row.name not in of_recipe]
-    overall = {bundle: _overall(bundle, others, limits_of(gates[bundle], "corpus")) for bundle in renderings}
+    overall = {
+        bundle: tuple(
+            judge_medians(
+                [vars(row.sides[bundle]) for row in others if bundle in row.sides],
+                limits_of(gates[bundle], "corpus"),
+                "median",
+            )
+        )
+        for bundle in renderings
+    }
     return EndToEnd(tuple(renderings), tuple(rows), overall)
 
 
 def judge_bundle(found: Likeness, limits: Mapping[str, float | None]) -> tuple[Verdict, ...]:
     """Verdicts on one utterance of a bundle: what holds always, and the recipe's limits on each utterance."""
-    each = {gate: limit for gate, limit in limits.items() if not _is_median(gate)}
     return (
         Verdict("max_durations_off", found.durations_off, 0.0, found.durations_off == 0, "durations"),
         Verdict("max_samples_off", found.samples_off, 0.0, found.samples_off == 0, "audio"),
         Verdict("min_finite_fraction", found.finite_fraction, 1.0, found.finite_fraction == 1.0, "audio"),
-        *judge(asdict(found), each, "audio"),
+        *judge(vars(found), limits, "audio"),
     )
 
 
@@ -297,25 +305,3 @@ class _Pitch:
         if component == "f0n":
             self.f0 = np.array(outputs[0])  # a copy: it lies in the runtime's memory
         return outputs
-
-
-def _overall(
-    bundle: str, rows: Sequence[UtteranceLikeness], limits: Mapping[str, float | None]
-) -> tuple[Verdict, ...]:
-    medians = {gate: limit for gate, limit in limits.items() if _is_median(gate)}
-    sides = [row.sides[bundle] for row in rows if bundle in row.sides]
-    if not sides:
-        return ()
-    measured = {
-        gate.partition("_")[2]: float(np.median([getattr(side, _metric(gate)) for side in sides]))
-        for gate in medians
-    }
-    return tuple(judge(measured, medians, "median"))
-
-
-def _is_median(gate: str) -> bool:
-    return gate.partition("_")[2].startswith("median_")
-
-
-def _metric(gate: str) -> str:
-    return gate.partition("_median_")[2]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,6 +27,7 @@ __all__ = [
     "UtteranceReport",
     "Verdict",
     "judge",
+    "judge_medians",
     "judge_output",
     "limits_of",
     "number",
@@ -101,6 +103,8 @@ class Report:
     enforce: bool
     """False when the recipe's gates only report (`length: padded`)."""
     utterances: tuple[UtteranceReport, ...]
+    overall: tuple[Verdict, ...] = ()
+    """Of all utterances that ran, together."""
     runner: str = ""
     """What ran the code, with its version; empty where nothing did."""
 
@@ -108,11 +112,12 @@ class Report:
     def passed(self) -> bool:
         """True when at least one utterance ran and all that ran met every gate."""
         statuses = [u.status for u in self.utterances]
-        return "passed" in statuses and "failed" not in statuses
+        return "passed" in statuses and not self.missed()
 
     def missed(self) -> list[str]:
         """What went wrong, one line each: every missed gate, and that nothing could run."""
         lines = [f"{u.name}: {v}" for u in self.utterances for v in u.verdicts if v.status == "failed"]
+        lines += [str(v) for v in self.overall if v.status == "failed"]
         if all(u.reason for u in self.utterances):
             reasons = "; ".join(f"{u.name} of {u.length}: {u.reason}" for u in self.utterances)
             lines.append(f"no utterance could be run ({reasons or 'there is none'})")
@@ -150,6 +155,7 @@ class Report:
                 }
                 for u in self.utterances
             ],
+            "overall": [v.to_json() for v in self.overall],
         }
 
 
@@ -166,13 +172,16 @@ def limits_of(gates: Gates, component: str, without: str | None = None) -> dict[
 def judge(
     measured: Mapping[str, float], limits: Mapping[str, float | None], where: str = ""
 ) -> list[Verdict]:
-    """Hold measured values (by metric name) against limits (by gate name), in the limits' order.
+    """Hold measured values (by metric name) of one utterance against limits (by gate name), in the limits'
+    order; those of medians, which one utterance has none of, are for `judge_medians`.
 
     Raises ValidationError for a gate that is neither min_ nor max_, or whose value was not measured: a gate
     that is silently left out would look like one that was met.
     """
     verdicts = []
     for gate, limit in limits.items():
+        if _median_of(gate):
+            continue
         bound, _, metric = gate.partition("_")
         if bound not in {"min", "max"} or metric not in measured:
             raise ValidationError(
@@ -183,6 +192,27 @@ def judge(
         met = limit is not None and (value >= limit if bound == "min" else value <= limit)
         verdicts.append(Verdict(gate, value, limit, bool(met), where))
     return verdicts
+
+
+def judge_medians(
+    measured: Sequence[Mapping[str, float]], limits: Mapping[str, float | None], where: str = ""
+) -> list[Verdict]:
+    """Hold the medians of what was measured of all utterances against the limits of medians; NaN meets none.
+
+    Nothing is judged where nothing was measured.
+    """
+    medians = {gate: metric for gate in limits if measured and (metric := _median_of(gate))}
+    verdicts = []
+    for gate, metric in medians.items():
+        values, limit = [one[metric] for one in measured], limits[gate]
+        value = math.nan if any(map(math.isnan, values)) else median(values)
+        verdicts.append(Verdict(gate, value, limit, limit is not None and value >= limit, where))
+    return verdicts
+
+
+def _median_of(gate: str) -> str:
+    """What a gate of the utterances' median is a median of; empty for any other gate."""
+    return gate.removeprefix("min_median_") if gate.startswith("min_median_") else ""
 
 
 def judge_output(

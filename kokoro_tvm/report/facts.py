@@ -74,6 +74,8 @@ def worst(report: Mapping[str, Any]) -> list[Cell]:
     for utterance in report["utterances"]:
         for verdict in utterance["verdicts"]:
             found.setdefault((verdict["gate"], verdict["output"]), []).append(verdict)
+    for verdict in report["overall"]:
+        found[verdict["gate"], verdict["output"]] = [verdict]
     return [_worst(verdicts) for verdicts in found.values()]
 
 

@@ -97,6 +97,8 @@ def _verdict(facts: Facts) -> dict[str, Any]:
         for utterance in report["utterances"]:
             for verdict in utterance["verdicts"]:
                 counted[verdict["status"]] += 1
+        for verdict in report["overall"]:
+            counted[verdict["status"]] += 1
     return {"status": "passed" if passed else "failed", "missed": missed, "counted": counted}
 
 

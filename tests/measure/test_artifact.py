@@ -80,6 +80,36 @@ def test_as_good_as_pytorch_is_not_good_enough_for_the_decoder(
     assert "gain_db 0, min_gain_db 10" in report.missed()[0]
 
 
+@pytest.mark.parametrize(
+    ("gain", "status"),
+    [(-1.0, "passed"), (1.0, "failed"), (None, "not run")],
+)
+def test_the_gain_of_a_component_is_judged_at_the_median(
+    references: list[Reference], gates: Gates, gain: float | None, status: str
+) -> None:
+    """One utterance of two numbers may be farther from the truth by chance; PyTorch's own gain is 0."""
+    bert = gates.bert.model_copy(update={"min_snr_db": -99.0, "min_median_gain_db": gain})
+    theirs = answering("bert", references, "fed_dynamic")
+    worse = spoiling(theirs, "d_en", lambda value: value * 1.5)
+    runs = [worse, theirs, theirs]
+    three = [references[0]] * 3
+    judged = gates.model_copy(update={"bert": bert})
+    report = validate_component("bert", lambda inputs: runs.pop(0)(inputs), three, judged)
+    (verdict,) = report.overall
+    assert (verdict.where, verdict.value, verdict.status) == ("d_en", 0.0, status)
+    assert report.passed is (status != "failed")
+    assert report.missed() == (["d_en: median_gain_db 0, min_median_gain_db 1"] if gain == 1.0 else [])
+    assert report.to_json()["overall"][0]["status"] == status
+
+
+def test_the_median_of_two_utterances_is_not_judged(references: list[Reference], gates: Gates) -> None:
+    bert = gates.bert.model_copy(update={"min_median_gain_db": 400.0})
+    judged = gates.model_copy(update={"bert": bert})
+    report = validate_component("bert", answering("bert", references, "fed_truth"), references, judged)
+    assert [verdict.status for verdict in report.overall] == ["not run"]
+    assert report.passed
+
+
 def test_one_wrong_frame_is_enough(references: list[Reference], gates: Gates) -> None:
     def spoil(duration: np.ndarray) -> np.ndarray:
         return duration + np.eye(1, duration.shape[1], 2, dtype=np.float32)

@@ -322,7 +322,7 @@ NATIVE_MISTAKES = (
         "long sums of the text side made in one go",
         (Edit("ops/cpu/conv_plan.py", "terms = 48 if", "terms = 4096 if"),),
         "bert",
-        ("d_en: gain_db",),
+        ("d_en: median_gain_db",),
     ),
     Mistake(
         "gamma and beta of one AdaIN exchanged",

@@ -185,7 +185,7 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "gates.NAME.min_frame_snr_p5_db": (decibels, lambda name, value: stages("validate", [name])),
     "gates.decoder.min_frame_snr_median_db": (decibels, stages("validate", ["decoder"])),
     "gates.decoder.min_frame_snr_p5_db": (decibels, stages("validate", ["decoder"])),
-    "gates.NAME.min_gain_db": (decibels, lambda name, value: stages("validate", [name])),
+    "gates.NAME.min_median_gain_db": (decibels, lambda name, value: stages("validate", [name])),
     "gates.decoder.min_first_frame_snr_db": (decibels, stages("validate", ["decoder"])),
     "gates.decoder.min_last_frame_snr_db": (decibels, stages("validate", ["decoder"])),
     "gates.decoder.min_exact_frame_snr_median_db": (decibels, stages("validate", ["decoder"])),

@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from serving import LONG, ROOMY, Server, wait_for
-from sessions import Client, address, talk
+from sessions import Client, talk
 from toy_bundle import write_bundle
 
 from kokoro_tvm.bench.load.drive import Answer, drive, speak_alone
+from kokoro_tvm.bench.load.hostile import beside_hostile_clients
 from kokoro_tvm.bench.load.workload import Workload
 from kokoro_tvm.serve.connections import BoundedProtocol
 from kokoro_tvm.serve.encoding.base import as_int16
@@ -214,62 +214,19 @@ def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
     assert audio.endswith(as_int16(server.synthesizer(text).audio))
 
 
-HOSTILE: list[tuple[str, Any]] = [
-    ("/v1/audio/speech", {"input": "<!---->" * 40 + "x"}),
-    ("/v1/audio/speech", {"input": "[" * 20_000}),
-    ("/v1/audio/speech", {"input": "<speak>" + "<p>" * 10_000}),
-    ("/v1/audio/speech", {"input": "\n \t" * 10_000 + "a"}),
-    ("/v1/audio/speech", {"input": "." * 50_000 + "a", "response_format": "wav"}),
-    ("/dev/captioned_speech", {"input": "[pause:300s]" * 100 + "a"}),
-    ("/dev/generate_from_phonemes", {"phonemes": ";" * 50_000}),
-    ("/dev/phonemize", {"text": "(" * 9_999 + "a"}),
-    ("/v1/audio/speech", {"input": "a", "x": [[]] * 100_000}),
-]
-
-
 def test_others_hear_the_same_beside_hostile_clients(start: Callable[..., Server]) -> None:
-    """The load test with others among its clients, who send what takes long, leave, or fill a session.
-
-    Nothing is mixed, and memory ends as it began.
-    """
+    """Nothing is mixed, and memory ends as it began."""
     server = start(most_characters=100_000, most_sessions=8)
     workload = Workload(("He ran.", "A dog did it.", "No."), (LONG,))
     url = f"{server.url}/v1/audio/speech"
     alone = asyncio.run(speak_alone(url, workload))
-    over = asyncio.Event()
-
-    async def sends(http: aiohttp.ClientSession, number: int) -> None:
-        while not over.is_set():
-            path, body = HOSTILE[number % len(HOSTILE)]
-            async with http.post(server.url + path, json=body) as answer:
-                assert answer.status in (200, 400), (path, answer.status)
-                await answer.read()
-            number += 1
-
-    async def leaves(http: aiohttp.ClientSession) -> None:
-        while not over.is_set():
-            answer = await http.post(url, json={"input": LONG * 20})
-            answer.close()
-
-    async def fills(http: aiohttp.ClientSession) -> None:
-        while not over.is_set():
-            async with http.ws_connect(address(server)) as socket:
-                for _ in range(20):
-                    await socket.send_json({"type": "input_text.append", "text": "a " * 40_000})
 
     async def everybody() -> list[Answer]:
-        async with aiohttp.ClientSession() as http:
-            hostile = [sends(http, 0), sends(http, 5), leaves(http), fills(http)]
-            tasks = [asyncio.create_task(each) for each in hostile]
-            try:
-                return await drive(url, workload, alone, 4, 1.0)
-            finally:
-                over.set()
-                await asyncio.gather(*tasks)
+        async with beside_hostile_clients(server.url, 6):
+            return await drive(url, workload, alone, 4, 1.0)
 
     async def twice() -> tuple[list[Answer], list[Answer], int]:
         first = await everybody()
-        over.clear()
         await asyncio.to_thread(wait_for, lambda: not server.service.scheduler.jobs)
         with memory() as used:
             second = await everybody()

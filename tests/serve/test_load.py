@@ -121,15 +121,15 @@ def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
     systems = [System(name, name.title(), name == "a", "float32", engine, {}, 0) for name in ("a", "b")]
     said: list[str] = []
     turns = []
-    for load in measure(systems, Path(), [1, 3], 0.0, 2, SMALL, said.append):
+    for load in measure(systems, Path(), [(1, 0), (3, 0), (3, 2)], 0.0, 2, SMALL, said.append):
         assert up == ["a", "b"]
         assert load.requests == load.clients * len(load.rounds)
         assert load.ours is (load.system == "A")
         assert load.problems == {}
-        turns.append((load.system, load.clients, len(load.rounds)))
-    of_one = [("A", 1, 1), ("B", 1, 1), ("B", 1, 2), ("A", 1, 2)]
-    of_three = [("B", 3, 1), ("A", 3, 1), ("A", 3, 2), ("B", 3, 2)]
-    assert turns == of_one + of_three
+        turns.append((load.system, load.clients, load.hostile, len(load.rounds)))
+    first = [("A", 1, 0, 1), ("B", 1, 0, 1), ("B", 3, 0, 1), ("A", 3, 0, 1), ("A", 3, 2, 1)]
+    second = [("B", 1, 0, 2), ("A", 1, 0, 2), ("A", 3, 0, 2), ("B", 3, 0, 2), ("A", 3, 2, 2)]
+    assert turns == first + second
     assert said[:3] == ["A: every text alone", "B: every text alone", "A: 1 clients, round 1 of 2"]
     assert up == []
 
@@ -190,7 +190,8 @@ def test_figures_of_what_is_not_known() -> None:
 
 def test_a_row_for_each_server_by_numbers_of_clients() -> None:
     loads = [summary(name, False, clients, TURNS) for name in "ab" for clients in (1, 8)]
-    assert [line[0] for line in rows(loads)][1:] == ["a, 1", "b, 1", "a, 8", "b, 8"]
+    loads.append(summary("a", True, 1, TURNS, hostile=2))
+    assert [line[0] for line in rows(loads)][1:] == ["a, 1", "b, 1", "**a**, 1 + 2 hostile", "a, 8", "b, 8"]
 
 
 def result_of(loads: Sequence[Load]) -> LoadResult:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from kokoro_tvm.bench.load.drive import Spoken, drive, speak_alone
+from kokoro_tvm.bench.load.drive import Answer, Spoken, drive, speak_alone
+from kokoro_tvm.bench.load.hostile import beside_hostile_clients
 from kokoro_tvm.bench.load.results import Load, LoadResult, Turn, summary, table, write_result
 from kokoro_tvm.bench.load.servers import Server, started
 from kokoro_tvm.bench.load.workload import WORKLOAD, Workload
@@ -32,7 +35,7 @@ __all__ = ["main", "measure"]
 def measure(
     systems: list[System],
     bundle: Path,
-    clients: list[int],
+    clients: list[tuple[int, int]],
     seconds: float,
     rounds: int = 1,
     workload: Workload = WORKLOAD,
@@ -41,7 +44,8 @@ def measure(
     """The figures of every system under each number of clients, after each turn those of its rounds so far.
 
     Servers stand side by side; in each round all of them take turns, and another one begins. Who does not
-    have the turn is stopped.
+    have the turn is stopped. clients: pairs of how many there are and how many hostile ones besides; only
+    our server gets these, because they need its routes.
 
     Raises ChildError where a server does not start, aiohttp.ClientError where it does not speak.
     """
@@ -52,16 +56,19 @@ def measure(
             server = stack.enter_context(started(system, bundle, Path(folder)))
             with _at_rest([other for other, _ in servers.values()]):
                 servers[system.name] = server, asyncio.run(speak_alone(server.speech, workload))
-        for place, number in enumerate(clients):
-            turns: dict[str, list[Turn]] = {system.name: [] for system in systems}
-            for round in range(rounds):
-                for system in rotated(systems, place + round):
-                    log(f"{system.title}: {number} clients, round {round + 1} of {rounds}")
-                    server, alone = servers[system.name]
-                    with _at_rest([other for other, _ in servers.values() if other is not server]):
-                        turn = _turn(server, system.ours, workload, alone, number, seconds, round)
-                    turns[system.name].append(turn)
-                    yield summary(system.title, system.ours, number, turns[system.name])
+        turns: dict[tuple[str, int, int], list[Turn]] = defaultdict(list)
+        for round, (place, (number, hostile)) in product(range(rounds), enumerate(clients)):
+            for system in rotated(systems, place + round):
+                if hostile and not system.ours:
+                    continue
+                others = f" and {hostile} hostile ones" if hostile else ""
+                log(f"{system.title}: {number} clients{others}, round {round + 1} of {rounds}")
+                server, alone = servers[system.name]
+                with _at_rest([other for other, _ in servers.values() if other is not server]):
+                    turn = _turn(server, system.ours, workload, alone, number, hostile, seconds, round)
+                so_far = turns[system.name, number, hostile]
+                so_far.append(turn)
+                yield summary(system.title, system.ours, number, so_far, hostile)
 
 
 def _turn(
@@ -70,6 +77,7 @@ def _turn(
     workload: Workload,
     alone: dict[str, Spoken],
     clients: int,
+    hostile: int,
     seconds: float,
     round: int,
 ) -> Turn:
@@ -77,7 +85,12 @@ def _turn(
     before, computed = server.memory, server.cpu
     begun = time.monotonic()
     first = round * clients  # so that every round has texts of its own, the same for all servers
-    answers = asyncio.run(drive(server.speech, workload, alone, clients, seconds, exact, first))
+
+    async def driven() -> list[Answer]:
+        async with beside_hostile_clients(server.url, hostile):
+            return await drive(server.speech, workload, alone, clients, seconds, exact, first)
+
+    answers = asyncio.run(driven())
     lasted = time.monotonic() - begun
     after = server.cpu
     cpu = None if computed is None or after is None else after - computed
@@ -97,7 +110,9 @@ def main(
     against: Annotated[
         str, typer.Option("--against", metavar="PEERS", help="Peers by name, or `none`.")
     ] = "pytorch,onnxruntime",
-    clients: Annotated[str, typer.Option("--clients", help="Numbers of clients.")] = "1,8,32",
+    clients: Annotated[
+        str, typer.Option("--clients", help="Numbers of clients; `8+6` has 6 hostile ones besides.")
+    ] = "1,8,8+6,32",
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Seconds of each server's turn in a round.")
     ] = 200.0,
@@ -128,9 +143,10 @@ def main(
         if isinstance(system, Absent):
             typer.echo(f"{system.title}: not run: {system.reason}", err=True)
     present = [system for system in systems if isinstance(system, System)]
-    numbers = [int(number) for number in clients.split(",")]
+    pairs = [each.partition("+")[::2] for each in clients.split(",")]
+    numbers = [(int(number), int(hostile or 0)) for number, hostile in pairs]
     workload = Workload(WORKLOAD.sentences[:sentences], WORKLOAD.pages[:pages])
-    watch, loads = Watch(), dict[tuple[str, int], Load]()
+    watch, loads = Watch(), dict[tuple[str, int, int], Load]()
     result = LoadResult(
         date=datetime.date.today().isoformat(),
         machine=describe_machine(),
@@ -145,7 +161,7 @@ def main(
     )
     try:
         for load in measure(present, bundle, numbers, seconds, rounds, workload, typer.echo):
-            loads[load.system, load.clients] = load
+            loads[load.system, load.clients, load.hostile] = load
             result = result.model_copy(update={"loads": tuple(loads.values())})
             write_result(json, result)  # what is there, should the run be cut off
         ended = {"complete": True, "others_cores": watch.others_cores()}

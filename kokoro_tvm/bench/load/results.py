@@ -44,15 +44,17 @@ class Turn:
 class Load(Record):
     """One server under so many clients, all rounds together.
 
-    seconds: of all rounds; rounds: requests a minute of each; first_sound: seconds at the median, at 95 and
-    at 99 % of the answers without a problem; rate: seconds of audio for a second; problems: how many answers
-    had which; memory: the server's resident bytes before the first request and after the last; cpu: seconds
-    that the server computed for each second of audio, on all cores together. None: unknown.
+    hostile: how many hostile clients there were besides; seconds: of all rounds; rounds: requests a minute of
+    each; first_sound: seconds at the median, at 95 and at 99 % of the answers without a problem; rate:
+    seconds of audio for a second; problems: how many answers had which; memory: the server's resident bytes
+    before the first request and after the last; cpu: seconds that the server computed for each second of
+    audio, on all cores together. None: unknown.
     """
 
     system: str
     ours: bool
     clients: int
+    hostile: int
     seconds: float
     requests: int
     requests_a_minute: float
@@ -72,7 +74,7 @@ class LoadResult(Record):
     or the run did not come to its end.
     """
 
-    schema_version: int = 1
+    schema_version: int = 2
     date: str
     machine: MachineInfo
     threads: int
@@ -85,7 +87,7 @@ class LoadResult(Record):
     loads: tuple[Load, ...]
 
 
-def summary(system: str, ours: bool, clients: int, turns: Sequence[Turn]) -> Load:
+def summary(system: str, ours: bool, clients: int, turns: Sequence[Turn], hostile: int = 0) -> Load:
     """The figures of a server's turns in all rounds so far."""
     answers = [answer for turn in turns for answer in turn.answers]
     good = [answer for turn in turns for answer in turn.good]
@@ -98,6 +100,7 @@ def summary(system: str, ours: bool, clients: int, turns: Sequence[Turn]) -> Loa
         system=system,
         ours=ours,
         clients=clients,
+        hostile=hostile,
         seconds=seconds,
         requests=len(answers),
         requests_a_minute=60 * len(good) / seconds,
@@ -123,13 +126,14 @@ def rows(loads: Sequence[Load]) -> Iterator[list[str]]:
         "faults",
         "memory",
     ]
-    for load in sorted(loads, key=lambda load: load.clients):
+    for load in sorted(loads, key=lambda load: (load.clients, load.hostile)):
         requests = f"{load.requests_a_minute:.1f}"
         if len(load.rounds) > 1:
             requests += f" ({min(load.rounds):.1f} to {max(load.rounds):.1f})"
         firsts = ("–",) * 3 if load.first_sound is None else (f"{value:.2f} s" for value in load.first_sound)
         yield [
-            f"{f'**{load.system}**' if load.ours else load.system}, {load.clients}",
+            f"{f'**{load.system}**' if load.ours else load.system}, {load.clients}"
+            + (f" + {load.hostile} hostile" if load.hostile else ""),
             requests,
             f"{load.rate:.2f}",
             "–" if load.cpu is None else f"{load.cpu:.2f}",
