@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["AMX", "ARM", "CPUINFO", "PORTABLE", "RISCV", "WASM", "X86", "features_of_cpu"]
+__all__ = [
+    "AMX",
+    "ARM",
+    "BFLOAT16",
+    "CPUINFO",
+    "FEATURES",
+    "PORTABLE",
+    "RISCV",
+    "WASM",
+    "X86",
+    "features_of_cpu",
+]
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -88,6 +99,7 @@ ARM: Mapping[str, str] = {
     "sve2": "sve2",
 }
 
+BFLOAT16 = "avx512bf16"
 # Tiles that multiply bfloat16: kernels name them, and Linux gives them to a process that requests them.
 AMX = frozenset({"amx-tile", "amx-bf16"})
 
@@ -96,6 +108,9 @@ RISCV: Mapping[str, str] = {name: name for name in "mafdcv"}
 
 # Whoever lacks one refuses to compile the module.
 WASM: Mapping[str, str] = {name: name for name in ("simd128", "atomics")}
+
+FEATURES = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV, "wasm32": WASM}
+"""By architecture."""
 
 _V2 = frozenset({"sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}

@@ -15,7 +15,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.recipe import Recipe, load_recipe
 from kokoro_tvm.runners.served import Serving
 from kokoro_tvm.stages import runtime
-from kokoro_tvm.targets import CompiledLibrary, Machine, PinnedLibrary, find_runner, resolve, target_kind
+from kokoro_tvm.targets import CompiledLibrary, Machine, PinnedLibrary, find_runner, resolve, tools_for
 
 __all__ = [
     "OPTIONS",
@@ -62,19 +62,18 @@ def obstacle(name: str) -> str | None:
     runner, reason = find_runner(target.model_dump(mode="json"))
     if runner is None:
         return reason
-    kind = target_kind(target.kind)
-    lacking = kind.lacking(target, recipe_of(name).precision)
-    libraries = kind.runner_libraries(target).values()
+    tools = tools_for(target)
+    lacking = tools.lacking(recipe_of(name).precision)
+    libraries = tools.runner_libraries().values()
     compilers = {each.compiler for each in libraries if isinstance(each, CompiledLibrary)}
-    problems = [runner.check(), kind.toolchain(target).check(), *(each.check() for each in compilers)]
+    problems = [runner.check(), tools.toolchain().check(), *(each.check() for each in compilers)]
     return next(filter(None, problems), None) or ", ".join(lacking) or None
 
 
 def runtime_of(name: str, folder: Path) -> list[Path]:
     """The TVM runtime that the recipe's runner executes code with, in a folder: installed, fetched, or
     compiled as its recipe does it, once in this checkout."""
-    target = recipe_of(name).target
-    libraries = target_kind(target.kind).runner_libraries(target).values()
+    libraries = tools_for(recipe_of(name).target).runner_libraries().values()
     if any(isinstance(each, CompiledLibrary) for each in libraries):
         stage = graph_of(name).runner
         assert stage is not None
@@ -93,8 +92,7 @@ def library_of(
 ) -> Path:
     """A kernel, compiled and linked for a recipe's machine; machine: another one of its platform."""
     name = str(kernel.attrs["global_symbol"])
-    target = recipe_of(recipe).target
-    toolchain = target_kind(target.kind).toolchain(target)
+    toolchain = tools_for(recipe_of(recipe).target).toolchain()
     made, out = folder / f"{stem or name}.o", folder / f"{stem or name}{toolchain.suffix}"
     generated_for(recipe, kernel, machine, toolchain.prefix(out)).write_to_file(str(made))
     toolchain.link([made], out)

@@ -106,7 +106,7 @@ def compiled(kind: str, device: Gpu, folder: Path) -> tuple[Callable[[Any], Any]
         if (reason := nvrtc.check()) is not None:
             pytest.skip(reason)
         spec = target_kind(kind).spec.model_validate({"kind": kind, "host": {"kind": "llvm"}})
-        code, _ = target_kind(kind).assemble(code, spec)
+        code, _ = target_kind(kind).tools(spec).assemble(code)
     library = tvm_ffi.load_module(str(out))
     (instructions,) = library.imports
     instructions.import_module(device.load(code.to_bytes()))

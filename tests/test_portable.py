@@ -28,7 +28,7 @@ from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
-from kokoro_tvm.targets import find_runner, resolve, target_kind
+from kokoro_tvm.targets import find_runner, resolve, tools_for
 from kokoro_tvm.targets.llvm import LlvmTarget
 
 pytestmark = pytest.mark.slow("builds the toy for other machines")
@@ -188,7 +188,7 @@ def test_no_library_has_an_instruction_above_its_level(
     if shutil.which(OBJDUMP[name]) is None:
         pytest.skip(f"no {OBJDUMP[name]} (Debian: the package binutils of the architecture)")
     found = 0
-    suffix = target_kind("llvm").toolchain(load_recipe(name, RECIPES).target).suffix
+    suffix = tools_for(load_recipe(name, RECIPES).target).toolchain().suffix
     for library in sorted(build(name).glob(f"*-[0-9]*{suffix}")):  # what was compiled, not libtvm_runtime
         words = ["--disassemble", str(library)]
         if suffix == ".dylib":

@@ -9,7 +9,7 @@ import yaml
 from toys import RECIPES, TARGET, doit, write_recipes
 
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import tools_for
 
 OTHER = {"kind": "llvm", "mcpu": "cortex-a72", "mtriple": "aarch64-linux-gnu", "run": False}
 
@@ -28,7 +28,7 @@ def test_a_bundle_for_another_machine(tmp_path: Path) -> None:
         text = yaml.safe_dump(TARGET | RECIPES["toy"] | {"target": OTHER})
         (root / "recipes" / "arm.yaml").write_text(text, encoding="utf-8")
         target = load_recipe("arm", root / "recipes").target
-        if reason := target_kind(target.kind).toolchain(target).check():
+        if reason := tools_for(target).toolchain().check():
             pytest.skip(reason)
         done = doit(root, "-n", "2", "arm")
         assert done.returncode == 0, done.stdout + done.stderr

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from packaging.specifiers import SpecifierSet
 
 from kokoro_tvm.cli._app import build_app
 from kokoro_tvm.engine.reporter import LineReporter
+from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.project.tasks import recipe_tasks
 
 ROOT = Path(__file__).parents[1]
@@ -60,12 +62,13 @@ def test_one_version_of_an_action_has_one_commit() -> None:
 def test_the_machine_and_python_are_pinned_too(path: Path) -> None:
     for job in jobs(path):
         matrix = job.get("strategy", {}).get("matrix", {})
-        machines = matrix["machine"] if job["runs-on"] == "${{ matrix.machine }}" else [job["runs-on"]]
+        chosen = [*matrix.get("include", ()), *({"python": version} for version in matrix.get("python", ()))]
+        machines = [one["machine"] for one in chosen if "machine" in one] or [job["runs-on"]]
         assert all(re.fullmatch(r"ubuntu-\d+\.04(-arm)?|macos-\d+", machine) for machine in machines)
         steps = [step for step in job["steps"] if "setup-python" in step.get("uses", "")]
         for version in (step["with"]["python-version"] for step in steps):
-            versions = matrix["python"] if version == "${{ matrix.python }}" else [version]
-            assert set(versions) <= {"3.11", "3.12"}
+            versions = [one["python"] for one in chosen] if version == "${{ matrix.python }}" else [version]
+            assert all(version in SpecifierSet(PYTHON) for version in versions)
 
 
 def test_every_push_and_pull_request_runs_what_the_readme_says() -> None:
@@ -79,13 +82,26 @@ def test_every_push_and_pull_request_runs_what_the_readme_says() -> None:
 
 def test_other_machines_build_the_toy_and_what_they_run_themselves() -> None:
     (job,) = jobs(ROOT / ".github/workflows/hosts.yml")
-    assert job["strategy"]["matrix"]["machine"] == ["ubuntu-24.04-arm", "macos-15"]
+    assert {one["machine"] for one in job["strategy"]["matrix"]["include"]} == {
+        "ubuntu-24.04",
+        "ubuntu-24.04-arm",
+        "macos-15",
+    }
     *_, toy, own = commands(job["steps"])
     assert toy == ".venv/bin/python -m pytest -n 0 tests/test_tiny.py"
     program, *recipes = own.split()
     assert program == ".venv/bin/doit"
     for recipe in recipes:
         assert "arm64-apple-macos" in (ROOT / f"recipes/{recipe}.yaml").read_text(encoding="utf-8")
+
+
+def test_every_python_that_builds_is_tried_on_hosted_machines() -> None:
+    """The newest needs a variable, which docs/troubleshooting.md has."""
+    texts = [
+        (ROOT / ".github/workflows" / name).read_text(encoding="utf-8") for name in ("tests.yml", "hosts.yml")
+    ]
+    tried = {version for text in texts for version in re.findall(r'"(3\.\d+)"', text)}
+    assert tried == {f"3.{minor}" for minor in range(8, 20) if f"3.{minor}" in SpecifierSet(PYTHON)}
 
 
 NIGHTLY = read(ROOT / ".github/workflows/nightly.yml")

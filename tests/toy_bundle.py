@@ -302,13 +302,11 @@ def compile_library(
         return
     from elsewhere import machine_for, recipe_of
 
-    from kokoro_tvm.targets import target_kind, tvm_target
+    from kokoro_tvm.targets import tools_for, tvm_target
 
     def link(out: str, objects: list[str], **_: Any) -> None:
-        target = recipe_of(recipe).target
-        target_kind(target.kind).toolchain(target).link(
-            [Path(each) for each in objects if each.endswith(".o")], Path(out)
-        )
+        toolchain = tools_for(recipe_of(recipe).target).toolchain()
+        toolchain.link([Path(each) for each in objects if each.endswith(".o")], Path(out))
 
     made = tvm.compile(builder.get(), target=tvm_target(machine_for(recipe)))
     made.export_library(str(path), fcompile=link)

@@ -165,7 +165,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
     from kokoro_tvm.model.kokoro import load_config, load_state, shipped_config
     from kokoro_tvm.patches.weight_norm import fold_weight_norm
     from kokoro_tvm.recipe import choices
-    from kokoro_tvm.targets import Machine, resolve, target_kind
+    from kokoro_tvm.targets import Machine, resolve, tools_for
 
     recipe, folder = graph.recipe, graph.checkpoint.folder
     machine = (
@@ -184,7 +184,7 @@ def _subject(graph: RecipeGraph, spec: ArtifactSpec, weights: bool) -> Subject:
         passes=recipe.passes,
         pass_context=recipe.pass_context.model_dump(mode="json"),
         machine=machine,
-        toolchain=target_kind(recipe.target.kind).toolchain(recipe.target),
+        toolchain=tools_for(recipe.target).toolchain(),
         weights={name: tensor.numpy() for name, tensor in folded.items()},
         schedule={layer: choice.model_dump() for layer, choice in chosen.items()},
     )

@@ -30,7 +30,7 @@ from kokoro_tvm.packages import requirements
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.runtime.text.frontend.packages import packages_of
-from kokoro_tvm.targets import find_runner, target_kind
+from kokoro_tvm.targets import find_runner, tools_for
 from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["Facts", "Language", "Pin", "RecipeNeeds", "Tool", "gather"]
@@ -262,7 +262,7 @@ def _elsewhere(recipe: Recipe) -> str:
 
 
 def _toolchain(recipe: Recipe) -> Toolchain:
-    return target_kind(recipe.target.kind).toolchain(recipe.target)
+    return tools_for(recipe.target).toolchain()
 
 
 def _why(status: int, stderr: str) -> str:

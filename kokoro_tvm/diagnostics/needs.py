@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from kokoro_tvm.engine.versions import installed
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.packages import advice, missing
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.targets import CompiledLibrary, TargetKind, target_kind
+from kokoro_tvm.targets import CompiledLibrary, Tools, target_kind, tools_for
 from kokoro_tvm.toolchains.base import problem_of
 
 __all__ = ["Need", "Program", "debian_packages", "needs_of"]
@@ -47,12 +47,11 @@ class Need:
 class _Assembler:
     """What compiles kernels of a kind of GPU to machine code: Python's packages."""
 
-    kind: TargetKind
-    spec: Any
+    tools: Tools
     packages: tuple[str, ...] = ()
 
     def version(self) -> str:
-        return self.kind.assembler(self.spec)
+        return self.tools.assembler()
 
     def check(self) -> str | None:
         return problem_of(self.version)
@@ -76,19 +75,19 @@ _RECOGNISER = _Recogniser()
 
 def needs_of(recipe: Recipe) -> list[Need]:
     """In the order of the stages."""
-    kind, spec = target_kind(recipe.target.kind), recipe.target
+    tools = tools_for(recipe.target)
     found = []
     with suppress(BuildError):  # TVM itself is missing, which is no tool
-        libraries = {**kind.runtime_libraries(spec, ffi=recipe.runtime.c)}
+        libraries = {**tools.runtime_libraries(ffi=recipe.runtime.c)}
         compilers = {each.compiler for each in libraries.values() if isinstance(each, CompiledLibrary)}
         found += [Need("C++ compiler", "libtvm", compiler) for compiler in compilers]
-    compiler = kind.c_compiler(spec)
+    compiler = tools.c_compiler()
     if recipe.runtime.c and compiler is not None:
         found.append(Need("C compiler", "libkokoro", compiler))
-    found.append(Need("linker", "compile", kind.toolchain(spec)))
-    if kind.has_machine_code:
-        found.append(Need("GPU compiler", "assemble", _Assembler(kind, spec)))
-    runner = kind.runner(spec)
+    found.append(Need("linker", "compile", tools.toolchain()))
+    if target_kind(recipe.target.kind).has_machine_code:
+        found.append(Need("GPU compiler", "assemble", _Assembler(tools)))
+    runner = tools.runner()
     if runner is not None and runner.way:
         found.append(Need("runner", "validate", runner, runner.way))
     if recipe.gates.intelligibility.max_word_error_increase is not None:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["write_arrays", "write_safetensors"]
 
-_DTYPES = {np.dtype(np.float32): "F32", np.dtype(np.uint8): "U8"}
+_DTYPES = {"float64": "F64", "float32": "F32", "int64": "I64", "uint8": "U8"}
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
@@ -32,15 +31,15 @@ def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
-    """Writes float32 and uint8 arrays in the given order (format: huggingface.co/docs/safetensors,
-    "Format")."""
+    """Writes float64, float32, int64 and uint8 arrays in the given order (format:
+    huggingface.co/docs/safetensors, "Format")."""
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     offset = 0
     for name, array in arrays.items():
-        if array.dtype not in _DTYPES:
-            raise TypeError(f"{name}: float32 or uint8 expected, got {array.dtype}")
+        dtype = _DTYPES.get(array.dtype.name)
+        if dtype is None:
+            raise TypeError(f"{name}: {', '.join(_DTYPES)} expected, got {array.dtype}")
         end = offset + array.nbytes
-        dtype = _DTYPES[array.dtype]
         header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [offset, end]}
         offset = end
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()

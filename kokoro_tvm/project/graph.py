@@ -44,7 +44,7 @@ from kokoro_tvm.stages import (
     validate,
 )
 from kokoro_tvm.stages.base import Place, files_of
-from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind
+from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
 
 __all__ = ["RecipeGraph"]
 
@@ -165,7 +165,7 @@ class RecipeGraph:
         """The TVM runtime that the runner executes the code with; None where it needs none."""
         if self._runner is None or not self._runner.needs_runtime:
             return None
-        libraries = target_kind(self.recipe.target.kind).runner_libraries(self.recipe.target)
+        libraries = tools_for(self.recipe.target).runner_libraries()
         if libraries == self._libraries:
             return self.runtime
         return self._runtime(libraries, "runner")
@@ -179,9 +179,7 @@ class RecipeGraph:
 
     @cached_property
     def _libraries(self) -> Mapping[str, RuntimeLibrary]:
-        return target_kind(self.recipe.target.kind).runtime_libraries(
-            self.recipe.target, ffi=self.recipe.runtime.c
-        )
+        return tools_for(self.recipe.target).runtime_libraries(ffi=self.recipe.runtime.c)
 
     @cached_property
     def libkokoro(self) -> Stage | None:
@@ -209,7 +207,7 @@ class RecipeGraph:
 
     @property
     def _runner(self) -> Runner | None:
-        return target_kind(self.recipe.target.kind).runner(self.recipe.target)
+        return tools_for(self.recipe.target).runner()
 
     def export(self, spec: ArtifactSpec) -> Stage:
         return self._once(

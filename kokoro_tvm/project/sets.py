@@ -7,7 +7,7 @@ from typing import get_args
 
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.recipe.parts import RecipeSet
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import tools_for
 
 __all__ = ["SETS", "lacking", "members"]
 
@@ -21,4 +21,4 @@ def members(name: RecipeSet, recipes: Iterable[Recipe]) -> tuple[Recipe, ...]:
 
 def lacking(recipe: Recipe) -> tuple[str, ...]:
     """Features that the recipe's code is certain to need and this machine lacks."""
-    return target_kind(recipe.target.kind).lacking(recipe.target, recipe.precision)
+    return tools_for(recipe.target).lacking(recipe.precision)

@@ -28,7 +28,7 @@ from kokoro_tvm.recipe.parts import (
     Utterance,
 )
 from kokoro_tvm.spec import Name, Spec, distinct
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import target_kind, tools_for
 
 __all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "json_schema", "kind_of"]
 
@@ -148,7 +148,7 @@ class TargetFile(Spec):
     @model_validator(mode="after")
     def _c_is_for_the_target(self) -> TargetFile:
         kind = target_kind(self.target.kind)
-        if self.runtime.c and kind.c_compiler(self.target) is None:
+        if self.runtime.c and tools_for(self.target).c_compiler() is None:
             raise PydanticCustomError(
                 "c_of_target",
                 "libkokoro is for Linux on x86-64, 64-bit ARM and RISC-V, for macOS on 64-bit ARM and for "

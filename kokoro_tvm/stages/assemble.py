@@ -10,14 +10,13 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.stages.files import log, write_json
-from kokoro_tvm.targets import KERNELS, MACHINE_CODE, target_kind
+from kokoro_tvm.targets import KERNELS, MACHINE_CODE, target_kind, tools_for
 
 __all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, compiled: Stage) -> Stage:
     target = recipe.target_of(spec.component)
-    kind = target_kind(target.kind)
     return place.stage(
         "assemble",
         spec.id,
@@ -25,7 +24,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, compiled: Stage) -
         outputs=(f"{spec.id}{MACHINE_CODE}", "resources.json"),
         inputs={"kernels": (compiled, f"{spec.id}{KERNELS}")},
         parameters={"target": target.model_dump(mode="json"), "name": spec.id},
-        facts=lambda: {"compiler": kind.assembler(target)},
+        facts=lambda: {"compiler": tools_for(target).assembler()},
     )
 
 
@@ -35,12 +34,11 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], name: str) -> None
 
     kind = target_kind(target["kind"])
     spec = kind.spec.model_validate(target, strict=False)
-    code, resources = kind.assemble(
-        DeviceCode.from_bytes(target["kind"], inputs["kernels"].read_bytes()), spec
-    )
-    for architecture, kernels in resources.items():
-        spilled = sum(entry["spilled_bytes"] > 0 for entry in kernels.values())
-        most = max((entry["registers"] for entry in kernels.values()), default=0)
-        log(f"{architecture}: {len(kernels)} kernels, at most {most} registers, {spilled} spill")
+    kernels = DeviceCode.from_bytes(target["kind"], inputs["kernels"].read_bytes())
+    code, resources = kind.tools(spec).assemble(kernels)
+    for architecture, taken in resources.items():
+        spilled = sum(entry["spilled_bytes"] > 0 for entry in taken.values())
+        most = max((entry["registers"] for entry in taken.values()), default=0)
+        log(f"{architecture}: {len(taken)} kernels, at most {most} registers, {spilled} spill")
     (out / f"{name}{MACHINE_CODE}").write_bytes(code.to_bytes())
     write_json(out / "resources.json", resources)

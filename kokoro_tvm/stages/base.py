@@ -10,7 +10,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import tools_for
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
@@ -112,7 +112,7 @@ def runner_facts(recipe: Recipe) -> Any:
 
 
 def _runner(recipe: Recipe) -> Runner | None:
-    return target_kind(recipe.target.kind).runner(recipe.target)
+    return tools_for(recipe.target).runner()
 
 
 def run_settings(recipe: Recipe) -> dict[str, Any]:

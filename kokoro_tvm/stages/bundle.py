@@ -15,7 +15,7 @@ from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place, files_of
 from kokoro_tvm.stages.libkokoro import compiler_of
 from kokoro_tvm.stages.provenance import parameters
-from kokoro_tvm.targets import find_runner, target_kind
+from kokoro_tvm.targets import find_runner, tools_for
 
 __all__ = ["declare", "run"]
 
@@ -34,7 +34,7 @@ def declare(
     copied = ("libraries/", "kernels/", "machine_code/", "weights/", "runtime", "ffi", "libkokoro/", "golden")
     names = [file for name, (_, file) in parts.items() if name.startswith(copied)]
     _, not_run = find_runner(recipe.target.model_dump(mode="json"))
-    toolchain = target_kind(recipe.target.kind).toolchain(recipe.target)
+    toolchain = tools_for(recipe.target).toolchain()
 
     def compiler() -> dict[str, str]:
         c = {"c": compiler_of(recipe).version()} if recipe.runtime.c else {}

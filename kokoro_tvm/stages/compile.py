@@ -27,7 +27,7 @@ from kokoro_tvm.recipe.parts import Resources
 from kokoro_tvm.stages.base import COMPILER, Place, threads
 from kokoro_tvm.stages.files import log, read_json
 from kokoro_tvm.stages.lower import lowered, lowering, lowering_here
-from kokoro_tvm.targets import KERNELS, target_kind
+from kokoro_tvm.targets import KERNELS, target_kind, tools_for
 
 __all__ = ["declare", "processes", "run"]
 
@@ -39,15 +39,14 @@ _KERNEL_GB = 0.1
 
 def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, lower: Stage) -> Stage:
     target = recipe.target_of(spec.component)
-    kind = target_kind(target.kind)
-    toolchain = kind.toolchain(target)
+    toolchain = tools_for(target).toolchain()
     library = f"{spec.id}{toolchain.suffix}"
     cpus = recipe.resources.cpus
     return place.stage(
         "compile",
         spec.id,
         doc=f"generate machine code for {spec.component} and link it",
-        outputs=(library, PARTS, *([f"{spec.id}{KERNELS}"] if kind.has_kernels else [])),
+        outputs=(library, PARTS, *([f"{spec.id}{KERNELS}"] if target_kind(target.kind).has_kernels else [])),
         inputs={"module": (lower, "module.py"), **lower.inputs},
         parameters={
             "pass_context": recipe.pass_context.model_dump(mode="json"),
@@ -95,7 +94,7 @@ def run(
             f"lowering once more gave another module than {inputs['module']}: a pass is not deterministic"
         )
     kind = target_kind(target["kind"])
-    toolchain = kind.toolchain(kind.spec.model_validate(target, strict=False))
+    toolchain = kind.tools(kind.spec.model_validate(target, strict=False)).toolchain()
     machine = Machine.from_json(read_json(inputs["machine"]))
     objects = Parts(Store(cache, cache=Cache.from_environment(log)), "kernel", generator)
     compile_module(module, machine, toolchain, out / library, pass_context, objects, processes, log)

@@ -13,7 +13,7 @@ from kokoro_tvm.engine.versions import versions
 from kokoro_tvm.libkokoro import HEADER, compile_libkokoro, names_of, sources
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import target_kind, tools_for
 from kokoro_tvm.toolchains.cc import CCompiler
 from kokoro_tvm.toolchains.zig import ZigC
 
@@ -21,7 +21,7 @@ __all__ = ["compiler_of", "declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe) -> Stage:
-    names = names_of(target_kind(recipe.target.kind).c_compiler(recipe.target))
+    names = names_of(tools_for(recipe.target).c_compiler())
     return place.stage(
         "libkokoro",
         doc="compile libkokoro and speak",
@@ -38,7 +38,7 @@ def declare(place: Place, recipe: Recipe) -> Stage:
 
 def compiler_of(recipe: Recipe) -> CCompiler:
     """The C compiler for a recipe's target, which has one: recipes for others are refused."""
-    compiler = target_kind(recipe.target.kind).c_compiler(recipe.target)
+    compiler = tools_for(recipe.target).c_compiler()
     assert compiler is not None
     return compiler
 

@@ -1,7 +1,8 @@
 """Where code runs: one module a kind of target, each with a `KIND`. Everything else asks these.
 
-A new kind is a new module here: recipes, stages, sets, doctor and the runtime's checks find it by its file's
-name.
+Two questions are answered: a `TargetKind` says what the code is, its `Tools` what handles it on the machine
+that builds. A new kind is a new module here: recipes, stages, sets, doctor and the runtime's checks find it
+by its file's name.
 """
 
 from __future__ import annotations
@@ -13,15 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.loading import load
 from kokoro_tvm.spec import TargetSpec
-from kokoro_tvm.targets.base import (
-    KERNELS,
-    MACHINE_CODE,
-    CompiledLibrary,
-    Machine,
-    PinnedLibrary,
-    RuntimeLibrary,
-    TargetKind,
-)
+from kokoro_tvm.targets.base import KERNELS, MACHINE_CODE, Machine, TargetKind
+from kokoro_tvm.targets.tools import CompiledLibrary, PinnedLibrary, RuntimeLibrary, Tools
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
@@ -34,14 +28,16 @@ __all__ = [
     "PinnedLibrary",
     "RuntimeLibrary",
     "TargetKind",
+    "Tools",
     "find_runner",
     "kinds",
     "resolve",
     "target_kind",
+    "tools_for",
     "tvm_target",
 ]
 
-_SHARED = {"__init__", "base", "gpu"}
+_SHARED = {"__init__", "base", "cpu_tools", "gpu", "tools"}
 
 
 def kinds() -> tuple[str, ...]:
@@ -63,11 +59,16 @@ def resolve(target: TargetSpec, precision: str = "float32") -> Machine:
     return target_kind(target.kind).resolve(target, precision)
 
 
+def tools_for(target: TargetSpec) -> Tools:
+    """What handles the code of a recipe's `target` on the machine that builds."""
+    return target_kind(target.kind).tools(target)
+
+
 def find_runner(target: Mapping[str, Any]) -> tuple[Runner | None, str]:
     """The runner for a recipe's `target`, as JSON; where there is none, None and why."""
     kind = target_kind(target["kind"])
     spec = kind.spec.model_validate(target, strict=False)
-    runner = kind.runner(spec)
+    runner = kind.tools(spec).runner()
     if runner is not None:
         return runner, ""
     return None, spec.not_run or f"nothing on this machine runs code for {kind.describe(spec)}"

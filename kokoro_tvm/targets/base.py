@@ -1,33 +1,20 @@
-"""What a kind of target answers, and the machine that its recipes are resolved to."""
+"""What code of a kind of target is, and the machine that its recipes are resolved to."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kokoro_tvm.features import Features
 from kokoro_tvm.platforms import WEB, Platform, this_platform
 
 if TYPE_CHECKING:
-    from kokoro_tvm.libtvm import Compiler
-    from kokoro_tvm.runners import Runner
-    from kokoro_tvm.runtime.bundle.device_code import DeviceCode
     from kokoro_tvm.spec import TargetSpec
-    from kokoro_tvm.toolchains import Toolchain
-    from kokoro_tvm.toolchains.cc import CCompiler
+    from kokoro_tvm.targets.tools import Tools
 
-__all__ = [
-    "KERNELS",
-    "MACHINE_CODE",
-    "CompiledLibrary",
-    "Machine",
-    "PinnedLibrary",
-    "RuntimeLibrary",
-    "TargetKind",
-]
+__all__ = ["KERNELS", "MACHINE_CODE", "Machine", "TargetKind"]
 
 
 KERNELS = ".kernels"
@@ -36,42 +23,6 @@ KERNELS = ".kernels"
 
 MACHINE_CODE = ".gpu"
 """Suffix of the file with the same kernels as machine code."""
-
-
-@dataclass(frozen=True)
-class PinnedLibrary:
-    """A library inside a wheel of another platform, which pip fetches.
-
-    platforms: tags of that platform; wheel: SHA-256 of the wheel; member: the library's path in it; sha256:
-    of the library.
-    """
-
-    package: str
-    version: str
-    platforms: tuple[str, ...]
-    wheel: str
-    member: str
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        """The library's file name."""
-        return Path(self.member).name
-
-
-@dataclass(frozen=True)
-class CompiledLibrary:
-    """A library that `kokoro_tvm.libtvm` compiles.
-
-    name: its file name; compiler: of C++.
-    """
-
-    name: str
-    compiler: Compiler
-
-
-RuntimeLibrary: TypeAlias = Path | PinnedLibrary | CompiledLibrary
-"""Where a library of the TVM runtime is from: what is installed here, a wheel, or TVM's sources."""
 
 
 @dataclass(frozen=True)
@@ -147,35 +98,8 @@ class TargetKind(ABC):
         """TVM's Target for a machine."""
 
     @abstractmethod
-    def toolchain(self, spec: Any) -> Toolchain:
-        """What makes a loadable file of the object code."""
-
-    def assembler(self, spec: Any) -> str:
-        """What compiles kernels to machine code, and its version. Raises BuildError where it is missing."""
-        raise NotImplementedError
-
-    def assemble(
-        self, code: DeviceCode, spec: Any
-    ) -> tuple[DeviceCode, dict[str, dict[str, dict[str, int]]]]:
-        """Kernels as machine code; architecture -> kernel -> what it takes of a GPU. Raises BuildError."""
-        raise NotImplementedError
-
-    def runner(self, spec: Any) -> Runner | None:
-        """What runs the code on the machine that builds; None where nothing does."""
-        return None
-
-    def c_compiler(self, spec: Any) -> CCompiler | None:
-        """What compiles libkokoro for the target; None where it is not for such targets."""
-        return None
-
-    def runtime_libraries(self, spec: Any, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
-        """The TVM runtime for the target, which its bundles bring: `runtime` is libtvm_runtime, `ffi`
-        libtvm_ffi where that is brought too, as it is if requested. Empty where the runtime has to be
-        installed.
-
-        Raises BuildError where there should be one.
-        """
-        return {}
+    def tools(self, spec: Any) -> Tools:
+        """What handles the code on the machine that builds."""
 
     def platform(self, spec: Any) -> Platform:
         """What loads the code; of a GPU, its host."""
@@ -185,11 +109,6 @@ class TargetKind(ABC):
         """Whether pages run the code."""
         return self.platform(spec) == WEB
 
-    def runner_libraries(self, spec: Any) -> Mapping[str, RuntimeLibrary]:
-        """The TVM runtime that a runner which needs one executes the code with: what bundles bring, unless
-        the runner is a program for another platform than the code."""
-        return self.runtime_libraries(spec)
-
     def show(self, machine: Machine) -> dict[str, str]:
         """A machine as pages show it."""
         return {name: str(value) for name, value in machine.options.items()}
@@ -197,7 +116,3 @@ class TargetKind(ABC):
     def facts(self, spec: Any) -> dict[str, Any]:
         """What `resolve` finds out about the machine that builds; part of the key of the stage `machine`."""
         return {}
-
-    def lacking(self, spec: Any, precision: str) -> tuple[str, ...]:
-        """Features that the code is certain to need and this machine lacks, found without the compiler."""
-        return ()

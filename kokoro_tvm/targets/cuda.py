@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.spec import GpuArchitecture, distinct
-from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
+from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 from kokoro_tvm.toolchains import nvrtc
 from kokoro_tvm.toolchains.compiler_names import compiler_names
 
@@ -46,25 +46,32 @@ class Cuda(GpuKind):
     name = "cuda"
     has_machine_code = True
 
+    def tools(self, spec: CudaTarget) -> CudaTools:
+        return CudaTools(spec)
+
     def options(self, spec: CudaTarget) -> dict[str, Any]:
         return {"arch": list(spec.arch)}
 
-    def assembler(self, spec: CudaTarget) -> str:
+    def named(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"arch": options["arch"][0]}
+
+
+class CudaTools(GpuTools):
+    """Those for NVIDIA's GPUs: NVRTC compiles their kernels."""
+
+    spec: CudaTarget
+
+    def assembler(self) -> str:
         return nvrtc.version()
 
-    def assemble(
-        self, code: DeviceCode, spec: CudaTarget
-    ) -> tuple[DeviceCode, dict[str, dict[str, dict[str, int]]]]:
-        binary, parts = nvrtc.fat_binary(code.source, spec.arch)
+    def assemble(self, code: DeviceCode) -> tuple[DeviceCode, dict[str, dict[str, dict[str, int]]]]:
+        binary, parts = nvrtc.fat_binary(code.source, self.spec.arch)
         resources = {
             name: {kernel: asdict(taken) for kernel, taken in part.resources.items()}
             for name, part in parts.items()
             if part.resources
         }
         return replace(code, form="cubin", code={"": binary}), resources
-
-    def named(self, options: dict[str, Any]) -> dict[str, Any]:
-        return {"arch": options["arch"][0]}
 
 
 KIND = Cuda()

@@ -16,15 +16,16 @@ from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.source.emulated import EmulatedSource
 from kokoro_tvm.runners.source.runner import SourceRunner
 from kokoro_tvm.spec import TargetSpec, distinct
-from kokoro_tvm.targets.base import Machine, RuntimeLibrary, TargetKind
+from kokoro_tvm.targets.base import Machine, TargetKind
 from kokoro_tvm.targets.llvm import KIND as HOST
 from kokoro_tvm.targets.llvm import LlvmTarget
+from kokoro_tvm.targets.tools import RuntimeLibrary, Tools
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
     from kokoro_tvm.toolchains import Toolchain
 
-__all__ = ["GpuKind", "GpuTarget"]
+__all__ = ["GpuKind", "GpuTarget", "GpuTools"]
 
 _HOST = ("mtriple", "mcpu", "mattr")  # of a machine's options, what is the host's
 _THREADS, _SHARED_BYTES = 256, 16384  # of a workgroup: what every WebGPU has, and every other GPU
@@ -86,22 +87,6 @@ class GpuKind(TargetKind):
     def platform(self, spec: GpuTarget) -> Platform:
         return HOST.platform(spec.host)
 
-    def toolchain(self, spec: GpuTarget) -> Toolchain:
-        return HOST.toolchain(spec.host)
-
-    def runner(self, spec: GpuTarget) -> Runner | None:
-        """What executes the kernels here, and the host's code: in this process, or emulated."""
-        return self.executor(HOST.runner(spec.host)) if spec.run else None
-
-    def executor(self, host: Runner | None) -> Runner | None:
-        """The kernels' source, on the CPU that runs the host's code; host: what does that."""
-        if host is LOCAL:
-            return SourceRunner(self.name)
-        return EmulatedSource(self.name, host) if isinstance(host, Qemu) else None
-
-    def runner_libraries(self, spec: GpuTarget) -> Mapping[str, RuntimeLibrary]:
-        return HOST.runner_libraries(spec.host)
-
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features
         limits = features.workgroup
@@ -115,5 +100,34 @@ class GpuKind(TargetKind):
     def facts(self, spec: GpuTarget) -> dict[str, Any]:
         return HOST.facts(spec.host)
 
-    def lacking(self, spec: GpuTarget, precision: str) -> tuple[str, ...]:
-        return HOST.lacking(spec.host, "float32") if spec.run else ()
+    def tools(self, spec: Any) -> GpuTools:
+        return GpuTools(spec)
+
+
+class GpuTools(Tools):
+    """Those for a GPU: its host's, but that something executes its kernels."""
+
+    spec: GpuTarget
+
+    def __init__(self, spec: GpuTarget) -> None:
+        super().__init__(spec)
+        self.host = HOST.tools(spec.host)
+
+    def toolchain(self) -> Toolchain:
+        return self.host.toolchain()
+
+    def runner(self) -> Runner | None:
+        """What executes the kernels here, and the host's code: in this process, or emulated."""
+        return self.executor(self.host.runner()) if self.spec.run else None
+
+    def executor(self, host: Runner | None) -> Runner | None:
+        """The kernels' source, on the CPU that runs the host's code; host: what does that."""
+        if host is LOCAL:
+            return SourceRunner(self.spec.kind)
+        return EmulatedSource(self.spec.kind, host) if isinstance(host, Qemu) else None
+
+    def runner_libraries(self) -> Mapping[str, RuntimeLibrary]:
+        return self.host.runner_libraries()
+
+    def lacking(self, precision: str) -> tuple[str, ...]:
+        return self.host.lacking("float32") if self.spec.run else ()

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm import libtvm
-from kokoro_tvm.cpu_features import AMX, ARM, PORTABLE, RISCV, WASM, X86, features_of_cpu
+from kokoro_tvm.cpu_features import AMX, ARM, BFLOAT16, FEATURES, RISCV, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.features import Features
 from kokoro_tvm.platforms import WEB, Platform, platform_of, this_platform
-from kokoro_tvm.runners.ios import Ios
-from kokoro_tvm.runners.local import LOCAL
-from kokoro_tvm.runners.macho import MachO
-from kokoro_tvm.runners.node import NODE
-from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.tiles import TILES
-from kokoro_tvm.runners.wine import WINE
 from kokoro_tvm.spec import CpuFeature, CpuName, EmulatedCpu, TargetSpec, Triple, distinct
-from kokoro_tvm.targets.base import CompiledLibrary, Machine, PinnedLibrary, RuntimeLibrary, TargetKind
-from kokoro_tvm.toolchains.archive import ARCHIVE
-from kokoro_tvm.toolchains.cc import MINGW, CCompiler, cxx_compiler, linux_compiler
-from kokoro_tvm.toolchains.coff import COFF
+from kokoro_tvm.targets.base import Machine, TargetKind
+from kokoro_tvm.targets.cpu_tools import CpuTools
 from kokoro_tvm.toolchains.compiler_names import compiler_names, unknown_in_triple
-from kokoro_tvm.toolchains.gnu import GNU
-from kokoro_tvm.toolchains.lld import ELF
-from kokoro_tvm.toolchains.macho import MACHO
-from kokoro_tvm.toolchains.zig import MACOS, ZIG
-
-if TYPE_CHECKING:
-    from kokoro_tvm.runners import Runner
-    from kokoro_tvm.toolchains import Toolchain
 
 __all__ = ["KIND", "LlvmTarget", "native"]
 
@@ -49,7 +29,6 @@ _VECTOR_FEATURES = (
     *(("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32), ("sse2", 4, 16)),
     *(("v", 4, 32), ("d", 1, 32), ("simd128", 4, 12)),
 )
-_BFLOAT16 = "avx512bf16"
 _IDENTITY = (
     "vendor_id",
     "cpu family",
@@ -60,7 +39,6 @@ _IDENTITY = (
     "CPU part",
     "Features",
 )
-_TABLES = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV, "wasm32": WASM}  # of features, by architecture
 # Of RISC-V: what LLVM derives from the letters of RISCV; its further extensions have longer names, too.
 _DERIVED = {"i", "zaamo", "zalrsc", "zca", "zcd", "zicsr", "zifencei", "zmmul"}
 _DERIVED |= {"zve32f", "zve32x", "zve64d", "zve64f", "zve64x", "zvl32b", "zvl64b", "zvl128b"}
@@ -68,10 +46,6 @@ _EXTENSION = re.compile(r"[a-z]|[xz][a-z0-9]+")
 # What the code generator has to be given besides: how floats are passed, where a triple leaves that open; how
 # wide vectors are, where LLVM reports nothing.
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {"riscv64": {"mabi": "lp64d"}, "wasm32": {"vector-width": 128}}
-_WHEELS = Path(__file__).with_name("wheels.json")
-_LINKERS = {"linux": ELF, "windows": COFF, "darwin": MACHO, "ios": ARCHIVE}
-# Apple's platforms, whose code is run with Linux' TVM runtime -> by what.
-_APPLE = {Platform("aarch64", "darwin"): MachO, Platform("aarch64", "ios"): Ios}
 
 
 class LlvmTarget(TargetSpec):
@@ -177,15 +151,15 @@ class Llvm(TargetKind):
         attributes = tuple(spec.mattr)
         if spec.mcpu == "native" and (there := features_of_cpu()) is not None:
             named = _features(triple, cpu, ())
-            beyond = [name for name in _TABLES[platform_of(triple).architecture] if name in there - {*named}]
+            beyond = [name for name in FEATURES[platform_of(triple).architecture] if name in there - {*named}]
             hidden = [name for name in named if name not in there]
             attributes = (*(f"+{name}" for name in beyond), *(f"-{name}" for name in hidden), *attributes)
         required = _features(triple, cpu, attributes)
-        if precision == "bfloat16" and _BFLOAT16 not in required:
+        if precision == "bfloat16" and BFLOAT16 not in required:
             raise BuildError(
-                f"precision bfloat16 needs the CPU feature {_BFLOAT16}, which {cpu} ({triple}) lacks: in the "
+                f"precision bfloat16 needs the CPU feature {BFLOAT16}, which {cpu} ({triple}) lacks: in the "
                 f"recipe's target, name a CPU that has it (znver4, sapphirerapids, or x86-64-v4 with mattr: "
-                f"[+{_BFLOAT16}]), or use a recipe of precision float32, such as `cpu`"
+                f"[+{BFLOAT16}]), or use a recipe of precision float32, such as `cpu`"
             )
         if precision != "bfloat16" or not {*required} >= AMX:  # no kernel uses them then
             required = tuple(name for name in required if name not in AMX)
@@ -205,64 +179,11 @@ class Llvm(TargetKind):
     def tvm(self, machine: Machine) -> Any:
         return _tvm_target(machine.options)
 
-    def toolchain(self, spec: LlvmTarget) -> Toolchain:
-        """The C++ compiler of the machine that builds, for its own Linux; else LLVM's linker, so that a
-        platform's libraries are the same wherever they are built."""
-        if spec.platform == WEB:
-            return ZIG
-        if spec.is_native and spec.platform.system == "linux":
-            return GNU
-        return _LINKERS.get(spec.platform.system, GNU)
-
-    def runner(self, spec: LlvmTarget) -> Runner | None:
-        """This process, for code of this machine's architecture and operating system; else an emulator of
-        what is not its own, be it AMX alone."""
-        if not spec.run:
-            return None
-        if spec.is_emulated:
-            assert spec.emulate is not None
-            if spec.platform in _APPLE:
-                return _APPLE[spec.platform](spec.emulate)
-            return Qemu(spec.platform.architecture, spec.emulate)
-        if spec.is_native:
-            return TILES if AMX & _lacking(spec) else LOCAL
-        if spec.platform == WEB:
-            return NODE
-        is_windows = spec.platform == Platform(this_platform().architecture, "windows")
-        return WINE if is_windows else None
-
-    def c_compiler(self, spec: LlvmTarget) -> CCompiler | None:
-        """gcc, for Linux on the CPUs that libkokoro knows how to ask what they have, and for Windows; zig's
-        for macOS."""
-        architecture, system = spec.platform.architecture, spec.platform.system
-        if spec.platform == Platform("aarch64", "darwin"):
-            return MACOS
-        if spec.platform == Platform("x86_64", "windows"):
-            return MINGW
-        known = system == "linux" and architecture in _TABLES
-        return linux_compiler(architecture) if known else None
-
-    def runtime_libraries(self, spec: LlvmTarget, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
-        """Those of the installed TVM, for this machine's architecture and operating system; else of wheels,
-        or, for RISC-V, compiled from TVM's sources.
-
-        libtvm_ffi comes along where no Python brings it: under an emulator, for other machines, from C.
-        """
-        if not spec.is_native:
-            return _compiled(spec.platform) or _pinned(spec.platform)
-        runtime = {"runtime": _installed("tvm", "*tvm_runtime.*")}
-        if not spec.is_emulated and not ffi:
-            return runtime
-        return runtime | {"ffi": _installed("tvm_ffi", "*tvm_ffi.*")}
+    def tools(self, spec: LlvmTarget) -> CpuTools:
+        return CpuTools(spec)
 
     def platform(self, spec: LlvmTarget) -> Platform:
         return spec.platform
-
-    def runner_libraries(self, spec: LlvmTarget) -> Mapping[str, RuntimeLibrary]:
-        """Of Linux, for the code of macOS and iOS that is not run there."""
-        if spec.platform in _APPLE and not spec.is_native:
-            return _pinned(Platform(spec.platform.architecture, "linux"))
-        return self.runtime_libraries(spec)
 
     def show(self, machine: Machine) -> dict[str, str]:
         features = machine.features
@@ -275,13 +196,6 @@ class Llvm(TargetKind):
     def facts(self, spec: LlvmTarget) -> dict[str, Any]:
         return {"cpu": _cpu() if spec.mcpu == "native" else None}
 
-    def lacking(self, spec: LlvmTarget, precision: str) -> tuple[str, ...]:
-        """What a level, an added feature or the precision needs is known; what a CPU's name means, LLVM
-        knows. Code that is emulated, or not run, needs nothing; AMX alone is emulated where it is lacking."""
-        if not spec.run or spec.is_emulated or spec.platform == WEB:
-            return ()
-        return tuple(sorted(_lacking(spec, {_BFLOAT16} if precision == "bfloat16" else ()) - AMX))
-
 
 KIND = Llvm()
 
@@ -291,52 +205,6 @@ def native() -> Machine:
     return KIND.resolve(LlvmTarget(kind="llvm", mcpu="native"), "float32")
 
 
-def _lacking(spec: LlvmTarget, needed: Iterable[str] = ()) -> set[str]:
-    """What this machine's CPU lacks of what a level has, of the features that are added, and of `needed`."""
-    there = features_of_cpu()
-    if there is None:
-        return set()
-    all_needed = {*PORTABLE.get(spec.mcpu, ()), *needed}
-    for word in spec.mattr:
-        name = word[1:]
-        if word[0] == "-":
-            all_needed.discard(name)
-        elif any(name in table for table in _TABLES.values()):  # others are habits of LLVM
-            all_needed.add(name)
-    return all_needed - there
-
-
-def _installed(package: str, pattern: str) -> Path:
-    """A library of an installed package, found without importing it. Raises BuildError."""
-    found = importlib.util.find_spec(package)
-    folders = found.submodule_search_locations if found else None
-    for library in sorted(path for f in folders or () for path in Path(f, "lib").glob(pattern)):
-        return library
-    raise BuildError(f"no {pattern} of {package} is installed: `pip install -e '.[build]'` brings it")
-
-
-def _pinned(where: Platform) -> dict[str, PinnedLibrary]:
-    """Libraries of a platform's wheels; empty where there are none."""
-    wheels = json.loads(_WHEELS.read_text(encoding="utf-8"))
-    found = wheels.get(f"{where.system}-{where.architecture}", {})
-    return {
-        role: PinnedLibrary(**each | {"platforms": tuple(each["platforms"])}) for role, each in found.items()
-    }
-
-
-def _compiled(where: Platform) -> dict[str, CompiledLibrary]:
-    """Libraries for the platform that has no wheels and can compile them; empty for others."""
-    if where == WEB:
-        return {"runtime": CompiledLibrary(libtvm.WASM, ZIG)}
-    if where != Platform("riscv64", "linux"):
-        return {}
-    compiler = cxx_compiler(where.architecture)
-    return {
-        "runtime": CompiledLibrary(libtvm.RUNTIME, compiler),
-        "ffi": CompiledLibrary(libtvm.FFI, compiler),
-    }
-
-
 def _features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:
     """Which features of its architecture's table the compiler may use, in their order."""
     from tvm.target import codegen
@@ -344,7 +212,7 @@ def _features(triple: str, cpu: str, mattr: Sequence[str]) -> tuple[str, ...]:
     target = _tvm_target({"mtriple": triple, "mcpu": cpu, "mattr": list(mattr)})
     found = {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
     architecture = platform_of(triple).architecture
-    table = _TABLES.get(architecture, X86 if "sse2" in found else ARM)
+    table = FEATURES.get(architecture, X86 if "sse2" in found else ARM)
     if architecture == "riscv64":
         _check_riscv(cpu, found)
     return tuple(name for name in table if name in found)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kokoro_tvm.platforms import this_platform
 from kokoro_tvm.runners.local import LOCAL
-from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
+from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
@@ -27,6 +27,13 @@ class Metal(GpuKind):
 
     spec = MetalTarget
     name = "metal"
+
+    def tools(self, spec: GpuTarget) -> MetalTools:
+        return MetalTools(spec)
+
+
+class MetalTools(GpuTools):
+    """Those for Apple's GPUs."""
 
     def executor(self, host: Runner | None) -> Runner | None:
         """The GPU of a Mac, on a Mac."""

@@ -11,9 +11,8 @@ from kokoro_tvm.runners.chromium import CHROMIUM
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runners.wgpu import WgpuRunner
-from kokoro_tvm.targets.base import RuntimeLibrary
-from kokoro_tvm.targets.gpu import GpuKind, GpuTarget
-from kokoro_tvm.targets.llvm import KIND as HOST
+from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
+from kokoro_tvm.targets.tools import RuntimeLibrary
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner
@@ -33,15 +32,22 @@ class WebGpu(GpuKind):
     spec = WebGpuTarget
     name = "webgpu"
 
+    def tools(self, spec: GpuTarget) -> WebGpuTools:
+        return WebGpuTools(spec)
+
+
+class WebGpuTools(GpuTools):
+    """Those for GPUs that WebGPU reaches."""
+
     def executor(self, host: Runner | None) -> Runner | None:
         """WebGPU itself: a browser's, or with a host for this machine on whatever Vulkan there is."""
         if host is NODE:
             return CHROMIUM
         return WgpuRunner() if host is LOCAL else None
 
-    def runtime_libraries(self, spec: GpuTarget, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
+    def runtime_libraries(self, ffi: bool = False) -> Mapping[str, RuntimeLibrary]:
         """That of WebAssembly, which a page has no other way to."""
-        return HOST.runtime_libraries(spec.host, ffi) if self.is_for_browsers(spec) else {}
+        return self.host.runtime_libraries(ffi) if KIND.is_for_browsers(self.spec) else {}
 
 
 KIND = WebGpu()

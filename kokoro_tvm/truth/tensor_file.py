@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.model.safetensors_file import write_arrays
 
 __all__ = ["read_tensors", "write_tensors"]
 
@@ -28,7 +28,7 @@ def write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str] | No
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}-") as folder:
         partial = Path(folder) / path.name
         arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-        save_file(arrays, partial, {"format": _FORMAT, **(metadata or {})})
+        write_arrays(partial, arrays, {"format": _FORMAT, **(metadata or {})})
         partial.replace(path)
 
 

@@ -24,7 +24,7 @@ from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.loading import load
 from kokoro_tvm.targets.base import Machine
-import kokoro_tvm.targets.llvm as llvm
+from kokoro_tvm.targets import cpu_tools
 
 words.hint("a", ["b"])  # before: not this run's
 
@@ -42,7 +42,7 @@ def stage():
     run_forked(lambda name: words.as_typed(Path(name)), ["one", "two"], 2)
     with trace.unrecorded():
         features_of_cpu()
-    llvm._pinned(platforms.Platform("aarch64", "linux"))
+    cpu_tools._pinned(platforms.Platform("aarch64", "linux"))
     load("kokoro_tvm.targets.metal")
     list(Path(words.__file__).parent.joinpath("libkokoro").glob("*.c"))
 
@@ -64,7 +64,7 @@ def test_every_thread_and_child_is_seen_and_nothing_before(tmp_path: Path) -> No
         "kokoro_tvm.platforms:platform_of",
         "kokoro_tvm.words:nearest",
         "kokoro_tvm.words:as_typed",
-        "kokoro_tvm.targets.llvm:_pinned",
+        "kokoro_tvm.targets.cpu_tools:_pinned",
         "kokoro_tvm.targets.metal:*",
     } <= {*found.executed}
     assert "kokoro_tvm.words:hint" in found.imported

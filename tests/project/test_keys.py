@@ -71,6 +71,14 @@ def stages(kinds: str, artifacts: tuple[str, ...] = (*FRAMES, *TOKENS)) -> set[s
             '[self.command, "-O0", "-shared"',
             stages("compile"),
         ),
+        # What handles code here is asked by who links and who runs it, not by who lowers it.
+        ("targets/cpu_tools.py", "def toolchain(self", "def toolchain(self, *more", stages("compile")),
+        (
+            "targets/cpu_tools.py",
+            "def runner(self",
+            "def runner(self, *more",
+            stages("validate") | {"toy.speak", "toy.speech"},
+        ),
         ("passes/fuse.py", "def apply(", "def apply(*more, ", stages("lower")),
         ("patches/f0n.py", "def _f0n_train(", "def _f0n_train(*more, ", stages("export", ("f0n-130",))),
         ("patches/__init__.py", '"get", ', "", set()),

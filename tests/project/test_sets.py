@@ -16,7 +16,7 @@ from kokoro_tvm.engine.reporter import LineReporter
 from kokoro_tvm.project.sets import SETS, lacking, members
 from kokoro_tvm.project.tasks import doit_config, recipe_tasks
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
-from kokoro_tvm.targets import llvm
+from kokoro_tvm.targets import cpu_tools
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 SHIPPED = [load_recipe(name, RECIPES) for name in list_recipes(RECIPES)]
@@ -28,7 +28,7 @@ def recipe(name: str) -> Recipe:
 
 
 def on_a_cpu_with(features: frozenset[str] | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llvm, "features_of_cpu", lambda: features)
+    monkeypatch.setattr(cpu_tools, "features_of_cpu", lambda: features)
 
 
 def tasks_of(recipes: Path, folder: Path) -> dict[str, dict[str, Any]]:

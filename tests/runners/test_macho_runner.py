@@ -17,7 +17,7 @@ from small_kernels import filled, scaled
 from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.runners.macho import MachO
 from kokoro_tvm.runners.process import Server
-from kokoro_tvm.targets import PinnedLibrary, target_kind
+from kokoro_tvm.targets import PinnedLibrary, tools_for
 from kokoro_tvm.toolchains import macho
 from kokoro_tvm.toolchains.lld import IMPORTED
 
@@ -132,11 +132,10 @@ def test_a_byte_that_was_changed_is_found_by_the_signature(from_c: bool, tmp_pat
 
 
 def test_it_is_run_with_linux_libraries_and_brings_macos_own() -> None:
-    target = recipe_of(RECIPE).target
-    kind = target_kind("llvm")
+    tools = tools_for(recipe_of(RECIPE).target)
     for libraries, suffix, platform in (
-        (kind.runtime_libraries(target), ".dylib", "macosx_11_0_arm64"),
-        (kind.runner_libraries(target), ".so", "manylinux_2_28_aarch64"),
+        (tools.runtime_libraries(), ".dylib", "macosx_11_0_arm64"),
+        (tools.runner_libraries(), ".so", "manylinux_2_28_aarch64"),
     ):
         assert list(libraries) == ["runtime", "ffi"]
         for library in libraries.values():

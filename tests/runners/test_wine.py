@@ -16,7 +16,7 @@ from kokoro_tvm.errors import BuildError, BundleError
 from kokoro_tvm.ops.base.expressions import Cast
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.runners.wine import WINE, Wine
-from kokoro_tvm.targets import find_runner, target_kind
+from kokoro_tvm.targets import find_runner, tools_for
 
 pytestmark = pytest.mark.slow("runs code for Windows in Wine")
 
@@ -120,5 +120,5 @@ def test_it_runs_windows_code_of_this_machines_architecture(monkeypatch: pytest.
 def test_the_cpu_must_have_what_the_code_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs at the speed of this machine, on this machine's instructions."""
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    monkeypatch.setattr("kokoro_tvm.targets.llvm.features_of_cpu", lambda: frozenset({"sse2", "avx"}))
-    assert "avx2" in target_kind("llvm").lacking(recipe_of(RECIPE).target, "float32")
+    monkeypatch.setattr("kokoro_tvm.targets.cpu_tools.features_of_cpu", lambda: frozenset({"sse2", "avx"}))
+    assert "avx2" in tools_for(recipe_of(RECIPE).target).lacking("float32")

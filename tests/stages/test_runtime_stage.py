@@ -15,7 +15,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.sources import wheel
 from kokoro_tvm.stages import runtime
-from kokoro_tvm.targets import PinnedLibrary, target_kind
+from kokoro_tvm.targets import PinnedLibrary, tools_for
 from kokoro_tvm.targets.llvm import LlvmTarget
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,7 @@ def test_the_wheels_are_those_of_the_pinned_tvm() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     versions = dict(re.findall(r'"(apache-tvm(?:-ffi)?)==([^"]+)"', text))
     arm = LlvmTarget(kind="llvm", mcpu="cortex-a72", mtriple="aarch64-linux-gnu")
-    found = target_kind("llvm").runtime_libraries(arm)
+    found = tools_for(arm).runtime_libraries()
     assert list(found) == ["runtime", "ffi"]
     for library in found.values():
         assert isinstance(library, PinnedLibrary)

@@ -21,9 +21,16 @@ from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runners.source.emulated import EmulatedSource
 from kokoro_tvm.runners.source.runner import SourceRunner
 from kokoro_tvm.runners.tiles import TILES
-from kokoro_tvm.targets import Machine, find_runner, target_kind, tvm_target
+from kokoro_tvm.targets import (
+    Machine,
+    PinnedLibrary,
+    cpu_tools,
+    find_runner,
+    target_kind,
+    tools_for,
+    tvm_target,
+)
 from kokoro_tvm.targets import llvm as target
-from kokoro_tvm.targets.base import PinnedLibrary
 from kokoro_tvm.toolchains import Toolchain
 from kokoro_tvm.toolchains.gnu import GNU
 from kokoro_tvm.toolchains.lld import ELF
@@ -241,12 +248,12 @@ def test_amx_alone_is_emulated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     there = None if had is None else PORTABLE["x86-64-v4"] | {"avx512bf16"} | had
-    monkeypatch.setattr(target, "features_of_cpu", lambda: there)
+    monkeypatch.setattr(cpu_tools, "features_of_cpu", lambda: there)
     spec = target.LlvmTarget(kind="llvm", mcpu="x86-64-v4", mattr=("+avx512bf16", "+amx-tile", "+amx-bf16"))
-    assert target.KIND.runner(spec) is runner
-    assert target.KIND.lacking(spec, precision) == missing
+    assert tools_for(spec).runner() is runner
+    assert tools_for(spec).lacking(precision) == missing
     native = target.LlvmTarget(kind="llvm", mcpu="native")
-    assert target.KIND.runner(native) is LOCAL
+    assert tools_for(native).runner() is LOCAL
 
 
 MAC, MAC_CPU = ("arm64", "Darwin"), {"kind": "llvm", "mcpu": "apple-m1", "mtriple": "arm64-apple-macos11.0"}
@@ -284,19 +291,20 @@ def test_a_mac_runs_its_own_code_and_links_it_as_others_do(
     monkeypatch.setattr(target.platform, "machine", lambda: machine)
     monkeypatch.setattr(target.platform, "system", lambda: system)
     kind = target_kind(spec["kind"])
-    made = kind.spec.model_validate(spec, strict=False)
-    assert type(kind.runner(made)) is runner
-    assert kind.toolchain(made) is linker
+    tools = kind.tools(kind.spec.model_validate(spec, strict=False))
+    assert type(tools.runner()) is runner
+    assert tools.toolchain() is linker
 
 
 def test_a_mac_runs_its_own_code_with_its_own_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not with Linux', which the loader of Mach-O has."""
     spec = target.LlvmTarget.model_validate(EMULATED_MAC, strict=False)
-    assert all(isinstance(library, PinnedLibrary) for library in target.KIND.runner_libraries(spec).values())
+    tools = tools_for(spec)
+    assert all(isinstance(library, PinnedLibrary) for library in tools.runner_libraries().values())
     monkeypatch.setattr(target.platform, "machine", lambda: MAC[0])
     monkeypatch.setattr(target.platform, "system", lambda: MAC[1])
-    found = target.KIND.runner_libraries(spec)
-    assert found == target.KIND.runtime_libraries(spec)
+    found = tools.runner_libraries()
+    assert found == tools.runtime_libraries()
     assert {role: isinstance(library, Path) for role, library in found.items()} == {"runtime": True}
 
 

@@ -38,6 +38,7 @@ from kokoro_tvm.runners import Runner
 from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.spec import TargetSpec
 from kokoro_tvm.targets.base import Machine, TargetKind
+from kokoro_tvm.targets.tools import Tools
 from kokoro_tvm.toolchains import Toolchain
 
 
@@ -98,10 +99,15 @@ class Plain(TargetKind):
 
         return tvm.target.Target({"kind": "llvm"})
 
-    def toolchain(self, spec: PlainTarget) -> Toolchain:
-        return Gcc(spec.flags)
+    def tools(self, spec: PlainTarget) -> Tools:
+        return PlainTools(spec)
 
-    def runner(self, spec: PlainTarget) -> Runner:
+
+class PlainTools(Tools):
+    def toolchain(self) -> Toolchain:
+        return Gcc(self.spec.flags)
+
+    def runner(self) -> Runner:
         return CountingRunner()
 
 

@@ -9,7 +9,7 @@ from elsewhere import library_of
 from small_kernels import scaled
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.targets import target_kind
+from kokoro_tvm.targets import tools_for
 from kokoro_tvm.targets.llvm import LlvmTarget
 from kokoro_tvm.toolchains.coff import COFF, Coff
 from kokoro_tvm.toolchains.gnu import GNU
@@ -96,4 +96,4 @@ def test_code_of_another_machine_is_linked_by_its_kind(
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     spec = LlvmTarget(kind="llvm", mcpu="generic", mtriple=triple)
-    assert target_kind("llvm").toolchain(spec) is toolchain
+    assert tools_for(spec).toolchain() is toolchain

@@ -39,13 +39,12 @@ extern "C" __global__ void __launch_bounds__(64) h(half* __restrict__ x, half* _
 
 
 TRACED = """
-import sys
 from kokoro_tvm.engine import trace
 
 trace.begin()
 from kokoro_tvm.toolchains import nvrtc
 
-trace.restart(sys.modules["__main__"])
+trace.restart(nvrtc)
 nvrtc.compile_cuda('extern "C" __global__ void k(float* x) { x[0] = 1.0f; }', "sm_90")
 print(*trace.take().files)
 """
@@ -129,7 +128,7 @@ def test_registers_of_a_workgroup_are_counted() -> None:
     nvrtc._check_limits(resources, "sm_90", {"k": 512})
     with pytest.raises(BuildError) as caught:
         nvrtc._check_limits(resources, "sm_90", {"k": 1024})
-    assert str(caught.value) == "k takes 81920 registers in a workgroup of sm_90, which has 65536"
+    assert str(caught.value) == "k takes 81920 registers in a workgroup of sm_90, which has 65536."
 
 
 def test_where_it_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

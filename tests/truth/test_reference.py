@@ -86,6 +86,13 @@ def test_a_reference_comes_back_as_it_was(references: list[Reference], tmp_path:
         np.testing.assert_array_equal(back.inputs("decoder")["noise"], r.inputs("decoder")["noise"])
 
 
+def test_a_reference_is_the_same_bytes_each_time(references: list[Reference], tmp_path: Path) -> None:
+    """Else nothing could tell one that was made again from another one."""
+    for index in range(8):
+        save_reference(references[0], tmp_path / f"{index}.safetensors")
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+
+
 def test_a_missing_or_damaged_file(references: list[Reference], tmp_path: Path) -> None:
     path = tmp_path / "short.safetensors"
     with pytest.raises(ValidationError, match="cannot be read"):
