@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from examples import night
+
 try:
     from re import _constants as op
     from re import _parser as parser
@@ -289,7 +291,7 @@ def _repetitions(samples: _Samples, tree: Any, before: str = "") -> Iterator[tup
 def _texts(samples: _Samples, tree: Any) -> Iterator[tuple[str, str, str]]:
     """(beginning, what is repeated, end) of texts that a pattern could take long for."""
     turns = range(max(2, min(len(samples.alphabet), 16)))
-    ends = ["", *samples.alphabet[:2], "\x01"]
+    ends = ["", "\x01", *(samples.alphabet[:2] if night() else ())]
     whole = {samples.of(tree, turn) for turn in turns}
     found = {("", char) for char in samples.alphabet} | {("", each) for each in whole}
     for before, body in _repetitions(samples, tree):

@@ -24,7 +24,12 @@ pytest_plugins = ["fake_bundles"]
 WORKER_MEMORY_GB = 4.0  # what the largest test takes, with the real weights
 # A file is run by one worker, so the files that take longest begin first; the others follow as collected, and
 # what speaks with the bundle that the first one builds comes last.
-LONGEST = ("test_speaks.py", "test_portable.py", "test_on_gpu.py", "test_tiny.py", "web/test_wasm_bundle.py")
+LONGEST = (
+    *("test_speaks.py", "test_portable.py", "test_on_gpu.py", "test_tiny.py", "web/test_wasm_bundle.py"),
+    # Of the default tier: as the last ones they would keep one worker busy while the other has no file left.
+    *("truth/test_stock.py", "truth/test_reference_store.py", "web/frontend/test_front_end_vectors.py"),
+    *("test_patterns.py", "engine/test_faults.py", "compiler/test_export.py", "measure/test_e2e.py"),
+)
 LAST = "libkokoro/test_speak.py"
 
 CHILDREN = Path(__file__).parent / "children"  # what tests run in other processes
