@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from examples import night
+
 try:
     from re import _constants as op
     from re import _parser as parser
@@ -27,6 +29,9 @@ _LEAST, _MOST = 16, 32  # repetitions of what is repeated
 _BOUNDED = 256  # a repetition of at most as many costs a factor that is constant
 _SHRUNK = 3  # and is tried with so many
 _BUDGET = 400  # steps for a character, which no linear pattern needs
+_MANY = 8  # steps for a character that twice the text may take whatever half of it does
+_FEW = _MANY // 4  # steps that cannot become more than those, unless they grow by more than the cube
+_IGNORECASE, _MULTILINE, _DOTALL, _ASCII = map(int, (re.I, re.M, re.S, re.A))  # flags of re are slow
 _SEEDS = "aZx0_ \n\t\u00a0.,-/#é一あ²\x01"
 
 _PAIRS = tuple(itertools.product(range(4), repeat=2))  # turns of two bodies that follow each other
@@ -48,9 +53,11 @@ class _Matcher:
         self._groups: dict[int, tuple[int, int]] = {}
         self._steps = self._most = 0
         self._start = self._sequence(tree)
+        self._anchored = bool(tree) and tree[0] == (op.AT, op.AT_BEGINNING_STRING)
 
     def search(self, text: str) -> int:
-        """The steps of a search that goes through all of a text, match after match."""
+        """The steps of a search that goes through all of a text, match after match; of what begins with \\A,
+        at its beginning alone."""
         self._text, self._groups, self._steps = text, {}, 0
         self._most = _BUDGET * (len(text) + 1)
         ends: list[int] = []
@@ -60,7 +67,7 @@ class _Matcher:
             return True
 
         place = 0
-        while place <= len(text):
+        while place <= (0 if self._anchored else len(text)):
             self._step()
             place = max(place + 1, ends.pop()) if self._start(place, note) else place + 1
         return self._steps
@@ -172,13 +179,13 @@ class _Matcher:
     def _at(self, where: Any, place: int) -> bool:
         text, last = self._text, len(self._text)
         if where in (op.AT_BEGINNING, op.AT_BEGINNING_STRING):
-            line = where is op.AT_BEGINNING and self._flags & re.MULTILINE
+            line = where is op.AT_BEGINNING and self._flags & _MULTILINE
             return place == 0 or bool(line and text[place - 1] == "\n")
         if where is op.AT_END_STRING:
             return place == last
         if where is op.AT_END:
             line = place < last and text[place] == "\n"
-            return place == last or (line and bool(place == last - 1 or self._flags & re.MULTILINE))
+            return place == last or (line and bool(place == last - 1 or self._flags & _MULTILINE))
         inside = [0 <= each < last and bool(re.match(r"\w", text[each])) for each in (place - 1, place)]
         return (inside[0] != inside[1]) is (where is op.AT_BOUNDARY)
 
@@ -189,19 +196,19 @@ _CHARACTERS = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
 def takes(code: Any, value: Any, char: str, flags: int) -> bool:
     """Whether a part of a pattern that is one character takes this one."""
     if code is op.ANY:
-        return char != "\n" or bool(flags & re.DOTALL)
+        return char != "\n" or bool(flags & _DOTALL)
     if code is op.NOT_LITERAL:
         return not takes(op.LITERAL, value, char, flags)
     if code is op.IN:
         negated = value[0][0] is op.NEGATE
         return any(takes(*each, char, flags) for each in value[negated:]) is not negated
-    cases = {char, char.lower(), char.upper()} if flags & re.IGNORECASE else {char}
+    cases = {char, char.lower(), char.upper()} if flags & _IGNORECASE else {char}
     if code is op.LITERAL:
         return chr(value) in cases
     if code is op.RANGE:
         return any(value[0] <= ord(each) <= value[1] for each in cases if len(each) == 1)
     assert code is op.CATEGORY, code
-    name, limits = str(value), re.ASCII if flags & re.ASCII else 0
+    name, limits = str(value), re.ASCII if flags & _ASCII else 0
     kind = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}[name.rpartition("_")[2]]
     return bool(re.match(kind, char, limits)) is ("NOT" not in name)
 
@@ -246,6 +253,7 @@ class _Samples:
         self._flags = flags
         self.alphabet = _alphabet(tree, flags)
         self._groups: dict[int, str] = {}
+        self._taken: dict[tuple[Any, int], list[str]] = {}  # by a part's place in memory
 
     def of(self, tree: Any, turn: int = 0) -> str:
         """A text of a sequence; another turn takes other characters, branches and counts."""
@@ -253,7 +261,10 @@ class _Samples:
 
     def _part(self, code: Any, value: Any, turn: int) -> str:
         if code in _CHARACTERS:
-            taken = [char for char in self.alphabet if takes(code, value, char, self._flags)]
+            part = code, id(value)
+            if part not in self._taken:
+                self._taken[part] = [char for char in self.alphabet if takes(code, value, char, self._flags)]
+            taken = self._taken[part]
             return taken[turn % len(taken)] if taken else ""
         if code in (op.MAX_REPEAT, op.MIN_REPEAT):
             count = min(value[1], value[0] + turn % 2)
@@ -280,7 +291,7 @@ def _repetitions(samples: _Samples, tree: Any, before: str = "") -> Iterator[tup
 def _texts(samples: _Samples, tree: Any) -> Iterator[tuple[str, str, str]]:
     """(beginning, what is repeated, end) of texts that a pattern could take long for."""
     turns = range(max(2, min(len(samples.alphabet), 16)))
-    ends = ["", *samples.alphabet[:2], "\x01"]
+    ends = ["", "\x01", *(samples.alphabet[:2] if night() else ())]
     whole = {samples.of(tree, turn) for turn in turns}
     found = {("", char) for char in samples.alphabet} | {("", each) for each in whole}
     for before, body in _repetitions(samples, tree):
@@ -314,9 +325,12 @@ def worst(pattern: str, flags: int = 0) -> str | None:
     for before, repeated, end in _texts(_Samples(tree, flags), tree):
         few, many = (before + repeated * count + end for count in (_LEAST, _MOST))
         try:
-            taken, more = matcher.search(few), matcher.search(many)
+            taken = matcher.search(few)
+            if taken <= _FEW * len(few):
+                continue
+            more = matcher.search(many)
         except TooManyStepsError:
             return f"{before!r} {repeated!r}... {end!r}"
-        if more * len(few) > 1.5 * taken * len(many) and more > 8 * len(many):
+        if more * len(few) > 1.5 * taken * len(many) and more > _MANY * len(many):
             return f"{before!r} {repeated!r}... {end!r}"
     return None

@@ -24,23 +24,31 @@ pytest_plugins = ["fake_bundles"]
 WORKER_MEMORY_GB = 4.0  # what the largest test takes, with the real weights
 # A file is run by one worker, so the files that take longest begin first; the others follow as collected, and
 # what speaks with the bundle that the first one builds comes last.
-LONGEST = ("test_speaks.py", "test_portable.py", "test_on_gpu.py", "test_tiny.py", "web/test_wasm_bundle.py")
+LONGEST = (
+    *("test_speaks.py", "test_portable.py", "test_on_gpu.py", "test_tiny.py", "web/test_wasm_bundle.py"),
+    # Of the default tier: as the last ones they would keep one worker busy while the other has no file left.
+    *("truth/test_stock.py", "truth/test_reference_store.py", "web/frontend/test_front_end_vectors.py"),
+    *("test_patterns.py", "engine/test_faults.py", "compiler/test_export.py", "measure/test_e2e.py"),
+)
 LAST = "libkokoro/test_speak.py"
 
 CHILDREN = Path(__file__).parent / "children"  # what tests run in other processes
-# Threads of PyTorch's and numpy's that wait by spinning take the cores that another worker computes on.
-WAITING = {"OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"}
+# PyTorch's and numpy's threads that wait by spinning take the cores that another worker computes on. They
+# look at this when they are imported, which a folder's conftest.py does before `pytest_configure`.
+os.environ.update({"OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"})
 
 
 def pytest_configure(config: pytest.Config) -> None:
     sys.path.insert(0, str(CHILDREN))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHILDREN), os.environ.get("PYTHONPATH")]))
-    os.environ.update(WAITING)
     config.option.markexpr = tiers.selection(config.option.markexpr)
     tiers.hide_slow_packages(config.option.markexpr)
     examples.choose(config.option.markexpr)
     for name in [name for name in os.environ if name.startswith("KOKORO_TVM_")]:
         del os.environ[name]  # what tests build is built, whatever cache the caller uses
+    # Containers often forbid bytecode: each of hundreds of processes would compile what it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     config.addinivalue_line(
         "markers",
         "weights: needs the real weights; builds what it needs of them in this checkout with doit",

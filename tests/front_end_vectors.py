@@ -197,8 +197,8 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
 def few_texts() -> list[tuple[str, str]]:
     """Texts of every kind: those of the committed file."""
     forms = [(form.written, "b" if form.british else "a") for form in written_forms()]
-    told = [(text, "ab"[i % 2]) for i, text in enumerate([*_readings(), *sentences()[::60]])]
-    return [*((text, "a") for text in _TEXTS), *forms[::4], *told, *list(drawn(40, seed=40))]
+    read = [(text, "ab"[i % 2]) for i, text in enumerate([*_readings(), *sentences()[::60]])]
+    return [*((text, "a") for text in _TEXTS), *forms[::4], *read, *list(drawn(40, seed=40))]
 
 
 def _readings() -> Iterator[str]:
@@ -211,8 +211,8 @@ def _readings() -> Iterator[str]:
 def many_texts() -> list[tuple[str, str]]:
     """All written forms, all sentences, alternately American and British, and 2,000 random texts."""
     forms = [(form.written, code) for form in written_forms() for code in "ab"]
-    told = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
-    return [*((text, "b") for text in _TEXTS), *forms, *told, *drawn(2000, seed=20_000)]
+    read = [(text, "ab"[i % 2]) for i, text in enumerate(sentences())]
+    return [*((text, "b") for text in _TEXTS), *forms, *read, *drawn(2000, seed=20_000)]
 
 
 def drawn(count: int, seed: int) -> Iterator[tuple[str, str]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sharing import once
 
 from kokoro_tvm.model.kokoro import build_model, shipped_config
 from kokoro_tvm.recipe.parts import Utterance
@@ -54,11 +57,12 @@ def utterances() -> list[Utterance]:
 
 
 @pytest.fixture(scope="session")
-def references(
-    config: dict[str, Any],
-    state: dict[str, torch.Tensor],
-    voices: dict[str, np.ndarray],
-    utterances: list[Utterance],
-) -> list[Reference]:
-    """Both references, computed once."""
-    return compute_references(config, state, voices, utterances)
+def references(request: pytest.FixtureRequest, shared_folder: Path) -> list[Reference]:
+    """Both references, computed once for all folders of tests and all workers."""
+    file = shared_folder / "references"
+    with once(shared_folder / "references-there") as first:
+        if first:
+            given = map(request.getfixturevalue, ("config", "state", "voices", "utterances"))
+            file.write_bytes(pickle.dumps(compute_references(*given)))
+    made: list[Reference] = pickle.loads(file.read_bytes())
+    return made

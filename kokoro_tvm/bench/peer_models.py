@@ -137,7 +137,7 @@ class PeerModels:
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     """A path beside `path` that takes its place when the block ends well, and whose SHA-256 is noted."""
-    from kokoro_tvm.engine.digest import file_sha256
+    from kokoro_tvm.digests import file_sha256
 
     partial = path.with_name(f".{path.name}.part")
     try:

@@ -77,15 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         build_app()(words, prog_name="kokoro-tvm")
     except KokoroTvmError as error:
-        _tell(str(error), error, debug)
+        _print_error(str(error), error, debug)
         sys.exit(error.exit_code)
     except ModuleNotFoundError as error:
-        _tell(_missing(error), error, debug)
+        _print_error(_missing(error), error, debug)
         sys.exit(BuildError.exit_code)
     except Exception as error:  # a fault of ours, or of the machine: printed, never swallowed
         kind = "" if isinstance(error, OSError) else f"a fault in kokoro-tvm, {type(error).__name__}: "
         again = "" if debug else " (run again with --debug for the traceback)"
-        _tell(f"{kind}{error}{again}", error, debug)
+        _print_error(f"{kind}{error}{again}", error, debug)
         sys.exit(1)
 
 
@@ -101,7 +101,7 @@ def _missing(error: ModuleNotFoundError) -> str:
     return f"The package {name} is not installed, which this command needs. Run `{advice([name])}`."
 
 
-def _tell(message: str, error: Exception, debug: bool) -> None:
+def _print_error(message: str, error: Exception, debug: bool) -> None:
     if debug:
         traceback.print_exception(error)
     color = False if os.environ.get("NO_COLOR") else None

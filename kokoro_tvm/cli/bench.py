@@ -102,8 +102,8 @@ def bench(
         check_place(path)
     if not can_draw():
         install = "`pip install '.[lab]'` in the repository"
-        _tell(f"note: {picture} will not be drawn without matplotlib: run {install}")
-    models = PeerModels(artifacts, root / "recipes", opened[0].model, _tell)
+        _print_progress(f"note: {picture} will not be drawn without matplotlib: run {install}")
+    models = PeerModels(artifacts, root / "recipes", opened[0].model, _print_progress)
     systems = [*bundle_systems(opened, count), *(peer_system(peer, models, count, isa) for peer in peers)]
     plan = Plan.of(systems, texts, opened[0], count, rounds, cold, isa)
     found: list[Result] = []
@@ -113,7 +113,7 @@ def bench(
         write_result(table, so_far)
 
     try:
-        keep(measure(plan, _tell, keep))
+        keep(measure(plan, _print_progress, keep))
     finally:  # what was measured before an interruption is shown, too
         for result in found:
             _show(result, table, picture)
@@ -166,5 +166,5 @@ def _check_ours(result: Result) -> None:
         raise BundleError(f"Not every bundle could be measured: {'; '.join(failed)}")
 
 
-def _tell(line: str) -> None:
+def _print_progress(line: str) -> None:
     typer.secho(line, err=True)

@@ -9,7 +9,8 @@ from kokoro_tvm.documents.readers.document import Slot
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.speech.joins import ATTACK, RELEASE
-from kokoro_tvm.runtime.speech.plan import Piece, Plan
+from kokoro_tvm.runtime.speech.piece import Piece
+from kokoro_tvm.runtime.speech.plan import Plan
 
 __all__ = ["plan_slots"]
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from uuid import uuid4
 
-from kokoro_tvm.engine.digest import file_sha256
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.record import USED, Output, Record
 from kokoro_tvm.errors import BuildError, InputError
 from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file

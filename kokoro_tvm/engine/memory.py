@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from kokoro_tvm.engine.digest import file_sha256
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.durable import write
 from kokoro_tvm.errors import BuildError
 

@@ -1,9 +1,12 @@
 #include "base.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "os.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -74,6 +77,34 @@ void release(arena *all) {
     last->release(last->resource);
     free(last);
   }
+}
+
+char *read_path(scope *s, const char *path, size_t *size) {
+  int descriptor = os_open(path);
+  char *content = NULL;
+  size_t room = 0;
+  int64_t count = 1;
+  if (descriptor < 0) return NULL;
+  for (*size = 0; count > 0; *size += (size_t)count) {
+    if (*size + 1 >= room) {
+      char *more = realloc(content, room = 2 * room + (1 << 16));
+      if (!more || room > (size_t)1 << 26) {
+        free(more ? more : content);
+        os_close(descriptor);
+        errno = EFBIG;
+        return NULL;
+      }
+      content = more;
+    }
+    count = os_read(descriptor, content + *size, room - *size - 1, (int64_t)*size);
+    if (count < 0) break;
+  }
+  int why = errno;
+  os_close(descriptor);
+  if (count == 0) content[*size] = 0;
+  give(s, &s->scratch, free, content);
+  errno = why;
+  return count < 0 ? NULL : content;
 }
 
 int32_t next_symbol(const char **text) {

@@ -1,4 +1,4 @@
-/* What the files of libkokoro share: memory and other resources, failures, and UTF-8. */
+/* What the files of libkokoro share: memory and other resources, failures, small files, and UTF-8. */
 #ifndef KOKORO_BASE_H
 #define KOKORO_BASE_H
 
@@ -36,6 +36,9 @@ void give(scope *s, arena *to, void (*release)(void *), void *resource);
 /* Formatted text. Fails. */
 char *format(scope *s, arena *from, const char *pattern, ...) PRINTF(3, 4);
 void release(arena *all);
+
+/* All bytes of a small file on a path, with a NUL behind them, in scratch memory; NULL where it cannot be read. */
+char *read_path(scope *s, const char *path, size_t *size);
 
 /* The code point at `*text`, which moves behind it; 0 at the end, -1 where it is no UTF-8. */
 int32_t next_symbol(const char **text);

@@ -88,8 +88,6 @@ void check_library(scope *s, const manifest *bundle, const component *component,
 void open_files(scope *s, manifest *bundle);
 /* The bytes of an open file, in scratch memory; compared once more, as they are what is used. Fails. */
 char *read_file(scope *s, const file *file);
-/* All bytes of a small file on a path, with a NUL behind them; NULL where it cannot be read. */
-char *read_path(scope *s, const char *path, size_t *size);
 
 /* A tensor of a safetensors file. */
 typedef struct tensor {

@@ -55,7 +55,7 @@ static int cpu_has(const cpu_feature *each) {
 #elif defined(__aarch64__) && defined(__APPLE__)
 #include <sys/sysctl.h>
 typedef struct cpu_feature {
-  const char *name, *asked; /* by macOS' name; NULL: every Mac with Apple's processor has it, as the M1 has */
+  const char *name, *key; /* macOS' name of it; NULL: every Mac with Apple's processor has it, as the M1 has */
 } cpu_feature;
 static const cpu_feature CPU_FEATURES[] = {
     {"fp-armv8", NULL}, {"neon", NULL}, {"aes", NULL}, {"sha2", NULL}, {"crc", NULL}, {"lse", NULL},
@@ -68,7 +68,7 @@ static int cpu_has(const cpu_feature *each) {
   char name[40] = "hw.optional.arm.";
   int has = 0;
   size_t size = sizeof has;
-  return !each->asked || (sysctlbyname(strcat(name, each->asked), &has, &size, NULL, 0) == 0 && has);
+  return !each->key || (sysctlbyname(strcat(name, each->key), &has, &size, NULL, 0) == 0 && has);
 }
 #elif defined(__aarch64__)
 #include <sys/auxv.h>

@@ -61,34 +61,6 @@ char *read_file(scope *s, const file *each) {
   return content;
 }
 
-char *read_path(scope *s, const char *path, size_t *size) {
-  int descriptor = os_open(path);
-  char *content = NULL;
-  size_t room = 0;
-  int64_t count = 1;
-  if (descriptor < 0) return NULL;
-  for (*size = 0; count > 0; *size += (size_t)count) {
-    if (*size + 1 >= room) {
-      char *more = realloc(content, room = 2 * room + (1 << 16));
-      if (!more || room > (size_t)1 << 26) {
-        free(more ? more : content);
-        os_close(descriptor);
-        errno = EFBIG;
-        return NULL;
-      }
-      content = more;
-    }
-    count = os_read(descriptor, content + *size, room - *size - 1, (int64_t)*size);
-    if (count < 0) break;
-  }
-  int why = errno;
-  os_close(descriptor);
-  if (count == 0) content[*size] = 0;
-  give(s, &s->scratch, free, content);
-  errno = why;
-  return count < 0 ? NULL : content;
-}
-
 static void open_file(scope *s, file *each, os_status *status) {
   if (!each->path) return;
   each->descriptor = os_open(each->path);

@@ -125,8 +125,8 @@ def judge_phonemes(
     utterances, differences = [], {}
     for name, sentences in read.items():
         patterns = [better.concerns for better in BETTER if better.concerns is not None]
-        told = [one for one in sentences if not any(re.search(p, one.sentence) for p in patterns)]
-        judged = [_without_other_readings(one) for one in told]
+        comparable = [one for one in sentences if not any(re.search(p, one.sentence) for p in patterns)]
+        judged = [_without_other_readings(one) for one in comparable]
         found = [difference for one in judged for difference in _differences(one)]
         edits = sum(distance(_symbols(one.reference), _symbols(one.ours)) for one in judged)
         symbols = sum(len(_symbols(one.reference)) for one in judged)
@@ -140,7 +140,7 @@ def judge_phonemes(
             "symbols": symbols,
             "passed_over": len(sentences) - len(judged),
             "other_readings": sum(
-                len(one.ours) - len(left.ours) for one, left in zip(told, judged, strict=True)
+                len(one.ours) - len(left.ours) for one, left in zip(comparable, judged, strict=True)
             ),
         }
         verdicts = tuple(judge(measured, limits))

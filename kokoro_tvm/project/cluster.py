@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import kokoro_tvm.errors
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.cache import Cache
-from kokoro_tvm.engine.digest import digest, file_sha256
+from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.order import in_order
 from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError, RecipeError
 from kokoro_tvm.project.project import Found, Project
@@ -26,7 +27,7 @@ __all__ = ["build_on_cluster"]
 
 _PATIENCE = 20.0  # seconds until the scheduler has to answer
 
-Tell = Callable[[str, str], None]
+Report = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class _Outcome:
 
 
 def build_on_cluster(
-    address: str, tasks: Sequence[str], graph: Mapping[str, Sequence[str]], root: Path, tell: Tell
+    address: str, tasks: Sequence[str], graph: Mapping[str, Sequence[str]], root: Path, report: Report
 ) -> None:
     """Builds tasks on the workers of the scheduler at `address`, into the shared cache.
 
-    graph: the tasks every task comes after, as doit has them; root: the folder that holds recipes/; tell:
+    graph: the tasks every task comes after, as doit has them; root: the folder that holds recipes/; report:
     hears of every stage that ends, its name first. Raises the first error of a stage; BuildError where the
     scheduler cannot be reached, InputError without a cache that can be written or the library to do it.
     """
@@ -57,7 +58,7 @@ def build_on_cluster(
         from distributed import Client, as_completed
     except ImportError as error:
         raise InputError("building on a cluster needs the extra `dask`: pip install -e '.[dask]'") from error
-    cache = Cache.from_environment(lambda note: tell("cache", note))
+    cache = Cache.from_environment(lambda note: report("cache", note))
     if cache is None or cache.mode != "read-write":
         raise InputError(
             "workers meet through a shared cache: set KOKORO_TVM_CACHE, here and for every worker, to a "
@@ -83,7 +84,7 @@ def build_on_cluster(
         for future in as_completed(futures.values()):
             outcome = _outcome(future)
             if outcome.manner != "blocked":
-                tell(names[future.key], f"{outcome.manner} in {outcome.seconds:.1f} s on {outcome.worker}")
+                report(names[future.key], f"{outcome.manner} in {outcome.seconds:.1f} s on {outcome.worker}")
             failed += [outcome] if outcome.manner == "failed" else []
     if failed:
         raise getattr(kokoro_tvm.errors, failed[0].kind, BuildError)("\n".join(o.message for o in failed))

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_tvm import __version__
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine import durable
-from kokoro_tvm.engine.digest import file_sha256
 from kokoro_tvm.project.distribution import write_package
 from kokoro_tvm.project.graph import RecipeGraph
 

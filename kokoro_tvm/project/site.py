@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kokoro_tvm.engine.digest import file_sha256
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.javascript import OFFLINE, WEB, page_files
 from kokoro_tvm.platforms import WEB as WEB_ASSEMBLY

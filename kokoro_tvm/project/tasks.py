@@ -95,14 +95,14 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
     """The pages of all bundles that have been built, or, before there is any, of the first recipe's."""
     built = [g for g in graphs if (g.bundle_folder / "bundle.json").is_file()] or graphs[:1]
 
-    def tell() -> None:
+    def conclude() -> None:
         pages = [as_typed(g.report.path("report.html")) for g in built]
         reporter.conclusion.extend(f"The report is {page}; open it in a browser." for page in pages)
 
     return {
         "basename": REPORT,
         "doc": "write a page about every bundle that is built",
-        "actions": [_Action(tell)],
+        "actions": [_Action(conclude)],
         "task_dep": [g.report.name for g in built],
         "uptodate": [False],
     }
@@ -159,12 +159,12 @@ def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any
 def _broken(name: str, error: RecipeError, reporter: LineReporter) -> dict[str, Any]:
     task = re.sub(r"[^a-z0-9_-]", "_", name)  # what is wrong may be the name
 
-    def tell() -> Any:
+    def fail() -> Any:
         reporter.failed(task, error)
         return TaskFailed(str(error))
 
     doc = "cannot be read: run it, or `kokoro-tvm recipe check`, to see why"
-    return {"basename": task, "doc": doc, "actions": [_Action(tell)]}
+    return {"basename": task, "doc": doc, "actions": [_Action(fail)]}
 
 
 class _OrderedNode(doit.control.ExecNode):

@@ -95,7 +95,7 @@ def parse(source: SourceText, most: int = _MAX_NODES) -> Node:
     if bad := _FORBIDDEN.search(source.text):
         utf16 = ", or save the file as UTF-8 if it is UTF-16" if bad[0] == "\0" else ""
         raise source.error(_span_at(source.text, bad.start()), f"the file holds {_forbidden(bad[0])}{utf16}")
-    reader = _Reader(source, most)
+    reader = _Composer(source, most)
     try:
         return reader.document()
     except yaml.MarkedYAMLError as error:
@@ -112,7 +112,7 @@ def _forbidden(char: str) -> str:
     return f"the invisible character U+{ord(char):04X}: remove it"
 
 
-class _Reader:
+class _Composer:
     """Builds nodes from the parser's events, so that a refusal comes at the first event that earns it."""
 
     def __init__(self, source: SourceText, most: int) -> None:

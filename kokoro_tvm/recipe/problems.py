@@ -50,9 +50,9 @@ def check(source: SourceText, root: Node, kind: type[_File], known: object | Non
     # A list with a bad item is also reported as too short; the item is what to mend.
     around = {details["loc"][:depth] for details in verdict for depth in range(len(details["loc"]))}
     found = [_problem(root, details) for details in verdict if details["loc"] not in around]
-    distinct = {(span.line, span.column): (span, tell) for span, tell in reversed(found)}
-    (span, tell), *others = (distinct[at] for at in sorted(distinct))
-    message = tell()  # the first alone: looking for the nearest word takes time, and there may be thousands
+    distinct = {(span.line, span.column): (span, worded) for span, worded in reversed(found)}
+    (span, worded), *others = (distinct[at] for at in sorted(distinct))
+    message = worded()  # the first alone: looking for the nearest word takes time, and there may be thousands
     if others:
         message += f" ({len(others)} more {'fault' if len(others) == 1 else 'faults'} below)"
     raise source.error(span, message)

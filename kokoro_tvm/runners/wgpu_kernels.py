@@ -18,7 +18,7 @@ from typing import Any
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.runners.source.device import SourceDevice, size_of
-from kokoro_tvm.runners.wgpu import adapter, version
+from kokoro_tvm.runners.vulkan import adapter, version
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 
 __all__ = ["WgpuDevice", "launched", "load"]

@@ -12,7 +12,8 @@ from kokoro_tvm.runtime.notices import SpeechWarning
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses
-from kokoro_tvm.runtime.speech.plan import Piece, Plan, Word
+from kokoro_tvm.runtime.speech.piece import Piece, Word
+from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.result import Chunk, Speech
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer

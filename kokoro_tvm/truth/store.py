@@ -15,8 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.code import all_code
-from kokoro_tvm.engine.digest import digest, file_sha256
+from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import write
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.processes import run_forked

@@ -50,7 +50,7 @@ export async function* planPieces(model, sentences, style, warn) {
   let spoken = false;
   const rate = model.sampleRate;
   for (const breath of breaths(sentences, style.division)) {
-    notices.tell(breath.words);
+    notices.warnOf(breath.words);
     for await (const [part, planned] of fitting(model, breath, style, number)) {
       let { piece } = planned;
       if (piece.words.length) {
@@ -170,7 +170,7 @@ class Notices {
   }
 
   /** @param {Word[]} words */
-  tell(words) {
+  warnOf(words) {
     /** @type {Map<string, string>} */
     const found = new Map();
     for (const word of words) {

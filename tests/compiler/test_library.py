@@ -42,6 +42,13 @@ def plain() -> Any:
     return convolutions()
 
 
+@pytest.fixture(scope="module")
+def without(plain: Any, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The library of the module, made without a store."""
+    path = tmp_path_factory.mktemp("library") / "without.so"
+    return compile_module(plain, MACHINE, GNU, path, PASS_CONTEXT).read_bytes()
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
@@ -88,9 +95,8 @@ def test_a_changed_kernel_is_generated_alone(plain: Any, compiled: Compile) -> N
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_a_library_does_not_depend_on_how_it_is_made(
-    processes: int, plain: Any, compiled: Compile, tmp_path: Path
+    processes: int, plain: Any, without: bytes, compiled: Compile
 ) -> None:
-    without = compile_module(plain, MACHINE, GNU, tmp_path / "without.so", PASS_CONTEXT).read_bytes()
     assert compiled(plain, processes=processes) == without
     assert compiled(plain) == without
 

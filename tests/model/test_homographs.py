@@ -52,7 +52,7 @@ def test_a_bundle_has_them_with_the_tagger_of_their_states(
     tagger.write_bytes(b"another")
     assert homograph_arrays(tagger) == {}
     pinned = homograph_file.map_safetensors(homograph_file.WEIGHTS)["tagger"].tobytes().hex()
-    monkeypatch.setattr(homograph_file, "sha256_file", lambda path: pinned)
+    monkeypatch.setattr(homograph_file, "file_sha256", lambda path: pinned)
     arrays = homograph_arrays(tagger)
     rows = sum(map(len, readings().values()))
     assert [len(arrays[f"homographs.{name}"]) for name in ("scales", "biases", "weights")] == [rows] * 3

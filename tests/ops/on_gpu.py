@@ -17,10 +17,10 @@ from kept import kept
 from kokoro_tvm.compiler.device import device_code
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.features import Features, Workgroup
-from kokoro_tvm.runners import wgpu, wgpu_kernels
+from kokoro_tvm.runners import vulkan, wgpu_kernels
 from kokoro_tvm.runners.source import program
+from kokoro_tvm.runners.source.compiler import headers_digest
 from kokoro_tvm.runners.source.device import on_device, stand_in
-from kokoro_tvm.runners.source.runner import headers
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.targets import Machine
@@ -53,7 +53,7 @@ def _from_source(code: DeviceCode, without: int | None = None, races: bool = Fal
     made_of = {
         "text": text,
         "options": options,
-        "headers": headers(),
+        "headers": headers_digest(),
         "features": sorted(features_of_cpu() or ()),
     }
     library = tvm_ffi.load_module(str(kept(made_of, make)))
@@ -78,7 +78,7 @@ class GpuKernel:
 
     def __init__(self, machine: Machine, function: Any) -> None:
         kind = machine.kind
-        if kind == "webgpu" and (reason := wgpu.check()) is not None:
+        if kind == "webgpu" and (reason := vulkan.check()) is not None:
             pytest.skip(reason)
         stand_in(kind)
         self.kind = kind

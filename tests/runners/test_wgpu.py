@@ -14,15 +14,16 @@ import pytest
 from wgsl import ROTATION, WRITES, code_of, rotated
 
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.runners import wgpu, wgpu_kernels
+from kokoro_tvm.runners import wgpu_kernels
 from kokoro_tvm.runners.source.device import on_device
+from kokoro_tvm.runners.vulkan import adapter, check, version
 
 pytestmark = pytest.mark.slow("runs kernels for GPUs on Vulkan")
 
 
 @pytest.fixture
 def vulkan() -> None:
-    if (reason := wgpu.check()) is not None:
+    if (reason := check()) is not None:
         pytest.skip(reason)
 
 
@@ -92,16 +93,16 @@ def test_a_grid_along_z_is_refused() -> None:
 def test_where_wgpu_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wgpu", None)
     with pytest.raises(BuildError, match=r"pip install 'kokoro-tvm\[webgpu\]'"):
-        wgpu.adapter.__wrapped__()
+        adapter.__wrapped__()
 
 
 @needs_vulkan
 def test_adapters_are_found_in_silence() -> None:
     """Outside of a desktop's session too, where EGL misses a folder."""
-    code = "from kokoro_tvm.runners import wgpu; print(wgpu.version())"
+    code = "from kokoro_tvm.runners import vulkan; print(vulkan.version())"
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"{wgpu.version()}\n"
+    assert done.stdout == f"{version()}\n"
     assert done.stderr == ""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import requests
 import schemathesis
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
@@ -71,8 +72,8 @@ def test_the_document_follows_the_settings(start: Callable[..., Server]) -> None
         assert refused.error["message"] == f"`{field}` has {most + 1} characters; 1 to {most} may be."
 
 
-def test_hundreds_of_requests(server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    assert {200, 400} <= set(fuzz(server, 300, caplog))
+def test_requests_of_the_document(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    assert {200, 400} <= set(fuzz(server, examples(300), caplog))
 
 
 @pytest.mark.nightly

@@ -20,7 +20,7 @@ from toy_bundle import FakeRunner, edit_manifest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import Plan, Synthesizer
-from kokoro_tvm.runtime.speech.plan import Piece, Word
+from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import digest_of, render
 from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.metrics import Metrics

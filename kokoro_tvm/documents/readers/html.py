@@ -98,7 +98,7 @@ def decoded_page(data: bytes, path: Path) -> str:
 
 def page_of(source: str) -> Page:
     """What is read of a page; without headings, one chapter without a title."""
-    page = _Reader()
+    page = _PageBuilder()
     place = 0
     for found in _MARKUP.finditer(source):
         page.add_text(source[place : found.start()])
@@ -112,7 +112,7 @@ def page_of(source: str) -> Page:
     return page.finish()
 
 
-class _Reader:
+class _PageBuilder:
     def __init__(self) -> None:
         self._title: list[str] = []
         self._chapters: list[Chapter] = []

@@ -32,13 +32,13 @@ def run_eager(
         _tensor(weights[str(spec.target)] if spec.kind is InputKind.PARAMETER else next(given), dtype)
         for spec in program.graph_signature.input_specs
     ]
-    reader = _Reader(program, frozenset(wanted), dtype)
+    reader = _Recorder(program, frozenset(wanted), dtype)
     with torch.no_grad():
         reader.run(*arguments)
     return reader.seen
 
 
-class _Reader(torch.fx.Interpreter):
+class _Recorder(torch.fx.Interpreter):
     """Forgets every value after its last use, except those that are wanted."""
 
     def __init__(self, program: ExportedProgram, wanted: frozenset[str], dtype: torch.dtype) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.model.pins import sha256_file
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.layout import HOMOGRAPHS
@@ -44,7 +44,7 @@ def write_weights(arrays: Mapping[str, NDArray[Any]], tagger: str, notice: str) 
 def homograph_arrays(tagger: Path) -> dict[str, NDArray[Any]]:
     """The tensors, none where the network `tagger` is another one than they were learned with."""
     weights = map_safetensors(WEIGHTS)
-    if weights[_TAGGER].tobytes().hex() != sha256_file(tagger):
+    if weights[_TAGGER].tobytes().hex() != file_sha256(tagger):
         return {}
     arrays = {f"homographs.{name}": weights[name] for name in HOMOGRAPHS}
     for variant in ("us", "gb"):

@@ -10,7 +10,7 @@ from typing import Any
 
 from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
 
-__all__ = ["PatternError", "beginnings", "begins_with_group", "check_said", "checked"]
+__all__ = ["PatternError", "beginnings", "begins_with_group", "check_spoken", "checked"]
 
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
 _FOREIGN = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
@@ -59,21 +59,23 @@ def _inner(name: str, value: Any) -> list[Any]:
     return [value[1]] if name in ("ASSERT", "ASSERT_NOT") else []
 
 
-def check_said(written: re.Pattern[str], said: Collection[str]) -> None:
-    """Raises PatternError where figures or letters that a match takes are in none of the groups `said`: they
+def check_spoken(written: re.Pattern[str], spoken: Collection[str]) -> None:
+    """Raises PatternError where figures or letters that a match takes are in no group of `spoken`: they
     would be lost."""
-    _check_said(_parser.parse(written.pattern), {number: n for n, number in written.groupindex.items()}, said)
+    _check_spoken(
+        _parser.parse(written.pattern), {number: n for n, number in written.groupindex.items()}, spoken
+    )
 
 
-def _check_said(items: Iterable[Any], names: Mapping[int, str], said: Collection[str]) -> None:
+def _check_spoken(items: Iterable[Any], names: Mapping[int, str], spoken: Collection[str]) -> None:
     for name, value in ((str(name), value) for name, value in items):
         if name == "IN" and any(map(_is_open, value)):
             raise PatternError("takes figures or letters that the template does not say; name their group")
-        if name == "SUBPATTERN" and names.get(value[0]) in said:
+        if name == "SUBPATTERN" and names.get(value[0]) in spoken:
             continue
         inner = [value[2]] if name == "MAX_REPEAT" else _inner(name, value) if "ASSERT" not in name else []
         for each in inner:
-            _check_said(each, names, said)
+            _check_spoken(each, names, spoken)
 
 
 def _is_open(item: Any) -> bool:

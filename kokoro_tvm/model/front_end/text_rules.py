@@ -17,7 +17,7 @@ from kokoro_tvm.model.front_end.patterns import (
     PatternError,
     beginnings,
     begins_with_group,
-    check_said,
+    check_spoken,
     checked,
 )
 from kokoro_tvm.model.front_end.yields import TEXT
@@ -120,7 +120,7 @@ class LanguageFile(Spec):
                     raise PatternError("it fits where nothing stands")
                 _check_say(rule, self, {group for pattern in found for group in pattern.groupindex})
                 for each in found:
-                    check_said(each, {group for group, _, _ in parts_of(rule.say)})
+                    check_spoken(each, {group for group, _, _ in parts_of(rule.say)})
                 where[2] = "after"
                 for pattern in (rule.after, rule.not_after):
                     checked(pattern, lists, types)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.runners.base import Runner
 from kokoro_tvm.runners.qemu import Qemu
-from kokoro_tvm.runners.source.runner import PURPOSE, headers
+from kokoro_tvm.runners.source.compiler import PURPOSE, headers_digest
 from kokoro_tvm.toolchains.base import problem_of
 from kokoro_tvm.toolchains.cc import CCompiler, cxx_compiler
 
@@ -45,7 +45,7 @@ class EmulatedSource(Runner):
         return f"{self.host.version()}, {self.kind} as C++, {self._compiler_version()}"
 
     def facts(self) -> dict[str, Any]:
-        kernels = {"compiler": self._compiler_version(), "headers": headers()}
+        kernels = {"compiler": self._compiler_version(), "headers": headers_digest()}
         return {"kind": self.kind, "host": self.host.facts(), "kernels": kernels}
 
     def check(self) -> str | None:

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.runners.source.compiler import PURPOSE
 from kokoro_tvm.runners.source.languages import LANGUAGES, Language
-from kokoro_tvm.runners.source.runner import PURPOSE
 from kokoro_tvm.runtime.bundle.device_code import DeviceCode, DeviceFunction
 from kokoro_tvm.runtime.threads import usable_cores
 from kokoro_tvm.toolchains.cc import NATIVE_CXX, CCompiler, tvm_ffi_headers

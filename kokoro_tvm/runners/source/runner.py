@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.runners.base import Runner
+from kokoro_tvm.runners.source.compiler import headers_digest
 from kokoro_tvm.toolchains.base import problem_of
 from kokoro_tvm.toolchains.gnu import GNU
 
@@ -15,16 +15,7 @@ if TYPE_CHECKING:
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["PURPOSE", "SourceRunner", "headers"]
-
-PURPOSE = ("execute GPU kernels with",)
-"""What a compiler of kernels is for, in messages: see `version_of`."""
-
-
-def headers() -> str:
-    """SHA-256 of what kernels are compiled with."""
-    found = sorted(Path(__file__).parent.glob("*.h"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in found)).hexdigest()
+__all__ = ["SourceRunner"]
 
 
 class SourceRunner(Runner):
@@ -45,7 +36,7 @@ class SourceRunner(Runner):
         return f"{self.kind} as C++, {GNU.version()}"
 
     def facts(self) -> dict[str, Any]:
-        return {"compiler": self.version(), "headers": headers()}
+        return {"compiler": self.version(), "headers": headers_digest()}
 
     def check(self) -> str | None:
         return problem_of(self.version)

@@ -10,6 +10,8 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kokoro_tvm.runtime.bundle.little_endian import LittleEndianReader
+
 __all__ = ["DeviceCode", "DeviceFunction"]
 
 
@@ -43,7 +45,7 @@ class DeviceCode:
     @classmethod
     def from_bytes(cls, kind: str, data: bytes) -> DeviceCode:
         """Raises ValueError for bytes that are not of the kind."""
-        reader = _Reader(data)
+        reader = LittleEndianReader(data, "their text")
         try:
             form = reader.text() if kind != "webgpu" else ""
             functions = {}
@@ -58,7 +60,7 @@ class DeviceCode:
                 return cls(kind, form, functions, {"": reader.block()})
             code = {reader.text(): reader.block() for _ in range(reader.number())}
             return cls(kind, form, functions, code)
-        except (struct.error, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise ValueError(f"these are not kernels for {kind}: {error}") from error
 
     def to_bytes(self) -> bytes:
@@ -88,29 +90,3 @@ def _block(data: bytes) -> bytes:
 
 def _text(value: str) -> bytes:
     return _block(value.encode())
-
-
-class _Reader:
-    """Little-endian fields one after the other; raises struct.error at the end of the bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def fields(self, layout: str) -> tuple[int, ...]:
-        values = struct.unpack_from(layout, self._data, self._at)
-        self._at += struct.calcsize(layout)
-        return values
-
-    def number(self) -> int:
-        return self.fields("<Q")[0]
-
-    def block(self) -> bytes:
-        size = self.number()
-        if size > len(self._data) - self._at:
-            raise struct.error("it is cut short")
-        self._at += size
-        return self._data[self._at - size : self._at]
-
-    def text(self) -> str:
-        return self.block().decode()

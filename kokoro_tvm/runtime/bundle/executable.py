@@ -12,6 +12,8 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from kokoro_tvm.runtime.bundle.little_endian import LittleEndianReader
+
 __all__ = ["read_manifest"]
 
 _KIND = b"relax.VMExecutable"
@@ -61,58 +63,35 @@ def _manifest(text: str) -> dict[str, Any] | None:
 
 def _strings(block: bytes) -> Iterator[str]:
     """The string constants of an executable."""
-    reader = _Reader(block)
-    magic = reader.number("<Q")
+    reader = LittleEndianReader(block, "its executable")
+    magic = reader.number()
     reader.text()  # the version of the virtual machine, which the runtime compares when it loads
-    for _ in range(reader.number("<Q")):  # functions
-        reader.skip(4)  # kind
+    for _ in range(reader.number()):  # functions
+        reader.take(4)  # kind
         reader.text()
-        reader.skip(4 * 8)  # first and last instruction, arguments, registers
-        for _ in range(reader.number("<Q")):  # names of parameters
+        reader.take(4 * 8)  # first and last instruction, arguments, registers
+        for _ in range(reader.number()):  # names of parameters
             reader.text()
     if magic == _MAGIC_WITH_SCOPES:
-        for _ in range(reader.number("<Q")):
-            reader.skip(8)
+        for _ in range(reader.number()):
+            reader.take(8)
             reader.text()
-    for _ in range(reader.number("<Q")):  # constants
+    for _ in range(reader.number()):  # constants
         kind = reader.number("<i")
         if kind == _STRING:
             yield reader.text()
         elif kind in (_INT, _FLOAT):
-            reader.skip(8)
+            reader.take(8)
         elif kind == _DTYPE:
-            reader.skip(4)
+            reader.take(4)
         elif kind == _SHAPE:
-            reader.skip(8 * reader.number("<Q"))
+            reader.take(8 * reader.number())
         elif kind == _TENSOR:
-            if reader.number("<Q") != _TENSOR_MAGIC:
+            if reader.number() != _TENSOR_MAGIC:
                 raise ValueError("a tensor among its constants is damaged")
-            reader.skip(8 + 8)  # reserved; device
+            reader.take(8 + 8)  # reserved; device
             dimensions = reader.number("<i")
-            reader.skip(4 + 8 * dimensions)  # dtype; shape
-            reader.skip(reader.number("<q"))
+            reader.take(4 + 8 * dimensions)  # dtype; shape
+            reader.take(reader.number("<q"))
         else:
             raise ValueError(f"it has a constant of an unknown type ({kind})")
-
-
-class _Reader:
-    """Little-endian numbers and strings one after the other; raises ValueError at the end of the bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def number(self, layout: str) -> int:
-        return int(struct.unpack(layout, self._take(struct.calcsize(layout)))[0])
-
-    def text(self) -> str:
-        return self._take(self.number("<Q")).decode()
-
-    def skip(self, count: int) -> None:
-        self._take(count)
-
-    def _take(self, count: int) -> bytes:
-        if not 0 <= count <= len(self._data) - self._at:
-            raise ValueError("its executable is cut short")
-        self._at += count
-        return self._data[self._at - count : self._at]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import importlib
 import importlib.util
 import os
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.forks import held_at_forks
@@ -108,11 +108,11 @@ def _load(library: OpenFile | None) -> str:
     """Load the installed or the bundle's `libtvm_runtime`; returns its sha256."""
     if library is None or _given_folder():
         installed = _installed_library()
-        digest = _sha256(installed)
+        digest = file_sha256(installed)
         _open(str(installed))
         return digest
     digest = library.ref.sha256
-    same = [path for path in _installed_libraries() if _sha256(path) == digest]
+    same = [path for path in _installed_libraries() if file_sha256(path) == digest]
     if same:
         _open(str(same[0]))
     else:
@@ -159,10 +159,6 @@ def runtime_folders() -> list[Path]:
 def _given_folder() -> str:
     """The folder that the user chose, whose library is taken whatever a bundle brings."""
     return os.environ.get("TVM_LIBRARY_PATH", "")
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def pool_size(count: int) -> int:

@@ -12,7 +12,7 @@ from numbers import Integral
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.prosody import Boundary
-from kokoro_tvm.runtime.speech.plan import Word
+from kokoro_tvm.runtime.speech.piece import Word
 from kokoro_tvm.runtime.text.phonemes import middle_cut
 
 __all__ = ["Breath", "Division", "breaths", "halves", "symbols_of"]

@@ -1,4 +1,4 @@
-"""A plan made longer or shorter until it lasts a given number of samples."""
+"""Pieces of a plan made longer or shorter until they last a given number of samples."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.speech.plan import Piece, Plan
+from kokoro_tvm.runtime.speech.piece import Piece
 
 __all__ = ["fitted"]
 
 
-def fitted(plan: Plan, samples: int) -> Plan:
-    """The plan with sounds and pauses stretched alike; what is less than a frame goes into the last pause.
+def fitted(pieces: Sequence[Piece], samples: int, rate: int, size: int) -> tuple[Piece, ...]:
+    """The pieces with sounds and pauses stretched alike; what is less than a frame goes into the last pause.
+
+    samples: that all of them last; rate: samples of a second; size: samples of a frame.
 
     The silence at both ends of a piece stays as it is: stretched it turns into sounds. Raises InputError when
     one frame for every symbol is still too long.
     """
-    rate, size = plan.sample_rate, plan.samples_per_frame
-    inner = [_inner(piece) for piece in plan.pieces]
+    inner = [_inner(piece) for piece in pieces]
     durations = [
-        d for piece, (first, last) in zip(plan.pieces, inner, strict=True) for d in _flat(piece)[first:last]
+        d for piece, (first, last) in zip(pieces, inner, strict=True) for d in _flat(piece)[first:last]
     ]
-    pauses = [piece.pause for piece in plan.pieces]
-    fixed = plan.samples - sum(pauses) - sum(durations) * size
+    pauses = [piece.pause for piece in pieces]
+    fixed = sum(piece.samples(size) for piece in pieces) - sum(pauses) - sum(durations) * size
     room = samples - fixed - len(durations) * size
     if room < 0:
         raise InputError(
@@ -37,12 +38,12 @@ def fitted(plan: Plan, samples: int) -> Plan:
     )
     pauses[-1] += rest
     shares = iter(_shares(durations, total))
-    pieces = []
-    for piece, pause, (first, last) in zip(plan.pieces, pauses, inner, strict=True):
+    stretched = []
+    for piece, pause, (first, last) in zip(pieces, pauses, inner, strict=True):
         flat = _flat(piece)
         flat[first:last] = [next(shares) for _ in flat[first:last]]
-        pieces.append(replace(_with_flat(piece, flat), pause=pause))
-    return replace(plan, pieces=tuple(pieces))
+        stretched.append(replace(_with_flat(piece, flat), pause=pause))
+    return tuple(stretched)
 
 
 def _inner(piece: Piece) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.prosody import Boundary
-from kokoro_tvm.runtime.speech.plan import Piece, Word
+from kokoro_tvm.runtime.speech.piece import Piece, Word
 
 __all__ = ["Pauses", "fade_in", "fade_out", "mute", "muted", "pause_after"]
 

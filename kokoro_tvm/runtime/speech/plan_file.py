@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING
 from dataclasses import fields as dataclass_fields
 from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.speech.plan import Piece, Plan, Word
+from kokoro_tvm.runtime.speech.piece import Piece, Word
 
-__all__ = ["SCHEMA", "plan_from_json", "plan_to_node"]
+__all__ = ["SCHEMA", "read_plan", "written_plan"]
 
 SCHEMA = 1
 """The layout of a plan's JSON."""
@@ -49,28 +49,27 @@ _WORD = {
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
 
 
-def plan_to_node(plan: Plan) -> dict[str, Any]:
-    """The plan as what `json` writes."""
-    pieces = [
-        _node(piece, _PIECE) | {"words": [_node(w, _WORD) for w in piece.words]} for piece in plan.pieces
-    ]
-    return {"schema": SCHEMA} | _node(plan, _PLAN) | {"pieces": pieces}
+def written_plan(plan: object, pieces: Iterable[Piece]) -> str:
+    """A plan of these pieces as JSON."""
+    nodes = [_node(piece, _PIECE) | {"words": [_node(w, _WORD) for w in piece.words]} for piece in pieces]
+    node = {"schema": SCHEMA} | _node(plan, _PLAN) | {"pieces": nodes}
+    return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
 
 
-def plan_from_json(text: str) -> Plan:
-    """The plan that a JSON text holds; raises InputError with the place of what is wrong."""
+def read_plan(text: str, plan: Callable[..., T]) -> T:
+    """The `plan`, a dataclass, that a JSON text holds; raises InputError with the place of what is wrong."""
     try:
         node = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"The plan is not JSON ({error}).") from error
-    values = _values(node, "the plan", Plan, _PLAN, {"schema", "pieces"})
+    values = _values(node, "the plan", plan, _PLAN, {"schema", "pieces"})
     if node.get("schema") != SCHEMA:
         raise InputError(
             f"The plan has schema {node.get('schema')!r}; this version of kokoro-tvm reads {SCHEMA}. "
             "Plan the text again."
         )
     pieces = [_piece(piece, f"pieces[{i}]") for i, piece in enumerate(_list(node, "pieces", "the plan"))]
-    return _made("the plan", lambda: Plan(pieces=tuple(pieces), **values))
+    return _made("the plan", lambda: plan(pieces=tuple(pieces), **values))
 
 
 def _piece(node: Any, place: str) -> Piece:
@@ -89,9 +88,7 @@ def _node(thing: Any, fields: Mapping[str, type]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def _values(
-    node: Any, place: str, kind: type[Plan | Piece | Word], fields: Mapping[str, type], others: set[str]
-) -> dict[str, Any]:
+def _values(node: Any, place: str, kind: Any, fields: Mapping[str, type], others: set[str]) -> dict[str, Any]:
     """The fields of a JSON object as arguments of `kind`, lists as tuples; null is for what may be None."""
     if not isinstance(node, dict):
         raise InputError(f"In the plan, {place} should be a JSON object, but is {node!r:.60}.")

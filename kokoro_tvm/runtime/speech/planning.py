@@ -12,7 +12,7 @@ from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.speech.division import Breath, Division, breaths, halves, symbols_of
 from kokoro_tvm.runtime.speech.joins import ATTACK, Pauses, pause_after
-from kokoro_tvm.runtime.speech.plan import Piece, Word
+from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import predict, with_predicted
 from kokoro_tvm.runtime.text.phonemes import has_sound
 

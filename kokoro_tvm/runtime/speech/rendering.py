@@ -18,7 +18,8 @@ from kokoro_tvm.runtime.session.alignment import frame_durations
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.runtime.speech.joins import fade_in, fade_out, mute, muted
-from kokoro_tvm.runtime.speech.plan import Piece, Plan
+from kokoro_tvm.runtime.speech.piece import Piece
+from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.text.phonemes import encode
 
 __all__ = ["Renderer", "complete", "digest_of", "predict", "render", "spoken_durations", "with_predicted"]

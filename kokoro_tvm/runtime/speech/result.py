@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kokoro_tvm.runtime.speech.plan import Piece, Plan
+from kokoro_tvm.runtime.speech.piece import Piece
+from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.words import TimedWord, timeline
 
 __all__ = ["Chunk", "Speech"]

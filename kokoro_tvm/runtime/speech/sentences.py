@@ -12,7 +12,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.notices import quoted, warn
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.speech.division import Breath
-from kokoro_tvm.runtime.speech.plan import Word
+from kokoro_tvm.runtime.speech.piece import Word
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.strings import tokens_of

@@ -10,7 +10,8 @@ from types import TracebackType
 import numpy as np
 
 from kokoro_tvm.runtime.session.model import Floats, Model
-from kokoro_tvm.runtime.speech.plan import Piece, Plan
+from kokoro_tvm.runtime.speech.piece import Piece
+from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import Planned
 from kokoro_tvm.runtime.speech.rendering import Renderer, render
 from kokoro_tvm.runtime.speech.result import Chunk

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kokoro_tvm.runtime.speech.plan import Piece, Plan, Word
+from kokoro_tvm.runtime.speech.piece import Piece, Word
+from kokoro_tvm.runtime.speech.plan import Plan
 
 __all__ = ["EARLY_FRAMES", "PAUSING_SOUND", "TimedPhoneme", "TimedWord", "timeline", "words_of_piece"]
 

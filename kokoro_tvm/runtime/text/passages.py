@@ -55,7 +55,7 @@ def passages(text: str | Iterable[str]) -> Iterator[Passage]:
 
     A sentence of more than 1500 characters comes in parts. Raises InputError for what is not a string.
     """
-    reader = _Reader(_portions(text))
+    reader = _PassageReader(_portions(text))
     while (passage := reader.read()) is not None:
         yield passage
 
@@ -70,7 +70,7 @@ def _portions(text: str | Iterable[str]) -> Iterator[str]:
         yield portion
 
 
-class _Reader:
+class _PassageReader:
     """The text that has come and is not spoken yet."""
 
     def __init__(self, portions: Iterator[str]) -> None:

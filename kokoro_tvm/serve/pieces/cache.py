@@ -11,7 +11,8 @@ from concurrent.futures import Future, wait
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.remote import READ_ONLY, has_protocol, unreachable
 from kokoro_tvm.runtime.session.model import Floats, Model
-from kokoro_tvm.runtime.speech.plan import Piece, Plan
+from kokoro_tvm.runtime.speech.piece import Piece
+from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.rendering import Renderer, digest_of
 from kokoro_tvm.serve.metrics import Metrics
 from kokoro_tvm.serve.pieces.store import DamagedError, PieceStore

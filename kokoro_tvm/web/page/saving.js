@@ -5,7 +5,7 @@ import { webVtt } from "../captions/webvtt.js";
 import { wavFile } from "../wav.js";
 import { encoder, mp3File } from "./mp3.js";
 import { wordsWithMarks } from "./shown.js";
-import { asked } from "./speaker.js";
+import { optionsOf } from "./speaker.js";
 
 /** @typedef {import("./record.js").Record} Record */
 /** @typedef {import("./speaker.js").Request} Request */
@@ -38,7 +38,7 @@ export async function save(record, request, synthesizer, suffix) {
     throw new Error("It would be of all the text, in one voice and at one speed. Speak it once more, or save what there is as WAV.");
   }
   const { text, ...options } = request;
-  keep(await synthesizer.file(text, asked(options), suffix), record, suffix);
+  keep(await synthesizer.file(text, optionsOf(options), suffix), record, suffix);
 }
 
 /** @param {Blob} file @param {Record} record @param {string} suffix */

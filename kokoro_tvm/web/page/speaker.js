@@ -132,7 +132,7 @@ export class Speaker {
 
   /** @param {Record} record @param {Request} request @param {AbortSignal} signal */
   async #fetch(record, { text, ...request }, signal) {
-    for await (const chunk of this.#synthesizer.stream(text, { ...asked(request), signal })) {
+    for await (const chunk of this.#synthesizer.stream(text, { ...optionsOf(request), signal })) {
       if (signal.aborted) return;
       this.#listener.grown(record.append(chunk));
       this.#player.fill();
@@ -171,7 +171,7 @@ export class Speaker {
 
 /** A request as a synthesizer takes it. @param {Omit<Request, "text">} request
  * @returns {import("../synthesizer.js").Options} */
-export const asked = ({ plain = false, ...request }) => ({ ...request, markup: !plain });
+export const optionsOf = ({ plain = false, ...request }) => ({ ...request, markup: !plain });
 
 let breathed = 0; // when
 

@@ -14,7 +14,7 @@ from letters import read_letters
 from toy_bundle import SAMPLES
 
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.runtime.speech.plan import LAST_SOUND
+from kokoro_tvm.runtime.speech.piece import LAST_SOUND
 from kokoro_tvm.runtime.speech.sentences import words_of
 from kokoro_tvm.runtime.speech.words import EARLY_FRAMES
 from kokoro_tvm.runtime.text.frontend.source import SourceText

@@ -15,6 +15,7 @@ from pathlib import Path
 import front_end_vectors
 import pytest
 import unicode_names
+from examples import examples
 from yaml import safe_load
 
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
@@ -52,9 +53,9 @@ def texts_of(language: str) -> Iterator[str]:
     yield from texts
     draw = random.Random(language)
     parts = [*" ".join(texts).split(), *sorted({char for text in texts for char in text})]
-    for _ in range(300):
+    for _ in range(examples(300)):
         yield "".join(draw.choice(parts) + draw.choice(("", " ")) for _ in range(draw.randrange(1, 12)))
-    for text, _ in front_end_vectors.drawn(100, seed=100):
+    for text, _ in front_end_vectors.drawn(examples(100), seed=100):
         yield text
 
 

@@ -19,7 +19,7 @@ from kokoro_tvm.runtime.text.frontend.lexicon import Context, Lexicon, stress_of
 from kokoro_tvm.runtime.text.frontend.parts import JOINTS, PAUSES, Part, group, join, settle
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tagger import Tagger
-from kokoro_tvm.runtime.text.frontend.tokenizer import Piece, Tokenizer
+from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken, Tokenizer
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 
 __all__ = ["English", "Guess", "Guesser"]
@@ -156,7 +156,7 @@ class English:
         return None if phonemes is None else (restress(phonemes, part.stress), "lexicon")
 
 
-def _cut(pieces: Iterable[Piece], links: Sequence[Link]) -> Iterator[Piece]:
+def _cut(pieces: Iterable[RawToken], links: Sequence[Link]) -> Iterator[RawToken]:
     """The pieces, cut where phonemes are given for a part of one: the rest of it is read too."""
     edges = sorted({edge for link in links if link.phonemes is not None for edge in (link.start, link.end)})
     for piece in pieces:
@@ -167,7 +167,7 @@ def _cut(pieces: Iterable[Piece], links: Sequence[Link]) -> Iterator[Piece]:
             continue
         for first, last in pairwise([piece.start, *places, end]):
             part = piece.text[first - piece.start : last - piece.start]
-            yield Piece(part, first, piece.space and last == end)
+            yield RawToken(part, first, piece.space and last == end)
 
 
 def _before(context: Context, phonemes: str, part: Part) -> Context:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, id_of
-from kokoro_tvm.runtime.text.frontend.tokenizer import Piece
+from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken
 
 __all__ = ["Layer", "Tagger", "TaggerData", "shape_of"]
 
@@ -81,7 +81,7 @@ class Tagger:
         self._word = lru_cache(_KNOWN_WORDS)(self._rows_of_word)
         self._flags = {flag: np.array([self._rows(4, flag[0]), self._rows(5, flag[1])]) for flag in _FLAGS}
 
-    def __call__(self, pieces: Sequence[Piece]) -> tuple[list[str], Floats]:
+    def __call__(self, pieces: Sequence[RawToken]) -> tuple[list[str], Floats]:
         """The tag of every piece of one text (Penn Treebank, as OntoNotes uses it), and the states (pieces,
         channels) that it is read from."""
         data = self._data

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-__all__ = ["LONGEST_PART", "Piece", "Tokenizer", "TokenizerRules"]
+__all__ = ["LONGEST_PART", "RawToken", "Tokenizer", "TokenizerRules"]
 
 LONGEST_PART = 256
 """Characters without a space that the rules look at together; some of spaCy's take quadratic time."""
@@ -23,7 +23,7 @@ _KNOWN_WORDS = 2048  # how many are remembered with their pieces
 
 
 @dataclass(frozen=True)
-class Piece:
+class RawToken:
     """A word or a mark: its characters, where they start in the text, and whether one space follows.
 
     norm: the form that the tagger reads in its place, "" for the one its spelling gives.
@@ -60,16 +60,16 @@ class Tokenizer:
         self._word = lru_cache(_KNOWN_WORDS)(self._split_word)
         self._cut = lru_cache(_KNOWN_WORDS)(self._cut_exception)
 
-    def __call__(self, text: str) -> list[Piece]:
+    def __call__(self, text: str) -> list[RawToken]:
         """The pieces of `text` in order: everything but single spaces, and whitespace beyond those."""
-        pieces: list[Piece] = []
+        pieces: list[RawToken] = []
         for start, part, space in _parts(text):
             for piece, norm in ((part, ""),) if part.isspace() else self._word(part):
-                pieces.append(Piece(piece, start, False, norm))
+                pieces.append(RawToken(piece, start, False, norm))
                 start += len(piece)
             if space:
                 last = pieces[-1]
-                pieces[-1] = Piece(last.text, last.start, True, last.norm)
+                pieces[-1] = RawToken(last.text, last.start, True, last.norm)
         return self._restore_exceptions(pieces)
 
     def _split_word(self, word: str) -> tuple[tuple[str, str], ...]:
@@ -122,7 +122,7 @@ class Tokenizer:
         if start < len(word):
             yield word[start:]
 
-    def _restore_exceptions(self, pieces: list[Piece]) -> list[Piece]:
+    def _restore_exceptions(self, pieces: list[RawToken]) -> list[RawToken]:
         """The pieces, with those that spell an exception replaced by its own; longer ones come first."""
         found = sorted(self._cut_exceptions(pieces), key=lambda span: (span[0] - span[1], span[0]))
         if not found:
@@ -133,7 +133,7 @@ class Tokenizer:
             if start not in taken and end - 1 not in taken:
                 chosen[start] = end
             taken.update(range(start, end))
-        restored: list[Piece] = []
+        restored: list[RawToken] = []
         place = 0
         while place < len(pieces):
             end = chosen.get(place, place + 1)
@@ -145,12 +145,12 @@ class Tokenizer:
             else:
                 start = old[0].start
                 for index, (text, norm) in enumerate(rule):
-                    restored.append(Piece(text, start, old[-1].space and index == len(rule) - 1, norm))
+                    restored.append(RawToken(text, start, old[-1].space and index == len(rule) - 1, norm))
                     start += len(text)
             place = end
         return restored
 
-    def _cut_exceptions(self, pieces: list[Piece]) -> Iterator[tuple[int, int]]:
+    def _cut_exceptions(self, pieces: list[RawToken]) -> Iterator[tuple[int, int]]:
         for start, piece in enumerate(pieces):
             text = piece.text
             end = start + 1

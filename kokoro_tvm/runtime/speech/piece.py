@@ -1,0 +1,195 @@
+"""What a plan is made of: pieces, which the model speaks as one utterance each, and their words.
+
+Frozen values, of Python's own numbers whatever they were made of. What makes no sense is refused when it is
+made, so an edit that goes wrong fails at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.speech.checks import prosody_factor, set_field, whole_number
+
+__all__ = ["LAST_SOUND", "MOST_FRAMES", "Piece", "Word"]
+
+LAST_SOUND = 5
+"""Frames that the last phoneme before a pause is heard at most; what it lasts longer is silence.
+
+Measured over voices and phonemes (docs/timing.py): its sound ends 5 to 120 ms after its place in the
+durations, which give it 275 to 675 ms.
+"""
+
+MOST_FRAMES = 1 << 24
+"""Frames of one symbol at most, above any bucket."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word or a mark with the frames each of its symbols lasts.
+
+    text: as it stands in the source, without markup; start, end: its characters there; phonemes: symbols
+    that the model knows; space: the symbols between it and the next word, " " or ""; durations: frames for
+    each symbol of `phonemes + space`, at least 1, or None where the model has still to predict them; pitch:
+    factor on the predicted pitch; rate: how much faster than the plan's speed it is spoken where durations
+    are predicted; joined: whether the text, without its markup, has no space between it and the word before.
+    """
+
+    text: str
+    start: int
+    end: int
+    phonemes: str
+    space: str = ""
+    durations: tuple[int, ...] | None = None
+    pitch: float = 1.0
+    rate: float = 1.0
+    joined: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("text", "phonemes", "space"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"A word's {name} should be a string, but is {getattr(self, name)!r}.")
+        if self.space.strip():
+            raise InputError(f"The space after '{self.text}' should be spaces, but is {self.space!r}.")
+        for name in ("start", "end"):
+            set_field(self, name, whole_number(getattr(self, name), f"{name} of a word"))
+        start, end = self.start, self.end
+        if start > end:
+            raise InputError(f"The word '{self.text}' ends at character {end}, before its start at {start}.")
+        for name in ("pitch", "rate"):
+            set_field(self, name, prosody_factor(getattr(self, name), f"{name} of the word '{self.text}'"))
+        if self.durations is None:
+            return
+        durations = tuple(
+            whole_number(d, f"duration in '{self.text}'", 1, MOST_FRAMES) for d in self.durations
+        )
+        if len(durations) != len(self.symbols):
+            raise InputError(
+                f"The word '{self.text}' has {len(durations)} durations for its {len(self.symbols)} symbols "
+                f"'{self.symbols}' (the space after it counts). Give one for each, or none (null)."
+            )
+        set_field(self, "durations", durations)
+
+    @property
+    def symbols(self) -> str:
+        """The phonemes and the space after them: one model token each."""
+        return self.phonemes + self.space
+
+    @property
+    def spoken(self) -> bool:
+        """Whether it has a sound; a mark has none."""
+        return any(symbol.isalpha() for symbol in self.phonemes)
+
+    @property
+    def frames(self) -> int:
+        """Frames it lasts with the space after it; raises InputError while durations are not known."""
+        return sum(self.known_durations)
+
+    @property
+    def space_frames(self) -> int:
+        """Frames of the space after it."""
+        return sum(self.known_durations[len(self.phonemes) :])
+
+    @property
+    def heard(self) -> int:
+        """Frames from its first sound to its last, where a pause follows: LAST_SOUND of the last phoneme."""
+        *others, last = self.known_durations[: len(self.phonemes)]
+        return sum(others) + min(last, LAST_SOUND)
+
+    @property
+    def known_durations(self) -> tuple[int, ...]:
+        """The durations; raises InputError while they are not known."""
+        if self.durations is None:
+            raise InputError(
+                f"How long '{self.text}' lasts is not known yet: its phonemes were changed. "
+                "Synthesizer.complete(plan) predicts it."
+            )
+        return self.durations
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Words that the model speaks as one utterance, and the silence after them; without words, silence alone.
+
+    style: row of the voice's table; noise: which of the seed's noises it draws; lead, tail: frames of the
+    marks that the model expects at both ends; keep: samples that stay of the near silence before the first
+    sound and after the last, None for all of it; pause: samples of silence after it; pitch: factors on the
+    predicted pitch, spread evenly over the piece with straight lines between them (one factor: all of it);
+    voice: None for the plan's.
+    """
+
+    words: tuple[Word, ...]
+    style: int = 0
+    noise: int = 0
+    lead: int = 1
+    tail: int = 1
+    keep: tuple[int | None, int | None] = (None, None)
+    pause: int = 0
+    pitch: tuple[float, ...] = (1.0,)
+    voice: str | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "words", tuple(self.words))
+        for name, least in (("style", 0), ("noise", 0), ("lead", 1), ("tail", 1), ("pause", 0)):
+            most = None if name == "pause" else MOST_FRAMES
+            set_field(self, name, whole_number(getattr(self, name), f"{name} of a piece", least, most))
+        if len(self.keep) != 2:
+            raise InputError(f"A piece keeps two numbers of samples, one at either end, not {self.keep!r}.")
+        what = "number of samples that a piece keeps"
+        set_field(
+            self,
+            "keep",
+            tuple(None if samples is None else whole_number(samples, what) for samples in self.keep),
+        )
+        set_field(self, "pitch", tuple(prosody_factor(factor, "pitch of a piece") for factor in self.pitch))
+        if not self.pitch:
+            raise InputError("The pitch of a piece needs at least one factor; 1.0 leaves it as predicted.")
+        if self.voice is not None and (not isinstance(self.voice, str) or not self.voice):
+            raise InputError(f"The voice of a piece should be a name, but is {self.voice!r}.")
+        if self.words and not self.symbols:
+            raise InputError("The words of a piece have no phonemes. Remove the words instead.")
+
+    @property
+    def symbols(self) -> str:
+        """The symbols of all words, one model token each."""
+        return "".join(word.symbols for word in self.words)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all durations are known."""
+        return all(word.durations is not None for word in self.words)
+
+    @property
+    def durations(self) -> tuple[int, ...]:
+        """Frames of every model token, the marks at both ends included; raises InputError where unknown."""
+        frames = [duration for word in self.words for duration in word.known_durations]
+        return (self.lead, *frames, self.tail) if self.words else ()
+
+    @property
+    def frames(self) -> int:
+        """Frames that the decoder computes."""
+        return sum(self.durations)
+
+    def silence(self) -> tuple[int, int]:
+        """Frames before the first sound and after the last; (0, 0) for a piece of marks alone."""
+        spoken = [place for place, word in enumerate(self.words) if word.spoken]
+        if not spoken:
+            return 0, 0
+        before = sum(word.frames for word in self.words[: spoken[0]])
+        last = self.words[spoken[-1]]
+        after = last.frames - last.heard
+        after += sum(word.frames for word in self.words[spoken[-1] + 1 :])
+        return self.lead + before, after + self.tail
+
+    def cut(self, samples_per_frame: int) -> tuple[int, int]:
+        """Samples cut off at both ends of what the decoder gives."""
+        cuts = (
+            0 if keep is None else max(0, frames * samples_per_frame - keep)
+            for frames, keep in zip(self.silence(), self.keep, strict=True)
+        )
+        before, after = cuts
+        return before, after
+
+    def samples(self, samples_per_frame: int) -> int:
+        """Samples it is in the speech, with the pause after it."""
+        return self.frames * samples_per_frame - sum(self.cut(samples_per_frame)) + self.pause
