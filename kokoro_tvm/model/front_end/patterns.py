@@ -10,11 +10,12 @@ from typing import Any
 
 from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
 
-__all__ = ["PatternError", "beginnings", "begins_with_group", "check_spoken", "checked"]
+__all__ = ["PatternError", "beginnings", "begins_with_group", "check_spoken", "checked", "needed"]
 
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
 _FOREIGN = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
 _MOST = 512  # repetitions
+_SETS = 3  # of characters that a pattern needs; more keep no more rules away
 
 
 class PatternError(ValueError):
@@ -98,6 +99,36 @@ def beginnings(written: re.Pattern[str]) -> tuple[str, str]:
 def begins_with_group(written: re.Pattern[str]) -> bool:
     """Whether every match begins with the pattern's first group."""
     return str(_parser.parse(written.pattern)[0][0]) == "SUBPATTERN"
+
+
+def needed(written: re.Pattern[str]) -> list[str]:
+    """Sets of characters, one of each of which stands in every text with a match: the rarest."""
+    found = sorted(_needed(_parser.parse(written.pattern)), key=_commonness)
+    return list(dict.fromkeys("".join(sorted(chars)) for chars in found))[:_SETS]
+
+
+def _commonness(chars: set[str]) -> tuple[int, int]:
+    return sum(char.islower() for char in chars), len(chars)
+
+
+def _needed(items: Iterable[Any]) -> list[set[str]]:
+    found: list[set[str]] = []
+    for name, value in ((str(name), value) for name, value in items):
+        if name == "LITERAL":
+            found.append({chr(value)})
+        elif name == "IN":
+            chars: set[str] = set()
+            kinds: set[str] = set()
+            _collect_class(value, chars, kinds)
+            found += [] if kinds else [chars]
+        elif name == "BRANCH":
+            branches = [min(_needed(branch), key=_commonness, default=None) for branch in value[1]]
+            found += [] if None in branches else [set().union(*filter(None, branches))]
+        elif name == "MAX_REPEAT":
+            found += _needed(value[2]) if value[0] else []
+        elif name in ("SUBPATTERN", "ASSERT"):
+            found += _needed(value[-1])
+    return [chars for chars in found if " " not in chars]
 
 
 def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:

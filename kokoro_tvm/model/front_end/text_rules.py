@@ -19,6 +19,7 @@ from kokoro_tvm.model.front_end.patterns import (
     begins_with_group,
     check_spoken,
     checked,
+    needed,
 )
 from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.document import read_document
@@ -189,13 +190,14 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
                 "types": {
                     m["group"] or m["named"]: m["group"] or m["type"] for m in _MACRO.finditer(pattern)
                 },
-                "after": rule.after,
-                "not_after": rule.not_after,
+                "after": f"(?:{rule.after})$" if rule.after else "",
+                "not_after": f"(?:{rule.not_after})$" if rule.not_after else "",
                 "where": rule.where,
                 "only": rule.only,
                 "first": first,
                 "begins": begins,
                 "lead": kind if kind in lists else "",
+                "needs": needed(written),
             }
             rules.append({key: value for key, value in found.items() if value or key in ("types", "say")})
     names = {verb: f"%{name}" for verb, name in file.spellout.names.items()}
