@@ -1,4 +1,4 @@
-"""Registries on this machine: Debian's docker-registry, and one in this process that does what it should not."""
+"""Registries on this machine: Debian's docker-registry, and one in this process that can misbehave."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typing import Any
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
 from kokoro_tvm.stages.provenance import statement
 
-__all__ = ["FakeRegistry", "REGISTRY", "debian_registry", "fake_registry", "state_provenance"]
+__all__ = ["REGISTRY", "FakeRegistry", "debian_registry", "fake_registry", "state_provenance"]
 
 REGISTRY = shutil.which("docker-registry")
 """Debian's, if it is installed."""
@@ -98,7 +98,7 @@ def fake_registry() -> Iterator[FakeRegistry]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             self._note()
             if self.path.startswith("/token"):
                 self._send(200, json.dumps({"token": state.token}).encode())
@@ -114,16 +114,16 @@ def fake_registry() -> Iterator[FakeRegistry]:
 
         do_HEAD = do_GET  # noqa: N815
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             self._note()
             if self._allowed():
                 self._send(202, b"", Location="/v2/upload?state=1")
 
-        def do_PUT(self) -> None:  # noqa: N802
+        def do_PUT(self) -> None:
             self._note()
             content = self.rfile.read(int(self.headers["Content-Length"]))
             if not self._allowed():
-                return
+                return None
             if "/manifests/" in self.path:
                 state.tags[self.path.rpartition("/")[2]] = content
                 state.blobs[sha256(content).hexdigest()] = content

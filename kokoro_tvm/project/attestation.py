@@ -56,7 +56,8 @@ def bill_of_materials(bundle: Bundle) -> bytes:
         components=parts,
         dependencies=[Dependency(made.bom_ref, [Dependency(part.bom_ref) for part in parts])],
     )
-    bom.metadata.component, bom.metadata.timestamp = made, None
+    bom.metadata.component = made
+    bom.metadata.timestamp = None  # type: ignore[assignment]  # the schema has it as an option
     return (JsonV1Dot6(bom).output_as_string(indent=1) + "\n").encode()
 
 
@@ -71,7 +72,7 @@ def sign(provenance: bytes, sbom: bytes, key: Path) -> bytes:
     from securesystemslib.signer import CryptoSigner
 
     try:
-        signer = CryptoSigner(load_pem_private_key(key.read_bytes(), None))  # type: ignore[arg-type]
+        signer = CryptoSigner(load_pem_private_key(key.read_bytes(), None))
     except OSError as error:
         raise InputError(f"The key {key} cannot be read ({error.strerror}). Name a file.") from error
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:

@@ -31,7 +31,7 @@ def download(source: Source, layer: Layer, path: Path, place: str, arrived: Call
     digest = hashlib.sha256()
     have = path.stat().st_size if path.exists() else 0
     with writing(path), path.open("r+b" if have else "w+b") as file:
-        while chunk := file.read(_CHUNK):
+        while have and (chunk := file.read(_CHUNK)):
             digest.update(chunk)
         tries = 0
         while have < layer.size:
@@ -53,9 +53,10 @@ def download(source: Source, layer: Layer, path: Path, place: str, arrived: Call
             except TransferError as error:
                 tries = 0 if have > before else tries + 1
                 if not error.passing or tries == _TRIES:
+                    again = "Run" if error.passing else "See to that, and run"
                     raise BundleError(
-                        f"{layer.name} cannot be pulled from {place}: {error}. "
-                        "Run the same again, which goes on where it ended."
+                        f"{layer.name} cannot be pulled from {place}: {error}. {again} the same again, which "
+                        "goes on where it ended."
                     ) from error
                 time.sleep(_PAUSE * 2**tries)
         file.flush()

@@ -259,7 +259,9 @@ def _alone(work: Path) -> Iterator[None]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise BundleError(f"Another pull writes to {work.parent}. Wait until it has ended.") from error
-        yield
-    if {path.name for path in work.iterdir()} == {lock.name}:
-        lock.unlink()
-        work.rmdir()
+        try:
+            yield
+        finally:
+            if {path.name for path in work.iterdir()} == {lock.name}:
+                lock.unlink()
+                work.rmdir()

@@ -139,7 +139,7 @@ def _web(web: Web, url: str, offset: int) -> tuple[BinaryIO, int]:
     if begins and not (answer.headers.get("Content-Range") or "").startswith(wanted):
         answer.close()
         raise TransferError("it sends another part of the file than was requested")
-    return answer, begins  # type: ignore[return-value]  # it reads as a stream does
+    return answer, begins
 
 
 def _file(path: str, offset: int) -> tuple[BinaryIO, int]:

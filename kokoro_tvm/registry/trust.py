@@ -61,14 +61,15 @@ def key_ids(folder: Path) -> list[str]:
     """Ids of the keys that signed the files in a folder, as they say; whether they did is not verified."""
     path = folder / SIGNED
     lines = _lines(path) if path.is_file() else []
-    return sorted({str(s.get("keyid")) for line in lines for s in line.get("signatures", [])})
+    signatures = [s for line in lines if isinstance(found := line.get("signatures"), list) for s in found]
+    return sorted({str(each.get("keyid")) for each in signatures if isinstance(each, dict)})
 
 
 def require_signature(folder: Path, key: Key, place: str) -> None:
     """Raises BundleError unless the key signed the provenance and the bill of materials in a folder, as they
     are. place: where they are from."""
     from securesystemslib.dsse import Envelope
-    from securesystemslib.exceptions import VerificationError
+    from securesystemslib.exceptions import Error
 
     path = folder / SIGNED
     if not path.is_file():
@@ -82,7 +83,7 @@ def require_signature(folder: Path, key: Key, place: str) -> None:
             envelope = Envelope.from_dict(line)
             envelope.verify([key], 1)
             signed.append(json.loads(envelope.payload))
-        except (KeyError, TypeError, ValueError, VerificationError):
+        except (Error, KeyError, TypeError, ValueError):
             continue  # of another key, or of none: what this key has not signed is missing below
     for name, statement in wanted.items():
         if statement not in signed:
