@@ -43,7 +43,7 @@ def state_provenance(folder: Path, recipe: str = "toy") -> Path:
         checkpoint={"config.json": "d" * 64},
         weights="e" * 64,
         front_end={},
-        reports={"bert-64/validation.json": "f" * 64},
+        reports={"bert-64/validation.json": ("f" * 64, {"passed": True, "gates": {}})},
         toolchain={"python": "3.11.9", "torch": "2.13.0+cpu", "apache-tvm": "0.27.0.post1"},
         compiler={"llvm": "22"},
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from registries import FakeRegistry, state_provenance
+from registries import REGISTRY, FakeRegistry, debian_registry, state_provenance
 from toy_bundle import edit_manifest, write_bundle
 
 from kokoro_tvm.errors import BundleError, InputError
@@ -15,6 +17,9 @@ from kokoro_tvm.project.push import push
 from kokoro_tvm.registry.address import parse_place
 from kokoro_tvm.registry.artifact import Layer
 from kokoro_tvm.registry.pull import pull
+from kokoro_tvm.registry.trust import read_key
+
+SKOPEO = shutil.which("skopeo")
 
 
 def quiet(layer: Layer) -> None:
@@ -112,3 +117,18 @@ def test_a_full_disk(stated_bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="does not take the bundle: "):
         push(stated_bundle, parse_place(str(layout)), sending=quiet)
     assert not (layout / "index.json").exists()
+
+
+@pytest.mark.slow("starts Debian's docker-registry")
+@pytest.mark.skipif(REGISTRY is None or SKOPEO is None, reason="docker-registry or skopeo is not installed")
+def test_what_the_nightly_publishes_is_pulled(stated_bundle: Path, keys: Path, tmp_path: Path) -> None:
+    """A layout that skopeo copies to a registry, as the workflow does, keeps its digests and signature."""
+    layout = parse_place(f"{tmp_path / 'layout'}#toy")
+    pushed = push(stated_bundle, layout, keys / "mine.pem", sending=quiet)
+    with debian_registry(tmp_path) as host:
+        copy = [str(SKOPEO), "copy", "--preserve-digests", "--dest-tls-verify=false"]
+        places = [f"oci:{tmp_path / 'layout'}:toy", f"docker://{host}/kokoro/nightly:toy"]
+        subprocess.run([*copy, *places], check=True, capture_output=True)
+        place = parse_place(f"oci://{host}/kokoro/nightly:toy")
+        found = pull(place, tmp_path / "out", read_key(keys / "mine.pub"))
+    assert found.digest == pushed.digest
