@@ -39,6 +39,8 @@ TOOLS = {
     "ziglang",
     "onnxruntime",
     "openvino",
+    "securesystemslib",
+    "packageurl-python",
 }
 LISTENING = {"starlette", "uvicorn", "wsproto"}
 # What misaki imports to speak Japanese and Chinese.
