@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import examples
@@ -41,6 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
     examples.choose(config.option.markexpr)
     for name in [name for name in os.environ if name.startswith("KOKORO_TVM_")]:
         del os.environ[name]  # what tests build is built, whatever cache the caller uses
+    # No bundle that the caller pulled speaks in a test.
+    os.environ["XDG_DATA_HOME"] = str(Path(gettempdir(), "kokoro-tvm-nothing-pulled"))
     config.addinivalue_line(
         "markers",
         "weights: needs the real weights; builds what it needs of them in this checkout with doit",

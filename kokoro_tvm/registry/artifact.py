@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ EMPTY = b"{}"
 LARGEST_MANIFEST = 4 << 20
 """Bytes, as registries have it."""
 _TITLE = "org.opencontainers.image.title"
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VERSION = "org.opencontainers.image.version"
 
 
@@ -73,14 +75,7 @@ def read_layers(content: bytes, place: str) -> dict[str, Layer]:
     found = str(raw.get("artifactType") or raw.get("mediaType"))
     if found != ARTIFACT_TYPE:
         raise BundleError(f"{place} holds {found}, and no bundle of kokoro-tvm. Name another place.")
-    layers = [
-        Layer(
-            layer.child("annotations").get(_TITLE, str),
-            layer.get("size", int),
-            layer.get("digest", str).removeprefix("sha256:"),
-        )
-        for layer in node.children("layers")
-    ]
+    layers = (_layer(each) for each in node.children("layers"))
     return {layer.name: layer for layer in layers}
 
 
@@ -96,6 +91,13 @@ def file_sha256(path: Path) -> str:
         while chunk := stream.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def _layer(node: Node) -> Layer:
+    size, digest = node.get("size", int), node.get("digest", str)
+    if size < 0 or not _DIGEST.fullmatch(digest):  # it becomes the name of a file
+        raise BundleError(f"{node.place} has {size} bytes and the digest {digest!r}. Push the bundle again.")
+    return Layer(node.child("annotations").get(_TITLE, str), size, digest.removeprefix("sha256:"))
 
 
 def _descriptor(

@@ -62,7 +62,8 @@ def key_ids(folder: Path) -> list[str]:
     path = folder / SIGNED
     lines = _lines(path) if path.is_file() else []
     signatures = [s for line in lines if isinstance(found := line.get("signatures"), list) for s in found]
-    return sorted({str(each.get("keyid")) for each in signatures if isinstance(each, dict)})
+    ids = {str(each.get("keyid")) for each in signatures if isinstance(each, dict)}
+    return sorted(each for each in ids if each.isascii() and each.isalnum())  # they are printed
 
 
 def require_signature(folder: Path, key: Key, place: str) -> None:

@@ -20,6 +20,7 @@ __all__ = ["TransferError", "Web", "failed", "next_url"]
 
 _PATIENCE = 30.0  # seconds without a byte
 _ANSWER = 1 << 16  # bytes of an error or a token that are read
+_WORDS = 300  # characters of an error that are shown
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})  # statuses that may be others the next time
 
 
@@ -148,7 +149,8 @@ def _refused(error: urllib.error.HTTPError) -> TransferError:
         said = found[0].get("message") if isinstance(found, list) and found else None
     except (OSError, http.client.HTTPException, AttributeError):  # then its status has to do
         said = None
-    reason = f"status {error.code}" + (f", {said}" if isinstance(said, str) else f" {error.reason}".rstrip())
+    words = f", {said}" if isinstance(said, str) else f" {error.reason}".rstrip()
+    reason = f"status {error.code}" + "".join(c if c.isprintable() else "?" for c in words[:_WORDS])
     challenge = error.headers.get("WWW-Authenticate", "")
     return TransferError(reason, error.code, error.code in _PASSING, challenge)
 

@@ -348,6 +348,32 @@ def test_two_pulls_to_one_place(place: Any, registry: FakeRegistry, pulled: Path
     assert isinstance(pull(place), Pulled)
 
 
+@pytest.mark.parametrize("digest", ["../../evil", "sha256:../../../evil", "sha512:" + "0" * 64, ""])
+def test_a_digest_that_leads_elsewhere(
+    digest: str, place: Any, registry: FakeRegistry, pulled: Path, tmp_path: Path
+) -> None:
+    def change(manifest: dict[str, Any]) -> None:
+        for layer in manifest["layers"]:
+            if LARGE in layer["annotations"].values():
+                layer["digest"] = digest
+
+    retag(registry, change)
+    with pytest.raises(BundleError, match=r"layers\[\d+\] has 41248 bytes and the digest .* Push the bundle"):
+        pull(place)
+    assert list(pulled.iterdir()) == []
+    assert [path.name for path in tmp_path.parent.rglob("*evil*")] == []
+
+
+def test_words_of_a_registry_are_shown_without_what_moves_a_cursor(
+    place: Any, registry: FakeRegistry
+) -> None:
+    said = json.dumps({"errors": [{"message": "\x1b[2J" + "gone" * 999}]}).encode()
+    registry.spoil = send(404, said)
+    with pytest.raises(BundleError, match=r"status 404, \?\[2Jgone") as refused:
+        pull(place)
+    assert len(str(refused.value)) < 600
+
+
 @pytest.mark.parametrize("recipe", ["../evil", ".", "a/b"])
 def test_a_name_that_leads_elsewhere(
     recipe: str, registry: FakeRegistry, stated_bundle: Path, pulled: Path
