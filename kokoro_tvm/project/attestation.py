@@ -38,7 +38,9 @@ def bill_of_materials(bundle: Bundle) -> bytes:
             url = PackageURL.from_string(value)
             return Component(name=url.name, version=url.version, purl=url, bom_ref=value, type=kind)
         digest = HashType(alg=HashAlgorithm.SHA_256, content=value)
-        return Component(name=name, hashes=[digest], bom_ref=f"{name}@{value}", type=kind)
+        # With its kind: voices are a file of the bundle and what it was made of, and a reference that comes
+        # twice is replaced by a random one.
+        return Component(name=name, hashes=[digest], bom_ref=f"{kind.value}:{name}@{value}", type=kind)
 
     made = Component(
         name=bundle.recipe,

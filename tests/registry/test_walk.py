@@ -29,6 +29,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         target = folder / "package" / "kokoro_tvm" / source.relative_to(distribution._PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
+    about = folder / "package" / "kokoro_tvm-0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(distribution._metadata("0"), encoding="utf-8")
     return folder / "package", link_base(folder / "base")
 
 
@@ -87,3 +90,4 @@ def test_a_signature_takes_a_package_that_the_message_names(
     done = run(installed, tmp_path, "pull", "oci://127.0.0.1:1/a", "--trust", "key.pub")
     assert done.returncode == 3
     assert "The package cryptography is not installed, which this command needs." in done.stderr
+    assert "Run `pip install 'kokoro-tvm[trust]'`." in done.stderr
