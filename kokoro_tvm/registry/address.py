@@ -87,8 +87,8 @@ def parse_place(text: str) -> Repository | Layout:
     place, _, name = text.partition("#")
     if name and not _BARE.fullmatch(name):
         raise InputError(f"{name!r} in {text} is no name of a bundle: letters, digits, `.`, `_` and `-` are.")
-    if text.startswith("hf://"):
-        return Layout(_on_the_hub(place), name)
+    if place.startswith("hf://"):
+        place = _on_the_hub(place)
     if place.startswith("http://") and not is_loopback(urlsplit(place).netloc):
         raise InputError(
             f"{text} is not encrypted: anyone on the way could hand over code that this machine then runs. "

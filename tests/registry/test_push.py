@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -93,6 +96,34 @@ def test_a_layout_anywhere_fsspec_reaches(stated_bundle: Path, tmp_path: Path) -
     found = pull(place, tmp_path / "out")
     assert found.bundle.recipe == "toy"
     assert found.trusted == "not signed: trusts whoever can write to memory://bundles/nightly"
+
+
+@pytest.mark.parametrize(
+    "address", ["http://{host}/owner/bundles/resolve/main/night", "hf://owner/bundles/night"]
+)
+def test_a_layout_on_a_web_server_and_on_the_hub(
+    address: str, stated_bundle: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose files are at OWNER/REPOSITORY/resolve/REVISION/PATH. This server knows no ranges."""
+    folder = tmp_path / "web/owner/bundles/resolve/main/night"
+    push(stated_bundle, parse_place(str(folder)), keys / "mine.pem", sending=quiet)
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "web"))) as server:
+        host = f"127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("HF_ENDPOINT", f"http://{host}")
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            found = pull(parse_place(address.format(host=host)), tmp_path / "out")
+            with pytest.raises(BundleError, match=r"There is no .*/other: status 404"):
+                pull(parse_place("hf://owner/bundles/other"), tmp_path / "none")
+        finally:
+            server.shutdown()
+    assert found.bundle.recipe == "toy"
+    assert f"not by a key that you named: trusts the web server {host}" in found.trusted
 
 
 @pytest.mark.parametrize(

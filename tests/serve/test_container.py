@@ -20,7 +20,8 @@ from kokoro_tvm.project.distribution import write_wheel
 BUILDAH = shutil.which("buildah")
 ROOT = Path(__file__).parents[2]
 # Neither needs a kernel with overlayfs nor namespaces of its own.
-OPTIONS = {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
+COMMAND = [str(BUILDAH), "--storage-driver", "vfs"]
+OPTIONS = {"BUILDAH_ISOLATION": "chroot"}
 
 pytestmark = [
     pytest.mark.slow("builds an image, with packages from an index"),
@@ -29,9 +30,8 @@ pytestmark = [
 
 
 def buildah(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(BUILDAH), *words], cwd=cwd, env=os.environ | OPTIONS, capture_output=True, text=True
-    )
+    environment = os.environ | OPTIONS
+    return subprocess.run([*COMMAND, *words], cwd=cwd, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,8 @@ def container(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         fetched = buildah("pull", base.split()[1])
         if fetched.returncode != 0:
             pytest.skip(f"{base.split()[1]} cannot be had: {fetched.stderr.strip().splitlines()[-1]}")
-    built = buildah("bud", "--network", "host", "-t", "kokoro-tvm-test", "-f", str(file), ".", cwd=folder)
+    options = ["--format", "docker", "--network", "host", "-t", "kokoro-tvm-test", "-f", str(file)]
+    built = buildah("bud", *options, ".", cwd=folder)
     assert built.returncode == 0, built.stderr[-3000:]
     name = buildah("from", "kokoro-tvm-test").stdout.strip()
     yield name
@@ -58,7 +59,7 @@ def test_it_serves_speech_as_a_user_of_its_own(container: str) -> None:
     assert described["User"] == "kokoro"
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [str(BUILDAH), "run", "--network", "host", "--env", f"KOKORO_TVM_SERVE_PORT={port}"]
+    command = [*COMMAND, "run", "--network", "host", "--env", f"KOKORO_TVM_SERVE_PORT={port}"]
     command += ["--env", "KOKORO_TVM_SERVE_HOST=127.0.0.1", container, "--", *described["Entrypoint"]]
     process = subprocess.Popen(command, env=os.environ | OPTIONS, stderr=subprocess.PIPE, text=True)
     try:
