@@ -13,7 +13,14 @@ __all__ = ["advice", "is_installed", "missing", "require_build", "requirements"]
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Modules whose package has another name.
-_PACKAGES = {"yaml": "PyYAML", "tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi", "google": "protobuf"}
+_PACKAGES = {
+    "yaml": "PyYAML",
+    "tvm": "apache-tvm",
+    "tvm_ffi": "apache-tvm-ffi",
+    "google": "protobuf",
+    "cyclonedx": "cyclonedx-python-lib",
+    "packageurl": "packageurl-python",
+}
 
 
 def requirements() -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import examples
@@ -49,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Containers often forbid bytecode: each of hundreds of processes would compile what it imports.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    # No bundle that the caller pulled speaks in a test.
+    os.environ["XDG_DATA_HOME"] = str(Path(gettempdir(), "kokoro-tvm-nothing-pulled"))
     config.addinivalue_line(
         "markers",
         "weights: needs the real weights; builds what it needs of them in this checkout with doit",

@@ -21,6 +21,7 @@ FOUNDATION = """
 ROOMS = [
     *(
         "runtime",
+        "registry",
         "documents",
         "ops",
         "toolchains",

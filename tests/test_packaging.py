@@ -39,6 +39,8 @@ TOOLS = {
     "ziglang",
     "onnxruntime",
     "openvino",
+    "securesystemslib",
+    "packageurl-python",
 }
 LISTENING = {"starlette", "uvicorn", "wsproto"}
 # What misaki imports to speak Japanese and Chinese.
@@ -92,7 +94,7 @@ DECLARED = BASE | EXTRAS.pop("build")
 SLOW = EXTRAS.pop("test-slow") - {"kokoro-tvm"}
 FOR_TESTS = SLOW | EXTRAS.pop("test") - {"kokoro-tvm"}
 # Commands that speak and nothing else.
-SPEAKING = ("say", "voices", "inspect", "_app", "_speech", "_output", "__init__")
+SPEAKING = ("say", "pull", "voices", "inspect", "_app", "_speech", "_output", "__init__")
 
 
 def test_imports_are_declared() -> None:
@@ -101,9 +103,13 @@ def test_imports_are_declared() -> None:
 
 
 def test_what_speaks_needs_the_base_alone() -> None:
-    """Other languages and a lexicon of one's own need packages of their own, which the message names."""
-    places = ("kokoro_tvm/runtime", *(f"kokoro_tvm/cli/{name}.py" for name in SPEAKING))
-    own = EXTRAS["espeak"] | EXTRAS["japanese"] | EXTRAS["chinese"] | EXTRAS["lexicon"]
+    """Other languages, a lexicon of one's own and signatures need packages, which the message names."""
+    places = (
+        "kokoro_tvm/runtime",
+        "kokoro_tvm/registry",
+        *(f"kokoro_tvm/cli/{name}.py" for name in SPEAKING),
+    )
+    own = EXTRAS["espeak"] | EXTRAS["japanese"] | EXTRAS["chinese"] | EXTRAS["lexicon"] | EXTRAS["trust"]
     assert imported(*places) - BASE <= {"rich"} | own, "rich comes with typer"
 
 

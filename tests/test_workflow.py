@@ -155,7 +155,7 @@ def test_it_builds_then_says_how_all_stands_then_tests() -> None:
         ".venv/bin/kokoro-tvm status",
         ".venv/bin/kokoro-tvm gc --keep 0 --cache",  # or the cache would grow for ever
         ".venv/bin/kokoro-tvm web wasm -o site && mkdir -p release && tar -cf release/site.tar site",
-        ".venv/bin/kokoro-tvm release -o release",
+        ".venv/bin/kokoro-tvm release -o release --push layout",
         ".venv/bin/python -m pytest -m nightly",
         ".venv/bin/kokoro-tvm profile --against last-night --repeat 15",
         "rm -rf last-night && cp -r artifacts/cpu last-night",
@@ -180,18 +180,20 @@ def test_what_a_night_built_is_kept_on_red_nights_too(path: str) -> None:
 def test_what_passed_is_one_release_and_who_publishes_it_runs_nothing_of_ours() -> None:
     assert JOB["env"]["KOKORO_TVM_CACHE"] == "${{ github.workspace }}/.cache/kokoro-tvm"
     assert JOB["env"].keys() - {"PIP_EXTRA_INDEX_URL"} == {"KOKORO_TVM_EVENTS", "KOKORO_TVM_CACHE"}
-    release, report = [step for step in STEPS if "upload-artifact" in step.get("uses", "")]
-    assert release["if"] == report["if"] == "always()"
-    assert f".venv/bin/kokoro-tvm release -o {release['with']['path']}" in COMMANDS
+    release, layout, report = [step for step in STEPS if "upload-artifact" in step.get("uses", "")]
+    assert release["if"] == layout["if"] == report["if"] == "always()"
+    pushed = f"release -o {release['with']['path']} --push {layout['with']['path']}"
+    assert f".venv/bin/kokoro-tvm {pushed}" in COMMANDS
     kept = report["with"]["path"].splitlines()
     assert {JOB["env"]["KOKORO_TVM_EVENTS"], "artifacts/*/report.html"} <= set(kept)
     assert "permissions" not in JOB
-    assert PUBLISH["permissions"] == {"contents": "write"}
+    assert PUBLISH["permissions"] == {"contents": "write", "packages": "write"}
     assert PUBLISH["needs"] == "nightly"
-    download, publish = PUBLISH["steps"]
-    assert download["with"] == release["with"]
-    assert publish["run"].startswith("gh release create ")
-    assert "checkout" not in download["uses"]
+    downloads, runs = PUBLISH["steps"][::2], PUBLISH["steps"][1::2]
+    assert [step["with"] for step in downloads] == [release["with"], layout["with"]]
+    programs = [re.findall(r"(?:^|&& |\| (?:xargs -I NAME )?)(\w+)", step["run"]) for step in runs]
+    assert programs == [["gh"], ["echo", "skopeo", "jq", "skopeo"]]
+    assert not any("checkout" in step["uses"] for step in downloads)
 
 
 PROGRAMS = {

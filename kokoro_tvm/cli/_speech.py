@@ -28,7 +28,13 @@ __all__ = [
 BUNDLE = default_bundle()
 
 BundleOption: TypeAlias = Annotated[
-    Path, typer.Option("--bundle", metavar="DIR", help="Folder of the bundle.")
+    Path,
+    typer.Option(
+        "--bundle",
+        metavar="DIR",
+        help="Folder of the bundle.",
+        show_default="artifacts/cpu, else what was installed or pulled",
+    ),
 ]
 VoiceOption: TypeAlias = Annotated[
     str,

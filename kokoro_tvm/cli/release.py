@@ -17,19 +17,34 @@ def release(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")] = Path(
         "release"
     ),
+    push: Annotated[
+        str | None,
+        typer.Option(
+            "--push",
+            metavar="TARGET",
+            help="Push their bundles as well, each under its recipe's name: oci://HOST/REPOSITORY, or a "
+            "folder.",
+        ),
+    ] = None,
     root: RootOption = Path(),
 ) -> None:
-    """Write what others take of a build: bundles, wheels, reports, digests and provenance.
+    """Write what others take of a build: bundles, wheels, reports, digests, provenance and materials.
 
     A recipe is in it if all of its stages are current, which means that it met its gates; the others are
     printed, and are listed in `release.json`. `SHA256SUMS` covers every file of the folder.
     """
     from kokoro_tvm.project.project import Project
+    from kokoro_tvm.project.push import push as send
     from kokoro_tvm.project.release import write_release
+    from kokoro_tvm.registry.address import parse_place
 
+    place = parse_place(push) if push is not None else None
     project = Project.open(root)
     written = write_release([project.graph(name) for name in recipes or project.recipes()], output)
     for path in written.files:
         typer.echo(path)
+    if place is not None:
+        for name, bundle in written.bundles.items():
+            typer.echo(send(bundle, place.named(name), sending=lambda layer: None).place)
     for name, stage in written.left_out.items():
         typer.echo(f"{name}: left out, because {stage} is not current", err=True)

@@ -12,8 +12,11 @@ from typing import Any
 from kokoro_tvm import __version__
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine import durable
+from kokoro_tvm.project.attestation import bill_of_materials
 from kokoro_tvm.project.distribution import write_package
 from kokoro_tvm.project.graph import RecipeGraph
+from kokoro_tvm.registry.trust import SBOM
+from kokoro_tvm.runtime.bundle.manifest import read_bundle
 
 __all__ = ["RELEASE", "SUMS", "Release", "write_release"]
 
@@ -23,20 +26,24 @@ RELEASE, SUMS = "release.json", "SHA256SUMS"
 
 @dataclass(frozen=True)
 class Release:
-    """files: of the folder, by name; left_out: recipe -> the first of its stages that is not current."""
+    """files: of the folder, by name; bundles: recipe -> the folder of its bundle; left_out: recipe -> the
+    first of its stages that is not current."""
 
     files: tuple[Path, ...]
+    bundles: dict[str, Path]
     left_out: dict[str, str]
 
 
 def write_release(graphs: Iterable[RecipeGraph], out: Path) -> Release:
     """Writes into a folder, of every recipe whose stages are all current, so that its gates are met: what
-    `write_package` writes, its report where there is one, and its provenance; then RELEASE and SUMS.
+    `write_package` writes, its report where there is one, its provenance and bill of materials; then RELEASE
+    and SUMS.
 
     Raises BundleError for a bundle that is not what its manifest says.
     """
     out.mkdir(parents=True, exist_ok=True)
     recipes: dict[str, Any] = {}
+    bundles: dict[str, Path] = {}
     left_out: dict[str, str] = {}
     for graph in graphs:
         name = graph.recipe.name
@@ -48,13 +55,17 @@ def write_release(graphs: Iterable[RecipeGraph], out: Path) -> Release:
         for source in (graph.report.path("report.html"), graph.bundle_folder / "provenance.json"):
             if source.is_file():
                 files.append(Path(shutil.copyfile(source, out / f"{name}.{source.name}")))
+        bill = out / f"{name}.{SBOM}"
+        durable.write(bill, bill_of_materials(read_bundle(graph.bundle_folder)))
+        files.append(bill)
+        bundles[name] = graph.bundle_folder
         recipes[name] = {"key": graph.bundle.key(), "files": {path.name: _described(path) for path in files}}
     release = {"version": __version__, "recipes": recipes, "left_out": left_out}
     durable.write(out / RELEASE, (json.dumps(release, indent=1) + "\n").encode())
     files = sorted(path for path in out.iterdir() if path.is_file() and path.name != SUMS)
     lines = (f"{file_sha256(path)}  {path.name}\n" for path in files)
     durable.write(out / SUMS, "".join(lines).encode())
-    return Release((*files, out / SUMS), left_out)
+    return Release((*files, out / SUMS), bundles, left_out)
 
 
 def _described(path: Path) -> dict[str, Any]:

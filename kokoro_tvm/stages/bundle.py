@@ -95,7 +95,7 @@ def run(
     from kokoro_tvm.runtime.bundle.provenance import FILE
     from kokoro_tvm.stages.files import read_json
     from kokoro_tvm.stages.manifest import GOLDEN, component_files, describe
-    from kokoro_tvm.stages.provenance import statement
+    from kokoro_tvm.stages.provenance import gate_values, statement
 
     with safe_open(str(inputs["checkpoint/weights.safetensors"]), framework="numpy") as weights:
         metadata = weights.metadata()
@@ -127,8 +127,8 @@ def run(
         weights=metadata["sha256"],
         front_end=read_json(inputs["front_end/front_end.json"]) if manifest["front_end"] else {},
         reports={
-            f"{name}/validation.json": inputs.sha256(f"validations/{name}")
-            for name in inputs.group("validations")
+            f"{name}/validation.json": (inputs.sha256(f"validations/{name}"), gate_values(read_json(path)))
+            for name, path in inputs.group("validations").items()
         },
         toolchain=toolchain,
         compiler=compiler,

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from kokoro_tvm import __version__
 from kokoro_tvm.recipe import Recipe
 
-__all__ = ["parameters", "statement"]
+__all__ = ["gate_values", "parameters", "statement"]
 
 # What of a recipe decides about a bundle's files; its gates and how long a stage may take do not.
 _PARAMETERS = (
@@ -29,6 +29,21 @@ def parameters(recipe: Recipe) -> dict[str, Any]:
     return {name: data[name] for name in _PARAMETERS}
 
 
+def gate_values(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report of gates says: `passed`, and of every gate its limit and the value nearest to it, or
+    furthest beyond it, by "OUTPUT.GATE"."""
+    verdicts = [v for u in report["utterances"] for v in u["verdicts"]] + report["overall"]
+    nearest: dict[str, Any] = {}
+    for verdict in verdicts:
+        if verdict["limit"] is None:
+            continue
+        name = ".".join(filter(None, [verdict["output"], verdict["gate"]]))
+        worst = min if verdict["gate"].startswith("min_") else max
+        values = [verdict["value"]] + ([nearest[name]["value"]] if name in nearest else [])
+        nearest[name] = {"limit": verdict["limit"], "value": worst(values, key=float)}
+    return {"passed": report["passed"], "gates": dict(sorted(nearest.items()))}
+
+
 def statement(
     *,
     files: Mapping[str, str],
@@ -36,7 +51,7 @@ def statement(
     checkpoint: Mapping[str, str],
     weights: str,
     front_end: Mapping[str, Mapping[str, str]],
-    reports: Mapping[str, str],
+    reports: Mapping[str, tuple[str, Mapping[str, Any]]],
     toolchain: Mapping[str, str],
     compiler: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -45,8 +60,8 @@ def statement(
     files: name in the bundle -> sha256, bundle.json among them; recipe: its `parameters`; checkpoint: file ->
     sha256; weights: sha256 of the file the weights came from, as the recipe pins it; front_end: "tagger" and
     "lexicon" -> their files -> sha256, empty without one; reports: what was measured before it was bundled ->
-    sha256; toolchain: distribution -> version, and Python's; compiler: what else made the code, such as LLVM
-    and the linker -> version.
+    sha256, and its `gate_values`; toolchain: distribution -> version, and Python's; compiler: what else made
+    the code, such as LLVM and the linker -> version.
     """
     # The runtime imports numpy, and a build that has nothing to do does not.
     from kokoro_tvm.runtime.bundle.provenance import BUILD_TYPE, BUILDER, PREDICATE_TYPE, STATEMENT_TYPE
@@ -74,7 +89,10 @@ def statement(
             },
             "runDetails": {
                 "builder": {"id": BUILDER, "version": {"kokoro-tvm": __version__}},
-                "byproducts": [_resource(name, sha256) for name, sha256 in sorted(reports.items())],
+                "byproducts": [
+                    _resource(name, sha256) | {"annotations": dict(values)}
+                    for name, (sha256, values) in sorted(reports.items())
+                ],
             },
         },
     }

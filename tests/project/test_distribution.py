@@ -6,13 +6,11 @@ import json
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import files as files_of
-from importlib.metadata import requires
 from pathlib import Path
 
 import numpy as np
 import pytest
-from packaging.requirements import Requirement
+from base_install import link_base
 from toys import PHONEMES, speak
 
 from kokoro_tvm import Synthesizer
@@ -39,27 +37,10 @@ def wheel(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Folders of packages: the wheel's, installed by pip without an index, and the base's, nothing else."""
     folder = tmp_path_factory.mktemp("environment")
-    target, base = folder / "wheel", folder / "base"
+    target = folder / "wheel"
     command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile"]
     subprocess.run([*command, "--quiet", "--target", str(target), str(wheel)], check=True)
-    base.mkdir()
-    for name in needed("numpy", "apache-tvm-ffi", "typer", "markdown-it-py"):
-        content = {path.parts[0]: path for path in files_of(name) or () if path.parts[0] != ".."}
-        for top, path in content.items():
-            (base / top).symlink_to(Path(str(path.locate())).parents[len(path.parts) - 1] / top)
-    return target, base
-
-
-def needed(*names: str) -> set[str]:
-    """These distributions and all that they need, without extras."""
-    found, waiting = set(), list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            requirements = map(Requirement, requires(name) or ())
-            waiting += [r.name for r in requirements if r.marker is None or r.marker.evaluate({"extra": ""})]
-    return found
+    return target, link_base(folder / "base")
 
 
 def test_the_wheel_speaks_where_it_is_installed(
@@ -87,7 +68,7 @@ def test_the_wheel_holds_what_speaks_alone(wheel: Path) -> None:
         folders = {
             n.split("/")[1] for n in content.namelist() if n.startswith("kokoro_tvm/") and n.count("/") > 1
         }
-    assert folders == {"bundles", "cli", "documents", "runtime", "serve", "web"}
+    assert folders == {"bundles", "cli", "documents", "registry", "runtime", "serve", "web"}
 
 
 @pytest.mark.parametrize("command", ["build", "bench", "verify"])

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
-from kokoro_tvm.stages.provenance import parameters, statement
+from kokoro_tvm.stages.provenance import gate_values, parameters, statement
 
 ROOT = Path(__file__).parents[2]
 RECIPE = load_recipe("cpu", ROOT / "recipes")
@@ -108,7 +108,7 @@ def made(**changes: Any) -> dict[str, Any]:
         "checkpoint": {"weights.safetensors": "c" * 64, "config.json": "d" * 64},
         "weights": "e" * 64,
         "front_end": {"tagger": {"tokenizer": "9" * 64}},
-        "reports": {"bert-512/validation.json": "f" * 64},
+        "reports": {"bert-512/validation.json": ("f" * 64, {"passed": True, "gates": {}})},
         "toolchain": {"python": "3.11.9", "torch": "2.13.0+cpu", "apache-tvm": "0.27.0.post1"},
         "compiler": {"llvm": "22", "linker": "g++ (GCC) 14.2.0"},
     }
@@ -130,6 +130,33 @@ def test_it_meets_the_public_schemas() -> None:
         d.name for d in definition.resolvedDependencies
     }
     assert [b.name for b in result.predicate.runDetails.byproducts] == ["bert-512/validation.json"]
+
+
+def test_it_has_the_value_of_every_gate_that_is_nearest_to_its_limit() -> None:
+    def verdict(gate: str, value: float | str, limit: float | None, output: str = "") -> dict[str, Any]:
+        return {"output": output, "gate": gate, "value": value, "limit": limit, "status": ""}
+
+    report = {
+        "passed": True,
+        "utterances": [
+            {"verdicts": [verdict("min_snr_db", 61.5, 60, "f0"), verdict("max_lsd_db", 0.1, 0.5)]},
+            {"verdicts": [verdict("min_snr_db", "inf", 60, "f0"), verdict("max_lsd_db", 0.2, 0.5)]},
+            {"verdicts": [verdict("min_gain_db", 3, None)]},
+        ],
+        "overall": [verdict("min_median_gain_db", 12, 10)],
+    }
+    values = gate_values(report)
+    assert values == {
+        "passed": True,
+        "gates": {
+            "f0.min_snr_db": {"limit": 60, "value": 61.5},
+            "max_lsd_db": {"limit": 0.5, "value": 0.2},
+            "min_median_gain_db": {"limit": 10, "value": 12},
+        },
+    }
+    stated = made(reports={"bert-512/validation.json": ("f" * 64, values)})
+    (byproduct,) = Statement.model_validate(stated).predicate.runDetails.byproducts
+    assert byproduct.annotations == values
 
 
 @pytest.mark.parametrize(
@@ -174,7 +201,7 @@ digests = st.text("0123456789abcdef", min_size=64, max_size=64)
 
 @given(
     files=st.dictionaries(names, digests, min_size=1), checkpoint=st.dictionaries(names, digests),
-    reports=st.dictionaries(names, digests),
+    reports=st.dictionaries(names, st.tuples(digests, st.just({"passed": True, "gates": {}}))),
     toolchain=st.dictionaries(st.sampled_from(["torch", "numpy", "kokoro"]), names),
 )  # fmt: skip
 @settings(deadline=None, max_examples=50)

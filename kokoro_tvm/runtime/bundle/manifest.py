@@ -195,7 +195,8 @@ def read_bundle(path: str | Path, sha256: str | None = None) -> Bundle:
     if not root.is_dir():
         raise BundleError(
             f"There is no bundle at {root}: the folder does not exist. "
-            "Run `doit` in the repository to build one, or name another with --bundle."
+            "Run `doit` in the repository to build one, `kokoro-tvm pull` to bring one, or name another with "
+            "--bundle."
         )
     try:
         content = manifest.read_bytes()

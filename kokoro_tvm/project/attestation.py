@@ -1,0 +1,92 @@
+"""What is stated about a bundle besides its provenance: a bill of materials, and signatures of both.
+
+The bill (CycloneDX 1.6, https://cyclonedx.org/docs/1.6/json/) lists what the provenance does, for tools that
+look for packages and their faults. Neither has a time: the same bundle gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.registry.trust import PAYLOAD_TYPE, bom_statement
+from kokoro_tvm.runtime.bundle.manifest import Bundle
+from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
+from kokoro_tvm.runtime.bundle.provenance import read_provenance
+
+__all__ = ["bill_of_materials", "sign"]
+
+_PACKAGE = "pkg:"
+
+
+def bill_of_materials(bundle: Bundle) -> bytes:
+    """The bill of a bundle: its files, what they were made of, and the packages that made them."""
+    from cyclonedx.model import HashAlgorithm, HashType
+    from cyclonedx.model.bom import Bom
+    from cyclonedx.model.component import Component, ComponentType
+    from cyclonedx.model.dependency import Dependency
+    from cyclonedx.output.json import JsonV1Dot6
+    from packageurl import PackageURL
+
+    provenance = read_provenance(bundle.root / PROVENANCE)
+
+    def described(name: str, value: str, kind: ComponentType) -> Component:
+        if value.startswith(_PACKAGE):
+            url = PackageURL.from_string(value)
+            return Component(name=url.name, version=url.version, purl=url, bom_ref=value, type=kind)
+        digest = HashType(alg=HashAlgorithm.SHA_256, content=value)
+        # With its kind: voices are a file of the bundle and what it was made of, and a reference that comes
+        # twice is replaced by a random one.
+        return Component(name=name, hashes=[digest], bom_ref=f"{kind.value}:{name}@{value}", type=kind)
+
+    made = Component(
+        name=bundle.recipe,
+        version=bundle.version,
+        type=ComponentType.MACHINE_LEARNING_MODEL,
+        bom_ref=bundle.sha256,
+    )
+    made.components = [described(n, v, ComponentType.FILE) for n, v in provenance.subjects.items()]
+    parts = [
+        described(name, value, ComponentType.LIBRARY if value.startswith(_PACKAGE) else ComponentType.DATA)
+        for name, value in provenance.dependencies.items()
+    ]
+    bom = Bom(
+        serial_number=uuid5(NAMESPACE_URL, bundle.sha256),
+        components=parts,
+        dependencies=[Dependency(made.bom_ref, [Dependency(part.bom_ref) for part in parts])],
+    )
+    bom.metadata.component = made
+    bom.metadata.timestamp = None  # type: ignore[assignment]  # the schema has it as an option
+    return (JsonV1Dot6(bom).output_as_string(indent=1) + "\n").encode()
+
+
+def sign(provenance: bytes, sbom: bytes, key: Path) -> bytes:
+    """Envelopes of a bundle's provenance and its bill, by a private key (PEM), one a line.
+
+    Raises InputError for what is no key.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.signer import CryptoSigner
+
+    try:
+        signer = CryptoSigner(load_pem_private_key(key.read_bytes(), None))
+    except OSError as error:
+        raise InputError(f"The key {key} cannot be read ({error.strerror}). Name a file.") from error
+    except (TypeError, ValueError, UnsupportedAlgorithm) as error:
+        raise InputError(
+            f"{key} holds no private key as PEM without a password. `openssl genpkey -algorithm ed25519 -out "
+            f"{key}` makes one."
+        ) from error
+    statement: dict[str, Any] = json.loads(provenance)
+    bill = json.dumps(bom_statement(statement, json.loads(sbom)), ensure_ascii=False).encode()
+    lines = []
+    for payload in (provenance, bill):
+        envelope = Envelope(payload, PAYLOAD_TYPE, {})
+        envelope.sign(signer)
+        lines.append(json.dumps(envelope.to_dict(), sort_keys=True))
+    return "".join(f"{line}\n" for line in lines).encode()

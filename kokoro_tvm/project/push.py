@@ -1,0 +1,203 @@
+"""Pushing a bundle: to a registry, or into a folder with an OCI image layout. What is there does not travel.
+
+Registry: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#push.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+from urllib.parse import quote
+
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.project.attestation import bill_of_materials, sign
+from kokoro_tvm.project.distribution import bundle_files, verified_bundle
+from kokoro_tvm.registry.address import Layout, Repository
+from kokoro_tvm.registry.artifact import (
+    ARTIFACT_TYPE,
+    EMPTY,
+    MANIFEST_TYPE,
+    Layer,
+    file_sha256,
+    manifest_of,
+    sha256_of,
+)
+from kokoro_tvm.registry.sources import REFERENCE
+from kokoro_tvm.registry.trust import SBOM, SIGNED
+from kokoro_tvm.registry.web import TransferError, Web, next_url
+from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
+from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
+
+__all__ = ["Pushed", "push"]
+
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """place: with the name it got; digest: SHA-256 of its manifest; sent, there: bytes that travelled, and
+    that were there before."""
+
+    place: str
+    digest: str
+    sent: int
+    there: int
+
+
+class _Target(Protocol):
+    def has(self, layer: Layer) -> bool: ...
+
+    def put(self, layer: Layer, stream: BinaryIO) -> None: ...
+
+    def finish(self, manifest: bytes) -> None:
+        """Makes it known under its name, once all it names is there."""
+
+
+def push(
+    path: Path, place: Repository | Layout, key: Path | None = None, sending: Callable[[Layer], None] = print
+) -> Pushed:
+    """Pushes the bundle at `path` with its bill of materials; with a private key, signed.
+
+    sending: called with what travels. A layout takes it under its recipe's name unless it gives another.
+    Raises BundleError: the bundle is damaged, or the place does not take it; InputError: it cannot be written
+    to.
+    """
+    bundle = verified_bundle(path)
+    if isinstance(place, Layout) and not place.name:
+        place = place.named(bundle.recipe)
+    sbom = bill_of_materials(bundle)
+    texts = {SBOM: sbom}
+    if key is not None:
+        texts[SIGNED] = sign((bundle.root / PROVENANCE).read_bytes(), sbom, key)
+    known = {file.path: file.sha256 for file in bundle.files()}
+    files = {
+        Layer(f.relative_to(bundle.root).as_posix(), f.stat().st_size, known.get(f) or file_sha256(f)): f
+        for f in bundle_files(bundle)
+    }
+    added = {Layer(name, len(text), sha256_of(text)): text for name, text in texts.items()}
+    manifest = manifest_of([*files, *added], bundle.recipe, bundle.version)
+    target = _target(place)
+    sent = there = 0
+    try:
+        for layer in (Layer("an empty configuration", len(EMPTY), sha256_of(EMPTY)), *files, *added):
+            if target.has(layer):
+                there += layer.size
+                continue
+            sending(layer)
+            with files[layer].open("rb") if layer in files else io.BytesIO(added.get(layer, EMPTY)) as stream:
+                target.put(layer, stream)
+            sent += layer.size
+        target.finish(manifest)
+    except TransferError as error:
+        raise BundleError(
+            f"{place} does not take the bundle: {error}. Run the same again once that is mended; what is "
+            "there does not travel again."
+        ) from error
+    return Pushed(str(place), sha256_of(manifest), sent, there)
+
+
+def _target(place: Repository | Layout) -> _Target:
+    if isinstance(place, Repository):
+        if ":" in place.reference:
+            raise InputError(f"{place} is a digest, which follows from a bundle. Push to a tag.")
+        return _Registry(place)
+    if has_protocol(place.place, READ_ONLY):
+        raise InputError(
+            f"{place} is a web server and cannot be written to. Push to a folder, and put that there."
+        )
+    if reason := unreachable(place.place):
+        raise InputError(f"{place} cannot be reached: {reason}.")
+    return _Folder(place)
+
+
+class _Registry:
+    def __init__(self, place: Repository) -> None:
+        self._place, self._web = place, Web()
+
+    def has(self, layer: Layer) -> bool:
+        try:
+            self._web.open(f"{self._place.url}/blobs/sha256:{layer.sha256}", "HEAD").close()
+        except TransferError as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+    def put(self, layer: Layer, stream: BinaryIO) -> None:
+        for attempt in range(_TRIES):
+            try:
+                stream.seek(0)
+                begin = f"{self._place.url}/blobs/uploads/"
+                with self._web.open(begin, "POST", {"Content-Length": "0"}, b"") as answer:
+                    url = next_url(begin, answer)
+                url += f"{'&' if '?' in url else '?'}digest={quote(f'sha256:{layer.sha256}')}"
+                headers = {"Content-Length": str(layer.size), "Content-Type": "application/octet-stream"}
+                self._web.open(url, "PUT", headers, stream).close()
+                return
+            except TransferError as error:
+                if not error.passing or attempt == _TRIES - 1:
+                    raise
+
+    def finish(self, manifest: bytes) -> None:
+        url = f"{self._place.url}/manifests/{self._place.reference}"
+        self._web.open(url, "PUT", {"Content-Type": MANIFEST_TYPE}, manifest).close()
+
+
+class _Folder:
+    """A layout where fsspec can write. Of two that push at once one may be forgotten, and pushed again."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._name = layout.name
+        self._system, self._root = open_folder(layout.place)
+
+    def has(self, layer: Layer) -> bool:
+        path = self._blob(layer.sha256)
+        with _reported():
+            return bool(self._system.exists(path) and self._system.info(path)["size"] == layer.size)
+
+    def put(self, layer: Layer, stream: BinaryIO) -> None:
+        self._write(self._blob(layer.sha256), stream)
+
+    def finish(self, manifest: bytes) -> None:
+        sha256 = sha256_of(manifest)
+        self._write(self._blob(sha256), io.BytesIO(manifest))
+        entry = {
+            "mediaType": MANIFEST_TYPE,
+            "digest": f"sha256:{sha256}",
+            "size": len(manifest),
+            "artifactType": ARTIFACT_TYPE,
+            "annotations": {REFERENCE: self._name},
+        }
+        others = [e for e in self._index() if e.get("annotations", {}).get(REFERENCE) != self._name]
+        index = {"schemaVersion": 2, "manifests": [*others, entry]}
+        version = json.dumps({"imageLayoutVersion": "1.0.0"})
+        self._write(f"{self._root}/oci-layout", io.BytesIO(version.encode()))
+        self._write(f"{self._root}/index.json", io.BytesIO(json.dumps(index, indent=1).encode()))
+
+    def _index(self) -> list[dict[str, Any]]:
+        with _reported(), suppress(FileNotFoundError):
+            return list(json.loads(self._system.cat_file(f"{self._root}/index.json"))["manifests"])
+        return []
+
+    def _blob(self, sha256: str) -> str:
+        return f"{self._root}/blobs/sha256/{sha256}"
+
+    def _write(self, path: str, stream: BinaryIO) -> None:
+        with _reported(), whole_file(self._system, path) as partial, self._system.open(partial, "wb") as file:
+            while chunk := stream.read(1 << 20):
+                file.write(chunk)
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # whatever a library for some protocol raises
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise TransferError("the disk is full" if full else f"{type(error).__name__}: {error}") from error

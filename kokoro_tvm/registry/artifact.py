@@ -1,0 +1,107 @@
+"""A bundle as an OCI artifact: a manifest whose layers are the bundle's files, each by its digest.
+
+https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md, with guidance for artifacts at its end;
+file names are annotations, as ORAS writes them. The same weights of two bundles are one layer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle.node import Node
+
+__all__ = [
+    "ARTIFACT_TYPE",
+    "EMPTY",
+    "LARGEST_MANIFEST",
+    "MANIFEST_TYPE",
+    "Layer",
+    "file_sha256",
+    "manifest_of",
+    "read_layers",
+    "sha256_of",
+]
+
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+ARTIFACT_TYPE = "application/vnd.kokoro-tvm.bundle.v1"
+EMPTY = b"{}"
+"""The configuration, of which a bundle needs none."""
+LARGEST_MANIFEST = 4 << 20
+"""Bytes, as registries have it."""
+_TITLE = "org.opencontainers.image.title"
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_VERSION = "org.opencontainers.image.version"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A file: its name in the bundle, bytes, and SHA-256 in hexadecimal."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+def manifest_of(layers: Iterable[Layer], recipe: str, version: str) -> bytes:
+    """The manifest: the same layers give the same bytes."""
+    content = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        "artifactType": ARTIFACT_TYPE,
+        "config": _descriptor("application/vnd.oci.empty.v1+json", len(EMPTY), sha256_of(EMPTY)),
+        "layers": [
+            _descriptor("application/octet-stream", layer.size, layer.sha256, {_TITLE: layer.name})
+            for layer in sorted(layers, key=lambda layer: layer.name)
+        ],
+        "annotations": {_TITLE: recipe, _VERSION: version},
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False).encode()
+
+
+def read_layers(content: bytes, place: str) -> dict[str, Layer]:
+    """The layers of a manifest by name; raises BundleError where it is none, or that of something else."""
+    try:
+        raw = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"What {place} holds is no manifest ({error}). Name another place.") from error
+    node = Node(raw, place)
+    found = str(raw.get("artifactType") or raw.get("mediaType"))
+    if found != ARTIFACT_TYPE:
+        raise BundleError(f"{place} holds {found}, and no bundle of kokoro-tvm. Name another place.")
+    layers = (_layer(each) for each in node.children("layers"))
+    return {layer.name: layer for layer in layers}
+
+
+def sha256_of(content: bytes) -> str:
+    """In hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """In hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _layer(node: Node) -> Layer:
+    size, digest = node.get("size", int), node.get("digest", str)
+    if size < 0 or not _DIGEST.fullmatch(digest):  # it becomes the name of a file
+        raise BundleError(f"{node.place} has {size} bytes and the digest {digest!r}. Push the bundle again.")
+    return Layer(node.child("annotations").get(_TITLE, str), size, digest.removeprefix("sha256:"))
+
+
+def _descriptor(
+    media_type: str, size: int, sha256: str, annotations: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"mediaType": media_type, "digest": f"sha256:{sha256}", "size": size}
+    return found | ({"annotations": dict(annotations)} if annotations else {})

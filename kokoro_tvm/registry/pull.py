@@ -1,0 +1,267 @@
+"""Pulling a bundle: what is missing of it travels, all of it is verified, and then it has its name.
+
+    FOLDER/../.kokoro-tvm-pull/SHA256    what came of a file, until the bundle is whole
+    FOLDER/../.kokoro-tvm-pull/new/      the bundle, until then
+
+Files that another bundle beside FOLDER has are linked, or copied, and verified as if they had travelled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kokoro_tvm.bundles import pulled_bundles
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.registry.address import Layout, Repository
+from kokoro_tvm.registry.artifact import Layer, file_sha256, read_layers, sha256_of
+from kokoro_tvm.registry.download import download, download_small, writing
+from kokoro_tvm.registry.sources import Source, open_source
+from kokoro_tvm.registry.trust import SBOM, SIGNED, key_ids, require_signature
+from kokoro_tvm.registry.web import TransferError, Web
+from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
+from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
+from kokoro_tvm.runtime.bundle.provenance import verify_provenance
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Key
+
+__all__ = ["Pulled", "pull"]
+
+_WORK = ".kokoro-tvm-pull"
+_MANIFEST = "bundle.json"
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A bundle in its folder. digest: SHA-256 of what was pulled; arrived, shared: bytes that travelled, and
+    that other bundles had; trusted: whom it takes to believe in it."""
+
+    bundle: Bundle
+    digest: str
+    arrived: int
+    shared: int
+    trusted: str
+
+
+def pull(
+    place: Repository | Layout,
+    output: Path | None = None,
+    key: Key | None = None,
+    meter: Callable[[int, int], None] = lambda arrived, total: None,
+) -> Pulled:
+    """Brings a bundle to `output`, by default a folder of its recipe's name in `pulled_bundles()`.
+
+    key: which must have signed it; None: nobody has to. meter: called with bytes that came and all that have
+    to come. A bundle that is in the folder already is replaced in one step, at the end.
+
+    Raises BundleError: it is not there, cannot be had, is damaged, changed, or not signed by the key; the
+    disk is full. InputError: the folder is that of something else, or this user has none.
+    """
+    source, parent = open_source(place, Web()), _parent(output)
+    with writing(parent):
+        (parent / _WORK).mkdir(parents=True, exist_ok=True)
+        with _alone(parent / _WORK):
+            return _pull(source, str(place), parent, output, key, meter)
+
+
+def _pull(
+    source: Source,
+    place: str,
+    parent: Path,
+    output: Path | None,
+    key: Key | None,
+    meter: Callable[[int, int], None],
+) -> Pulled:
+    try:
+        manifest = source.manifest()
+    except TransferError as error:
+        raise BundleError(_not_had(place, error)) from error
+    layers = read_layers(manifest, place)
+    new = parent / _WORK / "new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    try:
+        described = _describe(source, layers, new, place)
+        trusted = _whom(source, new, place, key)
+        folder = output if output is not None else parent / described.recipe
+        _check_folder(folder, described.recipe)
+        arrived = _bring(source, described, layers, new, parent, place, meter)
+        _swap(new, folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    size = sum({file.sha256: file.size for file in described.files()}.values())
+    bundle = read_bundle(folder)
+    return Pulled(bundle, sha256_of(manifest), arrived, size - arrived, trusted)
+
+
+def _describe(source: Source, layers: dict[str, Layer], new: Path, place: str) -> Bundle:
+    """The bundle as its manifest and its provenance have it, once they and the layers say the same."""
+    for name in (_MANIFEST, PROVENANCE, SBOM, SIGNED):
+        if name in layers:
+            download_small(source, layers[name], new / name, place)
+        elif name in (_MANIFEST, PROVENANCE):
+            raise BundleError(f"{place} has no {name}. Push the bundle again.")
+    bundle = read_bundle(new)
+    for file in bundle.files():
+        name = file.path.relative_to(new).as_posix()
+        if layers.get(name) != Layer(name, file.size, file.sha256):
+            raise BundleError(
+                f"{place} has another {name} than its bundle.json, or none. Push the bundle again."
+            )
+    verify_provenance(bundle)
+    return bundle
+
+
+def _whom(source: Source, new: Path, place: str, key: Key | None) -> str:
+    """Whom it takes to believe in the bundle: whoever has the key, or the place it is from."""
+    if key is not None:
+        require_signature(new, key, place)
+        return f"signed by the key {key.keyid[:16]}, which you named"
+    signers = ", ".join(each[:16] for each in key_ids(new))
+    signed = f"signed by {signers}, not by a key that you named" if signers else "not signed"
+    return f"{signed}: trusts {source.whom}"
+
+
+def _bring(
+    source: Source,
+    bundle: Bundle,
+    layers: dict[str, Layer],
+    new: Path,
+    parent: Path,
+    place: str,
+    meter: Callable[[int, int], None],
+) -> int:
+    """Puts all files of a bundle into its folder; how many bytes travelled for that."""
+    names: dict[str, list[Path]] = {}
+    for file in bundle.files():
+        names.setdefault(file.sha256, []).append(file.path)
+    wanted = {layer.sha256: layer for layer in layers.values() if layer.sha256 in names}
+    beside = _files_beside(parent)
+    for sha256 in [sha256 for sha256 in wanted if sha256 in beside]:
+        if _verified_link(beside[sha256], parent / _WORK / sha256, sha256):
+            del wanted[sha256]
+    sizes = {layer.sha256: layer.size - _size(parent / _WORK / layer.sha256) for layer in wanted.values()}
+    total = sum(sizes.values())
+    _check_room(parent, total)
+    come = 0
+
+    def arrived(count: int) -> None:
+        nonlocal come
+        come += count
+        meter(come, total)
+
+    for layer in wanted.values():
+        download(source, layer, parent / _WORK / layer.sha256, place, arrived)
+    for sha256, paths in names.items():
+        for path in paths[1:]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(parent / _WORK / sha256, path)
+        paths[0].parent.mkdir(parents=True, exist_ok=True)
+        (parent / _WORK / sha256).replace(paths[0])
+    return come
+
+
+def _files_beside(parent: Path) -> dict[str, Path]:
+    """SHA-256 -> a file that has it, as the manifests of the bundles in a folder say."""
+    found: dict[str, Path] = {}
+    for manifest in sorted(parent.glob("*/bundle.json")):
+        with suppress(BundleError):  # of another version, or no bundle: it has nothing to share
+            found |= {file.sha256: file.path for file in read_bundle(manifest.parent).files()}
+    return found
+
+
+def _verified_link(source: Path, path: Path, sha256: str) -> bool:
+    """Makes `path` another name of a file, or a copy, if it has this digest."""
+    path.unlink(missing_ok=True)
+    try:
+        os.link(source, path)
+    except OSError:  # it is gone, or on a file system without links
+        if not source.is_file():
+            return False
+        shutil.copyfile(source, path)
+    if file_sha256(path) == sha256:
+        return True
+    path.unlink()
+    return False
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _swap(new: Path, folder: Path) -> None:
+    """Gives a folder its name; what has it is removed afterwards."""
+    old = new.with_name("old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _parent(output: Path | None) -> Path:
+    if output is not None:
+        return output.absolute().parent
+    try:
+        return pulled_bundles()
+    except RuntimeError as error:
+        raise InputError(f"There is no folder to pull into ({error}). Name one with --output.") from error
+
+
+def _check_folder(folder: Path, recipe: str) -> None:
+    if not _FOLDER_NAME.fullmatch(recipe):
+        raise BundleError(f"The bundle is called {recipe!r}, which is no name. Do not use it.")
+    if folder.exists() and not (folder / _MANIFEST).is_file() and (folder.is_file() or any(folder.iterdir())):
+        raise InputError(f"{folder} is there and no bundle. Name another folder with --output.")
+
+
+def _check_room(parent: Path, total: int) -> None:
+    if (free := shutil.disk_usage(parent).free) < total:
+        raise BundleError(
+            f"{parent} has room for {free} bytes, and {total} have to come. Make room, or name another "
+            "folder with --output."
+        )
+
+
+def _not_had(place: str, error: TransferError) -> str:
+    if error.status == 404:
+        return f"There is no {place}: {error}. Compare its name with what was pushed."
+    return f"{place} cannot be had: {error}. Compare the address with what was pushed, or try again later."
+
+
+@contextmanager
+def _alone(work: Path) -> Iterator[None]:
+    """Keeps other pulls from the same folder, and removes it at the end if nothing is left to go on with."""
+    lock = work / "lock"
+    with lock.open("wb") as file:
+        try:
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BundleError(f"Another pull writes to {work.parent}. Wait until it has ended.") from error
+        try:
+            yield
+        finally:
+            if {path.name for path in work.iterdir()} == {lock.name}:
+                lock.unlink()
+                work.rmdir()

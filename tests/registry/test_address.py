@@ -1,0 +1,73 @@
+"""How places are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.registry.address import Layout, Repository, parse_place, parse_source
+
+DIGEST = "sha256:" + "a" * 64
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("oci://localhost:5000/kokoro/cpu:night-7", Repository("localhost:5000", "kokoro/cpu", "night-7")),
+        ("oci://ghcr.io/a/b", Repository("ghcr.io", "a/b", "latest")),
+        (f"oci://ghcr.io/a/b@{DIGEST}", Repository("ghcr.io", "a/b", DIGEST)),
+        ("https://example.org/bundles/", Layout("https://example.org/bundles")),
+        ("https://example.org/bundles#cpu", Layout("https://example.org/bundles", "cpu")),
+        ("http://127.0.0.1:80/x", Layout("http://127.0.0.1:80/x")),
+        ("hf://a/b", Layout("https://huggingface.co/a/b/resolve/main")),
+        ("hf://a/b@v1/some/folder#cpu", Layout("https://huggingface.co/a/b/resolve/v1/some/folder", "cpu")),
+        ("s3://bucket/x#cpu", Layout("s3://bucket/x", "cpu")),
+        ("./cpu", Layout("./cpu")),
+        ("/a/b#cpu", Layout("/a/b", "cpu")),
+        ("/", Layout("/")),
+    ],
+)
+def test_a_place_is_read_and_written(text: str, place: Repository | Layout) -> None:
+    assert parse_source(text) == parse_place(text) == place
+    assert parse_place(str(place)) == place
+
+
+@pytest.mark.parametrize(
+    ("registry", "place"),
+    [
+        ("oci://ghcr.io/a/b", Repository("ghcr.io", "a/b", "x86-64-v3")),
+        ("https://example.org/bundles", Layout("https://example.org/bundles", "x86-64-v3")),
+    ],
+)
+def test_a_name_is_one_in_the_registry_that_is_named(
+    registry: str, place: Repository | Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOKORO_TVM_REGISTRY", registry)
+    assert parse_source("x86-64-v3") == place
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cpu", "cpu is the name of a bundle, and KOKORO_TVM_REGISTRY does not say in which registry"),
+        ("oci://ghcr.io", "no address of a registry"),
+        ("oci://ghcr.io/Upper/b", "in small letters"),
+        ("oci://ghcr.io/a/b@sha256:12", "no address of a registry"),
+        ("oci://ghcr.io/a/b:t@" + DIGEST, "no address of a registry"),
+        ("http://example.org/x", "is not encrypted"),
+        ("http://localhost.example.org/x", "is not encrypted"),
+        ("https://example.org/x#a/b", "'a/b' in .* is no name of a bundle"),
+        ("hf://a", "hf://OWNER/REPOSITORY/PATH"),
+        ("#cpu", "An address is empty"),
+        ("", "An address is empty"),
+    ],
+)
+def test_what_is_no_place_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_source(text)
+
+
+def test_only_this_machine_is_spoken_to_in_the_clear() -> None:
+    assert parse_place("oci://localhost:5000/a").url == "http://localhost:5000/v2/a"  # type: ignore[union-attr]
+    assert parse_place("oci://[::1]:5000/a").url == "http://[::1]:5000/v2/a"  # type: ignore[union-attr]
+    assert parse_place("oci://ghcr.io/a").url == "https://ghcr.io/v2/a"  # type: ignore[union-attr]

@@ -1,0 +1,165 @@
+"""Pushing: what is there does not travel, a name appears once all of it is there, damage is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from registries import REGISTRY, FakeRegistry, debian_registry, state_provenance
+from toy_bundle import edit_manifest, write_bundle
+
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.project import push as pushing
+from kokoro_tvm.project.push import push
+from kokoro_tvm.registry.address import parse_place
+from kokoro_tvm.registry.artifact import Layer
+from kokoro_tvm.registry.pull import pull
+from kokoro_tvm.registry.trust import read_key
+
+SKOPEO = shutil.which("skopeo")
+
+
+def quiet(layer: Layer) -> None:
+    pass
+
+
+def test_a_second_push_sends_nothing_and_gives_the_same(registry: FakeRegistry, stated_bundle: Path) -> None:
+    place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
+    first = push(stated_bundle, place, sending=quiet)
+    second = push(stated_bundle, place, sending=quiet)
+    assert (second.sent, second.there) == (0, first.sent + first.there)
+    assert second.digest == first.digest
+
+
+def test_the_name_comes_last(
+    registry: FakeRegistry, stated_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A push that breaks leaves what the tag had before."""
+    place = parse_place(f"oci://{registry.host}/kokoro/cpu:night")
+    push(stated_bundle, place, sending=quiet)
+    before = registry.tags["night"]
+    edit_manifest(stated_bundle, lambda manifest: manifest.update(version="9"))
+    state_provenance(stated_bundle)
+    registry.host = "127.0.0.1:1"  # where uploads are sent on to nobody
+
+    def broken(self: object, layer: Layer, stream: object) -> None:
+        raise pushing.TransferError("status 507, no space left")
+
+    monkeypatch.setattr(pushing._Registry, "put", broken)
+    with pytest.raises(
+        BundleError, match=r"does not take the bundle: status 507, no space left\. Run the same"
+    ):
+        push(stated_bundle, place, sending=quiet)
+    assert registry.tags["night"] == before
+
+
+def test_a_damaged_bundle_is_not_pushed(registry: FakeRegistry, stated_bundle: Path) -> None:
+    weights = stated_bundle / "bert.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    with pytest.raises(BundleError, match="changed or damaged"):
+        push(stated_bundle, parse_place(f"oci://{registry.host}/kokoro/cpu"), sending=quiet)
+    assert registry.requests == []
+
+
+def test_a_layout_holds_several_bundles_and_one_copy_of_what_they_share(
+    stated_bundle: Path, tmp_path: Path
+) -> None:
+    layout, out = tmp_path / "layout", tmp_path / "out"
+    push(stated_bundle, parse_place(str(layout)), sending=quiet)
+    assert pull(parse_place(str(layout)), out / "only").bundle.recipe == "toy", "its only bundle"
+    blobs = set((layout / "blobs/sha256").iterdir())
+    other = write_bundle(tmp_path / "other", buckets={"tokens": [16], "frames": [256]})
+    edit_manifest(other, lambda manifest: manifest.update(recipe="other"))
+    push(state_provenance(other, "other"), parse_place(str(layout)), sending=quiet)
+    added = set((layout / "blobs/sha256").iterdir()) - blobs
+    # Two libraries of other buckets, what describes the bundle, and its manifest.
+    assert len(added) == 2 + 3 + 1
+    assert json.loads((layout / "oci-layout").read_text()) == {"imageLayoutVersion": "1.0.0"}
+    with pytest.raises(InputError, match=r"has several bundles. It has: other, toy. Write .*#NAME"):
+        pull(parse_place(str(layout)), out / "none")
+    with pytest.raises(InputError, match=r"has no bundle third. It has: other, toy"):
+        pull(parse_place(f"{layout}#third"), out / "none")
+    assert pull(parse_place(f"{layout}#other"), out / "other").bundle.recipe == "other"
+    push(stated_bundle, parse_place(str(layout)), sending=quiet)
+    assert len(json.loads((layout / "index.json").read_text())["manifests"]) == 2
+
+
+def test_a_layout_anywhere_fsspec_reaches(stated_bundle: Path, tmp_path: Path) -> None:
+    place = parse_place("memory://bundles/nightly#cpu")
+    push(stated_bundle, place, sending=quiet)
+    found = pull(place, tmp_path / "out")
+    assert found.bundle.recipe == "toy"
+    assert found.trusted == "not signed: trusts whoever can write to memory://bundles/nightly"
+
+
+@pytest.mark.parametrize(
+    "address", ["http://{host}/owner/bundles/resolve/main/night", "hf://owner/bundles/night"]
+)
+def test_a_layout_on_a_web_server_and_on_the_hub(
+    address: str, stated_bundle: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose files are at OWNER/REPOSITORY/resolve/REVISION/PATH. This server knows no ranges."""
+    folder = tmp_path / "web/owner/bundles/resolve/main/night"
+    push(stated_bundle, parse_place(str(folder)), keys / "mine.pem", sending=quiet)
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "web"))) as server:
+        host = f"127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("HF_ENDPOINT", f"http://{host}")
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            found = pull(parse_place(address.format(host=host)), tmp_path / "out")
+            with pytest.raises(BundleError, match=r"There is no .*/other: status 404"):
+                pull(parse_place("hf://owner/bundles/other"), tmp_path / "none")
+        finally:
+            server.shutdown()
+    assert found.bundle.recipe == "toy"
+    assert f"not by a key that you named: trusts the web server {host}" in found.trusted
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("https://example.org/bundles", "is a web server and cannot be written to"),
+        ("oci://localhost/a@sha256:" + "0" * 64, "Push to a tag"),
+        ("nothing://x", "cannot be reached: Protocol not known: nothing"),
+    ],
+)
+def test_where_nothing_can_be_pushed(target: str, message: str, stated_bundle: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        push(stated_bundle, parse_place(target), sending=quiet)
+
+
+def test_a_full_disk(stated_bundle: Path, tmp_path: Path) -> None:
+    layout = tmp_path / "layout"
+    push(stated_bundle, parse_place(str(layout)), sending=quiet)
+    (layout / "index.json").unlink()
+    (layout / "blobs").rename(tmp_path / "gone")
+    (layout / "blobs").symlink_to("/dev/full")
+    with pytest.raises(BundleError, match="does not take the bundle: "):
+        push(stated_bundle, parse_place(str(layout)), sending=quiet)
+    assert not (layout / "index.json").exists()
+
+
+@pytest.mark.slow("starts Debian's docker-registry")
+@pytest.mark.skipif(REGISTRY is None or SKOPEO is None, reason="docker-registry or skopeo is not installed")
+def test_what_the_nightly_publishes_is_pulled(stated_bundle: Path, keys: Path, tmp_path: Path) -> None:
+    """A layout that skopeo copies to a registry, as the workflow does, keeps its digests and signature."""
+    layout = parse_place(f"{tmp_path / 'layout'}#toy")
+    pushed = push(stated_bundle, layout, keys / "mine.pem", sending=quiet)
+    with debian_registry(tmp_path) as host:
+        copy = [str(SKOPEO), "copy", "--preserve-digests", "--dest-tls-verify=false"]
+        places = [f"oci:{tmp_path / 'layout'}:toy", f"docker://{host}/kokoro/nightly:toy"]
+        subprocess.run([*copy, *places], check=True, capture_output=True)
+        place = parse_place(f"oci://{host}/kokoro/nightly:toy")
+        found = pull(place, tmp_path / "out", read_key(keys / "mine.pub"))
+    assert found.digest == pushed.digest

@@ -1,0 +1,156 @@
+"""Signatures: what a key signed is taken, what it did not is refused by name; who is trusted is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from registries import FakeRegistry, state_provenance
+from toy_bundle import edit_manifest
+
+from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.project.attestation import bill_of_materials, sign
+from kokoro_tvm.project.push import push
+from kokoro_tvm.registry.address import Repository, parse_place
+from kokoro_tvm.registry.pull import pull
+from kokoro_tvm.registry.trust import SBOM, SIGNED, key_ids, read_key, require_signature
+from kokoro_tvm.runtime.bundle.manifest import read_bundle
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def signed(stated_bundle: Path, keys: Path) -> Path:
+    """A bundle as a pull leaves it in its folder, signed by mine.pem."""
+    sbom = bill_of_materials(read_bundle(stated_bundle))
+    provenance = (stated_bundle / "provenance.json").read_bytes()
+    (stated_bundle / SBOM).write_bytes(sbom)
+    (stated_bundle / SIGNED).write_bytes(sign(provenance, sbom, keys / "mine.pem"))
+    return stated_bundle
+
+
+def place_of(registry: FakeRegistry) -> Repository:
+    return parse_place(f"oci://{registry.host}/kokoro/cpu:night")  # type: ignore[return-value]
+
+
+def test_a_bundle_of_the_key_that_is_named(
+    registry: FakeRegistry, stated_bundle: Path, keys: Path, pulled: Path
+) -> None:
+    push(stated_bundle, place_of(registry), keys / "mine.pem", sending=lambda layer: None)
+    key = read_key(keys / "mine.pub")
+    found = pull(place_of(registry), key=key)
+    assert found.trusted == f"signed by the key {key.keyid[:16]}, which you named"
+    assert key_ids(pulled / "toy") == [key.keyid]
+    require_signature(pulled / "toy", key, "here")
+
+
+@pytest.mark.parametrize(("signer", "name"), [(None, "unsigned"), ("other.pem", "another-key")])
+def test_a_bundle_of_nobody_or_of_another_is_refused_before_it_travels(
+    signer: str | None, name: str, registry: FakeRegistry, stated_bundle: Path, keys: Path, pulled: Path
+) -> None:
+    push(stated_bundle, place_of(registry), keys / signer if signer else None, sending=lambda layer: None)
+    registry.requests.clear()
+    key = read_key(keys / "mine.pub")
+    with pytest.raises(BundleError) as refused:
+        pull(place_of(registry), key=key)
+    text = str(refused.value).replace(registry.host, "HOST").replace(key.keyid[:16], "MINE")
+    other = read_key(keys / "other.pub").keyid
+    assert text.replace(other, "OTHER") == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8").strip()
+    assert list(pulled.iterdir()) == []
+    voices = read_bundle(stated_bundle).voices.sha256
+    assert not any(voices in request for request in registry.requests)
+
+
+def test_without_a_key_it_says_whom_it_trusts(
+    registry: FakeRegistry, stated_bundle: Path, keys: Path
+) -> None:
+    push(stated_bundle, place_of(registry), sending=lambda layer: None)
+    assert pull(place_of(registry)).trusted == f"not signed: trusts the registry {registry.host}"
+    push(stated_bundle, place_of(registry), keys / "mine.pem", sending=lambda layer: None)
+    mine = read_key(keys / "mine.pub").keyid[:16]
+    assert pull(place_of(registry)).trusted == (
+        f"signed by {mine}, not by a key that you named: trusts the registry {registry.host}"
+    )
+
+
+def add_statement(folder: Path) -> None:
+    """One of another bundle that the key signed as well, in the place of this one's."""
+    provenance = json.loads((folder / "provenance.json").read_bytes())
+    provenance["subject"] = provenance["subject"][1:]
+    (folder / "provenance.json").write_text(json.dumps(provenance))
+
+
+def swap_payload(folder: Path) -> None:
+    lines = [json.loads(line) for line in (folder / SIGNED).read_text().splitlines()]
+    lines[0]["payload"], lines[1]["payload"] = lines[1]["payload"], lines[0]["payload"]
+    (folder / SIGNED).write_text("\n".join(map(json.dumps, lines)))
+
+
+SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "the provenance was changed": (add_statement, "provenance.json of here is not signed by the key"),
+    "the bill was changed": (
+        lambda f: (f / SBOM).write_text((f / SBOM).read_text().replace("torch", "tortch")),
+        "sbom.cdx.json of here is not signed by the key",
+    ),
+    "the bill is not signed": (
+        lambda f: (f / SIGNED).write_text((f / SIGNED).read_text().splitlines()[0]),
+        "sbom.cdx.json of here is not signed by the key",
+    ),
+    "payloads were swapped": (swap_payload, "provenance.json of here is not signed by the key"),
+    "no signature": (lambda f: (f / SIGNED).unlink(), "here is not signed, and --trust demands it"),
+    "no lines": (lambda f: (f / SIGNED).write_text("{"), "bundle.intoto.jsonl is no readable JSON"),
+    "no envelopes": (lambda f: (f / SIGNED).write_text('{"a": 1}\n[]'), "signed by nobody"),
+    "signatures of nothing": (
+        lambda f: (f / SIGNED).write_text('{"payload": "", "payloadType": "x", "signatures": [1]}'),
+        "signed by nobody",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SPOILED)
+def test_what_was_changed_is_refused(case: str, signed: Path, keys: Path) -> None:
+    spoil, message = SPOILED[case]
+    key = read_key(keys / "mine.pub")
+    require_signature(signed, key, "here")
+    spoil(signed)
+    with pytest.raises(BundleError, match=message):
+        require_signature(signed, key, "here")
+
+
+def test_the_signature_of_another_bundle_does_not_serve(signed: Path, keys: Path) -> None:
+    """Its own files, and the signed statement of a bundle with other ones."""
+    edit_manifest(signed, lambda manifest: manifest.update(precision="bfloat16"))
+    state_provenance(signed)
+    with pytest.raises(BundleError, match=r"provenance\.json of here is not signed"):
+        require_signature(signed, read_key(keys / "mine.pub"), "here")
+
+
+@pytest.mark.parametrize("content", [b"", b"ssh-ed25519 AAAA", b"-----BEGIN PUBLIC KEY-----\nAA==\n"])
+def test_what_is_no_key(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"holds no public key as PEM. `openssl pkey -in KEY -pubout"):
+        read_key(path)
+    with pytest.raises(
+        InputError, match=r"holds no private key as PEM .* `openssl genpkey -algorithm ed25519"
+    ):
+        sign(b"{}", b"{}", path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_key(tmp_path / "none")
+
+
+def test_the_bill_is_what_its_schema_says_and_the_same_every_time(stated_bundle: Path) -> None:
+    bundle = read_bundle(stated_bundle)
+    bill = bill_of_materials(bundle)
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(bill.decode()) is None
+    assert bill_of_materials(bundle) == bill
+    found = json.loads(bill)
+    assert "timestamp" not in found["metadata"]
+    files = {c["name"]: c["hashes"][0]["content"] for c in found["metadata"]["component"]["components"]}
+    provenance = json.loads((stated_bundle / "provenance.json").read_bytes())
+    assert files == {s["name"]: s["digest"]["sha256"] for s in provenance["subject"]}
+    assert "pkg:pypi/torch@2.13.0%2Bcpu" in {c.get("purl") for c in found["components"]}
