@@ -54,11 +54,28 @@ def check(
 def show(
     name: Annotated[str, typer.Argument(help="Name of a recipe in the folder, or a file.")],
     recipes: _Root = Path("recipes"),
+    origin: Annotated[
+        bool,
+        typer.Option(
+            "--origin",
+            help="Print instead where every value is written (file and line), and what it overrides.",
+        ),
+    ] = False,
 ) -> None:
     """Print everything that a recipe resolves to, as YAML, with the model's part and all defaults."""
-    from kokoro_tvm.recipe import load_recipe, to_yaml
+    from kokoro_tvm.recipe import origins, read_recipe, to_yaml
 
-    typer.echo(to_yaml(load_recipe(name, recipes)), nl=False)
+    loaded = read_recipe(name, recipes)
+    if not origin:
+        typer.echo(to_yaml(loaded.recipe), nl=False)
+        return
+    found = list(origins(loaded))
+    paths, values = (
+        max(len(word) for word in column) for column in zip(*((o.path, o.value) for o in found), strict=True)
+    )
+    for each in found:
+        place = ", over ".join(map(str, each.places)) or "default"
+        typer.echo(f"{each.path:<{paths}}  {each.value:<{values}}  {place}")
 
 
 def schema() -> None:

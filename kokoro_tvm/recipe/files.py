@@ -1,11 +1,10 @@
-"""The two kinds of recipe file as they are written, and their JSON Schema."""
+"""The two kinds of recipe file, with what they extend."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
-from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.constants import ComponentName
@@ -15,6 +14,7 @@ from kokoro_tvm.recipe.gates import Gates, GatesOverride
 from kokoro_tvm.recipe.parts import (
     Buckets,
     Components,
+    Extending,
     Length,
     PassContext,
     PassContextOverride,
@@ -27,13 +27,12 @@ from kokoro_tvm.recipe.parts import (
     Target,
     Utterance,
 )
-from kokoro_tvm.spec import Name, Spec, distinct
+from kokoro_tvm.spec import Name, distinct
 from kokoro_tvm.targets import target_kind
 
-__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "json_schema", "kind_of"]
+__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "kind_of"]
 
 DEFAULT_TIMEOUT_S = 900
-_URL = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _distinct_names(utterances: tuple[Utterance, ...]) -> tuple[Utterance, ...]:
@@ -47,7 +46,7 @@ def _distinct_names(utterances: tuple[Utterance, ...]) -> tuple[Utterance, ...]:
     return utterances
 
 
-class ModelFile(Spec):
+class ModelFile(Extending):
     """A model: weights, components with their patches, passes, gates and the utterances it is tested on."""
 
     checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
@@ -80,7 +79,7 @@ class ModelFile(Spec):
         return self
 
 
-class TargetFile(Spec):
+class TargetFile(Extending):
     """What to build of a model, for which machine; it may override the model's recipe."""
 
     model: Name = Field(description="Name of the model recipe, a file beside this one or in `recipes/`.")
@@ -189,16 +188,3 @@ def kind_of(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
     if "checkpoint" in data and "target" not in data:
         return ModelFile
     return ModelFile if model > target else TargetFile
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of a recipe file: a model's where `checkpoint` stands, otherwise a target's."""
-    references, schema = models_json_schema([(ModelFile, "validation"), (TargetFile, "validation")])
-    return {
-        "$schema": _URL,
-        "title": "kokoro-tvm recipe",
-        "if": {"required": ["checkpoint"]},
-        "then": references[ModelFile, "validation"],
-        "else": references[TargetFile, "validation"],
-        "$defs": schema["$defs"],
-    }

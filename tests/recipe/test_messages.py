@@ -202,8 +202,40 @@ def test_unknown_recipe_is_reported(
     _compare(name, str(caught.value))
 
 
+# Golden file: files beside those of the folder; `mine` is loaded.
+COMPOSED = {
+    "extends-in-a-circle": {"mine": "extends: other\n", "other": "extends: [here, mine]\n"},
+    "extends-itself": {"mine": "extends: mine\n"},
+    "extends-nothing-there": {"mine": "extends: hree\n"},
+    "extends-no-name": {"mine": "extends: {model: toy}\n"},
+    "extends-none": {"mine": "extends: []\n"},
+    "extends-a-model": {"mine": "extends: toy\nbuckets: {tokens: [64], frames: [256]}\n"},
+    "fault-in-what-is-extended": {
+        "mine": "extends: other\nlength: masked\n",
+        "other": "extends: here\nbuckets: {frames: [6000]}\n",
+    },
+    "faults-in-both": {
+        "mine": "extends: other\n\n\n\nlength: maskd\n",
+        "other": "extends: here\nbuckets: {frames: [0]}\n",
+    },
+    "difference-lacks-a-key": {"mine": "extends: here\ntarget: {kind: metal}\n"},
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_a_fault_is_shown_in_the_file_that_has_it(
+    name: str, root: Path, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    for recipe, text in COMPOSED[name].items():
+        (root / f"{recipe}.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("mine", Path(), known)
+    _compare(name, str(caught.value))
+
+
 def test_no_golden_file_is_left_over() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.txt")} == {*SPOILED, *UNREADABLE, *NAMES}
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == {*SPOILED, *UNREADABLE, *NAMES, *COMPOSED}
 
 
 def test_error_carries_its_place(refusal: Refusal) -> None:
