@@ -31,22 +31,26 @@ def check(
     """Check recipe files: keys, values, and the names of models, patches and passes."""
     from kokoro_tvm.errors import RecipeError
     from kokoro_tvm.project.names import check_name
-    from kokoro_tvm.recipe import Recipe, check_file, recipe_files
+    from kokoro_tvm.recipe import Recipe, check_file, find, recipe_files
 
     faults: list[str] = []
     for path in files or recipe_files(recipes):
         try:
             found = check_file(path, recipes)
-            if isinstance(found, Recipe):
-                check_name(path)
+            for each in found:
+                if isinstance(each, Recipe):
+                    check_name(each.name, path)
+                    find(each.name, [path.parent])  # raises where there are two of the name
         except RecipeError as error:
             if str(error) not in faults:  # a model's fault is that of every recipe over it
                 faults.append(str(error))
             continue
-        if isinstance(found, Recipe):
-            typer.echo(f"{path}: ok, {len(found.artifacts())} artifacts of {found.model}")
-        else:
-            typer.echo(f"{path}: ok, a model of {len(found.checkpoint.sources)} checkpoint sources")
+        for each in found:
+            if isinstance(each, Recipe):
+                name = f" {each.name}" if each.name != path.stem else ""
+                typer.echo(f"{path}:{name} ok, {len(each.artifacts())} artifacts of {each.model}")
+            else:
+                typer.echo(f"{path}: ok, a model of {len(each.checkpoint.sources)} checkpoint sources")
     if faults:
         raise RecipeError("\n\n".join(faults))
 

@@ -18,7 +18,7 @@ from kokoro_tvm.recipe.checkpoint import (
     SyntheticSource,
 )
 from kokoro_tvm.recipe.files import ModelFile, TargetFile
-from kokoro_tvm.recipe.folder import find_recipe, list_recipes, recipe_files
+from kokoro_tvm.recipe.folder import find, find_recipe, list_models, list_recipes, recipe_files
 from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.recipe.gates import (
     AudioGate,
@@ -88,8 +88,10 @@ __all__ = [
     "Utterance",
     "check_file",
     "choices",
+    "find",
     "find_recipe",
     "json_schema",
+    "list_models",
     "list_recipes",
     "load_recipe",
     "origins",

@@ -1,4 +1,4 @@
-"""Which recipes a folder has, each with everything that it extends."""
+"""Which recipes a folder has, in files and in their matrices, each with everything that it extends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe._source import Span
 from kokoro_tvm.recipe._yaml import Node, parse, read
 from kokoro_tvm.recipe.files import ModelFile, kind_of
+from kokoro_tvm.recipe.gate_sets import spelled_out
 from kokoro_tvm.recipe.inherit import extend, without
-from kokoro_tvm.words import hint, shorten
+from kokoro_tvm.recipe.matrix import members
+from kokoro_tvm.words import either, hint, shorten
 
 __all__ = [
     "ROOT",
@@ -65,7 +67,7 @@ def recipe_files(root: Path = ROOT) -> tuple[Path, ...]:
 
 def list_recipes(root: Path = ROOT) -> list[str]:
     """Names of the folder's target recipes; one that cannot be read is listed, so that its error shows."""
-    return [name for name, model in _listed(root) if not model]
+    return list(dict.fromkeys(name for name, model in _listed(root) if not model))
 
 
 def list_models(folders: Sequence[Path]) -> list[str]:
@@ -74,37 +76,74 @@ def list_models(folders: Sequence[Path]) -> list[str]:
     return sorted({name for folder in there for name, model in _listed(folder) if model})
 
 
-def find_recipe(path_or_name: str | os.PathLike[str], root: Path = ROOT) -> Path:
-    """The file of a recipe; it need not be there where a path is given. Raises RecipeError."""
+def find_recipe(path_or_name: str | os.PathLike[str], root: Path = ROOT) -> Written:
+    """The recipe of this name in the folder, or the only one of a file. Raises RecipeError."""
     given = os.fspath(path_or_name)
     if isinstance(path_or_name, os.PathLike) or given.endswith((".yaml", ".yml")) or set(given) & set("/\\"):
-        return Path(given)
-    if _NAME.fullmatch(given) and (root / f"{given}.yaml").is_file():
-        return root / f"{given}.yaml"
+        found = written(Path(given))
+        if len(found) > 1:
+            raise found[0].span.error(f"this file is a matrix; name one of its recipes: {_either(found)}")
+        return found[0]
+    if not given.startswith(PART) and (one := find(given, [root])):
+        return one
     names = list_recipes(root)  # which reads every file
     if given in names:
-        return root / f"{given}.yaml"
+        return written(root / f"{given}.yaml")[0]  # which raises
     raise RecipeError(f"{root}: there is no recipe `{shorten(given)}`{hint(given, names)}")
 
 
-def written(path: Path) -> Written:
-    """What a file says. Raises RecipeError."""
+def written(path: Path) -> tuple[Written, ...]:
+    """The recipe of a file, or those of its matrix. Raises RecipeError."""
     if not _NAME.fullmatch(path.stem.removeprefix(PART)):
         raise RecipeError(
             f"{shorten(path.name)}: a recipe's file name becomes the name of its bundle and tasks: "
             "use lower-case letters, digits, - and _ (at most 64)."
         )
-    own = parse(read(path))
-    return Written(path.stem, path, own, own.span)
+    tree = spelled_out(parse(read(path)))
+    if "matrix" not in (tree.entries or {}):
+        return (Written(path.stem, path, tree, tree.span),)
+    found = tuple(Written(name, path, own, span) for name, own, span in members(tree))
+    for each in found:
+        if not _NAME.fullmatch(each.name):
+            raise each.span.error(
+                f"`{shorten(each.name)}` cannot be a recipe's name: use lower-case letters, digits, - and _ "
+                "(at most 64); give the choice another label, or the matrix another `name`"
+            )
+    return found
 
 
 def find(name: str, folders: Sequence[Path]) -> Written | None:
     """The recipe, or part, of this name in the first of the folders that has one. Raises RecipeError."""
-    if _NAME.fullmatch(name.removeprefix(PART)):
-        for folder in folders:
-            if (path := folder / f"{name}.yaml").is_file():
-                return written(path)
+    for folder in folders:
+        found = [each for path in sorted(folder.glob("*.yaml")) for each in _called(name, path)]
+        if len(found) > 1:
+            first, second = found[:2]
+            other = (
+                "both of this matrix" if first.span == second.span else f"this one and that of {first.span}"
+            )
+            raise second.span.error(
+                f"two recipes are called `{shorten(name)}`, {other}: give each a name of its own"
+            )
+        if found:
+            return found[0]
     return None
+
+
+def _called(name: str, path: Path) -> Sequence[Written]:
+    """The recipes of this name in a file. Of a file of another name, errors are its own recipes' affair."""
+    if path.stem == name:
+        there = written(path)
+        if not any(each.name == name for each in there):
+            raise there[0].span.error(f"`{name}` is a matrix; name one of its recipes: {_either(there)}")
+        return [each for each in there if each.name == name]
+    try:
+        return [each for each in written(path) if each.name == name] if "matrix" in read(path).text else ()
+    except RecipeError:
+        return ()
+
+
+def _either(recipes: Sequence[Written]) -> str:
+    return either(each.name for each in recipes)
 
 
 def whole(recipe: Written, folders: Sequence[Path]) -> Node:
@@ -142,7 +181,7 @@ def _listed(folder: Path) -> Iterator[tuple[str, bool]]:
     """Every recipe's name, and whether it is a model's."""
     for path in recipe_files(folder):
         try:
-            recipe = written(path)
-            yield recipe.name, is_model(whole(recipe, [folder]))
+            for recipe in written(path):
+                yield recipe.name, is_model(whole(recipe, [folder]))
         except RecipeError:
             yield path.stem, False

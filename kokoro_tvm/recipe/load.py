@@ -21,7 +21,9 @@ from kokoro_tvm.recipe.folder import (
     whole,
     written,
 )
+from kokoro_tvm.recipe.gate_sets import with_gates
 from kokoro_tvm.recipe.known import Known
+from kokoro_tvm.recipe.overrides import overridden
 from kokoro_tvm.recipe.problems import check, place
 from kokoro_tvm.recipe.resolved import Recipe, resolve
 from kokoro_tvm.recipe.schedule import read_schedules
@@ -41,64 +43,77 @@ class Loaded:
 
 
 def load_recipe(
-    path_or_name: str | os.PathLike[str], root: Path = ROOT, known: Known | None = None
+    path_or_name: str | os.PathLike[str],
+    root: Path = ROOT,
+    known: Known | None = None,
+    overrides: Sequence[str] = (),
 ) -> Recipe:
     """The resolved target recipe: NAME means the one that `root` has, a path is taken as it is.
 
     What it extends, and the model's recipe, is looked for beside the file, then in `root`. `known` holds the
-    patches and passes there are, those of the package unless given. Raises RecipeError.
+    patches and passes there are, those of the package unless given; `overrides`, FIELD=VALUE each, are put
+    over all. Raises RecipeError.
     """
-    return read_recipe(path_or_name, root, known).recipe
+    return read_recipe(path_or_name, root, known, overrides).recipe
 
 
 def read_recipe(
-    path_or_name: str | os.PathLike[str], root: Path = ROOT, known: Known | None = None
+    path_or_name: str | os.PathLike[str],
+    root: Path = ROOT,
+    known: Known | None = None,
+    overrides: Sequence[str] = (),
 ) -> Loaded:
     """The same, with the place of every value."""
-    path = find_recipe(path_or_name, root)
-    loaded = _load(written(path), root, known or Known.of_package())
+    recipe = overridden(find_recipe(path_or_name, root), overrides)
+    loaded = _load(recipe, root, known or Known.of_package())
     if isinstance(loaded, ModelFile):
         raise RecipeError(
-            f"{path}: a model recipe says what a model is; to build, name a recipe with a target"
-            f"{_listed(list_recipes(path.parent))}."
+            f"{recipe.path}: a model recipe says what a model is; to build, name a recipe with a target"
+            f"{_listed(list_recipes(recipe.path.parent))}."
         )
     return loaded
 
 
-def check_file(path: Path, root: Path = ROOT, known: Known | None = None) -> Recipe | ModelFile:
-    """What the file says, target recipes resolved. Raises RecipeError."""
-    loaded = _load(written(path), root, known or Known.of_package())
-    return loaded if isinstance(loaded, ModelFile) else loaded.recipe
+def check_file(path: Path, root: Path = ROOT, known: Known | None = None) -> tuple[Recipe | ModelFile, ...]:
+    """The recipes of a file, targets' resolved. Raises RecipeError."""
+    known = known or Known.of_package()
+    loaded = (_load(recipe, root, known) for recipe in written(path))
+    return tuple(each if isinstance(each, ModelFile) else each.recipe for each in loaded)
 
 
 def _load(recipe: Written, root: Path, known: Known) -> Loaded | ModelFile:
     folders = (recipe.path.parent, root)
     tree = whole(recipe, folders)
     if is_model(tree):
-        return check(tree, ModelFile, known)
+        return check(with_gates(tree, tree), ModelFile, known)
+    model_tree = _model_of(tree, folders)
+    tree = with_gates(tree, model_tree)
     target = check(tree, TargetFile, known)
-    model_tree = _model_of(target, tree, folders)
+    if model_tree is None:
+        raise _no_model(target.model, tree, folders)
+    model_tree = with_gates(model_tree, model_tree)
     model = check(model_tree, ModelFile, known)
     _check_utterances(tree, target, model)
     resolved = resolve(recipe.name, target, model, read_schedules(recipe.path.parent))
     return Loaded(resolved, tree, model_tree)
 
 
-def _model_of(target: TargetFile, tree: Node, folders: Sequence[Path]) -> Node:
-    """The recipe of a target's model. Raises RecipeError where there is none of the name."""
-    there = False
+def _model_of(tree: Node, folders: Sequence[Path]) -> Node | None:
+    """The recipe of a target's model; None where it names none that there is."""
+    name = place(tree, ["model"])[0].scalar
     for folder in folders:
-        if found := find(target.model, [folder]):
-            there = True
-            if is_model(model := whole(found, folders)):
-                return model
-    what = (
-        f"`{target.model}` is a target recipe, not a model"
-        if there
-        else (f"there is no model recipe `{target.model}`")
-    )
+        found = find(name, [folder]) if isinstance(name, str) else None
+        if found and is_model(model := whole(found, folders)):
+            return model
+    return None
+
+
+def _no_model(name: str, tree: Node, folders: Sequence[Path]) -> RecipeError:
+    what = f"there is no model recipe `{name}`"
+    if find(name, folders):
+        what = f"`{name}` is a target recipe, not a model"
     value, _, _ = place(tree, ["model"])
-    raise value.span.error(f"`model`: {what}{hint(target.model, list_models(folders))}")
+    return value.span.error(f"`model`: {what}{hint(name, list_models(folders))}")
 
 
 def _check_utterances(tree: Node, target: TargetFile, model: ModelFile) -> None:

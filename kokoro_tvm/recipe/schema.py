@@ -16,7 +16,7 @@ _DIFFERENCE = "Difference"  # what the name of a record ends in that may lack ke
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of a recipe file: a model's where `checkpoint` stands, otherwise a target's. With
-    `extends`, any key may be left out."""
+    `extends` or `matrix`, any key may be left out."""
     references, schema = models_json_schema([(ModelFile, "validation"), (TargetFile, "validation")])
     model, target = (references[record, "validation"] for record in (ModelFile, TargetFile))
     definitions = schema["$defs"]
@@ -26,7 +26,7 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": _URL,
         "title": "kokoro-tvm recipe",
-        "if": {"required": ["extends"]},
+        "if": {"anyOf": [{"required": ["extends"]}, {"required": ["matrix"]}]},
         "then": {
             "if": {"anyOf": [{"required": [key]} for key in of_models]},
             "then": _difference(model),

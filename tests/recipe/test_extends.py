@@ -100,7 +100,7 @@ def test_a_model_over_a_model(write: Write, root: Path, known: Known) -> None:
         mine="extends: toy\ncheckpoint: {sources: [{kind: synthetic, size: toy}]}\n",
         there="extends: here\nmodel: mine\n",
     )
-    toy = check_file(root / "toy.yaml", root, known)
+    (toy,) = check_file(root / "toy.yaml", root, known)
     assert isinstance(toy, ModelFile)
     assert [source.kind for source in mine.checkpoint.sources] == ["synthetic"]
     assert mine.checkpoint.voices == toy.checkpoint.voices
@@ -125,9 +125,39 @@ def test_every_value_has_its_place(
     assert found["timeout_s"] == ("900",)
 
 
+def test_gates_by_name(write: Write, root: Path, known: Known) -> None:
+    sets = (
+        "  loose: {decoder: {min_snr_db: 20, min_gain_db: null}}\n"
+        "  looser: {extends: loose, f0n: {min_snr_db: 1}}\n"
+    )
+    write(
+        model=f"extends: toy\ngate_sets:\n  strict: {{decoder: {{min_snr_db: 90}}}}\n{sets}",
+        a="extends: here\nmodel: model\ngates: looser\n",
+        b="extends: a\ngates: {decoder: {min_snr_db: 21}}\n",
+        c="extends: b\ngates: strict\n",
+        d="extends: c\ngates: {extends: [strict, loose], speech: {min_snr_db: 3}}\n",
+    )
+    gates = {name: load_recipe(name, root, known).gates for name in "abcd"}
+    found = {n: (g.decoder.min_snr_db, g.decoder.min_gain_db, g.f0n.min_snr_db) for n, g in gates.items()}
+    assert found == {"a": (20, None, 1), "b": (21, None, 1), "c": (90, 10, 80), "d": (20, None, 80)}
+    assert gates["d"].speech.min_snr_db == 3
+
+
+def test_a_model_names_its_own_set(write: Write) -> None:
+    toy = (RECIPES / "toy.yaml").read_text(encoding="utf-8")
+    model = toy.replace(
+        "gates:\n", "gates: {extends: strict, bert: {min_snr_db: 91}}\ngate_sets:\n strict:\n"
+    )
+    gates = write(model=model, mine="extends: here\nmodel: model\n").gates
+    assert (gates.bert.min_snr_db, gates.f0n.min_snr_db) == (91, 80)
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "extends: cpu\ngates: bfloat16\n",
+        "extends: cpu\nmatrix: {target.mcpu: [a, b], precision: [float32, bfloat16], exclude: [{mcpu: a}]}\n",
+        "model: toy\nbuckets: {tokens: [1], frames: [2]}\nmatrix:\n  target: {a: {kind: llvm, mcpu: b}}\n",
         "extends: cpu\ntarget: {mcpu: znver5}\n",
         "extends: [cpu, wasm]\nbuckets: {frames: [512]}\ngates: {decoder: {min_gain_db: null}}\n",
         "extends: kokoro-82m\ncheckpoint: {sources: [{kind: synthetic}]}\n",
@@ -142,6 +172,8 @@ def test_editors_take_a_difference(text: str) -> None:
     [
         "model: kokoro-82m\ntarget: {mcpu: znver5}\n",
         "extends: cpu\ntarget: {mcp: znver5}\n",
+        "extends: cpu\nmatrix: {target.mcpu: a}\n",
+        "extends: cpu\nmatrix: {target.mcpu: [a], name: 3}\n",
         "extends: cpu\nbuckets: {frames: [9000]}\n",
         "extends: kokoro-82m\ncheckpoint: {sources: [{kind: npm}]}\n",
     ],
