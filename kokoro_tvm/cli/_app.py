@@ -31,6 +31,7 @@ COMMANDS = (
     "web",
     "status",
     "explain",
+    "diff",
     "plan",
     "graph",
     "verify",
