@@ -21,6 +21,7 @@ SECTIONS = ("recipe", "stages", "toolchain", "files", "measured")
 """What a difference may be in; `measured`: gates' values, phonemes and speed."""
 
 _NOT_OF_BUNDLES = ("name", "schedules")
+_REPORTS = ("validation", "speech", "phonemes", "throughput", "intelligibility")
 _OUTCOME = ("passed", "missed")  # the rest of a report says what was measured, and how
 
 
@@ -58,48 +59,33 @@ class Side:
     @classmethod
     def of_bundle(cls, folder: Path) -> Side:
         """A bundle by itself, of whatever night. Raises BundleError."""
-        built = _json(folder / "provenance.json")["predicate"]["buildDefinition"]
+        built = _provenance(folder)["predicate"]["buildDefinition"]
         return cls(str(folder), built["externalParameters"]["recipe"], folder)
 
     def toolchain(self) -> dict[str, str]:
         """Packages and other programs that made the bundle, and their versions."""
         if self.bundle is None:
             return {}
-        built = _json(self.bundle / "provenance.json")["predicate"]["buildDefinition"]
-        packages = (found["name"] for found in built["resolvedDependencies"] if "uri" in found)
-        versions = (
-            found["uri"].rpartition("@")[2] for found in built["resolvedDependencies"] if "uri" in found
-        )
-        return dict(zip(packages, versions, strict=True)) | built["internalParameters"]
+        built = _provenance(self.bundle)["predicate"]["buildDefinition"]
+        packages = [found for found in built["resolvedDependencies"] if "uri" in found]
+        versions = {found["name"]: found["uri"].rpartition("@")[2] for found in packages}
+        return versions | built["internalParameters"]
 
     def files(self) -> dict[str, str]:
         """Files of the bundle: their size, and the beginning of their digest."""
         if self.bundle is None:
             return {}
-        subjects = _json(self.bundle / "provenance.json")["subject"]
-        return {
-            each[
-                "name"
-            ]: f"{(self.bundle / each['name']).stat().st_size:,} bytes, {each['digest']['sha256'][:12]}"
-            for each in subjects
-            if each["name"] != "bundle.json"
-        }
+        subjects = {each["name"]: each["digest"]["sha256"] for each in _provenance(self.bundle)["subject"]}
+        del subjects["bundle.json"]  # which lists the others
+        sizes = {name: (self.bundle / name).stat().st_size for name in subjects}
+        return {name: f"{sizes[name]:,} bytes, {digest[:12]}" for name, digest in subjects.items()}
 
     def measured(self) -> dict[str, Any]:
         """What the reports beside the bundle say: the worst value of every gate, and all other numbers."""
         if self.bundle is None:
             return {}
-        found: dict[str, Any] = {}
-        for path in sorted((self.bundle.parent / ".build" / self.bundle.name).glob("*/*.json")):
-            if path.name in (
-                "validation.json",
-                "speech.json",
-                "phonemes.json",
-                "throughput.json",
-                "intelligibility.json",
-            ):
-                found[path.parent.name] = _measured(_json(path))
-        return found
+        reports = (self.bundle.parent / ".build" / self.bundle.name).glob("*/*.json")
+        return {path.parent.name: _measured(_json(path)) for path in sorted(reports) if path.stem in _REPORTS}
 
 
 def diff(before: Side, now: Side) -> dict[str, list[Difference]]:
@@ -147,6 +133,10 @@ def _measured(report: Mapping[str, Any]) -> dict[str, Any]:
         return rest
     cells = worst(report)
     return {f"{cell.output} {cell.gate}".strip(): f"{cell.value} (limit {cell.limit})" for cell in cells}
+
+
+def _provenance(bundle: Path) -> Any:
+    return _json(bundle / "provenance.json")
 
 
 def _json(path: Path) -> Any:

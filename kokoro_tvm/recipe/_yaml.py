@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,7 @@ def read(path: Path) -> SourceText:
     return SourceText(shown, text)
 
 
+@lru_cache(maxsize=64)  # recipes extend the same few; a node is never changed
 def parse(source: SourceText, most: int = _MAX_NODES) -> Node:
     """The document as at most so many nodes. Raises RecipeError, with the place, for anything but plain
     YAML."""

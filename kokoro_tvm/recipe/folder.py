@@ -36,6 +36,7 @@ PART = "_"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _NOT_INHERITED = ("sets",)  # when a recipe is built is no part of what it builds
+_DEEPEST = 16
 _OF_TARGETS = ("model", "target", "buckets")
 
 
@@ -148,7 +149,7 @@ def _either(recipes: Sequence[Written]) -> str:
 
 def whole(recipe: Written, folders: Sequence[Path]) -> Node:
     """A recipe over all that it extends, which is looked for in `folders`. Raises RecipeError."""
-    return _whole(recipe, folders, (recipe.name,))
+    return _whole(recipe, folders, (recipe.name,), {})
 
 
 def is_model(tree: Node) -> bool:
@@ -156,7 +157,9 @@ def is_model(tree: Node) -> bool:
     return kind_of(tree.data()) is ModelFile
 
 
-def _whole(recipe: Written, folders: Sequence[Path], chain: tuple[str, ...]) -> Node:
+def _whole(recipe: Written, folders: Sequence[Path], chain: tuple[str, ...], done: dict[str, Node]) -> Node:
+    """chain: the names that led here, its own last; done: what is whole already, extended on several ways."""
+
     def base(name: Node) -> Node:
         word = str(name.scalar)
         if word in chain:
@@ -167,7 +170,11 @@ def _whole(recipe: Written, folders: Sequence[Path], chain: tuple[str, ...]) -> 
             there = {path.stem for folder in folders for path in folder.glob("*.yaml")}
             advice = hint(word, sorted(there - set(chain)))
             raise name.span.error(f"`extends`: there is no recipe `{shorten(word)}`{advice}")
-        tree = _whole(found, folders, (*chain, word))
+        if len(chain) >= _DEEPEST:
+            raise name.span.error(f"`extends`: more than {_DEEPEST} recipes, one over another")
+        if word not in done:
+            done[word] = _whole(found, folders, (*chain, word), done)
+        tree = done[word]
         if is_model(tree) and set(_OF_TARGETS) & set(recipe.own.entries or ()):
             raise name.span.error(
                 f"`extends`: `{word}` is a model; a target recipe names it as its own, `model: {word}`"

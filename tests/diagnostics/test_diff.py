@@ -51,7 +51,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def _write_bundle(project: Project, name: str, size: int) -> None:
     """What of a bundle and its reports is read, with a file of so many bytes."""
     folder = project.root / "artifacts" / name
-    origin = provenance(project, name, **{"voices.safetensors": "1" * 64})
+    origin = provenance(project, name, **{"voices.safetensors": "1" * 64, "bundle.json": str(size) * 32})
     _replace(folder / "provenance.json", json.dumps(origin))
     _replace(folder / "bundle.json", "{}")
     _replace(folder / "voices.safetensors", "x" * size)

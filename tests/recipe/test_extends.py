@@ -77,6 +77,13 @@ def test_what_is_extended_extends(write: Write) -> None:
     assert (mine.timeout_s, mine.length) == (1, "masked")
 
 
+def test_what_many_extend_is_read_once(write: Write) -> None:
+    """Otherwise two files of every generation would take a million readings."""
+    files = {"a0": "extends: here\n", "b0": "extends: here\n"}
+    files |= {f"{x}{n}": f"extends: [a{n - 1}, b{n - 1}]\n" for n in range(1, 14) for x in "ab"}
+    assert write(**files, mine="extends: [a13, b13]\n").model == "toy"
+
+
 def test_null_is_a_value_and_replaces(write: Write) -> None:
     mine = write(
         mine="extends: full\npasses: null\ntarget: {mtriple: null}\ngates: {decoder: {min_gain_db: null}}\n"

@@ -206,6 +206,10 @@ def test_unknown_recipe_is_reported(
 COMPOSED = {
     "extends-in-a-circle": {"mine": "extends: other\n", "other": "extends: [here, mine]\n"},
     "extends-itself": {"mine": "extends: mine\n"},
+    "extends-too-deep": {
+        "mine": "extends: a16\n",
+        **{f"a{n}": f"extends: {f'a{n - 1}' if n else 'here'}\n" for n in range(17)},
+    },
     "extends-nothing-there": {"mine": "extends: hree\n"},
     "extends-no-name": {"mine": "extends: {model: toy}\n"},
     "extends-none": {"mine": "extends: []\n"},
