@@ -16,7 +16,7 @@ __all__ = ["spelled_out", "with_gates"]
 def spelled_out(tree: Node) -> Node:
     """The recipe with the mapping that `gates: NAME` is short for, so that differences merge with it."""
     gates = (tree.entries or {}).get("gates")
-    if gates is None or not (isinstance(gates.value.scalar, str) or gates.value.items):
+    if gates is None or not isinstance(gates.value.scalar, str):
         return tree
     return _with(tree, "gates", Node(gates.value.span, entries={"extends": gates}))
 
