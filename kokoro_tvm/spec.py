@@ -12,6 +12,7 @@ __all__ = [
     "CpuFeature",
     "CpuName",
     "EmulatedCpu",
+    "Extended",
     "GpuArchitecture",
     "Name",
     "NpmName",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+_EXTENDED = r"^_?[a-z0-9][a-z0-9_-]{0,63}$"
 _SHA256 = r"^[0-9a-f]{64}$"
 _REVISION = r"^[0-9a-f]{40}$"
 _REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -52,6 +54,7 @@ _GPU_ARCHITECTURE = r"^sm_[0-9]+$"
 # What a pattern asks for, in words: an error says these instead of showing a regular expression.
 PATTERNS: dict[str, str] = {
     _NAME: "a name of lower-case letters, digits, - and _ (at most 64)",
+    _EXTENDED: "the name of a recipe, or of a part of recipes, which begins with _",
     _SHA256: "a SHA-256 of 64 lower-case hexadecimal digits",
     _REVISION: "a full commit id of 40 lower-case hexadecimal digits",
     _REPOSITORY: "a hub repository written owner/name",
@@ -71,6 +74,7 @@ PATTERNS: dict[str, str] = {
 }
 
 Name = Annotated[str, Field(pattern=_NAME)]
+Extended = Annotated[str, Field(pattern=_EXTENDED)]
 Sha256 = Annotated[str, Field(pattern=_SHA256)]
 Revision = Annotated[str, Field(pattern=_REVISION)]
 Repository = Annotated[str, Field(pattern=_REPOSITORY)]

@@ -24,7 +24,7 @@ from toys import RECIPES as TOYS
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.cpu_features import features_of_cpu
 from kokoro_tvm.errors import BuildError, BundleError
-from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
+from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe, read_recipe
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
@@ -58,7 +58,7 @@ def root(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = copy_repository(toy_root, tmp_path_factory.mktemp("portable") / "repository")
     recipes: dict[str, Any] = {}
     for name in SHIPPED:
-        result = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
+        result = read_recipe(name, RECIPES).target.data()
         rounded = {"gates": ROUNDED} if result["precision"] != "float32" else {}
         result.pop("utterances", None)  # the toy has one
         recipes[name] = result | LENGTHS | {"model": "toy-model"} | rounded

@@ -120,7 +120,7 @@ class PeerModels:
     def _checkpoint(self) -> Checkpoint:
         from kokoro_tvm.recipe import ModelFile, check_file
 
-        found = check_file(self._recipes / f"{self._model}.yaml", self._recipes)
+        found, *_ = check_file(self._recipes / f"{self._model}.yaml", self._recipes)
         if not isinstance(found, ModelFile):
             raise BuildError(f"{self._recipes / self._model}.yaml is no model recipe: it pins no weights")
         return found.checkpoint

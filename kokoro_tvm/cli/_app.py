@@ -33,6 +33,7 @@ COMMANDS = (
     "web",
     "status",
     "explain",
+    "diff",
     "plan",
     "graph",
     "verify",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,14 @@ def build(
         bool,
         typer.Option("--paranoid", help="Read every file again, even if it looks unchanged."),
     ] = False,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="FIELD=VALUE",
+            help="Build a recipe with another value (`buckets.frames=[512]`), under a name of its own.",
+        ),
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -67,7 +76,11 @@ def build(
     from kokoro_tvm.errors import InputError
 
     wanted = targets or ([] if dump_ir else [recipe])
-    if dump_ir is None:
+    if overrides:
+        if len(wanted) != 1 or dump_ir is not None or scheduler is not None:
+            raise InputError("--with takes one recipe, and neither --dump-ir nor --scheduler")
+        _try(wanted[0], overrides, jobs, root, events, paranoid)
+    elif dump_ir is None:
         run_tasks([_task(word, recipe, root) for word in wanted], jobs, root, events, paranoid, scheduler)
     elif len(wanted) == 1:
         _dump(wanted[0], recipe, dump_ir, jobs, root, paranoid)
@@ -82,10 +95,12 @@ def run_tasks(
     events: Path | None = None,
     paranoid: bool = False,
     scheduler: str | None = None,
+    tried: tuple[str, Sequence[str]] | None = None,
 ) -> None:
     """Runs the tasks with doit. Exits with the status of the first error, which doit has printed.
 
-    scheduler: address of the Dask cluster that builds them first; this machine then restores them.
+    scheduler: address of the Dask cluster that builds them first; this machine then restores them; tried: a
+    recipe and its overrides, whose tasks are the only ones.
     """
     from doit.cmd_base import ModuleTaskLoader
     from doit.doit_cmd import DoitMain
@@ -96,7 +111,7 @@ def run_tasks(
     from kokoro_tvm.project.tasks import doit_config, recipe_tasks
 
     reporter = make_reporter(EventLog(events) if events else None)
-    known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter, paranoid))
+    known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter, paranoid, tried))
     _check(tasks, [task["basename"] for task in known])
     if scheduler is not None:
         from kokoro_tvm.project.cluster import build_on_cluster
@@ -110,6 +125,20 @@ def run_tasks(
     if status != 0:
         first = next(iter(reporter.failures.values()), None)
         raise typer.Exit(first.exit_code if isinstance(first, KokoroTvmError) else BuildError.exit_code)
+
+
+def _try(
+    recipe: str, overrides: list[str], jobs: int | None, root: Path, events: Path | None, paranoid: bool
+) -> None:
+    """Builds a recipe with overrides beside the recipe's own bundle, and says where."""
+    from kokoro_tvm.recipe import load_recipe
+
+    name = load_recipe(recipe, root / "recipes", overrides=overrides).name
+    typer.echo(
+        f"{recipe} with {', '.join(overrides)} is built as {name}, in {root / 'artifacts' / name}. "
+        f"No recipe has these values: to keep them, write one that extends {recipe}."
+    )
+    run_tasks([name], jobs, root, events, paranoid, tried=(recipe, overrides))
 
 
 def _check(tasks: list[str], known: list[str]) -> None:

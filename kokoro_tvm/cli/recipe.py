@@ -31,22 +31,26 @@ def check(
     """Check recipe files: keys, values, and the names of models, patches and passes."""
     from kokoro_tvm.errors import RecipeError
     from kokoro_tvm.project.names import check_name
-    from kokoro_tvm.recipe import Recipe, check_file, recipe_files
+    from kokoro_tvm.recipe import Recipe, check_file, find, recipe_files
 
     faults: list[str] = []
     for path in files or recipe_files(recipes):
         try:
             found = check_file(path, recipes)
-            if isinstance(found, Recipe):
-                check_name(path)
+            for each in found:
+                if isinstance(each, Recipe):
+                    check_name(each.name, path)
+                    find(each.name, [path.parent])  # raises where there are two of the name
         except RecipeError as error:
             if str(error) not in faults:  # a model's fault is that of every recipe over it
                 faults.append(str(error))
             continue
-        if isinstance(found, Recipe):
-            typer.echo(f"{path}: ok, {len(found.artifacts())} artifacts of {found.model}")
-        else:
-            typer.echo(f"{path}: ok, a model of {len(found.checkpoint.sources)} checkpoint sources")
+        for each in found:
+            if isinstance(each, Recipe):
+                name = f" {each.name}" if each.name != path.stem else ""
+                typer.echo(f"{path}:{name} ok, {len(each.artifacts())} artifacts of {each.model}")
+            else:
+                typer.echo(f"{path}: ok, a model of {len(each.checkpoint.sources)} checkpoint sources")
     if faults:
         raise RecipeError("\n\n".join(faults))
 
@@ -54,11 +58,28 @@ def check(
 def show(
     name: Annotated[str, typer.Argument(help="Name of a recipe in the folder, or a file.")],
     recipes: _Root = Path("recipes"),
+    origin: Annotated[
+        bool,
+        typer.Option(
+            "--origin",
+            help="Print instead where every value is written (file and line), and what it overrides.",
+        ),
+    ] = False,
 ) -> None:
     """Print everything that a recipe resolves to, as YAML, with the model's part and all defaults."""
-    from kokoro_tvm.recipe import load_recipe, to_yaml
+    from kokoro_tvm.recipe import origins, read_recipe, to_yaml
 
-    typer.echo(to_yaml(load_recipe(name, recipes)), nl=False)
+    loaded = read_recipe(name, recipes)
+    if not origin:
+        typer.echo(to_yaml(loaded.recipe), nl=False)
+        return
+    found = list(origins(loaded))
+    paths, values = (
+        max(len(word) for word in column) for column in zip(*((o.path, o.value) for o in found), strict=True)
+    )
+    for each in found:
+        place = ", over ".join(map(str, each.places)) or "default"
+        typer.echo(f"{each.path:<{paths}}  {each.value:<{values}}  {place}")
 
 
 def schema() -> None:

@@ -69,7 +69,7 @@ def tune(
             f"{component} of {loaded.name} has no layer to tune. Only convolutions of the decoder, "
             "which tolerate rounding, have a choice."
         )
-    folder = find_recipe(recipe, recipes).parent
+    folder = find_recipe(recipe, recipes).path.parent
     path = schedule_path(folder, machine.options["mcpu"], machine.required)
     outcomes = _search(layers, machine, minutes * 60, choose_threads(threads))
     console = _output.console()

@@ -19,11 +19,11 @@ PEERS, NPM = "peers", "npm"
 """Folders beside those of bundles: of the models that bundles are measured beside, and of packages of npm."""
 
 
-def check_name(path: Path) -> None:
-    """Raises RecipeError for a recipe's file whose name is a command of doit, a task or a folder."""
+def check_name(name: str, path: Path) -> None:
+    """Raises RecipeError for a recipe, of the file `path`, whose name is a command of doit, a task or a
+    folder."""
     from doit.doit_cmd import DoitMain
 
-    name = path.stem
     if name in {command.get_name() for command in DoitMain.DOIT_CMDS}:
         what = f"a command of doit, so that `doit {name}` would not build it"
     elif name in SETS:

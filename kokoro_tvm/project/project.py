@@ -16,21 +16,24 @@ from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.packages import require_build
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.names import check_name
-from kokoro_tvm.recipe import ArtifactSpec, list_recipes, load_recipe, recipe_files
+from kokoro_tvm.recipe import ArtifactSpec, find_recipe, list_models, list_recipes, load_recipe
 from kokoro_tvm.words import hint
 
 __all__ = ["Found", "Project", "open_graph"]
 
 
-def open_graph(recipe: str, recipes: Path, artifacts: Path, store: Store) -> RecipeGraph:
-    """The stages of a recipe in the folder.
+def open_graph(
+    recipe: str, recipes: Path, artifacts: Path, store: Store, overrides: Sequence[str] = ()
+) -> RecipeGraph:
+    """The stages of a recipe in the folder, with FIELD=VALUE over it where there are overrides.
 
     Raises RecipeError where it cannot be read, and BuildError where a package is missing that builds need:
     keys have its version.
     """
     require_build()
-    check_name(recipes / f"{recipe}.yaml")
-    return RecipeGraph(load_recipe(recipe, recipes), artifacts.resolve(), recipes.resolve().parent, store)
+    check_name(recipe, find_recipe(recipe, recipes).path)
+    loaded = load_recipe(recipe, recipes, overrides=overrides)
+    return RecipeGraph(loaded, artifacts.resolve(), recipes.resolve().parent, store)
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,8 @@ class Project:
     def worth_keeping(self, newest: int) -> set[str]:
         """Keys of the records that are current, of the `newest` of every stage there ever was, and of the
         parts that these used."""
-        alive = {path.stem for path in recipe_files(self.root / "recipes")}
+        recipes = self.root / "recipes"
+        alive = {*list_recipes(recipes), *list_models([recipes])}
         keep: set[str] = set()
         for stage in self.store.stages():
             count = max(newest, 1) if stage.partition(".")[0] in alive else newest

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,17 @@ def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
 
 
 def recipe_tasks(
-    recipes: Path, artifacts: Path, reporter: LineReporter, paranoid: bool = False
+    recipes: Path,
+    artifacts: Path,
+    reporter: LineReporter,
+    paranoid: bool = False,
+    tried: tuple[str, Sequence[str]] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Every task of every target recipe in the folder, and the sets; a recipe that cannot be read is a task
     that says so, and in every set.
 
-    paranoid (or KOKORO_TVM_PARANOID=1): whether files are read again even if they look unchanged. Raises
+    paranoid (or KOKORO_TVM_PARANOID=1): whether files are read again even if they look unchanged; tried: a
+    recipe and its overrides, FIELD=VALUE, whose tasks are made alone, under a name of their own. Raises
     RecipeError where there is no folder or no recipe in it, InputError for a cache that cannot be.
     """
     seen: set[str] = set()
@@ -64,9 +69,9 @@ def recipe_tasks(
     budget, cache = Budget.of_machine(), Cache.from_environment(reporter.notes.append)
     store = Store(artifacts.resolve() / ".store", paranoid, cache)
     keep_learned(Memory(store.root / "learned.json", trust=not paranoid))
-    for name in list_recipes(recipes):
+    for name, overrides in [tried] if tried else [(name, ()) for name in list_recipes(recipes)]:
         try:
-            graph = open_graph(name, recipes, artifacts, store)
+            graph = open_graph(name, recipes, artifacts, store, overrides)
         except RecipeError as error:
             task = _broken(name, error, reporter)
             broken.append(task["basename"])
@@ -79,8 +84,8 @@ def recipe_tasks(
                 seen.add(stage.name)
                 yield _task(stage, reporter, budget)
         yield {
-            "basename": name,
-            "doc": f"build, validate and bundle the recipe {name}",
+            "basename": graph.recipe.name,
+            "doc": f"build, validate and bundle the recipe {graph.recipe.name}",
             "actions": [_Action(partial(_conclude, reporter, graph))],
             "task_dep": [stage.name for stage in stages],
             # Always run, never counted as work.

@@ -17,7 +17,8 @@ from kokoro_tvm.recipe.checkpoint import (
     Source,
     SyntheticSource,
 )
-from kokoro_tvm.recipe.files import ModelFile, TargetFile, json_schema
+from kokoro_tvm.recipe.files import ModelFile, TargetFile
+from kokoro_tvm.recipe.folder import find, find_recipe, list_models, list_recipes, recipe_files
 from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.recipe.gates import (
     AudioGate,
@@ -28,7 +29,8 @@ from kokoro_tvm.recipe.gates import (
     SignalGate,
 )
 from kokoro_tvm.recipe.known import Known
-from kokoro_tvm.recipe.load import check_file, find_recipe, list_recipes, load_recipe, recipe_files
+from kokoro_tvm.recipe.load import Loaded, check_file, load_recipe, read_recipe
+from kokoro_tvm.recipe.origin import Origin, origins
 from kokoro_tvm.recipe.parts import (
     MAX_FRAMES,
     MAX_TOKENS,
@@ -42,6 +44,7 @@ from kokoro_tvm.recipe.parts import (
 )
 from kokoro_tvm.recipe.resolved import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.schedule import LayerChoice, Schedule, choices, schedule_path, write_schedule
+from kokoro_tvm.recipe.schema import json_schema
 from kokoro_tvm.recipe.show import to_yaml
 
 __all__ = [
@@ -61,12 +64,14 @@ __all__ = [
     "Known",
     "LayerChoice",
     "Length",
+    "Loaded",
     "LocatedRecipeError",
     "ModelFile",
     "NpmPackage",
     "NpmShards",
     "NpmSource",
     "NpmVoices",
+    "Origin",
     "PassContext",
     "PhonemesGate",
     "PinnedFile",
@@ -83,10 +88,14 @@ __all__ = [
     "Utterance",
     "check_file",
     "choices",
+    "find",
     "find_recipe",
     "json_schema",
+    "list_models",
     "list_recipes",
     "load_recipe",
+    "origins",
+    "read_recipe",
     "recipe_files",
     "schedule_path",
     "to_yaml",

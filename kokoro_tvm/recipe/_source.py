@@ -21,30 +21,34 @@ class LocatedRecipeError(RecipeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A place in a text: line and column from 1, width in characters (0: a point)."""
-
-    line: int
-    column: int
-    width: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class SourceText:
     """A recipe file's path, as shown to the user, and its text."""
 
     path: str
     text: str
 
-    def error(self, span: Span, message: str) -> LocatedRecipeError:
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a text: line and column from 1, width in characters (0: a point)."""
+
+    source: SourceText
+    line: int
+    column: int
+    width: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.source.path}:{self.line}"
+
+    def error(self, message: str) -> LocatedRecipeError:
         """path:line:column and what is wrong, then the offending line with carets under it."""
-        lines = self.text.split("\n")
-        line = lines[span.line - 1].rstrip("\r") if span.line <= len(lines) else ""
-        shown, lead, width = _cut(line, span)
-        gutter = f"{span.line:>4} | "
+        lines = self.source.text.split("\n")
+        line = lines[self.line - 1].rstrip("\r") if self.line <= len(lines) else ""
+        shown, lead, width = _cut(line, self)
+        gutter = f"{self.line:>4} | "
         caret = " " * (len(gutter) - 2) + "| " + " " * lead + "^" * width
-        text = f"{self.path}:{span.line}:{span.column}: {sentence(message)}\n{gutter}{shown}\n{caret}"
-        return LocatedRecipeError(text, self.path, span.line, span.column)
+        text = f"{self}:{self.column}: {sentence(message)}\n{gutter}{shown}\n{caret}"
+        return LocatedRecipeError(text, self.source.path, self.line, self.column)
 
 
 def _columns(text: str) -> int:

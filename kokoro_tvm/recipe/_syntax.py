@@ -49,17 +49,17 @@ def not_yaml(
     """An error in the reader's grammar; a bracket or quote left open is shown where it opens."""
     problem = error.problem or "it cannot be read"
     mark = error.context_mark if problem.startswith(_SEEN_LATE) else error.problem_mark
-    span = Span(mark.line + 1, mark.column + 1) if mark else Span(1, 1)
+    span = Span(source, mark.line + 1, mark.column + 1) if mark else Span(source, 1, 1)
     at_end = not any(line.partition("#")[0].strip() for line in _rest(source.text, span))
     if open_brackets and at_end and mark is error.problem_mark:
-        return source.error(open_brackets[-1], "not valid YAML: what opens here is never closed")
+        return open_brackets[-1].error("not valid YAML: what opens here is never closed")
     context = f" {error.context}" if error.context else ""
     message = next(
         (message for words, message in _WORDS.items() if problem.startswith(words)), problem + context
     )
     if open_brackets and mark is error.problem_mark:
         message += f" (inside what opens at {open_brackets[-1].line}:{open_brackets[-1].column})"
-    return source.error(span, f"not valid YAML: {message}")
+    return span.error(f"not valid YAML: {message}")
 
 
 def _rest(text: str, span: Span) -> list[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,15 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(slots=True)
 class Node:
-    """A value and its place: `items` for a sequence, `entries` for a mapping, otherwise `scalar`."""
+    """A value and its place: `items` for a sequence, `entries` for a mapping, otherwise `scalar`.
+
+    over: the inherited value that it stands in place of."""
 
     span: Span
     scalar: Scalar = None
     items: list[Node] | None = None
     entries: dict[str, Entry] | None = None
+    over: Node | None = None
 
     def data(self) -> Any:
         """Plain values: dict, tuple, str, int, float, bool, None."""
@@ -57,7 +61,7 @@ class Entry:
     """A key's place and the value under it."""
 
     key: Span
-    value: Node = field(default_factory=lambda: Node(Span(1, 1)))
+    value: Node
 
 
 def read(path: Path) -> SourceText:
@@ -75,33 +79,34 @@ def read(path: Path) -> SourceText:
     if len(raw) > MAX_BYTES:
         text = raw.decode("utf-8-sig", "replace")
         message = "here the file grows larger than 256 KiB, which no recipe is; is it the right file?"
-        raise SourceText(shown, text).error(_span_at(text, len(text) - 1), message)
+        raise _span_at(SourceText(shown, text), len(text) - 1).error(message)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         source = SourceText(shown, raw.decode("utf-16", "replace").replace("\r\n", "\n"))
-        raise source.error(Span(1, 1), "the file is UTF-16; save it as UTF-8")
+        raise Span(source, 1, 1).error("the file is UTF-16; save it as UTF-8")
     try:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8", "replace").removeprefix("\ufeff")
         source = SourceText(shown, raw.decode("utf-8-sig", "replace"))
         message = "not UTF-8 text; is it a recipe? If so, save the file as UTF-8"
-        raise source.error(_span_at(before, len(before)), message) from error
+        raise _span_at(source, len(before)).error(message) from error
     return SourceText(shown, text)
 
 
+@lru_cache(maxsize=64)  # recipes extend the same few; a node is never changed
 def parse(source: SourceText, most: int = _MAX_NODES) -> Node:
     """The document as at most so many nodes. Raises RecipeError, with the place, for anything but plain
     YAML."""
     if bad := _FORBIDDEN.search(source.text):
         utf16 = ", or save the file as UTF-8 if it is UTF-16" if bad[0] == "\0" else ""
-        raise source.error(_span_at(source.text, bad.start()), f"the file holds {_forbidden(bad[0])}{utf16}")
+        raise _span_at(source, bad.start()).error(f"the file holds {_forbidden(bad[0])}{utf16}")
     reader = _Composer(source, most)
     try:
         return reader.document()
     except yaml.MarkedYAMLError as error:
         raise not_yaml(source, error, reader.open_brackets()) from error
     except yaml.YAMLError as error:
-        raise source.error(Span(1, 1), f"not valid YAML: {error}") from error
+        raise Span(source, 1, 1).error(f"not valid YAML: {error}") from error
 
 
 def _forbidden(char: str) -> str:
@@ -124,7 +129,7 @@ class _Composer:
 
     def open_brackets(self) -> list[Span]:
         """Where the brackets and braces stand that are open when reading ends, the outermost first."""
-        return [_span(event) for event in self._open if event.flow_style]
+        return [self._span(event) for event in self._open if event.flow_style]
 
     def document(self) -> Node:
         next(self._events)  # the stream's start
@@ -133,7 +138,7 @@ class _Composer:
             message = (
                 "the file holds no recipe, only comments or nothing; one begins like `model: kokoro-82m`"
             )
-            raise self._source.error(Span(1, 1), message)
+            raise Span(self._source, 1, 1).error(message)
         if start.version or start.tags:
             raise self._error(
                 start, "YAML directives (%YAML, %TAG) are not allowed in a recipe: remove the line"
@@ -146,7 +151,7 @@ class _Composer:
                 after, "a second document starts here; a file holds one recipe, with no `---` in it"
             )
         if node.entries is None:
-            raise self._source.error(node.span, "a recipe is a mapping, lines of `key: value`")
+            raise node.span.error("a recipe is a mapping, lines of `key: value`")
         return node
 
     def _node(self, event: Any, depth: int) -> Node:
@@ -156,7 +161,7 @@ class _Composer:
             raise self._error(event, f"nested more than {_MAX_DEPTH} deep, which no recipe is")
         if self._nodes > self._most:
             raise self._error(event, f"more than {self._most:,} values, which no recipe has")
-        node = Node(_span(event))
+        node = Node(self._span(event))
         if isinstance(event, yaml.ScalarEvent):
             node.scalar = self._scalar(event)
             return node
@@ -193,7 +198,7 @@ class _Composer:
                     f"the key `{shorten(key)}` stands here a second time; line {first.line} has it already",
                 )
             value = next(self._events)
-            entries[key] = Entry(_span(event), self._node(value, depth + 1))
+            entries[key] = Entry(self._span(event), self._node(value, depth + 1))
             self._refuse_empty(value, event, f"`{shorten(key)}`")
         return entries
 
@@ -227,19 +232,20 @@ class _Composer:
             raise self._error(place, f"{what} has no value: write one, or remove it")
 
     def _error(self, event: Any, message: str) -> LocatedRecipeError:
-        return self._source.error(_span(event), message)
+        return self._span(event).error(message)
+
+    def _span(self, event: Any) -> Span:
+        start, end = event.start_mark, event.end_mark
+        single = start.line == end.line and isinstance(event, yaml.ScalarEvent)
+        width = max(1, end.column - start.column) if single else 1
+        return Span(self._source, start.line + 1, start.column + 1, width)
 
 
 def _is_plain(event: Any) -> bool:
     return not event.style  # None from the Python reader, "" from the C one
 
 
-def _span(event: Any) -> Span:
-    start, end = event.start_mark, event.end_mark
-    single = start.line == end.line and isinstance(event, yaml.ScalarEvent)
-    return Span(start.line + 1, start.column + 1, max(1, end.column - start.column) if single else 1)
-
-
-def _span_at(text: str, index: int) -> Span:
+def _span_at(source: SourceText, index: int) -> Span:
     """The place of the character at `index`."""
-    return Span(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
+    text = source.text
+    return Span(source, text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))

@@ -17,5 +17,4 @@ _MAX_NODES = 10_000
 
 def read_document(path: Path, kind: type[_File]) -> _File:
     """The file as a `kind`. Raises RecipeError, with the place, for anything else."""
-    source = read(path)
-    return check(source, parse(source, _MAX_NODES), kind)
+    return check(parse(read(path), _MAX_NODES), kind)

@@ -1,20 +1,20 @@
-"""The two kinds of recipe file as they are written, and their JSON Schema."""
+"""The two kinds of recipe file, with what they extend."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
-from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.constants import ComponentName
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.front_end import FrontEnd
-from kokoro_tvm.recipe.gates import Gates, GatesOverride
+from kokoro_tvm.recipe.gates import Gates, GatesOverride, or_by_name
 from kokoro_tvm.recipe.parts import (
     Buckets,
     Components,
+    Extending,
     Length,
     PassContext,
     PassContextOverride,
@@ -27,13 +27,12 @@ from kokoro_tvm.recipe.parts import (
     Target,
     Utterance,
 )
-from kokoro_tvm.spec import Name, Spec, distinct
+from kokoro_tvm.spec import Name, distinct
 from kokoro_tvm.targets import target_kind, tools_for
 
-__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "json_schema", "kind_of"]
+__all__ = ["DEFAULT_TIMEOUT_S", "ModelFile", "TargetFile", "kind_of"]
 
 DEFAULT_TIMEOUT_S = 900
-_URL = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _distinct_names(utterances: tuple[Utterance, ...]) -> tuple[Utterance, ...]:
@@ -47,7 +46,7 @@ def _distinct_names(utterances: tuple[Utterance, ...]) -> tuple[Utterance, ...]:
     return utterances
 
 
-class ModelFile(Spec):
+class ModelFile(Extending):
     """A model: weights, components with their patches, passes, gates and the utterances it is tested on."""
 
     checkpoint: Checkpoint = Field(description="Where weights and voices come from.")
@@ -59,7 +58,14 @@ class ModelFile(Spec):
     components: Components = Field(description="The five components and their patches.")
     passes: Annotated[PassList, Field(min_length=1)] = Field(description="Compiler passes, in order.")
     pass_context: PassContext = Field(default_factory=PassContext, description="Options around the passes.")
-    gates: Gates = Field(description="Numbers every artifact must meet.")
+    gates: Gates = Field(
+        description="Numbers every artifact must meet, or the name of a set of them.",
+        json_schema_extra=or_by_name,
+    )
+    gate_sets: dict[Name, GatesOverride] = Field(
+        default_factory=dict,
+        description="Gates by name, for `gates` here and in target recipes: `gates: NAME`.",
+    )
     utterances: Annotated[tuple[Utterance, ...], Field(min_length=1), AfterValidator(_distinct_names)] = (
         Field(
             description="Utterances that artifacts are compared on.",
@@ -80,8 +86,41 @@ class ModelFile(Spec):
         return self
 
 
-class TargetFile(Spec):
+def _axes(schema: dict[str, Any]) -> None:
+    """The keys of a matrix: its axes, whose names are paths of fields, beside `name` and `exclude`."""
+    scalar = {"type": ["string", "number", "boolean", "null"]}
+    labelled = {"type": "object", "minProperties": 1}
+    names = [name for name in TargetFile.model_fields if name not in ("extends", "matrix")]
+    schema |= {
+        "type": "object",
+        "properties": {
+            "name": {
+                "type": "string",
+                "description": 'How its recipes are called, "{mcpu}-{precision}": a field, or the last word '
+                "of its path, stands for its label. The default is all labels with `-` between.",
+            },
+            "exclude": {
+                "type": "array",
+                "items": {"type": "object", "additionalProperties": scalar},
+                "description": "Combinations that are left out, [{mcpu: x86-64-v2, precision: bfloat16}].",
+            },
+            **{name: {"anyOf": [{"type": "array", "minItems": 1}, labelled]} for name in names},
+        },
+        "additionalProperties": {"anyOf": [{"type": "array", "items": scalar, "minItems": 1}, labelled]},
+    }
+    del schema["anyOf"]
+
+
+class TargetFile(Extending):
     """What to build of a model, for which machine; it may override the model's recipe."""
+
+    matrix: dict[str, Any] | None = Field(
+        default=None,
+        description="Fields, by paths such as `target.mcpu`, with a list of choices or a mapping of labels "
+        "to choices: every combination is a recipe, its choices over the rest of the file. The name comes "
+        "from the labels (`name`); `exclude` leaves combinations out.",
+        json_schema_extra=_axes,
+    )
 
     model: Name = Field(description="Name of the model recipe, a file beside this one or in `recipes/`.")
     target: Target = Field(description="Where the code runs.")
@@ -109,7 +148,9 @@ class TargetFile(Spec):
         description="Options in place of the model's, each as a whole.",
     )
     gates: GatesOverride | None = Field(
-        default=None, description="Numbers in place of the model's, one by one."
+        default=None,
+        description="Numbers in place of the model's, one by one, or the name of a set of the model's.",
+        json_schema_extra=or_by_name,
     )
     utterances: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(distinct)] | None = Field(
         default=None,
@@ -189,16 +230,3 @@ def kind_of(data: dict[str, Any]) -> type[ModelFile] | type[TargetFile]:
     if "checkpoint" in data and "target" not in data:
         return ModelFile
     return ModelFile if model > target else TargetFile
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of a recipe file: a model's where `checkpoint` stands, otherwise a target's."""
-    references, schema = models_json_schema([(ModelFile, "validation"), (TargetFile, "validation")])
-    return {
-        "$schema": _URL,
-        "title": "kokoro-tvm recipe",
-        "if": {"required": ["checkpoint"]},
-        "then": references[ModelFile, "validation"],
-        "else": references[TargetFile, "validation"],
-        "$defs": schema["$defs"],
-    }

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from kokoro_tvm.spec import Spec
+from kokoro_tvm.spec import Name, Spec
 
 __all__ = [
     "AudioGate",
@@ -17,6 +17,7 @@ __all__ = [
     "PhonemesGate",
     "SignalGate",
     "ThroughputGate",
+    "or_by_name",
 ]
 
 _Decibels = Annotated[float, Field(ge=-400.0, le=400.0)]
@@ -51,6 +52,14 @@ _PHONEMES = "Largest phoneme error rate against misaki; 0.01 is 1 %." + _OFF
 def _not_given(description: str) -> Any:
     """A number that may be left out; the schema shows no default, for null has a meaning of its own."""
     return Field(default=None, description=description, json_schema_extra=_without_default)
+
+
+def or_by_name(schema: dict[str, Any]) -> None:
+    """Adds to the schema of a recipe's gates that a set of them may be named instead."""
+    gates = schema.pop("anyOf", None) or [{"$ref": schema.pop("$ref")}]
+    over = {"$ref": "#/$defs/GatesOverride", "required": ["extends"]}
+    name = {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}
+    schema["anyOf"] = [*gates, over, name]
 
 
 def _without_default(schema: dict[str, Any]) -> None:
@@ -149,9 +158,15 @@ class Gates(Spec):
 
 
 class GatesOverride(Spec):
-    """The gates a target recipe sets; what it leaves out stays the model's."""
+    """The gates a target recipe sets, or a set of them; what it leaves out stays the model's."""
 
     key_word: ClassVar[str] = "gate"
+
+    extends: Name | tuple[Name, ...] | None = Field(
+        default=None,
+        description="A set of gates, of the model's `gate_sets`, or several, that these are written over. "
+        "`gates: NAME` is short for it.",
+    )
 
     bert: _Signal = Field(description="Gate of bert.")
     duration: _Signal = Field(description="Gate of duration.")

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.constants import COMPONENT_AXES, Axis
-from kokoro_tvm.spec import Name, Spec, TargetSpec, TvmPass, VoiceName, distinct
+from kokoro_tvm.spec import Extended, Name, Spec, TargetSpec, TvmPass, VoiceName, distinct
 from kokoro_tvm.targets import kinds, target_kind
 from kokoro_tvm.toolchains.compiler_names import compiler_names
 
@@ -20,6 +20,7 @@ __all__ = [
     "Buckets",
     "Component",
     "Components",
+    "Extending",
     "Length",
     "PassContext",
     "PassContextOverride",
@@ -84,6 +85,17 @@ TvmConfig = Annotated[
 ]
 RecipeSets = Annotated[tuple[RecipeSet, ...], AfterValidator(distinct)]
 OptLevel = Annotated[int, Field(ge=0, le=4)]
+
+
+class Extending(Spec):
+    """What may be written as a difference; the key is gone when a record is checked, what it names is in its
+    place."""
+
+    extends: Extended | tuple[Extended, ...] | None = Field(
+        default=None,
+        description="A recipe, or several, that this one is written over: what it does not say itself is "
+        "theirs, the last one's first; all but `sets`. They are beside this one or in `recipes/`.",
+    )
 
 
 class Runtime(Spec):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from kokoro_tvm.recipe._scalar import ScalarError, plain
-from kokoro_tvm.recipe._source import SourceText, Span
+from kokoro_tvm.recipe._source import Span
 from kokoro_tvm.recipe._yaml import Node
 from kokoro_tvm.spec import PATTERNS, Spec
 from kokoro_tvm.words import hint, nearest, shorten
@@ -41,8 +41,9 @@ _BOUNDS = {
 _SCALARS = {"bool", "int", "float", "str"}  # pydantic's names for the alternatives of a config value
 
 
-def check(source: SourceText, root: Node, kind: type[_File], known: object | None = None) -> _File:
-    """The document as a `kind`. Raises RecipeError at the first fault in the file, counting the others."""
+def check(root: Node, kind: type[_File], known: object | None = None) -> _File:
+    """The document as a `kind`. Raises RecipeError at the first fault, one in the file itself before those
+    in files that it extends, counting the others."""
     try:
         return kind.model_validate(root.data(), context={"known": known})
     except ValidationError as error:
@@ -50,12 +51,16 @@ def check(source: SourceText, root: Node, kind: type[_File], known: object | Non
     # A list with a bad item is also reported as too short; the item is what to mend.
     around = {details["loc"][:depth] for details in verdict for depth in range(len(details["loc"]))}
     found = [_problem(root, details) for details in verdict if details["loc"] not in around]
-    distinct = {(span.line, span.column): (span, worded) for span, worded in reversed(found)}
+    distinct = {
+        (span.source != root.span.source, span.source.path, span.line, span.column): (span, worded)
+        for span, worded in reversed(found)
+    }
     (span, worded), *others = (distinct[at] for at in sorted(distinct))
     message = worded()  # the first alone: looking for the nearest word takes time, and there may be thousands
     if others:
-        message += f" ({len(others)} more {'fault' if len(others) == 1 else 'faults'} below)"
-    raise source.error(span, message)
+        below = " below" if all(other.source == span.source for other, _ in others) else ""
+        message += f" ({len(others)} more {'fault' if len(others) == 1 else 'faults'}{below})"
+    raise span.error(message)
 
 
 def place(root: Node, path: _Path) -> tuple[Node, Span, list[int | str]]:

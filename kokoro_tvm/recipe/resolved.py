@@ -48,7 +48,7 @@ class Recipe(Spec):
     for the resolved target's features decides how layers are computed.
     """
 
-    name: Name
+    name: str
     model: Name
     target: Target
     precision: Precision

@@ -71,8 +71,7 @@ def read_schedules(recipes: Path) -> tuple[Schedule, ...]:
     are for the same features."""
     found: dict[frozenset[str], tuple[Path, Schedule]] = {}
     for path in sorted((recipes / "schedules").glob("*.json")):
-        source = read(path)  # JSON is YAML too, and then every value has a place
-        schedule = check(source, parse(source), Schedule)
+        schedule = check(parse(read(path)), Schedule)  # JSON is YAML too, and then every value has a place
         before, _ = found.setdefault(frozenset(schedule.features), (path, schedule))
         if before != path:
             raise RecipeError(f"{before} and {path} are for the same CPU features: delete one of them")

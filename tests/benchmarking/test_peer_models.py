@@ -27,7 +27,7 @@ def models(tmp_path: Path) -> PeerModels:
 
 
 def toy_checkpoint(folder: Path) -> Path:
-    recipe = check_file(RECIPES / "kokoro-82m.yaml", RECIPES)
+    (recipe,) = check_file(RECIPES / "kokoro-82m.yaml", RECIPES)
     assert isinstance(recipe, ModelFile)
     sources = (SyntheticSource(kind="synthetic", size="toy"),)
     folder.mkdir(parents=True)

@@ -71,6 +71,27 @@ def test_the_default_is_cpu(root: Path, ran: Ran, capsys: pytest.CaptureFixture[
     assert following.startswith("Next: ") and " say --bundle artifacts/cpu " in following
 
 
+def test_a_try_is_built_beside_the_recipe_s_own_bundle(
+    root: Path, ran: Ran, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("cpu", "--with", "buckets.frames=[512]") == 0
+    assert "cpu+buckets-frames-512.compile.decoder-512" in ran.stages
+    assert not [stage for stage in ran.stages if stage.startswith("cpu.")]
+    first, *_, bundle, _ = capsys.readouterr().out.splitlines()
+    assert first == (
+        "cpu with buckets.frames=[512] is built as cpu+buckets-frames-512, in "
+        "artifacts/cpu+buckets-frames-512. "
+        "No recipe has these values: to keep them, write one that extends cpu."
+    )
+    assert bundle.startswith("The bundle is artifacts/cpu+buckets-frames-512, and ")
+
+
+def test_a_try_of_several_recipes_is_refused(root: Path, ran: Ran) -> None:
+    assert run("cpu", "cpu-bf16", "--with", "timeout_s=7") == 2
+    assert run("cpu", "--with", "timeout=7") == 2
+    assert ran.stages == []
+
+
 @pytest.mark.parametrize("words", [["cpu/f0n-5120"], ["f0n-5120"], ["cpu.validate.f0n-5120", "-n", "2"]])
 def test_one_artifact(root: Path, ran: Ran, words: list[str]) -> None:
     assert run(*words) == 0

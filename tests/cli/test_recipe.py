@@ -72,6 +72,17 @@ def test_show_prints_the_resolved_recipe(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == to_yaml(load_recipe("here"))
 
 
+def test_show_origin_prints_file_and_line_of_every_value(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "recipes" / "mine.yaml").write_text("extends: here\nlength: masked\n", encoding="utf-8")
+    assert run("recipe", "show", "mine", "--origin") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["model", "toy", "recipes/here.yaml:1"]
+    assert ["length", "masked", "recipes/mine.yaml:2,", "over", "recipes/here.yaml:3"] in lines
+    assert ["timeout_s", "900", "default"] in lines
+
+
 def test_show_of_an_unknown_recipe_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("recipe", "show", "hree") == 2
     out, err = capsys.readouterr()

@@ -43,7 +43,8 @@ UTTERANCES: dict[str, list[dict[str, Any]]] = {
         {"name": "drawn-out", "phonemes": "ə", "voice": "am_adam", "speed": 0.2},
     ],
 }
-SHIPPED = yaml.safe_load((REPOSITORY / "recipes/kokoro-82m.yaml").read_text(encoding="utf-8"))["gates"]
+MODEL = yaml.safe_load((REPOSITORY / "recipes/kokoro-82m.yaml").read_text(encoding="utf-8"))
+SHIPPED = MODEL["gate_sets"]["strict-float32"]
 STAGES = ("export", "lower", "compile", "pack", "validate")
 
 

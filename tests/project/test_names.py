@@ -33,7 +33,7 @@ def test_a_name_that_something_else_has_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("name", list_recipes(ROOT / "recipes"))
 def test_names_of_recipes_are_free(name: str) -> None:
-    check_name(Path(f"{name}.yaml"))
+    check_name(name, Path(f"{name}.yaml"))
 
 
 def test_every_folder_beside_the_bundles_is_named() -> None:
@@ -45,7 +45,7 @@ def test_every_folder_beside_the_bundles_is_named() -> None:
 
 def test_a_message_says_what_has_the_name() -> None:
     with pytest.raises(RecipeError) as raised:
-        check_name(Path("recipes/forget.yaml"))
+        check_name("forget", Path("recipes/forget.yaml"))
     assert str(raised.value) == (
         "recipes/forget.yaml: the name forget is taken; give the recipe another one: it is a command of "
         "doit, so that `doit forget` would not build it."

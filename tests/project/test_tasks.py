@@ -144,6 +144,16 @@ def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> N
         assert name in groups or task["targets"]
 
 
+def test_every_recipe_of_a_matrix_has_its_tasks(recipes: Path, doit: Doit) -> None:
+    text = "extends: cpu\nmatrix: {length: [exact, masked]}\n"
+    (recipes / "lengths.yaml").write_text(text, encoding="utf-8")
+    made = {t["basename"]: t for t in recipe_tasks(recipes, doit.folder / "artifacts", doit.reporter)}
+    assert {"exact", "masked", "masked.compile.decoder-5120"} <= made.keys()
+    assert "lengths" not in made
+    assert set(made["nightly"]["task_dep"]) == {"cpu", "exact", "masked"}
+    assert made["ci"]["task_dep"] == ["cpu"]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "task", "message"),
     [

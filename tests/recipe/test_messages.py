@@ -202,8 +202,109 @@ def test_unknown_recipe_is_reported(
     _compare(name, str(caught.value))
 
 
+# Golden file: files beside those of the folder; `mine` is loaded.
+COMPOSED = {
+    "extends-in-a-circle": {"mine": "extends: other\n", "other": "extends: [here, mine]\n"},
+    "extends-itself": {"mine": "extends: mine\n"},
+    "extends-too-deep": {
+        "mine": "extends: a16\n",
+        **{f"a{n}": f"extends: {f'a{n - 1}' if n else 'here'}\n" for n in range(17)},
+    },
+    "extends-nothing-there": {"mine": "extends: hree\n"},
+    "extends-no-name": {"mine": "extends: {model: toy}\n"},
+    "extends-none": {"mine": "extends: []\n"},
+    "extends-a-model": {"mine": "extends: toy\nbuckets: {tokens: [64], frames: [256]}\n"},
+    "fault-in-what-is-extended": {
+        "mine": "extends: other\nlength: masked\n",
+        "other": "extends: here\nbuckets: {frames: [6000]}\n",
+    },
+    "faults-in-both": {
+        "mine": "extends: other\n\n\n\nlength: maskd\n",
+        "other": "extends: here\nbuckets: {frames: [0]}\n",
+    },
+    "gates-of-no-set": {"mine": "extends: here\ngates: bfloat17\nmodel: named\n"},
+    "gates-without-sets": {"mine": "extends: here\ngates: {extends: bfloat16}\n"},
+    "gates-in-a-circle": {
+        "mine": "extends: here\ngates: a\nmodel: named\n",
+        "named": "extends: toy\ngate_sets: {a: {extends: b}, b: {extends: a}}\n",
+    },
+    "fault-in-a-set-of-gates": {
+        "mine": "extends: here\ngates: a\nmodel: named\n",
+        "named": "extends: toy\ngate_sets: {a: {decodr: {min_snr_db: 1}}}\n",
+    },
+    "matrix-of-ten-thousand": {
+        "matrix": f"extends: here\nmatrix: {{timeout_s: {[*range(1, 101)]}, target.mcpu: {[*range(100)]}}}\n",
+        "mine": "extends: matrix\n",
+    },
+    "matrix-extended-as-one": {
+        "matrix": "extends: here\nmatrix: {length: [exact, masked]}\n",
+        "mine": "extends: matrix\n",
+    },
+    "matrix-loaded-as-one": {"mine": "extends: here\nmatrix: {length: [exact, masked]}\n"},
+    "matrix-of-unknown-field": {"a": "extends: here\nmatrix: {target.mcup: {mine: native}}\n"},
+    "matrix-choice-without-label": {"mine": "extends: here\nmatrix: {target: [{mcpu: native}]}\n"},
+    "matrix-choice-twice": {"mine": "extends: here\nmatrix: {length: [exact, exact]}\n"},
+    "matrix-without-choices": {"mine": "extends: here\nmatrix: {length: exact}\n"},
+    "matrix-without-fields": {"mine": "extends: here\nmatrix: {exclude: []}\n"},
+    "matrix-is-a-list": {"mine": "extends: here\nmatrix: [length]\n"},
+    "matrix-name-of-no-field": {
+        "mine": 'extends: here\nmatrix: {length: [exact, masked], name: "mine-{lenght}"}\n'
+    },
+    "matrix-name-of-two-fields": {
+        "mine": 'extends: here\nmatrix: {target.mcpu: [native], target.host.mcpu: [native], name: "{mcpu}"}\n'
+    },
+    "matrix-name-that-cannot-be": {"mine": "extends: here\nmatrix: {target.mcpu: [Native]}\n"},
+    "matrix-names-alike": {"a": "extends: here\nmatrix: {length: [exact, masked], name: mine}\n"},
+    "matrix-excludes-all": {
+        "mine": "extends: here\nmatrix:\n  length: [exact]\n  exclude: [{length: exact}]\n"
+    },
+    "matrix-excludes-no-choice": {
+        "mine": "extends: here\nmatrix:\n  length: [exact, masked]\n  exclude: [{length: maskd}]\n"
+    },
+    "two-recipes-of-one-name": {
+        "mine": "extends: here\n",
+        "several": "extends: here\nmatrix:\n  length: {mine: masked, yours: exact}\n",
+    },
+    "difference-lacks-a-key": {"mine": "extends: here\ntarget: {kind: metal}\n"},
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_a_fault_is_shown_in_the_file_that_has_it(
+    name: str, root: Path, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    named = "extends: toy\ngate_sets: {bfloat16: {decoder: {min_snr_db: 20}}}\n"
+    for recipe, text in ({"named": named} | COMPOSED[name]).items():
+        (root / f"{recipe}.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("mine", Path(), known)
+    _compare(name, str(caught.value))
+
+
+TRIED = {
+    "override-of-no-field": "bukets.frames=[512]",
+    "override-of-no-inner-field": "buckets.frame=[512]",
+    "override-out-of-range": "buckets.frames=[6000]",
+    "override-without-value": "buckets.frames",
+    "override-that-is-not-yaml": "buckets.frames=[512",
+    "override-of-a-set": "sets=[ci]",
+}
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_an_override_is_shown_as_it_was_read(
+    name: str, root: Path, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("here", Path(), known, [TRIED[name]])
+    _compare(name, str(caught.value))
+
+
 def test_no_golden_file_is_left_over() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.txt")} == {*SPOILED, *UNREADABLE, *NAMES}
+    there = {path.stem for path in GOLDEN.glob("*.txt")}
+    assert there == {*SPOILED, *UNREADABLE, *NAMES, *COMPOSED, *TRIED}
 
 
 def test_error_carries_its_place(refusal: Refusal) -> None:

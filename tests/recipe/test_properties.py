@@ -28,7 +28,7 @@ LETTERS = string.ascii_lowercase + string.digits + "_"
 
 def _read(text: str, kind: type[Any]) -> Any:
     source = SourceText("x.yaml", text)
-    return check(source, parse(source), kind)
+    return check(parse(source), kind)
 
 
 def _shuffled(value: Any, chance: random.Random) -> Any:
@@ -177,6 +177,6 @@ def test_any_text_is_a_recipe_or_a_located_error(text: str) -> None:
 def test_known_names_reach_every_list() -> None:
     source = SourceText("x.yaml", (RECIPES / "full.yaml").read_text(encoding="utf-8"))
     with pytest.raises(RecipeError, match="unknown patch `snake_resblock`"):
-        check(source, parse(source), TargetFile, Known(frozenset(), frozenset({"fuse", "lower_vm"})))
+        check(parse(source), TargetFile, Known(frozenset(), frozenset({"fuse", "lower_vm"})))
     with pytest.raises(RecipeError, match="unknown pass `lower_vm`"):
-        check(source, parse(source), TargetFile, Known(frozenset({"snake_resblock"}), frozenset({"fuse"})))
+        check(parse(source), TargetFile, Known(frozenset({"snake_resblock"}), frozenset({"fuse"})))

@@ -84,6 +84,15 @@ def test_precision_is_the_target_recipe_s(precision: str, root: Path, known: Kno
     assert load_recipe("here", root, known).precision == precision
 
 
+def test_overrides_are_over_all_under_another_name(root: Path, known: Known) -> None:
+    before = load_recipe("here", root, known)
+    found = load_recipe("here", root, known, ["buckets.frames=[512]", "gates.decoder.min_gain_db=null"])
+    assert found.name == "here+buckets-frames-512+gates-decoder-min-gain-db-null"
+    assert (found.buckets.tokens, found.buckets.frames) == (before.buckets.tokens, (512,))
+    assert found.gates.decoder.min_gain_db is None
+    assert load_recipe("here", root, known) == before
+
+
 def test_artifacts_are_in_the_order_of_the_build(root: Path, known: Known) -> None:
     artifacts = load_recipe("here", root, known).artifacts()
     assert [artifact.id for artifact in artifacts] == [

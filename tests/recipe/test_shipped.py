@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from recipe_fields import recipe_fields
 
-from kokoro_tvm.recipe import Known, json_schema, list_recipes, load_recipe, recipe_files
+from kokoro_tvm.recipe import Known, json_schema, list_recipes, load_recipe, read_recipe, recipe_files
 from kokoro_tvm.recipe._source import SourceText
 from kokoro_tvm.recipe._yaml import parse
 
@@ -32,6 +33,16 @@ def test_shipped_recipe_resolves(name: str, names: Known) -> None:
     recipe = load_recipe(name, ROOT, names)
     assert recipe.artifacts()
     assert [source.kind for source in recipe.checkpoint.sources] == ["huggingface", "npm"]
+
+
+@pytest.mark.parametrize("name", list_recipes(ROOT))
+def test_shipped_recipe_is_the_one_written_out(name: str, names: Known, tmp_path: Path) -> None:
+    """What a build reads is the resolved recipe alone, so nothing is built again for how it is written."""
+    loaded = read_recipe(name, ROOT, names)
+    for file, tree in ((name, loaded.target), (loaded.recipe.model, loaded.model)):
+        text = yaml.safe_dump(tree.data(), allow_unicode=True)
+        (tmp_path / f"{file}.yaml").write_text(text, encoding="utf-8")
+    assert load_recipe(name, tmp_path, names) == loaded.recipe
 
 
 @pytest.mark.skipif(not (PACKAGE / "passes").is_dir(), reason="the package has no passes")

@@ -1,0 +1,64 @@
+"""The JSON Schema of recipe files, by which editors complete and check them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from kokoro_tvm.recipe.files import ModelFile, TargetFile
+
+__all__ = ["json_schema"]
+
+_URL = "https://json-schema.org/draft/2020-12/schema"
+_DIFFERENCE = "Difference"  # what the name of a record ends in that may lack keys
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a recipe file: a model's where `checkpoint` stands, otherwise a target's. With
+    `extends` or `matrix`, any key may be left out."""
+    references, schema = models_json_schema([(ModelFile, "validation"), (TargetFile, "validation")])
+    model, target = (references[record, "validation"] for record in (ModelFile, TargetFile))
+    definitions = schema["$defs"]
+    _differences(definitions, model)
+    _differences(definitions, target)
+    of_models = sorted(set(ModelFile.model_fields) - set(TargetFile.model_fields))
+    return {
+        "$schema": _URL,
+        "title": "kokoro-tvm recipe",
+        "if": {"anyOf": [{"required": ["extends"]}, {"required": ["matrix"]}]},
+        "then": {
+            "if": {"anyOf": [{"required": [key]} for key in of_models]},
+            "then": _difference(model),
+            "else": _difference(target),
+        },
+        "else": {"if": {"required": ["checkpoint"]}, "then": model, "else": target},
+        "$defs": definitions,
+    }
+
+
+def _differences(definitions: dict[str, Any], node: Any) -> Any:
+    """The schema of a mapping of which any key may be left out, and so on in the mappings inside it. Lists
+    are replaced as a whole, so what stands in them is whole too."""
+    if isinstance(node, list):
+        return [_differences(definitions, each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        name = node["$ref"].rsplit("/", 1)[1]
+        difference = _differences(definitions, definitions[name])
+        if difference == definitions[name]:
+            return node
+        definitions[f"{name}{_DIFFERENCE}"] = difference
+        return node | _difference(node)
+    # With `kind` left out, the keys of several kinds may fit.
+    words = {"oneOf": "anyOf"}
+    return {
+        words.get(key, key): value if key == "items" else _differences(definitions, value)
+        for key, value in node.items()
+        if key not in ("required", "discriminator")
+    }
+
+
+def _difference(reference: dict[str, str]) -> dict[str, str]:
+    return {"$ref": f"{reference['$ref']}{_DIFFERENCE}"}

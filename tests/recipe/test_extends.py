@@ -1,0 +1,220 @@
+"""Recipes over others: what is inherited, what replaces it, and where each value is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kokoro_tvm.errors import RecipeError
+from kokoro_tvm.recipe import (
+    Known,
+    ModelFile,
+    Recipe,
+    check_file,
+    json_schema,
+    list_recipes,
+    load_recipe,
+    origins,
+    read_recipe,
+)
+from kokoro_tvm.recipe._source import SourceText
+from kokoro_tvm.recipe._yaml import Node, parse
+from kokoro_tvm.recipe.inherit import merge
+
+RECIPES = Path(__file__).parent / "recipes"
+Write = Callable[..., Recipe]
+
+
+@pytest.fixture
+def write(root: Path, known: Known) -> Write:
+    """Writes recipes, the last of which is loaded."""
+
+    def write_recipes(**texts: str) -> Recipe:
+        for name, text in texts.items():
+            (root / f"{name}.yaml").write_text(text, encoding="utf-8")
+        return load_recipe(name, root, known)
+
+    return write_recipes
+
+
+def test_the_difference_alone_is_written(write: Write, root: Path, known: Known) -> None:
+    mine = write(mine="extends: here\nlength: masked\n")
+    here = load_recipe("here", root, known)
+    assert mine == here.model_copy(update={"name": "mine", "length": "masked"})
+
+
+def test_mappings_are_merged_and_lists_replaced(write: Write) -> None:
+    difference = "target: {mattr: []}\nbuckets: {frames: [64]}\ngates: {decoder: {min_snr_db: 1}}\n"
+    mine = write(mine=f"extends: full\n{difference}")
+    assert (mine.target.mcpu, mine.target.mattr) == ("znver5", ())
+    assert (mine.buckets.tokens, mine.buckets.frames) == ((64,), (64,))
+    assert (mine.gates.decoder.min_snr_db, mine.gates.decoder.min_gain_db) == (1, 5)
+
+
+def test_later_ones_win(write: Write) -> None:
+    a, b = "timeout_s: 1\nprecision: bfloat16\n", "timeout_s: 2\n"
+    mine = write(_a=a, _b=b, mine="extends: [here, _a, _b]\n")
+    assert (mine.timeout_s, mine.precision, mine.model) == (2, "bfloat16", "toy")
+
+
+def test_a_part_is_no_recipe(write: Write, root: Path, known: Known) -> None:
+    write(_a="timeout_s: 1\n", mine="extends: [here, _a]\n")
+    assert list_recipes(root) == ["full", "here", "mine"]
+    with pytest.raises(RecipeError, match="no recipe `_a`"):
+        load_recipe("_a", root, known)
+
+
+def test_what_is_extended_extends(write: Write) -> None:
+    mine = write(a="extends: here\ntimeout_s: 1\n", b="extends: a\nlength: masked\n", mine="extends: b\n")
+    assert (mine.timeout_s, mine.length) == (1, "masked")
+
+
+def test_what_many_extend_is_read_once(write: Write) -> None:
+    """Otherwise two files of every generation would take a million readings."""
+    files = {"a0": "extends: here\n", "b0": "extends: here\n"}
+    files |= {f"{x}{n}": f"extends: [a{n - 1}, b{n - 1}]\n" for n in range(1, 14) for x in "ab"}
+    assert write(**files, mine="extends: [a13, b13]\n").model == "toy"
+
+
+def test_null_is_a_value_and_replaces(write: Write) -> None:
+    mine = write(
+        mine="extends: full\npasses: null\ntarget: {mtriple: null}\ngates: {decoder: {min_gain_db: null}}\n"
+    )
+    assert mine.passes == ("legalize", "fuse", "lower_vm")  # the model's
+    assert mine.target.mtriple is None
+    assert mine.gates.decoder.min_gain_db is None
+
+
+def test_a_target_of_another_kind_replaces_the_whole(write: Write) -> None:
+    mine = write(mine="extends: here\ntarget: {kind: metal, host: {kind: llvm, mcpu: native}}\n")
+    assert mine.target.kind == "metal"
+
+
+def test_sets_are_not_inherited(write: Write) -> None:
+    assert write(mine="extends: full\n").sets == ("nightly",)
+
+
+def test_a_model_over_a_model(write: Write, root: Path, known: Known) -> None:
+    mine = write(
+        mine="extends: toy\ncheckpoint: {sources: [{kind: synthetic, size: toy}]}\n",
+        there="extends: here\nmodel: mine\n",
+    )
+    (toy,) = check_file(root / "toy.yaml", root, known)
+    assert isinstance(toy, ModelFile)
+    assert [source.kind for source in mine.checkpoint.sources] == ["synthetic"]
+    assert mine.checkpoint.voices == toy.checkpoint.voices
+    assert mine.model == "mine"
+
+
+def test_every_value_has_its_place(
+    write: Write, root: Path, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    write(
+        a="extends: here\ngates:\n  decoder: {min_gain_db: 7}\n",
+        mine="extends: a\nbuckets:\n  frames: [512]\ngates: {decoder: {min_gain_db: null}}\n"
+        "utterances: [short]\n",
+    )
+    found = {o.path: (o.value, *map(str, o.places)) for o in origins(read_recipe("mine", Path(), known))}
+    assert found["buckets.frames"] == ("[512]", "mine.yaml:3", "here.yaml:4")
+    assert found["buckets.tokens"] == ("[128, 512]", "here.yaml:4")
+    assert found["gates.decoder.min_gain_db"] == ("null", "mine.yaml:4", "a.yaml:3", "toy.yaml:23")
+    assert found["judged"] == ("[short]", "mine.yaml:5")
+    assert found["components.bert.patches"] == ("[albert]", "toy.yaml:12")
+    assert found["timeout_s"] == ("900",)
+
+
+def test_gates_by_name(write: Write, root: Path, known: Known) -> None:
+    sets = (
+        "  loose: {decoder: {min_snr_db: 20, min_gain_db: null}}\n"
+        "  looser: {extends: loose, f0n: {min_snr_db: 1}}\n"
+    )
+    write(
+        model=f"extends: toy\ngate_sets:\n  strict: {{decoder: {{min_snr_db: 90}}}}\n{sets}",
+        a="extends: here\nmodel: model\ngates: looser\n",
+        b="extends: a\ngates: {decoder: {min_snr_db: 21}}\n",
+        c="extends: b\ngates: strict\n",
+        d="extends: c\ngates: {extends: [strict, loose], speech: {min_snr_db: 3}}\n",
+    )
+    gates = {name: load_recipe(name, root, known).gates for name in "abcd"}
+    found = {n: (g.decoder.min_snr_db, g.decoder.min_gain_db, g.f0n.min_snr_db) for n, g in gates.items()}
+    assert found == {"a": (20, None, 1), "b": (21, None, 1), "c": (90, 10, 80), "d": (20, None, 80)}
+    assert gates["d"].speech.min_snr_db == 3
+
+
+def test_a_model_names_its_own_set(write: Write) -> None:
+    toy = (RECIPES / "toy.yaml").read_text(encoding="utf-8")
+    model = toy.replace(
+        "gates:\n", "gates: {extends: strict, bert: {min_snr_db: 91}}\ngate_sets:\n strict:\n"
+    )
+    gates = write(model=model, mine="extends: here\nmodel: model\n").gates
+    assert (gates.bert.min_snr_db, gates.f0n.min_snr_db) == (91, 80)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "extends: cpu\ngates: bfloat16\n",
+        "extends: cpu\nmatrix: {target.mcpu: [a, b], precision: [float32, bfloat16], exclude: [{mcpu: a}]}\n",
+        "model: toy\nbuckets: {tokens: [1], frames: [2]}\nmatrix:\n  target: {a: {kind: llvm, mcpu: b}}\n",
+        "extends: cpu\ntarget: {mcpu: znver5}\n",
+        "extends: [cpu, wasm]\nbuckets: {frames: [512]}\ngates: {decoder: {min_gain_db: null}}\n",
+        "extends: kokoro-82m\ncheckpoint: {sources: [{kind: synthetic}]}\n",
+    ],
+)
+def test_editors_take_a_difference(text: str) -> None:
+    jsonschema.validate(yaml.safe_load(text), json_schema())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model: kokoro-82m\ntarget: {mcpu: znver5}\n",
+        "extends: cpu\ntarget: {mcp: znver5}\n",
+        "extends: cpu\nmatrix: {target.mcpu: a}\n",
+        "extends: cpu\nmatrix: {target.mcpu: [a], name: 3}\n",
+        "extends: cpu\nbuckets: {frames: [9000]}\n",
+        "extends: kokoro-82m\ncheckpoint: {sources: [{kind: npm}]}\n",
+    ],
+)
+def test_editors_see_what_is_wrong_in_it(text: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(yaml.safe_load(text), json_schema())
+
+
+_LEAVES = st.none() | st.integers(0, 9) | st.lists(st.integers(0, 9), max_size=2)
+_TREES = st.recursive(
+    st.dictionaries(st.sampled_from("abc"), _LEAVES, max_size=3),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner | _LEAVES, max_size=3),
+    max_leaves=8,
+)
+
+
+def _tree(data: Any) -> Node:
+    return parse(SourceText("x.yaml", json.dumps({"": data})))
+
+
+def _merged(*data: Any) -> Any:
+    tree, *others = map(_tree, data)
+    for other in others:
+        tree = merge(tree, other)
+    return tree.data()
+
+
+@given(_TREES, _TREES, _TREES)
+def test_merging_is_associative_and_keeps_what_is_over(a: Any, b: Any, c: Any) -> None:
+    assert _merged(a, a) == _merged(a)
+    assert merge(_tree(a), merge(_tree(b), _tree(c))).data() == _merged(a, b, c)
+
+
+@given(_TREES)
+def test_a_recipe_over_nothing_is_itself(a: Any) -> None:
+    assert _merged({}, a) == _merged(a) == _merged(a, {})
