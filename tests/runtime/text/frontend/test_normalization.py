@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 from linked_text import linked
@@ -360,8 +361,8 @@ def test_emoji_alone_are_spoken(file: FrontEndFile) -> None:
     ],
 )  # fmt: skip
 def test_large_texts(languages: dict[str, Language | None], unit: str) -> None:
-    """Quadratic time would be minutes each."""
-    text = unit * (100_000 // len(unit))
+    """Quadratic time would be minutes each by night, and ten seconds by day."""
+    text = unit * (examples(100_000) // len(unit))
     for part in paragraphs(linked(text)):
         normalize(part, languages["a"], True)
 

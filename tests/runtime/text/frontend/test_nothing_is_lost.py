@@ -76,14 +76,19 @@ def spoken(reading: Reading) -> set[int]:
     return {place for token in sounding for place in range(token.start, token.end)}
 
 
+def silent(text: str, reading: Reading) -> str:
+    """Letters and figures of a text that are not spoken."""
+    places = spoken(reading)
+    return "".join(char for place, char in enumerate(text) if char.isalnum() and place not in places)
+
+
 def lost(text: str, code: str, front_end: FrontEnd) -> str:
     """Letters and figures of a text that are neither spoken nor in a notice."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of packages
         reading = front_end.read(SourceText.of(text), code)
-    places, notices = spoken(reading), unicodedata.normalize("NFD", " ".join(reading.notices))
-    silent = [char for place, char in enumerate(text) if char.isalnum() and place not in places]
-    return "".join(char for char in silent if unicodedata.normalize("NFD", char)[0] not in notices)
+    notices = unicodedata.normalize("NFD", " ".join(reading.notices))
+    return "".join(c for c in silent(text, reading) if unicodedata.normalize("NFD", c)[0] not in notices)
 
 
 @pytest.mark.parametrize("code", each_language("abefhijpz"))
@@ -106,12 +111,8 @@ def test_what_a_language_has_is_spoken(file: FrontEndFile, code: str) -> None:
     texts = [text for text in drawn(DAY, LANGUAGE_FILES[code]) if text.isascii()]
     texts += sentences()[::40] if code == "a" else []
     assert len(texts) > DAY / 10
-    found = [front_end.read(SourceText.of(text), code) for text in texts]
-    silent = [
-        (text, "".join(c for place, c in enumerate(text) if c.isalnum() and place not in spoken(reading)))
-        for text, reading in zip(texts, found, strict=True)
-    ]
-    assert [(text, chars) for text, chars in silent if chars] == []
+    found = [(text, silent(text, front_end.read(SourceText.of(text), code))) for text in texts]
+    assert [(text, chars) for text, chars in found if chars] == []
 
 
 def test_what_is_left_out() -> None:
