@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.lab.readings import Case, alike, cases
+from kokoro_tvm.lab.readings import Case, alike, cases, same_words
 
 
 def test_cases_of_both_forms(tmp_path: Path) -> None:
@@ -37,6 +37,26 @@ def test_cases_of_both_forms(tmp_path: Path) -> None:
 )
 def test_what_is_alike(one: str, other: str, same: bool) -> None:
     assert alike(one, other, True, ["and"]) == same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "language", "same"),
+    [
+        ("ventitré euro", "ventitre euro", "it", True),
+        ("ventitré euro", "ventidue euro", "it", False),
+        ("二千ヨネンシガツ十ヨッカ", "二千四年四月十四日", "ja", True),
+        ("午前四時五フン", "午前四時五分", "ja", True),
+        ("ヨネン", "五年", "ja", False),
+        ("ヨネンからゴネン", "四年五年", "ja", False),
+        ("two to five", "two - five", "en", True),
+        ("one slash f four", "one/f-four", "en", True),
+        ("two five", "two-five", "en", True),
+        ("two times five", "two - five", "en", False),
+        ("two slash five", "two five", "en", False),
+    ],
+)
+def test_the_same_words_spelled_otherwise(one: str, other: str, language: str, same: bool) -> None:
+    assert same_words(one, other, language, []) == same
 
 
 def test_without_spaces_only_characters_count() -> None:

@@ -8,6 +8,7 @@
 import { isAlnum, isAlpha } from "./python.js";
 
 const NO_PRONOUN_AFTER = ["DT", "JJ", "PRP$"];
+const ADVERBS = ["TODAY", "TONIGHT", "TOMORROW", "YESTERDAY"]; // which are tagged as nouns
 
 /** Which pieces of a text are words of a run of two or more words in capitals, one of which is no initialism.
  *
@@ -32,11 +33,13 @@ export function amongCapitals(texts, isInitialism) {
 /** Tags of pieces, given those that they have in small letters and those as they stand.
  *
  * What would be a pronoun where none stands, after an article or before a noun, is none: THE US ARMY, an IT FIRM, but
- * GIVE US MONEY.
- * @param {string[]} small @param {string[]} tags @param {boolean[]} large @returns {string[]} */
-export function tagsAmongCapitals(small, tags, large) {
+ * GIVE US MONEY, WITH US TODAY.
+ * @param {string[]} texts @param {string[]} small @param {string[]} tags @param {boolean[]} large
+ * @returns {string[]} */
+export function tagsAmongCapitals(texts, small, tags, large) {
   return tags.map((tag, place) => {
-    const [before, after] = [small[place - 1] ?? "", small[place + 1] ?? ""];
+    const before = small[place - 1] ?? "";
+    const after = ADVERBS.includes(texts[place + 1]) ? "" : (small[place + 1] ?? "");
     const noun = NO_PRONOUN_AFTER.includes(before) || (after.startsWith("NN") && !before.startsWith("VB"));
     return large[place] && !(small[place] === "PRP" && noun) ? small[place] : tag;
   });

@@ -61,7 +61,7 @@ export class English {
     const tagged = this._tagger.tag(small);
     const readings = this._homographs?.read(small.map((piece) => piece.text), tagged.tags, tagged.states);
     const tags = large.includes(true)
-      ? tagsAmongCapitals(tagged.tags, this._tagger.tag(pieces).tags, large)
+      ? tagsAmongCapitals(pieces.map((piece) => piece.text), tagged.tags, this._tagger.tag(pieces).tags, large)
       : tagged.tags;
     /** @type {Part[]} */
     const parts = [];

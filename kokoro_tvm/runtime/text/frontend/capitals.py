@@ -12,6 +12,7 @@ __all__ = ["among_capitals", "tags_among_capitals"]
 
 _APOSTROPHES = dict.fromkeys(map(ord, "'‘’"))
 _NO_PRONOUN_AFTER = ("DT", "JJ", "PRP$")
+_ADVERBS = ("TODAY", "TONIGHT", "TOMORROW", "YESTERDAY")  # which are tagged as nouns
 
 
 def among_capitals(texts: Sequence[str], is_initialism: Callable[[str], bool]) -> list[bool]:
@@ -33,16 +34,19 @@ def among_capitals(texts: Sequence[str], is_initialism: Callable[[str], bool]) -
     return large
 
 
-def tags_among_capitals(small: Sequence[str], tags: Sequence[str], large: Sequence[bool]) -> list[str]:
+def tags_among_capitals(
+    texts: Sequence[str], small: Sequence[str], tags: Sequence[str], large: Sequence[bool]
+) -> list[str]:
     """Tags of pieces, given those that they have in small letters and those as they stand.
 
     What would be a pronoun where none stands, after an article or before a noun, is none: THE US ARMY, an IT
-    FIRM, but GIVE US MONEY.
+    FIRM, but GIVE US MONEY, WITH US TODAY.
     """
     found = list(tags)
     for place, shouted in enumerate(large):
         before = small[place - 1] if place else ""
-        after = small[place + 1] if place + 1 < len(small) else ""
+        last = place + 1 == len(small) or texts[place + 1] in _ADVERBS
+        after = "" if last else small[place + 1]
         noun = before in _NO_PRONOUN_AFTER or (after.startswith("NN") and not before.startswith("VB"))
         if shouted and not (small[place] == "PRP" and noun):
             found[place] = small[place]

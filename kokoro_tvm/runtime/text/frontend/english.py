@@ -82,7 +82,8 @@ class English:
         if self._homographs is not None:
             readings = self._homographs([piece.text for piece in small], tags, states)
         if any(large):
-            tags = tags_among_capitals(tags, self._tagger(pieces)[0], large)
+            texts = [piece.text for piece in pieces]
+            tags = tags_among_capitals(texts, tags, self._tagger(pieces)[0], large)
         for piece, tag, reading, shouted in zip(pieces, tags, readings, large, strict=True):
             if piece.text.isspace():
                 if parts:
