@@ -91,6 +91,10 @@ def test_html() -> None:
         Chapter("Two", "Two\n\ntext <3\n\nend"),
     )
     assert read("a.html", "plain").chapters == (Chapter("", "plain"),)
+    assert read("a.html", "<h1>One</h1><h2>A start</h2>a<h2>B</h2>b").chapters == (
+        Chapter("One. A start", "One\n\nA start\n\na"),
+        Chapter("B", "B\n\nb"),
+    )
 
 
 @given(st.text(alphabet="<>/&;ab1 \n\"'=!-h", max_size=80))
@@ -236,13 +240,19 @@ def test_cues_that_are_not_as_they_should_be(text: str, slots: list[tuple[int, i
 
 def test_cues_that_cannot_be_read_are_in_the_notes() -> None:
     document = read(
-        "a.srt", "By N.N.\n\n" + cue(1, 1, 2, "A") + "2\nsoon --> later\nB\n\n" + cue(3, 5, 4, "C")
+        "a.srt",
+        "By N.N.\n\n"
+        + cue(1, 1, 2, "A")
+        + "2\nsoon --> later\nB\n\n"
+        + cue(3, 5, 4, "C")
+        + "4\n00:00:06,000 -> 00:00:07,000\nD\n",
     )
     assert document.slots == (Slot(1, 2, "A"),)
     assert document.notes == (
         "Left out: line 1, 'By N.N.', has no line with times (-->).",
         "Left out: line 7, 'soon --> later', are no times such as 00:00:01,000.",
         "Left out: the cue in line 11, '00:00:05,000 --> 00:00:04,000', ends before it starts.",
+        "Left out: line 14, '00:00:06,000 -> 00:00:07,000', are no times such as 00:00:01,000.",
     )
 
 
@@ -390,6 +400,7 @@ def test_marks_that_are_whole_and_marks_that_are_not(suffix: str, text: str, spo
         (".md", "a[^1].\n\n[^1]: The note.\n[^b-2]: one", "a.\n\nThe note. one", ["3 marks of notes"]),
         (".md", "son<sup>3</sup> a", "son a", ["1 mark of notes"]),
         (".md", "---\ntitle: x\nlang: en\n---\na", "a", ["2 lines of front matter"]),
+        (".md", '+++\ntitle = "x"\n[a]\n+++\na', "a", ["2 lines of front matter"]),
         (".md", "a\n\n    b\n\nc\n```\nd", "a\n\nc", ["2 blocks of code"]),
         (".md", "> " * 120 + "a", "", ["what lies in more than 50 lists and quotations"]),
         (

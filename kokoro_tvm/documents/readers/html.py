@@ -116,7 +116,7 @@ class _Reader:
     def __init__(self) -> None:
         self._title: list[str] = []
         self._chapters: list[Chapter] = []
-        self._heading = ""  # of the chapter that is read
+        self._headings: list[str] = []  # of the chapter that is read
         self._blocks: list[str] = []
         self._block: list[str] = []
         self._silent: list[str] = []  # elements that are open and not read, and the blocks in them
@@ -225,8 +225,9 @@ class _Reader:
         block = "\n".join(line for each in words if (line := ", ".join(filter(None, each))))
         self._block, self._raised = [], None
         if block and self._in_heading:
-            self._end_chapter()
-            self._heading = " ".join(block.split())
+            if len(self._blocks) > len(self._headings):
+                self._end_chapter()  # a heading below a heading belongs to the same chapter
+            self._headings.append(" ".join(block.split()))
         self._in_heading = False
         if block:
             self._blocks.append(self._number + block)
@@ -234,9 +235,9 @@ class _Reader:
 
     def _end_chapter(self) -> None:
         if self._blocks:
-            self._chapters.append(Chapter(self._heading, "\n\n".join(self._blocks)))
+            self._chapters.append(Chapter(". ".join(self._headings), "\n\n".join(self._blocks)))
         self._blocks = []
-        self._heading = ""
+        self._headings = []
 
 
 def _attributes(source: str) -> dict[str, str]:

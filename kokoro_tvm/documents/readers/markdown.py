@@ -25,6 +25,7 @@ _DEEPEST = 100  # levels of lists and quotations; an item is two
 _DEEPEST_BRACKETS = 8
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\n(?=#|[\w-]+[ \t]*:)(?:(?!---|\.\.\.)[^\n]*\n)*(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
+    r"|\+\+\+[ \t]*\n(?=#|\[|[\w-]+[ \t]*=)(?:(?!\+\+\+)[^\n]*\n)*\+\+\+[ \t]*(?:\n|\Z)"
 )
 _MARK = re.compile(
     r"^\[\^[\w-]{1,40}\]:?|\[\^[\w-]{1,40}\]"

@@ -13,6 +13,7 @@ __all__ = ["read"]
 
 _TIME = r"(\d{1,3}):(\d{1,2}):(\d{1,2})[,.](\d{1,3})"
 _TIMES = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}")
+_MEANT = re.compile(rf"-->|^\s*{_TIME}\s*[-–—=>→]{{1,4}}\s*{_TIME}\s*$")  # for times
 _TAGS = re.compile(r"</?[A-Za-z][^<>]*>|\{\\[^{}]*\}")
 
 
@@ -49,7 +50,7 @@ def _cues(lines: list[str]) -> tuple[list[_Cue], list[str]]:
     text: list[str] | None = None  # of the cue that is read
     number = 0  # of that cue
     for place, line in enumerate(lines):
-        if "-->" in line:
+        if _MEANT.search(line):
             before = lines[place - 1].strip() if place else ""
             counted = before.isdecimal() and (int(before[:9]) == number + 1 or _is_blank(lines, place - 2))
             number = int(before[:9]) if counted else number
@@ -67,7 +68,7 @@ def _cues(lines: list[str]) -> tuple[list[_Cue], list[str]]:
         elif line.strip() and text is not None:
             text.append(line)
         elif line.strip() and not (
-            line.strip().isdecimal() and "-->" in "".join(lines[place + 1 : place + 2])
+            line.strip().isdecimal() and _MEANT.search("".join(lines[place + 1 : place + 2]))
         ):
             notes.append(f"line {place + 1}, '{line.strip()[:40]}', has no line with times (-->)")
     return cues, notes
