@@ -7,38 +7,21 @@ starters): in the U.S. Navy, but in the U.S. The Navy.
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 __all__ = ["abbreviation_in", "begins_sentence"]
 
 _LAST_WORD = re.compile(r"(?:[^\W\d_]\.){0,10}[^\W\d_]{1,20}$")
 _NEXT_WORD = re.compile(r"([^\W\d_]{1,20}(?:['’][^\W\d_]{1,8})?)(?![\w.])")
-_TITLES = """
-mr mrs ms dr prof rev hon gen col maj capt lt sgt cpl pres gov sen rep messrs mme mlle sra srta sig mt vs e.g
-i.e cf approx z.b bzw
-"""
-_OTHERS = """
-st sr jr etc al dept est fig figs eq no nos vol vols ch pp p ed eds inc ltd co corp bros usw ave blvd rd ft
-jan feb apr jun jul aug sep sept oct nov dec ph.d
-"""
-_STARTERS = """
-a about after all also although among an and another any as at because before both but by despite during each
-even every everyone everything few finally first for from furthermore he he'd he'll he's hence her here his
-how however i i'd i'll i'm i've if in indeed instead it it'd it'll it's its last later like many meanwhile
-moreover most my neither nevertheless next nobody none nor not nothing now of on once one only or other our
-over perhaps several she she'd she'll she's since so some soon still such that that's the their then there
-there's therefore these they they'd they'll they're they've this those though three through thus to today two
-under unless until we we'd we'll we're we've what what's when where whether which while who why with without
-yet you you'd you'll you're you've your
-"""
-_DATES = """
-monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
-september october november december eastern pacific central mountain greenwich
-"""
-_NAMED_AFTER = frozenset(_TITLES.split())
-_ABBREVIATIONS = _NAMED_AFTER | frozenset(_OTHERS.split())
-_BEGINNINGS = frozenset(_STARTERS.split())
-_DAYS = frozenset(_DATES.split())
+_WORDS: dict[str, list[str]] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+)  # one place for Python and JavaScript, for all languages: sentences are found before a language is known
+_NAMED_AFTER = frozenset(_WORDS["titles"])
+_ABBREVIATIONS = _NAMED_AFTER | frozenset(_WORDS["others"])
+_BEGINNINGS = frozenset(_WORDS["beginnings"])
+_DAYS = frozenset(_WORDS["dates"])
 _HOURS = frozenset(("a.m", "p.m"))
 
 

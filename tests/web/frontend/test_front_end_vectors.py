@@ -17,6 +17,8 @@ import pytest
 import unicode_names
 from yaml import safe_load
 
+from kokoro_tvm.javascript import WEB
+from kokoro_tvm.runtime.text import abbreviations
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import Language
@@ -116,3 +118,9 @@ def test_the_names_are_those_of_python() -> None:
         pytest.skip(f"this Python has other names: those of Unicode {unicodedata.unidata_version}")
     assert len(html.entities.html5) > 2000
     assert unicode_names.FILE.read_text(encoding="utf-8") == unicode_names.text()
+
+
+def test_the_page_knows_the_same_abbreviations() -> None:
+    words = (WEB / "abbreviation_words.js").read_text(encoding="utf-8").partition("export default ")[2]
+    file = Path(abbreviations.__file__).with_suffix(".json")
+    assert words == file.read_text(encoding="utf-8").rstrip() + ";\n"
