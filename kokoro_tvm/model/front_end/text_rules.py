@@ -19,6 +19,7 @@ from kokoro_tvm.model.front_end.patterns import (
     begins_with_group,
     check_said,
     checked,
+    needed,
 )
 from kokoro_tvm.model.front_end.yields import TEXT
 from kokoro_tvm.recipe.document import read_document
@@ -196,6 +197,7 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
                 "first": first,
                 "begins": begins,
                 "lead": kind if kind in lists else "",
+                "needs": needed(written),
             }
             rules.append({key: value for key, value in found.items() if value or key in ("types", "say")})
     names = {verb: f"%{name}" for verb, name in file.spellout.names.items()}

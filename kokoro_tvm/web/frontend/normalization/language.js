@@ -14,7 +14,7 @@ import { spellOut } from "./spellout.js";
  * A written form: kind, pattern and what is said for it; see `Rule` in runtime/text/frontend/normalization/language.py.
  *
  * @typedef {{pattern: string, say: string, types: Record<string, string>, after?: string, not_after?: string,
- *   where?: string, first?: string, begins?: string, lead?: string, only?: string}} Rule
+ *   where?: string, first?: string, begins?: string, lead?: string, only?: string, needs?: string}} Rule
  */
 
 // Combining marks of the scripts here.

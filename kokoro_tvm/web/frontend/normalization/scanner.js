@@ -75,12 +75,13 @@ export class Scanner {
   }
 
   _scan(text, scan, depth) {
+    const chars = new Set(text);
     for (let place = 0; place < text.length; ) {
       const char = charAt(text, place);
       const next = place + char.length;
       const kind = kindOf(char);
       const isBlank = char === " " || char === TAKEN;
-      const found = isBlank || depth === DEEPEST ? null : this._form(text, place, kind, scan, depth);
+      const found = isBlank || depth === DEEPEST ? null : this._form(text, place, kind, chars, scan, depth);
       if (isBlank) {
         place = next;
       } else if (found) {
@@ -99,8 +100,9 @@ export class Scanner {
     }
   }
 
-  /** What the first rule that fits says of the form that begins at a place. @returns {Edit | null} */
-  _form(text, place, kind, scan, depth) {
+  /** What the first rule that fits says of the form that begins at a place; chars: those of the text.
+   * @returns {Edit | null} */
+  _form(text, place, kind, chars, scan, depth) {
     const before = charBefore(text, place);
     const goesOn = before !== "" && before !== TAKEN && kindOf(before) !== "s";
     const inside = this._language.joint !== "" && kind !== "s" && goesOn;
@@ -109,6 +111,7 @@ export class Scanner {
     const isPoint = text[place] === "." && /\d/.test(text[place + 1] ?? "");
     for (const rule of this._language.beginning(charAt(text, place), isPoint ? "ps" : kind)) {
       if (inside !== (rule.where === "inside") || (joined && (rule.where ?? "word") === "word")) continue;
+      if (rule.needs && ![...rule.needs].some((char) => chars.has(char))) continue;
       const match = this._language.match(rule, text, place);
       if (match) {
         const words = say(this._language, rule, match.groups ?? {}, (part) => this._read(part, scan, depth));

@@ -42,7 +42,7 @@ class Rule:
     before it, or does not; where: "word" for what begins a word, "loose" where a number may also go on
     ("3/4/5"), "inside" within a word of letters and figures ("B52"); first: characters it begins with;
     begins: whether others do, "l" letters, "d" figures, "p" a point with a figure behind it, "s" signs; lead:
-    the list it begins with, if it does.
+    the list it begins with, if it does; needs: characters one of which is in every text that has the form.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class Rule:
     begins: str = ""
     only: str = ""
     lead: str = ""
+    needs: str = ""
 
 
 class Language:

@@ -75,14 +75,14 @@ class Scanner:
         return words + text[done:]
 
     def _scan(self, text: str, scan: Scan, depth: int) -> None:
-        place = 0
+        place, chars = 0, frozenset(text)
         while place < len(text):
             char = text[place]
             if char == " " or char == _TAKEN:
                 place += 1
                 continue
             kind = _kind(char)
-            found = self._form(text, place, kind, scan, depth) if depth < _DEEPEST else None
+            found = self._form(text, place, kind, chars, scan, depth) if depth < _DEEPEST else None
             if found is not None:
                 scan.edits.append(found)
                 place = found.end
@@ -96,8 +96,10 @@ class Scanner:
                 self._sign(text, place, scan, depth)
                 place += 1
 
-    def _form(self, text: str, place: int, kind: str, scan: Scan, depth: int) -> Edit | None:
-        """What the first rule that fits says of the form that begins at a place."""
+    def _form(
+        self, text: str, place: int, kind: str, chars: frozenset[str], scan: Scan, depth: int
+    ) -> Edit | None:
+        """What the first rule that fits says of the form that begins at a place; chars: those of the text."""
         before = text[place - 1] if place else ""
         inside = (
             self._language.joint != ""
@@ -110,7 +112,7 @@ class Scanner:
         for rule in self._language.beginning(text[place], "ps" if point else kind):
             if inside != (rule.where == "inside") or (joined and rule.where == "word"):
                 continue
-            if rule.kind in self._unread:
+            if rule.kind in self._unread or (rule.needs and chars.isdisjoint(rule.needs)):
                 continue
             match = self._language.match(rule, text, place)
             if match is not None:
