@@ -15,6 +15,7 @@ __all__ = ["PatternError", "beginnings", "begins_with_group", "check_said", "che
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
 _FOREIGN = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
 _MOST = 512  # repetitions
+_SETS = 3  # of characters that a pattern needs; more keep no more rules away
 
 
 class PatternError(ValueError):
@@ -98,39 +99,34 @@ def begins_with_group(written: re.Pattern[str]) -> bool:
     return str(_parser.parse(written.pattern)[0][0]) == "SUBPATTERN"
 
 
-def needed(written: re.Pattern[str]) -> str:
-    """Characters one of which stands in every match, or before it where a lookbehind asks for it; "" where
-    nothing is known. Of several such sets, that of the rarest."""
-    return "".join(sorted(_needed(_parser.parse(written.pattern)) or ()))
-
-
-def _needed(items: Iterable[Any]) -> set[str] | None:
-    found = [
-        one for name, value in items if (one := _needed_of(str(name), value)) is not None and " " not in one
-    ]
-    return min(found, key=_commonness, default=None)
+def needed(written: re.Pattern[str]) -> list[str]:
+    """Sets of characters, one of each of which stands in every text with a match: the rarest."""
+    found = sorted(_needed(_parser.parse(written.pattern)), key=_commonness)
+    return list(dict.fromkeys("".join(sorted(chars)) for chars in found))[:_SETS]
 
 
 def _commonness(chars: set[str]) -> tuple[int, int]:
     return sum(char.islower() for char in chars), len(chars)
 
 
-def _needed_of(name: str, value: Any) -> set[str] | None:
-    if name == "LITERAL":
-        return {chr(value)}
-    if name == "IN":
-        chars: set[str] = set()
-        kinds: set[str] = set()
-        _collect_class(value, chars, kinds)
-        return None if kinds else chars
-    if name == "BRANCH":
-        branches = [_needed(branch) for branch in value[1]]
-        return None if None in branches else set().union(*filter(None, branches))
-    if name == "MAX_REPEAT":
-        return _needed(value[2]) if value[0] else None
-    if name == "SUBPATTERN":
-        return _needed(value[3])
-    return _needed(value[1]) if name == "ASSERT" else None
+def _needed(items: Iterable[Any]) -> list[set[str]]:
+    found: list[set[str]] = []
+    for name, value in ((str(name), value) for name, value in items):
+        if name == "LITERAL":
+            found.append({chr(value)})
+        elif name == "IN":
+            chars: set[str] = set()
+            kinds: set[str] = set()
+            _collect_class(value, chars, kinds)
+            found += [] if kinds else [chars]
+        elif name == "BRANCH":
+            branches = [min(_needed(branch), key=_commonness, default=None) for branch in value[1]]
+            found += [] if None in branches else [set().union(*filter(None, branches))]
+        elif name == "MAX_REPEAT":
+            found += _needed(value[2]) if value[0] else []
+        elif name in ("SUBPATTERN", "ASSERT"):
+            found += _needed(value[-1])
+    return [chars for chars in found if " " not in chars]
 
 
 def _collect(items: list[Any], chars: set[str], kinds: set[str]) -> bool:

@@ -190,8 +190,8 @@ def compiled(language: str, folder: Path) -> dict[str, Any]:
                 "types": {
                     m["group"] or m["named"]: m["group"] or m["type"] for m in _MACRO.finditer(pattern)
                 },
-                "after": rule.after,
-                "not_after": rule.not_after,
+                "after": f"(?:{rule.after})$" if rule.after else "",
+                "not_after": f"(?:{rule.not_after})$" if rule.not_after else "",
                 "where": rule.where,
                 "only": rule.only,
                 "first": first,

@@ -14,7 +14,7 @@ import { spellOut } from "./spellout.js";
  * A written form: kind, pattern and what is said for it; see `Rule` in runtime/text/frontend/normalization/language.py.
  *
  * @typedef {{pattern: string, say: string, types: Record<string, string>, after?: string, not_after?: string,
- *   where?: string, first?: string, begins?: string, lead?: string, only?: string, needs?: string}} Rule
+ *   where?: string, first?: string, begins?: string, lead?: string, only?: string, needs?: string[]}} Rule
  */
 
 // Combining marks of the scripts here.
@@ -58,7 +58,6 @@ export class Language {
     this.saysAnd = "full" in this._names;
     this._beginning = new Map();
     this._compiled = new Map();
-    this._leads = new Map();
     this._figure = data.numbers.figures.length ? data.numbers.figures : [..."0123456789"].map((one) => this.spell(one));
   }
 
@@ -77,24 +76,20 @@ export class Language {
 
   /** The form of a rule at a place of a text. @param {Rule} rule @param {string} text @param {number} place */
   match(rule, text, place) {
-    let found = this._compiled.get(rule);
-    if (!found) {
-      if (rule.lead && !this._lead(rule.lead).match(text, place)) return null; // before it is compiled, which takes long
-      const ending = (pattern) => (pattern ? compiled(`(?:${this._written(pattern)})$`) : null);
-      found = [compiled(this._written(rule.pattern)), ending(rule.after), ending(rule.not_after)];
-      this._compiled.set(rule, found);
+    if (rule.lead && !this._compiled.has(rule.pattern) && !this._pattern(`{:${rule.lead}}`).match(text, place)) {
+      return null; // before it is compiled, which takes long
     }
-    const [pattern, after, notAfter] = found;
-    const match = pattern.match(text, place);
+    const match = this._pattern(rule.pattern).match(text, place);
     if (!match || !match[0]) return null;
-    const before = after || notAfter ? text.slice(back(text, place, NEAR), place) : "";
-    return (after && !after.search(before)) || notAfter?.search(before) ? null : match;
+    const before = rule.after || rule.not_after ? text.slice(back(text, place, NEAR), place) : "";
+    if (rule.after && !this._pattern(rule.after).search(before)) return null;
+    return rule.not_after && this._pattern(rule.not_after).search(before) ? null : match;
   }
 
-  /** The words of a list, as a pattern. @param {string} name */
-  _lead(name) {
-    const found = this._leads.get(name) ?? compiled(this._written(`{:${name}}`));
-    this._leads.set(name, found);
+  /** A pattern of the rules, compiled when it is first asked for. @param {string} pattern */
+  _pattern(pattern) {
+    const found = this._compiled.get(pattern) ?? compiled(this._written(pattern));
+    this._compiled.set(pattern, found);
     return found;
   }
 

@@ -111,7 +111,7 @@ export class Scanner {
     const isPoint = text[place] === "." && /\d/.test(text[place + 1] ?? "");
     for (const rule of this._language.beginning(charAt(text, place), isPoint ? "ps" : kind)) {
       if (inside !== (rule.where === "inside") || (joined && (rule.where ?? "word") === "word")) continue;
-      if (rule.needs && ![...rule.needs].some((char) => chars.has(char))) continue;
+      if (rule.needs?.some((set) => ![...set].some((char) => chars.has(char)))) continue;
       const match = this._language.match(rule, text, place);
       if (match) {
         const words = say(this._language, rule, match.groups ?? {}, (part) => this._read(part, scan, depth));

@@ -38,11 +38,12 @@ _ONE_BY_ONE = re.compile(r"[0-9]")
 class Rule:
     """A written form: kind, pattern and what is said for it.
 
-    types: what each group of the pattern is, the name of a list or of a type; after, not_after: what stands
-    before it, or does not; where: "word" for what begins a word, "loose" where a number may also go on
-    ("3/4/5"), "inside" within a word of letters and figures ("B52"); first: characters it begins with;
+    types: what each group of the pattern is, the name of a list or of a type; after, not_after: patterns of
+    what stands before it, or does not; where: "word" for what begins a word, "loose" where a number may also
+    go on ("3/4/5"), "inside" within a word of letters and figures ("B52"); first: characters it begins with;
     begins: whether others do, "l" letters, "d" figures, "p" a point with a figure behind it, "s" signs; lead:
-    the list it begins with, if it does; needs: characters one of which is in every text that has the form.
+    the list it begins with, if it does; needs: sets of characters, one of each of which is in every text that
+    has the form.
     """
 
     kind: str
@@ -56,7 +57,7 @@ class Rule:
     begins: str = ""
     only: str = ""
     lead: str = ""
-    needs: str = ""
+    needs: Sequence[str] = ()
 
 
 class Language:
@@ -79,8 +80,7 @@ class Language:
             for name, rules in data["spellout"]["sets"].items()
         }
         self._names: Mapping[str, str] = data["spellout"]["names"]
-        self._found: dict[Rule, tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]] = {}
-        self._leads: dict[str, re.Pattern[str]] = {}
+        self._compiled: dict[str, re.Pattern[str]] = {}
         self._beginning: dict[tuple[str, str], tuple[Rule, ...]] = {}
 
     def beginning(self, char: str, kind: str) -> Sequence[Rule]:
@@ -94,32 +94,28 @@ class Language:
 
     def match(self, rule: Rule, text: str, place: int) -> re.Match[str] | None:
         """The form of a rule at a place of a text."""
-        found = self._found.get(rule)
-        if found is None:
-            if rule.lead and not self._lead(rule.lead).match(text, place):
-                return None  # before it is compiled, which takes a thousand times as long
-            found = (
-                self._pattern(rule.pattern),
-                self._pattern(f"(?:{rule.after})$") if rule.after else None,
-                self._pattern(f"(?:{rule.not_after})$") if rule.not_after else None,
-            )
-            self._found[rule] = found
-        pattern, after, not_after = found
-        match = pattern.match(text, place)
+        if (
+            rule.lead
+            and rule.pattern not in self._compiled
+            and not self._pattern(f"{{:{rule.lead}}}").match(text, place)
+        ):
+            return None  # before it is compiled, which takes a thousand times as long
+        match = self._pattern(rule.pattern).match(text, place)
         if match is None or match.end() == place:
             return None
         before = text[max(0, place - 40) : place]
-        if (after and not after.search(before)) or (not_after and not_after.search(before)):
+        if rule.after and not self._pattern(rule.after).search(before):
+            return None
+        if rule.not_after and self._pattern(rule.not_after).search(before):
             return None
         return match
 
-    def _lead(self, name: str) -> re.Pattern[str]:
-        if name not in self._leads:
-            self._leads[name] = self._pattern(f"{{:{name}}}")
-        return self._leads[name]
-
     def _pattern(self, pattern: str) -> re.Pattern[str]:
-        return _compiled(pattern_of(pattern, self.lists, self.types))
+        """A pattern of the rules, compiled when it is first asked for."""
+        found = self._compiled.get(pattern)
+        if found is None:
+            found = self._compiled[pattern] = _compiled(pattern_of(pattern, self.lists, self.types))
+        return found
 
     def spell(self, figures: str, name: str = "cardinal", gender: str = "") -> str:
         """A whole number in words, as `name` of the language's `spellout`; figure by figure where it has no

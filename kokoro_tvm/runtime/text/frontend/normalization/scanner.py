@@ -112,7 +112,7 @@ class Scanner:
         for rule in self._language.beginning(text[place], "ps" if point else kind):
             if inside != (rule.where == "inside") or (joined and rule.where == "word"):
                 continue
-            if rule.kind in self._unread or (rule.needs and chars.isdisjoint(rule.needs)):
+            if rule.kind in self._unread or any(map(chars.isdisjoint, rule.needs)):
                 continue
             match = self._language.match(rule, text, place)
             if match is not None:
