@@ -58,7 +58,8 @@ def debian_registry(folder: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     config = folder / "registry.yml"
     config.write_text(_CONFIG.format(folder=folder / "store", port=port), encoding="utf-8")
-    process = subprocess.Popen([str(REGISTRY), "serve", str(config)], stderr=subprocess.DEVNULL)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([str(REGISTRY), "serve", str(config)], **quiet)
     try:
         for _ in range(200):
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import os
@@ -146,10 +145,10 @@ def _refused(error: urllib.error.HTTPError) -> TransferError:
     """The registry's own words where it has some, which it sends as JSON."""
     try:
         found = _json(error.read(_ANSWER)).get("errors")
-        said = found[0].get("message") if isinstance(found, list) and found else None
+        message = found[0].get("message") if isinstance(found, list) and found else None
     except (OSError, http.client.HTTPException, AttributeError):  # then its status has to do
-        said = None
-    words = f", {said}" if isinstance(said, str) else f" {error.reason}".rstrip()
+        message = None
+    words = f", {message}" if isinstance(message, str) else f" {error.reason}".rstrip()
     reason = f"status {error.code}" + "".join(c if c.isprintable() else "?" for c in words[:_WORDS])
     challenge = error.headers.get("WWW-Authenticate", "")
     return TransferError(reason, error.code, error.code in _PASSING, challenge)
@@ -160,12 +159,10 @@ def _login(host: str) -> str:
     folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
     path = Path(folder, "config.json")
     found = _json(path.read_bytes()) if path.is_file() else {}
-    entry = found.get("auths", {}).get(host, {})
-    given = entry.get("auth", "") if isinstance(entry, dict) else ""
-    try:
-        return given if b":" in base64.b64decode(given) else ""
-    except ValueError:
-        return ""
+    logins = found.get("auths")
+    entry = logins.get(host) if isinstance(logins, dict) else None
+    given = entry.get("auth") if isinstance(entry, dict) else None
+    return given if isinstance(given, str) else ""
 
 
 def _json(content: bytes) -> dict[str, Any]:

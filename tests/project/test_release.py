@@ -13,6 +13,7 @@ from toys import copy_repository
 from kokoro_tvm.cli import main
 from kokoro_tvm.project.project import Project
 from kokoro_tvm.project.release import RELEASE, SUMS, write_release
+from kokoro_tvm.registry.sources import bundles_in
 from kokoro_tvm.runtime import read_bundle
 
 
@@ -62,8 +63,12 @@ def test_the_command_prints_what_it_wrote_and_left_out(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["release", "toy", "masked", "-o", str(tmp_path), "--root", str(project.root)])
+        words = ["release", "toy", "masked", "-o", str(tmp_path), "--root", str(project.root)]
+        main([*words, "--push", str(tmp_path / "layout")])
     assert not ended.value.code
     out = capsys.readouterr()
+    assert str(tmp_path / "layout#toy") in out.out
+    index = (tmp_path / "layout" / "index.json").read_bytes()
+    assert bundles_in(index, "layout").keys() == {"toy"}
     assert str(tmp_path / SUMS) in out.out
     assert "toy: left out" not in out.err

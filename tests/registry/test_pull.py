@@ -367,8 +367,8 @@ def test_a_digest_that_leads_elsewhere(
 def test_words_of_a_registry_are_shown_without_what_moves_a_cursor(
     place: Any, registry: FakeRegistry
 ) -> None:
-    said = json.dumps({"errors": [{"message": "\x1b[2J" + "gone" * 999}]}).encode()
-    registry.spoil = send(404, said)
+    words = json.dumps({"errors": [{"message": "\x1b[2J" + "gone" * 999}]}).encode()
+    registry.spoil = send(404, words)
     with pytest.raises(BundleError, match=r"status 404, \?\[2Jgone") as refused:
         pull(place)
     assert len(str(refused.value)) < 600

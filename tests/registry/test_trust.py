@@ -1,4 +1,4 @@
-"""Signatures: what a key signed is taken, what it did not is refused by name; who is trusted is said."""
+"""Signatures: what a key signed is taken, what it did not is refused by name; who is trusted is printed."""
 
 from __future__ import annotations
 
