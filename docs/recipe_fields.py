@@ -69,7 +69,7 @@ def _walk(
             yield from _walk(definitions, {"$ref": reference}, name, default, description)
     elif choices := [choice for choice in node.get("anyOf", []) if "$ref" in choice]:
         yield from _walk(definitions, choices[0], path, default, description)
-    elif "properties" in node:
+    elif "properties" in node and not node.get("additionalProperties"):  # a matrix has other keys as well
         required = node.get("required", ())
         for name, field in node["properties"].items():
             own = _REQUIRED if name in required else field.get("default")

@@ -93,7 +93,7 @@ def test_other_machines_build_the_toy_and_what_they_run_themselves() -> None:
     program, *recipes = own.split()
     assert program == ".venv/bin/doit"
     for recipe in recipes:
-        assert str(load_recipe(recipe, ROOT / "recipes").target.mtriple).startswith("arm64-apple-macos")
+        assert "arm64-apple-macos" in str(load_recipe(recipe, ROOT / "recipes").target)
 
 
 def test_every_python_that_builds_is_tried_on_hosted_machines() -> None:

@@ -128,8 +128,8 @@ def _stages(before: Side, now: Side) -> Iterator[Difference]:
 
 
 def _measured(report: Mapping[str, Any]) -> dict[str, Any]:
-    rest = {name: value for name, value in report.items() if name not in (*_OUTCOME, "utterances")}
-    if "utterances" not in report:
+    rest = {name: value for name, value in report.items() if name not in (*_OUTCOME, "utterances", "overall")}
+    if not {"utterances", "overall"} <= report.keys():  # of a version that judged otherwise, or no verdicts
         return rest
     cells = worst(report)
     return {f"{cell.output} {cell.gate}".strip(): f"{cell.value} (limit {cell.limit})" for cell in cells}

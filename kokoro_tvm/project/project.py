@@ -16,7 +16,7 @@ from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.packages import require_build
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.names import check_name
-from kokoro_tvm.recipe import ArtifactSpec, find_recipe, list_models, list_recipes, load_recipe
+from kokoro_tvm.recipe import ArtifactSpec, find, list_models, list_recipes, load_recipe
 from kokoro_tvm.words import hint
 
 __all__ = ["Found", "Project", "open_graph"]
@@ -31,7 +31,8 @@ def open_graph(
     keys have its version.
     """
     require_build()
-    check_name(recipe, find_recipe(recipe, recipes).path)
+    found = find(recipe, [recipes])
+    check_name(recipe, found.path if found else recipes / f"{recipe}.yaml")
     loaded = load_recipe(recipe, recipes, overrides=overrides)
     return RecipeGraph(loaded, artifacts.resolve(), recipes.resolve().parent, store)
 

@@ -34,7 +34,13 @@ def provenance(project: Project, recipe: str, **files: str) -> dict[str, Any]:
 
 def verdicts(value: float) -> dict[str, Any]:
     verdict = {"gate": "min_snr_db", "output": "audio", "value": value, "limit": 60.0, "status": "passed"}
-    return {"passed": True, "enforce": True, "missed": [], "utterances": [{"verdicts": [verdict]}]}
+    return {
+        "passed": True,
+        "enforce": True,
+        "missed": [],
+        "overall": [],
+        "utterances": [{"verdicts": [verdict]}],
+    }
 
 
 @pytest.fixture

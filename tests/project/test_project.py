@@ -16,7 +16,7 @@ RECIPES = Path(__file__).parents[2] / "recipes"
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     (tmp_path / "recipes").mkdir()
-    for name in ("cpu", "kokoro-82m", "x86-64-v3"):
+    for name in ("cpu", "kokoro-82m", "x86-64"):
         shutil.copy(RECIPES / f"{name}.yaml", tmp_path / "recipes")
     (tmp_path / "recipes" / "broken.yaml").write_text("model: [\n", encoding="utf-8")
     return Project(tmp_path)
@@ -60,6 +60,6 @@ def test_what_there_is_not(project: Project, word: str, result: str) -> None:
 
 
 def test_recipes(project: Project) -> None:
-    assert project.recipes() == ["broken", "cpu", "x86-64-v3"]
+    assert project.recipes() == ["broken", "cpu", "x86-64-v3", "x86-64-v4"]
     with pytest.raises(RecipeError, match="the name checkpoint is taken; give the recipe another one"):
         project.graph("checkpoint")
