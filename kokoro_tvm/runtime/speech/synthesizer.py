@@ -17,6 +17,7 @@ from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.bundle.verification import verify_bundle
+from kokoro_tvm.runtime.bundle.voice_files import read_voices
 from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.session.alignment import frame_durations
@@ -60,18 +61,20 @@ class Synthesizer:
         verify: bool = False,
         sha256: str | None = None,
         lexicon: str | Path | None = None,
+        voices: str | Path | None = None,
     ) -> None:
         """Open the bundle at `path` (default: `default_bundle()`) and compare its files with its manifest.
 
         A bundle is code: opening it executes its libraries. `sha256` is the digest that its bundle.json must
         have (`kokoro-tvm inspect` prints it), which pins every file. Large weights that this user opened
         before and that have not changed since are not read again, unless `verify` is true. `lexicon` is a
-        YAML file of words and their phonemes, which come before all others (docs/text.md).
+        YAML file of words and their phonemes, which come before all others (docs/text.md). `voices` is a file
+        of a voice (.pt, .npy, .bin, .safetensors), or a folder of such: voices beside the bundle's.
 
         Raises:
             BundleError: missing, damaged, of another schema or digest, or not for this processor.
             InputError: `threads` is no positive number, `sha256` no digest, or there is a mistake in the
-                lexicon.
+                lexicon or in a voice.
         """
         count = choose_threads(threads)
         bundle = read_bundle(default_bundle() if path is None else path, sha256)
@@ -80,10 +83,11 @@ class Synthesizer:
             from kokoro_tvm.runtime.text.lexicon_file import read_lexicon
 
             words = read_lexicon(lexicon, bundle.vocabulary)
+        own = {} if voices is None else read_voices(Path(voices), 2 * bundle.style_dim)
         with OpenFiles(bundle.files()) as files:
             verify_bundle(bundle, files, workers=count, again=verify)
             session = Session(bundle, count, files)
-            voices = Voices.open(bundle, files[bundle.voices])
+            all_voices = Voices.open(bundle, files[bundle.voices])
             data = bundle.front_end
             tensors = None if data is None else map_safetensors(data.path, files[data])
 
@@ -92,9 +96,9 @@ class Synthesizer:
             from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 
             file = None if data is None or tensors is None else FrontEndFile(tensors, data.path)
-            return FrontEnd(file, words)
+            return FrontEnd(file, words, bundle.languages)
 
-        self._assemble(bundle, session, voices, front_end)
+        self._assemble(bundle, session, all_voices.joined(own) if own else all_voices, front_end)
 
     @classmethod
     def from_parts(
@@ -132,7 +136,7 @@ class Synthesizer:
     def __call__(
         self,
         text: str | Iterable[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -143,9 +147,10 @@ class Synthesizer:
     ) -> Speech:
         """Speak `text`: the chunks of `stream`, joined.
 
-        Markup in the text is followed (docs/text.md); markup: False makes all brackets and tags text; ssml:
-        whether all of it is SSML, which None leaves to its beginning; language: a letter of LANGUAGES, by
-        which all of it is read, where None leaves it to each voice, the first of a mix.
+        Without a voice, `Voices.default` speaks. Markup in the text is followed (docs/text.md); markup: False
+        makes all brackets and tags text; ssml: whether all of it is SSML, which None leaves to its beginning;
+        language: the letter of one of the bundle's languages, by which all of it is read, where None leaves
+        it to each voice, the first of a mix.
 
         Raises:
             InputError: the text, voice, speed or seed is invalid, or the text longer than two million
@@ -159,7 +164,7 @@ class Synthesizer:
     def plan(
         self,
         text: str | Iterable[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -179,7 +184,7 @@ class Synthesizer:
     def stream(
         self,
         text: str | Iterable[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -206,6 +211,7 @@ class Synthesizer:
             sentences_of_text,  # opening a bundle does not wait for it
         )
 
+        voice = self.voices.default if voice is None else voice
         front_end = self.front_end.leaving(unread) if unread else self.front_end
         sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup)
         style = Style(self._tables(voice), 1.0, pauses, division)
@@ -214,7 +220,7 @@ class Synthesizer:
     def from_phonemes(
         self,
         phonemes: str | Sequence[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -233,7 +239,7 @@ class Synthesizer:
     def plan_phonemes(
         self,
         phonemes: str | Sequence[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -245,7 +251,7 @@ class Synthesizer:
     def stream_phonemes(
         self,
         phonemes: str | Sequence[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -254,6 +260,7 @@ class Synthesizer:
         """The chunks of what `from_phonemes` speaks, as `stream` gives them."""
         from kokoro_tvm.runtime.speech.sentences import sentences_of_phonemes
 
+        voice = self.voices.default if voice is None else voice
         texts = [phonemes] if isinstance(phonemes, str) else list(phonemes)
         sentences = sentences_of_phonemes(texts, self.bundle.vocabulary)
         style = Style(self._tables(voice), 1.0, pauses, _WHOLE)
@@ -297,7 +304,7 @@ class Synthesizer:
     def phonemize(
         self,
         text: str,
-        voice: str = "af_heart",
+        voice: str | None = None,
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
@@ -305,6 +312,7 @@ class Synthesizer:
         """Phonemes of each paragraph of `text`, divided at pauses and other voices too; raises InputError."""
         from kokoro_tvm.runtime.text.markup.reading import read_marked
 
+        voice = self.voices.default if voice is None else voice
         utterances = read_marked(text, self._known(voice, language), self.front_end, ssml, markup)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
@@ -388,7 +396,9 @@ class Synthesizer:
         """What markup may name in a request for `voice`, which is read in `language` or in each voice's."""
         from kokoro_tvm.runtime.text.markup import Known
 
-        return Known(self.bundle.vocabulary, languages_of(self.voices, voice, language))
+        return Known(
+            self.bundle.vocabulary, languages_of(self.voices, voice, language, self.bundle.languages)
+        )
 
     def _announce(self, speed: float = 1.0) -> None:
         low, high = SPEEDS

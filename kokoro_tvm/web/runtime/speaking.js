@@ -6,7 +6,8 @@ import { FrontEnd } from '../frontend/front_end.js';
 import { revived } from '../plan.js';
 import { Planner } from '../planner.js';
 import { render } from '../rendering.js';
-import { Voices } from '../voices.js';
+import { readVoices } from '../voice_files.js';
+import { languagesOf, Voices } from '../voices.js';
 import { shown, wordsOfPiece } from '../words.js';
 
 /** @typedef {import('../plan.js').Plan} Plan */
@@ -27,16 +28,20 @@ export class Speaking {
   #model;
   #voices;
   #frontEnd;
+  #languages;
 
   /** @param {import('./model.js').Model} model @returns {Promise<Speaking>} rejected with a BundleError */
   static async open(model) {
     const { bundle } = model;
     const { voices, front_end: frontEnd, style_dim: half } = bundle.manifest;
     const tables = Voices.open(await bundle.file(voices), 2 * half);
-    return new Speaking(model, tables, new FrontEnd(await FrontEndFile.open(await bundle.file(frontEnd))));
+    const languages = languagesOf(bundle.manifest.languages);
+    const data = frontEnd ? await FrontEndFile.open(await bundle.file(frontEnd)) : null;
+    return new Speaking(model, tables, new FrontEnd(data, undefined, languages), languages);
   }
 
-  constructor(model, voices, frontEnd) {
+  constructor(model, voices, frontEnd, languages) {
+    this.#languages = languages;
     this.#model = model;
     this.#voices = voices;
     this.#frontEnd = frontEnd;
@@ -44,6 +49,14 @@ export class Speaking {
 
   get voices() {
     return this.#voices.names;
+  }
+
+  /** Takes the voices of a file beside those that there are. @param {string} file its name
+   * @param {Uint8Array<ArrayBuffer>} data @returns {Promise<string[]>} their names; rejected with an InputError */
+  async addVoices(file, data) {
+    const own = await readVoices(file, data, 2 * this.#model.bundle.manifest.style_dim);
+    this.#voices = this.#voices.joined(own);
+    return [...own.keys()];
   }
 
   /** @param {Context} context @param {string | string[]} text @param {Options} options @returns {Promise<Plan>} */
@@ -83,7 +96,7 @@ export class Speaking {
   }
 
   #planner(signal) {
-    return new Planner(this.#interruptible(signal), this.#voices, this.#frontEnd);
+    return new Planner(this.#interruptible(signal), this.#voices, this.#frontEnd, this.#languages);
   }
 
   /** The model, of which no component is begun once the signal has aborted. */
