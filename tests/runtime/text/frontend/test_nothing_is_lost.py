@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import unicodedata
 import warnings
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ TEXTS = (
         "Привет, 東京, かな",
         "ﷺ",
         "ʅ’ឧ ㈣ ㈧ 1Ⅳ",
+        "ⴺʼኯ",
         "𝐀 USA10𝐀 𝟘",
         "毁ӟ૯Ė㗬",
         "0Uw&",
@@ -77,12 +79,13 @@ def spoken(reading: Reading) -> set[int]:
 
 
 def lost(text: str, code: str, front_end: FrontEnd) -> str:
-    """Letters and figures of a text that are neither spoken nor in a notice."""
+    """Letters and figures of a text that are neither spoken nor in a notice; ʼ in a word is an apostrophe."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of packages
         reading = front_end.read(SourceText.of(text), code)
     places, notices = spoken(reading), unicodedata.normalize("NFD", " ".join(reading.notices))
-    silent = [char for place, char in enumerate(text) if char.isalnum() and place not in places]
+    written = re.sub(r"(?<=\w)ʼ(?=\w)", "'", text)
+    silent = [char for place, char in enumerate(written) if char.isalnum() and place not in places]
     return "".join(char for char in silent if unicodedata.normalize("NFD", char)[0] not in notices)
 
 
