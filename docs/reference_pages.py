@@ -29,7 +29,7 @@ OF_A_CATEGORY = 4
 def commands(command: Any, path: str = "kokoro-tvm") -> Iterator[tuple[str, Any]]:
     """(name, command) of every command that does something, and of the root for its options."""
     subcommands = getattr(command, "commands", {})
-    if not subcommands or path == "kokoro-tvm":
+    if not subcommands or path == "kokoro-tvm" or command.invoke_without_command:
         yield path, command
     for name, inner in subcommands.items():
         yield from commands(inner, f"{path} {name}")

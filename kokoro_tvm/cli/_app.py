@@ -43,7 +43,7 @@ COMMANDS = (
     "probe",
     "tune",
 )
-_GROUPS = ("recipe", "validate")  # which have `register(app: typer.Typer) -> None`
+_GROUPS = ("voices", "recipe", "validate")  # which have `register(app: typer.Typer) -> None`
 
 
 def build_app() -> typer.Typer:

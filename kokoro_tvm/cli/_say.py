@@ -105,7 +105,7 @@ def request_digest(
     slots = [[slot.start, slot.end, slot.text] for slot in document.slots]
     plan = document.plan.to_json() if document.plan is not None else None
     parts = [kokoro_tvm.__version__, tts.bundle.sha256, document.text, slots, plan, phonemes, manner, markup]
-    parts.append(tts.front_end.lexicon.entries)
+    parts += [tts.front_end.lexicon.entries, tts.voices.own]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, TextIO, TypeAlias
 import typer
 
 from kokoro_tvm.bundles import default_bundle
+from kokoro_tvm.errors import InputError
 
 __all__ = [
     "BUNDLE",
@@ -21,6 +22,8 @@ __all__ = [
     "SsmlOption",
     "ThreadsOption",
     "VoiceOption",
+    "VoicesOption",
+    "chosen_voice",
     "noted",
     "without_blas_threads",
 ]
@@ -35,6 +38,15 @@ VoiceOption: TypeAlias = Annotated[
     typer.Option(
         "--voice",
         help="A voice, or a mix: af_heart,am_adam or af_heart(2)+am_adam. The first decides the language.",
+    ),
+]
+VoicesOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--voices",
+        metavar="PATH",
+        help="Voices of one's own, beside the bundle's: a .pt, .npy, .bin or .safetensors file, called as it "
+        "is, or a folder of such.",
     ),
 ]
 LexiconOption: TypeAlias = Annotated[
@@ -69,6 +81,20 @@ def without_blas_threads() -> None:
     numpy; what speaks uses none of them.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def chosen_voice(voice: str, voices: Path | None) -> tuple[str, Path | None]:
+    """Name of a voice and where those of one's own are, for a `--voice` that is a file, too.
+
+    Raises InputError where `--voices` is given beside it.
+    """
+    from kokoro_tvm.runtime.bundle.voice_files import is_voice_file
+
+    if not is_voice_file(voice):
+        return voice, voices
+    if voices is not None:
+        raise InputError("--voice FILE and --voices exclude each other. Put the file among the others.")
+    return Path(voice).stem, Path(voice)
 
 
 @contextmanager

@@ -27,6 +27,8 @@ from kokoro_tvm.cli._speech import (
     SsmlOption,
     ThreadsOption,
     VoiceOption,
+    VoicesOption,
+    chosen_voice,
     noted,
     without_blas_threads,
 )
@@ -98,6 +100,7 @@ def say(
         ),
     ] = None,
     voice: VoiceOption = "af_heart",
+    voices: VoicesOption = None,
     speed: Annotated[float, typer.Option("--speed", help="Speed of speech; above 1 is faster.")] = 1.0,
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
@@ -148,13 +151,16 @@ def say(
     for path in (captions, save_plan):
         if path is not None:
             check_place(path)
+    voice, voices = chosen_voice(voice, voices)
     manner = {"voice": voice, "speed": check_speed(speed), "seed": check_seed(seed)}
     markup = {"ssml": ssml, "markup": not plain}
     document = document_of(text, file)
     for note in document.notes:
         typer.secho(f"note: {note}", err=True)
     with noted():
-        tts = Synthesizer(bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon)
+        tts = Synthesizer(
+            bundle, threads=threads, verify=verify, sha256=sha256, lexicon=lexicon, voices=voices
+        )
         rate = tts.bundle.sample_rate
         if save_plan is not None:
             plan = plan_of(tts, document, manner, phonemes, markup)

@@ -1,26 +1,88 @@
-"""kokoro-tvm voices: lists the voices of a bundle."""
+"""kokoro-tvm voices: lists the voices of a bundle, writes mixes of them."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from kokoro_tvm.cli._speech import BUNDLE, BundleOption
+from kokoro_tvm.cli._speech import BUNDLE, BundleOption, VoicesOption
 
-__all__ = ["voices"]
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime import Voices
+
+__all__ = ["register"]
+
+_WEIGHT = re.compile(r":\s*([0-9.]+)")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command `voices`, which lists them, and those of its group."""
+    group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+    group.callback()(voices)
+    group.command("mix")(mix)
+    app.add_typer(group, name="voices")
 
 
 def voices(
+    context: typer.Context,
     bundle: BundleOption = BUNDLE,
+    voices: VoicesOption = None,
 ) -> None:
     """List the voices of a bundle with language and gender."""
-    from kokoro_tvm.runtime import Voices, describe, read_bundle
-    from kokoro_tvm.runtime.bundle.files import OpenFiles
-    from kokoro_tvm.runtime.bundle.verification import verify_files
+    if context.invoked_subcommand is not None:
+        return
+    from kokoro_tvm.runtime import describe
 
-    manifest = read_bundle(bundle)
-    with OpenFiles([manifest.voices]) as files:
-        verify_files(files)
-        found = Voices.open(manifest, files[manifest.voices]).names
+    found = _opened(bundle, voices).names
     width = max(map(len, found))
     for info in map(describe, found):
         typer.echo(f"{info.name:<{width}}  {info.language:<20}  {info.gender}")
+
+
+def mix(
+    mix: Annotated[
+        str,
+        typer.Argument(
+            metavar="MIX", help="Voices by weight: af_heart:2,am_adam, or as `--voice` has it, with signs."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="File to write: .safetensors, .pt, .npy or .bin. The voice is called as it is.",
+        ),
+    ],
+    bundle: BundleOption = BUNDLE,
+    voices: VoicesOption = None,
+) -> None:
+    """Write a mix of voices as a voice of its own, which `--voice FILE` speaks."""
+    from kokoro_tvm.output import check_place, whole_file
+    from kokoro_tvm.runtime.bundle.voice_files import check_voice_name, encode_voice
+
+    check_place(output)
+    check_voice_name(output)
+    table = _opened(bundle, voices).table(_WEIGHT.sub(r"(\1)", mix))
+    content = encode_voice(table, output.suffix, output.stem)
+    with whole_file(output) as temporary:
+        temporary.write_bytes(content)
+    typer.echo(f"{output}: the voice {output.stem}, {len(table)} x {table.shape[1]}")
+
+
+def _opened(path: Path, own: Path | None) -> Voices:
+    """The voices of a bundle, whose file is checked, and one's own."""
+    from kokoro_tvm.runtime import Voices, read_bundle
+    from kokoro_tvm.runtime.bundle.files import OpenFiles
+    from kokoro_tvm.runtime.bundle.verification import verify_files
+    from kokoro_tvm.runtime.bundle.voice_files import read_voices
+
+    manifest = read_bundle(path)
+    with OpenFiles([manifest.voices]) as files:
+        verify_files(files)
+        found = Voices.open(manifest, files[manifest.voices])
+    return found if own is None else found.joined(read_voices(own, 2 * manifest.style_dim))

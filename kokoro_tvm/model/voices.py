@@ -1,8 +1,7 @@
-"""Voices: a style vector for every number of phonemes, float32 (510, 256), read from .pt or .bin files."""
+"""Voices of a checkpoint: a style vector for every number of phonemes, float32 (510, 256)."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,50 +9,29 @@ import numpy as np
 import torch
 
 from kokoro_tvm.constants import STYLE_DIM
-from kokoro_tvm.errors import BuildError
+from kokoro_tvm.errors import BuildError, InputError
+from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, VOICE_ROWS, read_voice
 
-__all__ = ["VOICE_SHAPE", "read_voice", "read_voices"]
+__all__ = ["VOICE_SHAPE", "read_voices"]
 
-# A row for each phoneme count from 1 to 510; the first half of it goes to the decoder, the other to the
-# predictor.
-VOICE_SHAPE = (510, 2 * STYLE_DIM)
+# The first half of a row goes to the decoder, the other to the predictor.
+VOICE_SHAPE = (VOICE_ROWS, 2 * STYLE_DIM)
 
 
 def read_voices(folder: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
-    """Reads NAME.pt or NAME.bin of a folder for every name, in that order.
+    """Reads a file of each voice (NAME.pt, .npy, .bin or .safetensors), in that order.
 
-    Raises BuildError for a name with no file, or with both.
+    Raises BuildError for a name with no file, or with several, and for a file that is no voice.
     """
     voices: dict[str, torch.Tensor] = {}
     for name in names:
-        found = [path for path in (folder / f"{name}.pt", folder / f"{name}.bin") if path.is_file()]
+        found = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
         if len(found) != 1:
-            what = "is there twice, as .pt and as .bin; keep one of them" if found else "is not there"
-            raise BuildError(f"{folder}: voice {name!r} ({name}.pt or {name}.bin) {what}")
-        voices[name] = read_voice(found[0])
-    return voices
-
-
-def read_voice(path: Path) -> torch.Tensor:
-    """Reads one voice: .pt (a tensor of (510, 1, 256) or (510, 256)) or .bin (little-endian float32)."""
-    rows, columns = VOICE_SHAPE
-    if path.suffix == ".bin":
-        size = path.stat().st_size
-        if size != rows * columns * 4:
-            raise BuildError(f"{path}: expected a voice of {rows * columns * 4:,} bytes, got {size:,}")
-        voice = torch.from_numpy(np.fromfile(path, dtype="<f4").astype(np.float32, copy=False)).reshape(
-            VOICE_SHAPE
-        )
-    else:
+            what = "is there several times; keep one of them" if found else "is not there"
+            raise BuildError(f"{folder}: the voice {name!r} {what} (as {', '.join(SUFFIXES)})")
         try:
-            voice = torch.load(path, map_location="cpu", weights_only=True)
-        except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
-            first_line = str(error).partition("\n")[0]
-            raise BuildError(f"{path} cannot be loaded as a voice (weights only): {first_line}") from error
-        if not isinstance(voice, torch.Tensor) or tuple(voice.shape) not in {(rows, 1, columns), VOICE_SHAPE}:
-            got = tuple(voice.shape) if isinstance(voice, torch.Tensor) else type(voice).__name__
-            raise BuildError(f"{path}: expected a voice of shape {VOICE_SHAPE}, got {got}")
-        voice = voice.reshape(VOICE_SHAPE).to(torch.float32).contiguous()
-    if not torch.isfinite(voice).all():
-        raise BuildError(f"{path}: a voice should be finite, got NaN or infinity in it")
-    return voice
+            table = read_voice(found[0], VOICE_SHAPE[1])
+        except InputError as error:
+            raise BuildError(str(error)) from error
+        voices[name] = torch.from_numpy(np.broadcast_to(table, VOICE_SHAPE).copy())
+    return voices

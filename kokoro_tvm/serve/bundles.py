@@ -46,17 +46,26 @@ class Bundles:
     What is being spoken goes on with the synthesizer that it began with.
     """
 
-    def __init__(self, synthesizers: Mapping[str, Synthesizer], threads: int | None = None) -> None:
-        """threads: for those that are opened again."""
+    def __init__(
+        self,
+        synthesizers: Mapping[str, Synthesizer],
+        threads: int | None = None,
+        voices: str | None = None,
+    ) -> None:
+        """threads, voices: for those that are opened again."""
         self._synthesizers = dict(synthesizers)
         self._threads = threads
+        self._voices = voices
         self._marks = self._seen()
 
     @classmethod
-    def open(cls, folders: Mapping[str, Path], threads: int | None = None) -> Bundles:
-        """All bundles of some folders; raises BundleError as `Synthesizer` does."""
-        opened = {name: in_turns(Synthesizer(path, threads)) for name, path in folders.items()}
-        return cls(opened, threads)
+    def open(
+        cls, folders: Mapping[str, Path], threads: int | None = None, voices: str | None = None
+    ) -> Bundles:
+        """All bundles of some folders, each with the voices of a folder beside its own; raises BundleError
+        and InputError as `Synthesizer` does."""
+        opened = {name: in_turns(Synthesizer(path, threads, voices=voices)) for name, path in folders.items()}
+        return cls(opened, threads, voices)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,10 +93,10 @@ class Bundles:
                 each.phonemize("Ready.", each.voices.names[0], language=code)
 
     def reload(self) -> None:
-        """Open all bundles again, front ends included; where one cannot be, nothing changes, and BundleError
-        says why."""
+        """Open all bundles again, voices and front ends included; where one cannot be, nothing changes, and
+        BundleError or InputError says why."""
         folders = {name: each.bundle.root for name, each in self._synthesizers.items()}
-        opened = Bundles.open(folders, self._threads)
+        opened = Bundles.open(folders, self._threads, self._voices)
         opened.open_front_ends()
         self._synthesizers, self._marks = opened._synthesizers, opened._marks
 

@@ -29,8 +29,8 @@ _HANDED = "_KOKORO_TVM_SERVE"  # where a worker finds its settings
 def serve(settings: Settings) -> None:
     """Serve until a signal ends the process.
 
-    Raises BundleError where a bundle cannot be opened, InputError for a cache that cannot be one and for
-    a port of Wyoming's that is not free.
+    Raises BundleError where a bundle cannot be opened, InputError for a voice or a cache that cannot be one
+    and for a port of Wyoming's that is not free.
     """
     if settings.wyoming:
         check_port(settings.host, settings.wyoming)
@@ -75,7 +75,7 @@ def uvicorn_config(settings: Settings, app: Starlette) -> uvicorn.Config:
 
 
 def _app(settings: Settings) -> Starlette:
-    bundles = Bundles.open(named_folders(settings.bundle), settings.threads)
+    bundles = Bundles.open(named_folders(settings.bundle), settings.threads, settings.voices)
     app = create_app(settings, bundles)
     start_logs()
     log_notices(app.state.service.metrics, settings.log_texts)

@@ -93,6 +93,13 @@ class Settings:
         "that have no bundle of their name.",
         "DIR",
     )
+    voices: str | None = _setting(
+        str,
+        None,
+        "Folder of voices of one's own, beside those of every bundle: .pt, .npy, .bin or .safetensors files, "
+        "each called as it is. SIGHUP reads it again.",
+        "DIR",
+    )
     host: str = _setting(str, "127.0.0.1", "Address to listen at.", "ADDRESS")
     port: int = _setting(int, 8880, "Port to listen at.", None, 0, 65535)
     wyoming: int | None = _setting(int, None, "Port of Wyoming, for Home Assistant.", None, 0, 65535)

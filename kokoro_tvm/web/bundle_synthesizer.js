@@ -4,6 +4,7 @@ import { revived, revivedPiece } from "./plan.js";
 import { RemoteModel } from "./runtime/remote.js";
 import { Speech } from "./speech.js";
 import { SpeechError } from "./synthesizer.js";
+import { bytesOfVoice } from "./voice_files.js";
 
 export const BUNDLE = "bundle/"; // beside the page
 const SAMPLE_RATE = 24000; // of every Kokoro model
@@ -75,6 +76,19 @@ export class BundleSynthesizer {
   async voices() {
     const { voices } = await this.#ready();
     return voices;
+  }
+
+  /** Takes the voices of a file (.pt, .npy, .bin, .safetensors) beside the bundle's; it goes nowhere else.
+   * @param {File} file @returns {Promise<string[]>} their names; rejected with a SpeechError, `refused`, where it is no voice */
+  async addVoices(file) {
+    const { remote, voices } = await this.#ready();
+    try {
+      const names = await remote.addVoices(file.name, await bytesOfVoice(file));
+      voices.push(...names);
+      return names;
+    } catch (error) {
+      throw reason(error, undefined);
+    }
   }
 
   /** @returns {Promise<number>} how many threads compute */

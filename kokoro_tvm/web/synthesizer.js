@@ -28,6 +28,7 @@
  * @property {string[]} [languages] letters of those it reads; all where it is left out
  * @property {string[]} [formats] what `file` encodes, by the suffixes of files
  * @property {(text: string, options: Options, format: string) => Promise<Blob>} [file] all of a speech as a file
+ * @property {(file: File) => Promise<string[]>} [addVoices] takes the voices of a file, where this browser speaks; their names
  * @property {() => Promise<number>} [threads] how many compute, where this browser does
  * @property {(key: string) => void} [authorize] takes the key that an error of kind `unauthorized` asks for
  */

@@ -20,6 +20,7 @@ const GENDERS = { f: "female", m: "male" };
 const SIGN = /[-+,]/;
 const WEIGHTED = /^([^(]*)\([ \t-\r]*([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[ \t-\r]*\)$/;
 const HEAVIEST = 1000;
+const FAR = 4; // see `_FAR` in kokoro_tvm/runtime/bundle/voices.py
 
 /** @typedef {{name: string, code: string, language: string, gender: string}} VoiceInfo */
 /** Rows of a style table: float32 (rows, width). @typedef {{rows: number, width: number, values: Float32Array}} Table */
@@ -52,6 +53,24 @@ export class Voices {
     return new Voices(tables);
   }
 
+  /** These voices and some of one's own. Throws an InputError where one has the name of a voice that is there, or a row that is
+   * far from all that are. @param {Map<string, Table>} own @returns {Voices} */
+  joined(own) {
+    const norms = [...this._tables.values()].flatMap(normsOf);
+    const [least, most] = [extreme(norms, Math.min), extreme(norms, Math.max)];
+    for (const [name, table] of own) {
+      if (this._tables.has(name)) throw new InputError(`There is a voice ${name} already. Rename the file.`);
+      const row = normsOf(table).findIndex((norm) => !(norm >= least / FAR && norm <= most * FAR));
+      if (row < 0) continue;
+      throw new InputError(
+        `The voice ${name} is far from all that the model was trained with: row ${row} has the norm ` +
+          `${normsOf(table)[row].toPrecision(3)}, and theirs are ${least.toPrecision(3)} to ${most.toPrecision(3)}. ` +
+          "Is it a style of this model?",
+      );
+    }
+    return new Voices(new Map([...this._tables, ...own]));
+  }
+
   /** Names in alphabetical order. @returns {string[]} */
   get names() {
     return [...this._tables.keys()].sort();
@@ -69,17 +88,18 @@ export class Voices {
     const parts = this._parts(voice);
     const tables = parts.map(([name]) => this._tables.get(name));
     if (tables.length === 1) return tables[0];
-    const [{ rows, width, values }] = tables;
-    if (tables.some((table) => table.rows !== rows)) {
+    const rows = extreme(tables.map((table) => table.rows), Math.max);
+    const { width } = tables[0];
+    if (tables.some((table) => table.rows !== rows && table.rows !== 1)) {
       throw new InputError(`The voices '${voice}' have tables of different lengths and cannot be mixed.`);
     }
-    const sum = new Float32Array(values.length);
+    const sum = new Float32Array(rows * width);
     const weights = parts.map(([, weight]) => weight);
     const all = weights.reduce((total, weight) => total + Math.abs(weight), 0);
     const isMean = weights.every((weight) => weight === 1);
     tables.forEach((table, place) => {
       const weight = isMean ? 1 : Math.fround(weights[place] / all);
-      for (let i = 0; i < sum.length; i++) sum[i] += Math.fround(weight * table.values[i]);
+      for (let i = 0; i < sum.length; i++) sum[i] += Math.fround(weight * table.values[i % table.values.length]);
     });
     if (isMean) for (let i = 0; i < sum.length; i++) sum[i] /= tables.length;
     return { rows, width, values: sum };
@@ -126,6 +146,14 @@ export class Voices {
     return `It has ${this._tables.size}, such as ${this.names.slice(0, 3).join(", ")}.`;
   }
 }
+
+/** The norm of every row. @param {Table} table @returns {number[]} */
+function normsOf({ rows, width, values }) {
+  return Array.from({ length: rows }, (_, row) => Math.hypot(...values.subarray(row * width, (row + 1) * width)));
+}
+
+/** @param {number[]} numbers @param {(a: number, b: number) => number} choose */
+const extreme = (numbers, choose) => numbers.reduce((a, b) => choose(a, b));
 
 /** The row of a table for an utterance: number of its symbols less one, as stock Kokoro picks it; the nearest where
  * there is none. @param {Table} table @param {string} phonemes */

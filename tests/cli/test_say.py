@@ -46,6 +46,7 @@ class Silent:
         self.requested = requested
         self.bundle = types.SimpleNamespace(sample_rate=24000, sha256="")
         self.front_end = types.SimpleNamespace(lexicon=types.SimpleNamespace(entries={}))
+        self.voices = types.SimpleNamespace(own={})
 
     def stream(self, text: str, **options: Any) -> Any:
         self.requested.update(text=text, **options)
@@ -102,6 +103,7 @@ def test_defaults(
         "verify": False,
         "sha256": None,
         "lexicon": None,
+        "voices": None,
         "text": "Hello world.",
         "voice": "af_heart",
         "speed": 1.0,
@@ -120,7 +122,7 @@ def test_defaults(
 def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
     words = ["say", "hˈI.", "--phonemes", "--voice", "af_heart,am_adam", "--speed", "1.5", "--seed", "3"]
     words += ["--bundle", "elsewhere", "--threads", "3", "--verify", "--sha256", "ab" * 32]
-    words += ["--lexicon", "words.yaml"]
+    words += ["--lexicon", "words.yaml", "--voices", "mine"]
     words += ["-o", str(tmp_path / "a.wav")]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -130,6 +132,7 @@ def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) ->
         "verify": True,
         "sha256": "ab" * 32,
         "lexicon": Path("words.yaml"),
+        "voices": Path("mine"),
         "phonemes": "hˈI.",
         "voice": "af_heart,am_adam",
         "speed": 1.5,
@@ -137,6 +140,14 @@ def test_options(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) ->
         "skip": 0,
     }
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+def test_a_voice_that_is_a_file(app: typer.Typer, requested: dict[str, Any], tmp_path: Path) -> None:
+    words = ["say", "Hello.", "--voice", "./af_mine.pt", "-o", str(tmp_path / "a.wav")]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    assert (requested["voice"], requested["voices"]) == ("af_mine", Path("af_mine.pt"))
+    result = CliRunner().invoke(app, [*words, "--voices", "mine"])
+    assert str(result.exception).startswith("--voice FILE and --voices exclude each other.")
 
 
 @pytest.mark.parametrize(("option", "expected"), [("--ssml", True), ("--no-ssml", False)])

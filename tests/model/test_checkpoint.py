@@ -107,11 +107,11 @@ def test_the_shipped_configuration_must_be_the_pinned_one(tmp_path: Path, npm_so
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, r"voice 'af_heart' \(af_heart\.pt or af_heart\.bin\) is not there"),
-        ({"af_heart.bin": b"", "af_heart.pt": b""}, "is there twice, as .pt and as .bin"),
-        ({"af_heart.bin": b"\0" * 10}, "expected a voice of 522,240 bytes, got 10"),
-        ({"af_heart.bin": b"\xff" * 522_240}, "should be finite"),
-        ({"af_heart.pt": b"\x80\x04nonsense"}, "cannot be loaded as a voice"),
+        ({}, "the voice 'af_heart' is not there"),
+        ({"af_heart.bin": b"", "af_heart.pt": b""}, "is there several times"),
+        ({"af_heart.bin": b"\0" * 10}, "10 bytes, and float32 values have 4 each"),
+        ({"af_heart.bin": b"\xff" * 522_240}, "NaN or infinity in it, first in row 0"),
+        ({"af_heart.pt": b"\x80\x04nonsense"}, "is no file of PyTorch 1.6 or later"),
     ],
 )
 def test_voices_are_checked(tmp_path: Path, data: dict[str, bytes], message: str) -> None:
@@ -130,5 +130,5 @@ def test_voices_of_both_forms_are_read(tmp_path: Path) -> None:
     assert list(voices) == ["am_adam", "af_heart"]
     assert torch.equal(voices["af_heart"], voice[:, 0]) and torch.equal(voices["am_adam"], voice[:, 0])
     torch.save(torch.rand(510, 128), tmp_path / "am_adam.pt")
-    with pytest.raises(BuildError, match=r"expected a voice of shape \(510, 256\), got \(510, 128\)"):
+    with pytest.raises(BuildError, match="the shape 510 x 128, not 510 x 1 x 256"):
         read_voices(tmp_path, ["am_adam"])

@@ -20,10 +20,12 @@ from toy_bundle import FakeRunner, edit_manifest, write_bundle
 
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices, read_bundle
+from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.serve.bundles import Bundles, named_folders
 from kokoro_tvm.serve.logs import JsonLines, log_notices
 from kokoro_tvm.serve.metrics import Histogram, Metrics
 from kokoro_tvm.serve.scheduler import Yielding
+from kokoro_tvm.serve.voices import listed
 
 
 def metrics(server: Server) -> dict[str, float]:
@@ -144,13 +146,33 @@ def test_names_of_bundles() -> None:
             named_folders([bad])
 
 
+def opened(path: Path, threads: int | None, voices: str | None) -> Synthesizer:
+    bundle = read_bundle(path)
+    own = {} if voices is None else read_voices(Path(voices), 2 * bundle.style_dim)
+    return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle).joined(own))
+
+
+def test_a_folder_of_voices_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kokoro_tvm.serve.bundles.Synthesizer", opened)
+    folder, voices = write_bundle(tmp_path / "bundle"), tmp_path / "voices"
+    voices.mkdir()
+    table = Voices.open(read_bundle(folder)).table("af_heart")
+    (voices / "af_mine.pt").write_bytes(encode_voice(table, ".pt"))
+    bundles = Bundles.open({"toy": folder}, voices=str(voices))
+    listed_now = {each["id"]: each["language"] for each in listed(bundles.of("toy").voices)}
+    assert listed_now["af_mine"] == "American English" and "em_other" not in listed_now
+    (voices / "em_other.npy").write_bytes(encode_voice(table[:1], ".npy"))
+    bundles.reload()
+    assert {"af_mine", "em_other"} < {each["id"] for each in listed(bundles.of("toy").voices)}
+    (voices / "em_other.npy").write_bytes(b"")
+    with pytest.raises(InputError, match=r"The voice .*em_other\.npy is no \.npy file"):
+        bundles.reload()
+    assert "em_other" in bundles.of("toy").voices.names
+
+
 def test_a_bundle_that_changes_is_noticed_and_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def opened(path: Path, threads: int | None) -> Synthesizer:
-        bundle = read_bundle(path)
-        return Synthesizer.from_parts(bundle, FakeRunner(), Voices.open(bundle))
-
     monkeypatch.setattr("kokoro_tvm.serve.bundles.Synthesizer", opened)
     folder = write_bundle(tmp_path / "bundle")
     bundles = Bundles.open({"toy": folder, "again": folder})

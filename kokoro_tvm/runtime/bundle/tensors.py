@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kokoro_tvm.errors import BundleError
 
-__all__ = ["ALIGNMENT", "aligned", "aligned_empty", "map_safetensors"]
+__all__ = ["ALIGNMENT", "aligned", "aligned_empty", "map_safetensors", "read_safetensors"]
 
 ALIGNMENT = 64  # bytes; compiled kernels load whole vectors and may assume this much
 _DTYPES = {
@@ -67,29 +67,44 @@ def map_safetensors(path: Path, opened: _Open | None = None) -> dict[str, NDArra
             mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError as error:  # an empty file cannot be mapped
             raise BundleError(f"{path} is empty. Copy or build the bundle again.") from error
-    header_size = int.from_bytes(mapped[:8], "little")
-    if not 2 <= header_size <= len(mapped) - 8:
-        raise BundleError(f"{path} is no safetensors file: its header would be {header_size} bytes long.")
     try:
-        header = json.loads(mapped[8 : 8 + header_size])
-        entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
-        return {name: _tensor(path, mapped, 8 + header_size, name, entry) for name, entry in entries.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BundleError(
-            f"{path} has an unreadable safetensors header ({error}). Build it again."
-        ) from error
+        return read_safetensors(mapped)
+    except ValueError as error:
+        raise BundleError(f"{path} {error}. Copy or build the bundle again.") from error
 
 
-def _tensor(path: Path, mapped: mmap.mmap, base: int, name: str, entry: dict[str, Any]) -> NDArray[Any]:
-    if entry["dtype"] not in _DTYPES:
-        raise BundleError(f"{path}: {name} has dtype {entry['dtype']}, not one of {', '.join(_DTYPES)}.")
-    dtype = np.dtype(_DTYPES[entry["dtype"]])
-    shape = tuple(int(size) for size in entry["shape"])
+def read_safetensors(data: bytes | mmap.mmap) -> dict[str, NDArray[Any]]:
+    """Tensors of a safetensors file's bytes, as arrays over them.
+
+    Raises:
+        ValueError: it is none; the message goes on after the file's name.
+    """
+    header_size = int.from_bytes(data[:8], "little")
+    if not 2 <= header_size <= len(data) - 8:
+        raise ValueError(f"is no safetensors file: its header would be {header_size} bytes long")
+    try:
+        header = json.loads(data[8 : 8 + header_size])
+        entries = [_entry(name, entry) for name, entry in header.items() if name != "__metadata__"]
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"has an unreadable safetensors header ({error})") from error
+    return {entry[0]: _tensor(data, 8 + header_size, *entry) for entry in entries}
+
+
+def _entry(name: str, entry: dict[str, Any]) -> tuple[str, str, tuple[int, ...], int, int]:
     start, end = (int(offset) for offset in entry["data_offsets"])
+    return name, entry["dtype"], tuple(int(size) for size in entry["shape"]), start, end
+
+
+def _tensor(
+    data: bytes | mmap.mmap, base: int, name: str, kind: str, shape: tuple[int, ...], start: int, end: int
+) -> NDArray[Any]:
+    if kind not in _DTYPES:
+        raise ValueError(f"has {name} of dtype {kind}, not one of {', '.join(_DTYPES)}")
+    dtype = np.dtype(_DTYPES[kind])
     count = math.prod(shape)
-    if end - start != count * dtype.itemsize or start < 0 or base + end > len(mapped):
-        raise BundleError(
-            f"{path}: {name} of shape {shape} takes {count * dtype.itemsize} bytes, but the header gives it "
-            f"{start}..{end} of {len(mapped) - base}. Copy or build the bundle again."
+    if end - start != count * dtype.itemsize or start < 0 or base + end > len(data):
+        raise ValueError(
+            f"has {name} of shape {shape}, which takes {count * dtype.itemsize} bytes, but the header gives "
+            f"it {start}..{end} of {len(data) - base}"
         )
-    return np.frombuffer(mapped, dtype, count, base + start).reshape(shape)
+    return np.frombuffer(data, dtype, count, base + start).reshape(shape)

@@ -17,6 +17,7 @@ from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.bundle.verification import verify_bundle
+from kokoro_tvm.runtime.bundle.voice_files import read_voices
 from kokoro_tvm.runtime.bundle.voices import Voices
 from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.session.alignment import frame_durations
@@ -60,18 +61,20 @@ class Synthesizer:
         verify: bool = False,
         sha256: str | None = None,
         lexicon: str | Path | None = None,
+        voices: str | Path | None = None,
     ) -> None:
         """Open the bundle at `path` (default: `default_bundle()`) and compare its files with its manifest.
 
         A bundle is code: opening it executes its libraries. `sha256` is the digest that its bundle.json must
         have (`kokoro-tvm inspect` prints it), which pins every file. Large weights that this user opened
         before and that have not changed since are not read again, unless `verify` is true. `lexicon` is a
-        YAML file of words and their phonemes, which come before all others (docs/text.md).
+        YAML file of words and their phonemes, which come before all others (docs/text.md). `voices` is a file
+        of a voice (.pt, .npy, .bin, .safetensors), or a folder of such: voices beside the bundle's.
 
         Raises:
             BundleError: missing, damaged, of another schema or digest, or not for this processor.
             InputError: `threads` is no positive number, `sha256` no digest, or there is a mistake in the
-                lexicon.
+                lexicon or in a voice.
         """
         count = choose_threads(threads)
         bundle = read_bundle(default_bundle() if path is None else path, sha256)
@@ -80,10 +83,11 @@ class Synthesizer:
             from kokoro_tvm.runtime.text.lexicon_file import read_lexicon
 
             words = read_lexicon(lexicon, bundle.vocabulary)
+        own = {} if voices is None else read_voices(Path(voices), 2 * bundle.style_dim)
         with OpenFiles(bundle.files()) as files:
             verify_bundle(bundle, files, workers=count, again=verify)
             session = Session(bundle, count, files)
-            voices = Voices.open(bundle, files[bundle.voices])
+            all_voices = Voices.open(bundle, files[bundle.voices])
             data = bundle.front_end
             tensors = None if data is None else map_safetensors(data.path, files[data])
 
@@ -94,7 +98,7 @@ class Synthesizer:
             file = None if data is None or tensors is None else FrontEndFile(tensors, data.path)
             return FrontEnd(file, words)
 
-        self._assemble(bundle, session, voices, front_end)
+        self._assemble(bundle, session, all_voices.joined(own) if own else all_voices, front_end)
 
     @classmethod
     def from_parts(

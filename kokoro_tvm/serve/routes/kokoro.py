@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from kokoro_tvm.runtime.bundle.voice_files import encode_voice
 from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.serve.bodies import Audio, Captions
 from kokoro_tvm.serve.body import read_request
@@ -18,7 +19,6 @@ from kokoro_tvm.serve.requests import CaptionedRequest, CombineRequest, Phonemes
 from kokoro_tvm.serve.routes.described import ApiRoute
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.spoken import SpokenResponse, answer
-from kokoro_tvm.serve.voice_file import voice_file
 from kokoro_tvm.serve.voices import with_own_names
 
 __all__ = ["routes"]
@@ -63,7 +63,7 @@ def routes(service: Service) -> list[Route]:
         headers |= {"Content-Disposition": "attachment; filename=voice.pt"}
 
         def file() -> bytes:
-            return voice_file(voices.table(with_own_names(wanted.voices, voices)))
+            return encode_voice(voices.table(with_own_names(wanted.voices, voices)), ".pt")
 
         return Response(await service.aside(file), media_type="application/octet-stream", headers=headers)
 

@@ -7,6 +7,7 @@ import { Past } from "./past.js";
 import { clearProblem, showNotice, showProblem } from "./problem.js";
 import { Reading } from "./reading.js";
 import { listenForFiles } from "./opening.js";
+import { listenForVoices } from "./own_voices.js";
 import { formats, save } from "./saving.js";
 import { Speaker } from "./speaker.js";
 import { Spectrogram } from "./spectrogram.js";
@@ -257,6 +258,15 @@ async function keepFile() {
   }
 }
 
+/** A voice that was opened, chosen among all. @param {string} name */
+async function openVoice(name) {
+  clearProblem();
+  picker.fill(await synthesizer.voices());
+  picker.choose(name);
+  settle({ voice: picker.value, lang: picker.lang });
+  say(`${describe(name).title} is open.`);
+}
+
 /** A file in the place of the text. @param {string} found @param {string} name */
 function open(found, name) {
   clearProblem();
@@ -344,6 +354,7 @@ if (formats(synthesizer).some(([suffix]) => suffix === settings.format)) format.
 format.addEventListener("change", () => keep({ format: format.value }));
 button("save").addEventListener("click", keepFile);
 listenForFiles(open, showNotice);
+listenForVoices(synthesizer, openVoice, showNotice);
 addEventListener("hashchange", followLink);
 addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target === find && find.value) return; // what was looked for is cleared

@@ -1,7 +1,7 @@
 /** EPUB 2 and 3: the documents of the spine in order, as `kokoro_tvm/documents/readers/epub.py` has it. */
 
 import { textOfHtml } from "./html.js";
-import { Archive } from "./zip.js";
+import { Archive } from "../zip.js";
 
 const TEXT = ["application/xhtml+xml", "text/html", "application/xml", "text/xml", "text/x-oeb1-document", "application/x-dtbook+xml"];
 const RIGHTS = "META-INF/rights.xml";

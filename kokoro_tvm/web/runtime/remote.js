@@ -84,6 +84,11 @@ export class RemoteModel {
     return this.#call('prepare');
   }
 
+  /** See `Speaking.addVoices`. @param {string} file @param {Uint8Array} data @returns {Promise<string[]>} */
+  addVoices(file, data) {
+    return this.#call('addVoices', file, data);
+  }
+
   /** A plan as a message has it, see `revived`. @param {"plan" | "planPhonemes"} method of `Speaking`
    * @param {any} text @param {any} options those of a planner, `signal` and `warn` */
   plan(method, text, { signal, warn, ...options }) {

@@ -6,6 +6,7 @@ import { FrontEnd } from '../frontend/front_end.js';
 import { revived } from '../plan.js';
 import { Planner } from '../planner.js';
 import { render } from '../rendering.js';
+import { readVoices } from '../voice_files.js';
 import { Voices } from '../voices.js';
 import { shown, wordsOfPiece } from '../words.js';
 
@@ -44,6 +45,14 @@ export class Speaking {
 
   get voices() {
     return this.#voices.names;
+  }
+
+  /** Takes the voices of a file beside those that there are. @param {string} file its name
+   * @param {Uint8Array<ArrayBuffer>} data @returns {Promise<string[]>} their names; rejected with an InputError */
+  async addVoices(file, data) {
+    const own = await readVoices(file, data, 2 * this.#model.bundle.manifest.style_dim);
+    this.#voices = this.#voices.joined(own);
+    return [...own.keys()];
   }
 
   /** @param {Context} context @param {string | string[]} text @param {Options} options @returns {Promise<Plan>} */

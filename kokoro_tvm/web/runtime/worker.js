@@ -34,6 +34,7 @@ const methods = {
     model.bundle.settle();
     return speaking.voices;
   },
+  addVoices: (_, file, data) => speaking.addVoices(file, data),
   plan: (context, ...values) => speaking.plan(context, ...values),
   planPhonemes: (context, ...values) => speaking.planPhonemes(context, ...values),
 

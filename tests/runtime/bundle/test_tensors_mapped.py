@@ -52,7 +52,7 @@ def _raw(header: object) -> bytes:
         (b"\xff" * 64, "no safetensors file"),
         (
             _raw({"a": {"dtype": "F32", "shape": [5], "data_offsets": [0, 20]}}),
-            r"a of shape \(5,\) takes 20 bytes",
+            r"a of shape \(5,\), which takes 20 bytes",
         ),
         (_raw({"a": {"dtype": "F32", "shape": [5], "data_offsets": [0, 16]}}), "takes 20 bytes"),
         (_raw({"a": {"dtype": "F32", "shape": [4], "data_offsets": [-16, 0]}}), "takes 16 bytes"),

@@ -37,6 +37,11 @@ export class Archive {
     return place + 46 + name + extra + comment;
   }
 
+  /** @returns {string[]} */
+  get paths() {
+    return [...this.#entries.keys()];
+  }
+
   /** @param {string} path @returns {boolean} */
   has(path) {
     return this.#entries.has(path);
@@ -64,7 +69,7 @@ export class Archive {
       this.#room -= part.length;
       if (this.#room < 0) {
         reader.cancel();
-        throw new Error(`it unpacks to more than ${MOST_BYTES >> 20} MB: this is no book.`);
+        throw new Error(`it unpacks to more than ${MOST_BYTES >> 20} MB, which is too much.`);
       }
       parts.push(part);
     }
