@@ -12,8 +12,10 @@ __all__ = [
     "CpuFeature",
     "CpuName",
     "EmulatedCpu",
+    "EspeakName",
     "Extended",
     "GpuArchitecture",
+    "LanguageCode",
     "Name",
     "NpmName",
     "NpmVersion",
@@ -35,6 +37,8 @@ __all__ = [
 _NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 _EXTENDED = r"^_?[a-z0-9][a-z0-9_-]{0,63}$"
 _SHA256 = r"^[0-9a-f]{64}$"
+_LANGUAGE = r"^[a-z]$"
+_ESPEAK = r"^[a-z]{2,3}(-[a-z0-9]+)*$"
 _REVISION = r"^[0-9a-f]{40}$"
 _REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$"
 _NPM_NAME = r"^(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$"
@@ -43,7 +47,7 @@ _PYPI_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 _PYPI_VERSION = r"^[0-9]+(\.[0-9]+)*((a|b|rc|\.post|\.dev)[0-9]+)*$"
 _URL = r"^https://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9._~/+%-]+$"
 _RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9_-]*([./][A-Za-z0-9_-]+)*$"
-_VOICE = r"^[a-z]{2}_[a-z0-9]+$"
+_VOICE = r"^[a-z][a-z0-9_]{0,63}$"
 _TRIPLE = r"^[a-z0-9_]+(-[A-Za-z0-9_.]+){1,3}$"
 _CPU_FEATURE = r"^[+-][A-Za-z0-9._-]+$"
 _TVM_PASS = r"^[A-Za-z][A-Za-z0-9_.]*$"
@@ -56,6 +60,8 @@ PATTERNS: dict[str, str] = {
     _NAME: "a name of lower-case letters, digits, - and _ (at most 64)",
     _EXTENDED: "the name of a recipe, or of a part of recipes, which begins with _",
     _SHA256: "a SHA-256 of 64 lower-case hexadecimal digits",
+    _LANGUAGE: "a letter",
+    _ESPEAK: "a language as espeak-ng names it, such as de or pt-br",
     _REVISION: "a full commit id of 40 lower-case hexadecimal digits",
     _REPOSITORY: "a hub repository written owner/name",
     _NPM_NAME: "an npm package name",
@@ -64,7 +70,7 @@ PATTERNS: dict[str, str] = {
     _PYPI_VERSION: "an exact version such as 3.8.0",
     _URL: "an https address of a file, without query",
     _RELATIVE: "a relative path inside the source, with / between folders",
-    _VOICE: "a voice name such as af_heart",
+    _VOICE: "a voice name such as af_heart, of lower-case letters, digits and _",
     _TRIPLE: "an LLVM target triple such as x86_64-linux-gnu",
     _CPU_FEATURE: "a CPU feature with + or - before it, such as +avx512f",
     _TVM_PASS: "the name of a TVM pass such as FuseOps",
@@ -85,6 +91,8 @@ PypiVersion = Annotated[str, Field(pattern=_PYPI_VERSION)]
 Url = Annotated[str, Field(pattern=_URL)]
 RelativePath = Annotated[str, Field(pattern=_RELATIVE)]
 VoiceName = Annotated[str, Field(pattern=_VOICE)]
+LanguageCode = Annotated[str, Field(pattern=_LANGUAGE)]
+EspeakName = Annotated[str, Field(pattern=_ESPEAK)]
 CpuName = Annotated[str, Field(pattern=_CPU)]
 GpuArchitecture = Annotated[str, Field(pattern=_GPU_ARCHITECTURE)]
 EmulatedCpu = Annotated[str, Field(pattern=_EMULATED)]

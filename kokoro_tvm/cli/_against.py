@@ -20,7 +20,7 @@ __all__ = ["check", "measure", "show", "table", "to_json"]
 
 
 def measure(
-    bundles: tuple[Synthesizer, Synthesizer], phonemes: Sequence[str], voice: str, repeat: int
+    bundles: tuple[Synthesizer, Synthesizer], phonemes: Sequence[str], voice: str | None, repeat: int
 ) -> tuple[list[Comparison], list[Kind]]:
     """Speaks with the bundle before and the one now, `repeat` times in turns, recording every kernel."""
     from kokoro_tvm.lab.regressions import compare, seconds_by_kind

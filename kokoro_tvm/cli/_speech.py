@@ -34,10 +34,11 @@ BundleOption: TypeAlias = Annotated[
     Path, typer.Option("--bundle", metavar="DIR", help="Folder of the bundle.")
 ]
 VoiceOption: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--voice",
         help="A voice, or a mix: af_heart,am_adam or af_heart(2)+am_adam. The first decides the language.",
+        show_default="af_heart, or the bundle's first",
     ),
 ]
 VoicesOption: TypeAlias = Annotated[
@@ -83,14 +84,14 @@ def without_blas_threads() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def chosen_voice(voice: str, voices: Path | None) -> tuple[str, Path | None]:
+def chosen_voice(voice: str | None, voices: Path | None) -> tuple[str | None, Path | None]:
     """Name of a voice and where those of one's own are, for a `--voice` that is a file, too.
 
     Raises InputError where `--voices` is given beside it.
     """
     from kokoro_tvm.runtime.bundle.voice_files import is_voice_file
 
-    if not is_voice_file(voice):
+    if voice is None or not is_voice_file(voice):
         return voice, voices
     if voices is not None:
         raise InputError("--voice FILE and --voices exclude each other. Put the file among the others.")

@@ -29,7 +29,7 @@ __all__ = ["phonemize"]
 
 def phonemize(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to read.")],
-    voice: VoiceOption = "af_heart",
+    voice: VoiceOption = None,
     bundle: BundleOption = BUNDLE,
     lexicon: LexiconOption = None,
     ssml: SsmlOption = None,
@@ -53,7 +53,13 @@ def phonemize(
 
     manifest = read_bundle(bundle)
     words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)
-    known = Known(manifest.vocabulary, lambda name: describe((name or voice).partition(",")[0]).code)
+    first = next(iter(manifest.languages))
+
+    def language(name: str | None) -> str:
+        code = describe((name or voice or "").partition(",")[0], manifest.languages).code
+        return code if code in manifest.languages else first
+
+    known = Known(manifest.vocabulary, language)
     with OpenFiles([manifest.front_end] if manifest.front_end else []) as files, noted():
         verify_files(files)
         data = files[manifest.front_end] if manifest.front_end else None

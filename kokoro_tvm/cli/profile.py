@@ -63,7 +63,7 @@ def profile(
         str | None, typer.Option("--text", help="Text to speak.", show_default="a sentence of 5 s")
     ] = None,
     phonemes: Annotated[str | None, typer.Option("--phonemes", help="Phonemes to speak.")] = None,
-    voice: VoiceOption = "af_heart",
+    voice: VoiceOption = None,
     bundle: BundleOption = BUNDLE,
     threads: ThreadsOption = None,
     repeat: Annotated[
@@ -131,7 +131,7 @@ def profile(
 def _compare(
     bundles: tuple[Synthesizer, Synthesizer],
     parts: list[str],
-    voice: str,
+    voice: str | None,
     repeat: int,
     json_file: Path | None,
 ) -> None:
@@ -145,7 +145,7 @@ def _compare(
     _against.check(found, before)
 
 
-def _measure(synthesizer: Synthesizer, parts: list[str], voice: str, repeat: int) -> Profile:
+def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repeat: int) -> Profile:
     """Speaks with and without recording in turn, so that a change of the machine's speed affects both."""
     from kokoro_tvm.runtime.session.profiler import recorded
     from kokoro_tvm.runtime.session.session import Session

@@ -99,7 +99,7 @@ def say(
             "speak it with --input.",
         ),
     ] = None,
-    voice: VoiceOption = "af_heart",
+    voice: VoiceOption = None,
     voices: VoicesOption = None,
     speed: Annotated[float, typer.Option("--speed", help="Speed of speech; above 1 is faster.")] = 1.0,
     bundle: BundleOption = BUNDLE,

@@ -34,11 +34,12 @@ def voices(
     """List the voices of a bundle with language and gender."""
     if context.invoked_subcommand is not None:
         return
-    from kokoro_tvm.runtime import describe
+    from kokoro_tvm.runtime import describe, read_bundle
 
     found = _opened(bundle, voices).names
+    languages = read_bundle(bundle).languages
     width = max(map(len, found))
-    for info in map(describe, found):
+    for info in (describe(name, languages) for name in found):
         typer.echo(f"{info.name:<{width}}  {info.language:<20}  {info.gender}")
 
 

@@ -17,9 +17,9 @@ from kokoro_tvm.model.construction import expected_shapes
 from kokoro_tvm.model.pins import check_sha256
 from kokoro_tvm.model.sources import Log, Material, SourceUnavailableError, describe, obtain
 from kokoro_tvm.model.state import complete_state
-from kokoro_tvm.model.voices import read_voices
+from kokoro_tvm.model.voices import read_voices, voice_file
 from kokoro_tvm.model.yields import yield_of
-from kokoro_tvm.recipe.checkpoint import Checkpoint, SyntheticSource
+from kokoro_tvm.recipe.checkpoint import Checkpoint, PinnedVoices, SyntheticSource
 
 __all__ = ["fetch"]
 
@@ -46,17 +46,16 @@ def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: L
     say(f"checkpoint ready after {time.monotonic() - start:.0f} s, from {label}")
 
 
-def _shipped(checkpoint: Checkpoint) -> bytes:
+def _shipped(checkpoint: Checkpoint) -> bytes | None:
+    """The configuration, where this package ships one of its name."""
     path = Path(__file__).with_name(checkpoint.config.file)
     if not path.is_file():
-        raise BuildError(
-            f"this package ships no configuration {checkpoint.config.file!r} (checkpoint: config: file)"
-        )
+        return None
     check_sha256(path, checkpoint.config.sha256, f"the shipped configuration {checkpoint.config.file}")
     return path.read_bytes()
 
 
-def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say: Log) -> str:
+def _fetch_any(checkpoint: Checkpoint, config: bytes | None, out: Path, root: Path, say: Log) -> str:
     """Stores the first source that answers; its description."""
     failures: list[str] = []
     for source in checkpoint.sources:
@@ -64,6 +63,11 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say
         if isinstance(source, SyntheticSource):
             from kokoro_tvm.model.synthetic import draw
 
+            if config is None:
+                raise BuildError(
+                    f"synthetic weights are drawn for a configuration that this package ships, and it ships "
+                    f"no {checkpoint.config.file!r} (checkpoint: config: file)"
+                )
             say(f"drawing weights, {label}: what is built of them does not speak")
             write_checkpoint(out, *draw(source.size, source.seed, config), yielded)
             return label
@@ -71,8 +75,13 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say
         work = out / "downloads"
         work.mkdir()
         try:
-            material = obtain(source, checkpoint.voices.names, work, root, say)
-            _store(material, yielded, config, out, say)
+            wanted = None if config is not None else checkpoint.config.file
+            material = obtain(source, checkpoint.voices.all_names, wanted, work, root, say)
+            if material.config is not None:
+                check_sha256(material.config, checkpoint.config.sha256, str(material.config))
+                config = material.config.read_bytes()
+            assert config is not None
+            _store(material, checkpoint.voices, yielded, config, out, say)
             return label
         except SourceUnavailableError as error:
             failures.append(f"{label}: {error}")
@@ -86,12 +95,17 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes, out: Path, root: Path, say
     raise BuildError(f"no source of the checkpoint answers. Tried: {reasons}. {HOW_TO_SUPPLY}.")
 
 
-def _store(material: Material, yielded: dict[str, Any], config: bytes, out: Path, say: Log) -> None:
+def _store(
+    material: Material, pinned: PinnedVoices, yielded: dict[str, Any], config: bytes, out: Path, say: Log
+) -> None:
     """Verifies what a source brought, and converts it."""
     check_sha256(material.weights, yielded["weights"], str(material.weights))
-    voices = read_voices(material.voices, yielded["voices"]["names"])
-    expected, got = yielded["voices"]["sha256"], values_sha256(voices)
-    if got != expected:
+    for name, sha256 in pinned.files.items():
+        path = voice_file(material.voices, name)
+        check_sha256(path, sha256, str(path))
+    voices = read_voices(material.voices, pinned.all_names)
+    expected, got = pinned.sha256, values_sha256(voices)
+    if expected is not None and got != expected:
         raise BuildError(
             f"the voices in {material.voices} are not the pinned ones: expected sha256 {expected} of their "
             f"values, got {got}"

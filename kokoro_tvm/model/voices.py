@@ -12,7 +12,7 @@ from kokoro_tvm.constants import STYLE_DIM
 from kokoro_tvm.errors import BuildError, InputError
 from kokoro_tvm.runtime.bundle.voice_files import SUFFIXES, VOICE_ROWS, read_voice
 
-__all__ = ["VOICE_SHAPE", "read_voices"]
+__all__ = ["VOICE_SHAPE", "read_voices", "voice_file"]
 
 # The first half of a row goes to the decoder, the other to the predictor.
 VOICE_SHAPE = (VOICE_ROWS, 2 * STYLE_DIM)
@@ -25,13 +25,18 @@ def read_voices(folder: Path, names: Iterable[str]) -> dict[str, torch.Tensor]:
     """
     voices: dict[str, torch.Tensor] = {}
     for name in names:
-        found = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
-        if len(found) != 1:
-            what = "is there several times; keep one of them" if found else "is not there"
-            raise BuildError(f"{folder}: the voice {name!r} {what} (as {', '.join(SUFFIXES)})")
         try:
-            table = read_voice(found[0], VOICE_SHAPE[1])
+            table = read_voice(voice_file(folder, name), VOICE_SHAPE[1])
         except InputError as error:
             raise BuildError(str(error)) from error
         voices[name] = torch.from_numpy(np.broadcast_to(table, VOICE_SHAPE).copy())
     return voices
+
+
+def voice_file(folder: Path, name: str) -> Path:
+    """The one file of a voice in a folder. Raises BuildError where there is none, or several."""
+    found = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
+    if len(found) != 1:
+        what = "is there several times; keep one of them" if found else "is not there"
+        raise BuildError(f"{folder}: the voice {name!r} {what} (as {', '.join(SUFFIXES)})")
+    return found[0]

@@ -37,7 +37,7 @@ def yield_of(checkpoint: Checkpoint, source: Source) -> dict[str, Any]:
     if isinstance(source, SyntheticSource):
         return config | {"format": "synthetic", "size": source.size, "seed": source.seed}
     file, sha256 = _weights(source)
-    voices = checkpoint.voices.model_dump(mode="json")
+    voices = checkpoint.voices.model_dump(mode="json", exclude_defaults=True)
     return config | {"format": PurePosixPath(file).suffix[1:], "weights": sha256, "voices": voices}
 
 

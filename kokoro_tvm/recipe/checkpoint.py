@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.spec import NpmName, NpmVersion, RelativePath, Repository, Revision, Sha256, Spec, VoiceName
@@ -48,17 +48,31 @@ class PinnedWeights(PinnedFile):
 
 
 class PinnedVoices(Spec):
-    """The voices of the model, the same whichever source they are from."""
+    """The voices of the model: by a digest of their values, the same whichever source they are from, or by
+    the digests of their files."""
 
     names: tuple[VoiceName, ...] = Field(
-        min_length=1,
+        default=(),
         max_length=1000,
-        description="Names of the voices; a source has `NAME.pt` or `NAME.bin` of each.",
+        description="Names of the voices; a source has a file of each, `NAME.pt` or another that "
+        "[voices](models.md#voices) come in.",
     )
-    sha256: Sha256 = Field(
+    sha256: Sha256 | None = Field(
+        default=None,
         description="SHA-256 of their values, 510 x 256 little-endian float32 each, in the order of `names` "
-        "(`cat *.bin | sha256sum`)."
+        "(`cat *.bin | sha256sum`).",
     )
+    files: dict[VoiceName, Sha256] = Field(
+        default_factory=dict,
+        max_length=1000,
+        description="In the place of `names` and `sha256`: each voice with the SHA-256 of its file "
+        "(`sha256sum voices/*`).",
+    )
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Names of all voices, in order."""
+        return self.names or tuple(self.files)
 
     @field_validator("names")
     @classmethod
@@ -69,6 +83,23 @@ class PinnedVoices(Spec):
                     "voice_twice", "voice {name} is listed twice", {"name": name, "index": index}
                 )
         return names
+
+    @model_validator(mode="before")
+    @classmethod
+    def _files_come_first(cls, data: Any) -> Any:
+        """Where a recipe gives files, names and digest are those of one that it extends."""
+        if isinstance(data, dict) and data.get("files"):
+            return {key: value for key, value in data.items() if key not in ("names", "sha256")}
+        return data
+
+    @model_validator(mode="after")
+    def _are_pinned(self) -> PinnedVoices:
+        if not self.files and not (self.names and self.sha256):
+            raise PydanticCustomError(
+                "voices_pinned",
+                "voices need `names` with the `sha256` of their values, or `files`, each with its own",
+            )
+        return self
 
 
 class HuggingFaceSource(Spec):
@@ -150,7 +181,7 @@ class FileSource(Spec):
         default=None,
         min_length=1,
         max_length=4096,
-        description="Folder of voices (NAME.pt or NAME.bin), relative to the repository's root; "
+        description="Folder of voices, relative to the repository's root; "
         "null: the folder `voices` beside the file.",
     )
 
@@ -178,7 +209,10 @@ Source = Annotated[HuggingFaceSource | NpmSource | FileSource | SyntheticSource,
 class Checkpoint(Spec):
     """The model's configuration and voices, and the sources of its weights."""
 
-    config: PinnedFile = Field(description="Shipped hyperparameters and vocabulary, in kokoro_tvm/model.")
+    config: PinnedFile = Field(
+        description="Hyperparameters and vocabulary: a file that kokoro-tvm ships (`kokoro-82m.json`), else "
+        "one that every source has beside its weights (`config.json`)."
+    )
     voices: PinnedVoices = Field(description="Voices every source must have; a synthetic one draws its own.")
     sources: tuple[Source, ...] = Field(min_length=1, description="Sources, tried in this order.")
 

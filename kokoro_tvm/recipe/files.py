@@ -15,6 +15,7 @@ from kokoro_tvm.recipe.parts import (
     Buckets,
     Components,
     Extending,
+    Languages,
     Length,
     PassContext,
     PassContextOverride,
@@ -55,6 +56,11 @@ class ModelFile(Extending):
         description="Where the text front end of English comes from; null: the bundle has none, and English "
         "goes by what is installed beside it.",
     )
+    languages: Languages | None = Field(
+        default=None,
+        description="Languages that it speaks, by the letter that names of voices begin with; voices whose "
+        "names say none speak the first. null: the nine of Kokoro-82M.",
+    )
     components: Components = Field(description="The five components and their patches.")
     passes: Annotated[PassList, Field(min_length=1)] = Field(description="Compiler passes, in order.")
     pass_context: PassContext = Field(default_factory=PassContext, description="Options around the passes.")
@@ -71,6 +77,23 @@ class ModelFile(Extending):
             description="Utterances that artifacts are compared on.",
         )
     )
+
+    @model_validator(mode="after")
+    def _utterances_have_voices(self) -> ModelFile:
+        """Also where the utterances are those of a model that this one extends, whose voices were others."""
+        known = self.checkpoint.voices.all_names
+        for index, utterance in enumerate(self.utterances):
+            if utterance.voice not in known:
+                raise PydanticCustomError(
+                    "unknown_voice",
+                    "the model has no voice `{voice}`; it has {known}",
+                    {
+                        "voice": utterance.voice,
+                        "known": ", ".join(known[:8]) + (", …" if len(known) > 8 else ""),
+                        "path": ("utterances", index, "voice"),
+                    },
+                )
+        return self
 
     @model_validator(mode="after")
     def _gates_have_what_they_judge(self) -> ModelFile:

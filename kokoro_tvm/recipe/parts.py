@@ -10,7 +10,17 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.constants import COMPONENT_AXES, Axis
-from kokoro_tvm.spec import Extended, Name, Spec, TargetSpec, TvmPass, VoiceName, distinct
+from kokoro_tvm.spec import (
+    EspeakName,
+    Extended,
+    LanguageCode,
+    Name,
+    Spec,
+    TargetSpec,
+    TvmPass,
+    VoiceName,
+    distinct,
+)
 from kokoro_tvm.targets import kinds, target_kind
 from kokoro_tvm.toolchains.compiler_names import compiler_names
 
@@ -21,6 +31,8 @@ __all__ = [
     "Component",
     "Components",
     "Extending",
+    "Language",
+    "Languages",
     "Length",
     "PassContext",
     "PassContextOverride",
@@ -157,6 +169,20 @@ class Component(Spec):
         "`bert`, `duration` and `text_encoder`."
     )
     patches: PatchList = Field(default=(), description="Patches of the component, in order.")
+
+
+class Language(Spec):
+    """A language that a model speaks."""
+
+    name: str = Field(min_length=1, max_length=60, description="Its name, for people.")
+    espeak: EspeakName | None = Field(
+        default=None,
+        description="espeak-ng's name of it, by which its texts become phonemes; null: those that kokoro-tvm "
+        "reads itself, by their letters (docs/text.md).",
+    )
+
+
+Languages = Annotated[dict[LanguageCode, Language], Field(min_length=1)]
 
 
 class PassContext(Spec):

@@ -11,6 +11,7 @@ from kokoro_tvm.recipe.gates import Gates
 from kokoro_tvm.recipe.parts import (
     Buckets,
     Component,
+    Languages,
     Length,
     PassContext,
     Precision,
@@ -62,6 +63,7 @@ class Recipe(Spec):
     judged: tuple[Name, ...]
     checkpoint: Checkpoint
     front_end: FrontEnd | None = None
+    languages: Languages | None = None
     timeout_s: int
     runtime: Runtime
     float16_weights: tuple[Name, ...]
@@ -120,6 +122,7 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedules: tuple[Sc
         judged=target.utterances or tuple(utterance.name for utterance in model.utterances),
         checkpoint=model.checkpoint,
         front_end=model.front_end,
+        languages=model.languages,
         timeout_s=target.timeout_s,
         runtime=target.runtime,
         float16_weights=target.float16_weights,

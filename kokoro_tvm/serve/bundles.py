@@ -88,7 +88,7 @@ class Bundles:
         damaged data.
         """
         for each in self._synthesizers.values():
-            codes = {describe(name).code for name in each.voices.names} & _ENGLISH
+            codes = {describe(name, each.bundle.languages).code for name in each.voices.names} & _ENGLISH
             for code in sorted(codes if each.bundle.front_end is not None else ()):
                 each.phonemize("Ready.", each.voices.names[0], language=code)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
 
 __all__ = ["listed", "with_own_names"]
@@ -34,9 +36,9 @@ def with_own_names(voice: str, voices: Voices) -> str:
     return "".join(_own(part, voices) for part in parts)
 
 
-def listed(voices: Voices) -> list[dict[str, str]]:
-    """The voices as clients list them."""
-    infos = map(describe, voices.names)
+def listed(voices: Voices, languages: Mapping[str, SpokenLanguage] = KOKORO) -> list[dict[str, str]]:
+    """The voices as clients list them; languages: the bundle's."""
+    infos = (describe(name, languages) for name in voices.names)
     return [
         {"id": info.name, "name": info.name, "language": info.language, "gender": info.gender}
         for info in infos

@@ -60,6 +60,9 @@ def declare(
         },
         parameters={
             "recipe": {key: getattr(recipe, key) for key in ("name", "model", "length", "precision")},
+            "languages": None
+            if recipe.languages is None
+            else {code: each.model_dump() for code, each in recipe.languages.items()},
             "provenance": parameters(recipe),
             "not_run": not_run,
         },
@@ -80,6 +83,7 @@ def run(
     inputs: Inputs,
     *,
     recipe: dict[str, str],
+    languages: dict[str, Any] | None,
     provenance: dict[str, Any],
     not_run: str,
     toolchain: dict[str, str],
@@ -99,7 +103,7 @@ def run(
 
     with safe_open(str(inputs["checkpoint/weights.safetensors"]), framework="numpy") as weights:
         metadata = weights.metadata()
-    manifest = describe(inputs, recipe, metadata["synthetic"] == "true", toolchain, not_run)
+    manifest = describe(inputs, recipe, languages, metadata["synthetic"] == "true", toolchain, not_run)
     files = {"voices.safetensors": inputs["voices"]}
     if manifest["golden"] is not None:
         files[GOLDEN] = inputs[GOLDEN]

@@ -60,11 +60,13 @@ def component_files(inputs: Inputs) -> list[ComponentFiles]:
 def describe(
     inputs: Inputs,
     recipe: Mapping[str, str],
+    languages: Mapping[str, Any] | None,
     synthetic: bool,
     toolchain: Mapping[str, str],
     not_run: str = "",
 ) -> dict[str, Any]:
-    """The content of bundle.json. recipe: name, model, length, precision; not_run: why its gates were not."""
+    """The content of bundle.json. recipe: name, model, length, precision; languages: the recipe's, None where
+    it has none; not_run: why its gates were not run."""
     config, machine = read_json(inputs["config"]), read_json(inputs["machine"])
     table, eager = signatures(config), _has_eager_memory(machine)
     return {
@@ -82,6 +84,7 @@ def describe(
         },
         "libkokoro": [_entry(name, _file(inputs, f"libkokoro/{name}")) for name in inputs.group("libkokoro")],
         "not_run": not_run or None,
+        "languages": None if languages is None else dict(languages),
         "voices": _entry("voices.safetensors", _file(inputs, "voices")),
         "front_end": _entry("front_end.safetensors", _file(inputs, _FRONT_END))
         if _FRONT_END in inputs

@@ -13,21 +13,16 @@ from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries
 from kokoro_tvm.targets import find_runner
 
-__all__ = ["HELLO", "declare", "run"]
-
-HELLO: dict[str, Any] = {"phonemes": "həlˈO wˈɜɹld.", "voice": "af_heart", "speed": 1.0}
+__all__ = ["declare", "run"]
 
 
 def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -> Stage:
     """parts: see `kokoro_tvm.stages.manifest`, and the group `runner`, see `kokoro_tvm.stages.base`.
 
-    A recipe whose gates are run on chosen utterances says the first of them: an emulator takes minutes for a
-    second of speech.
+    It says the first utterance that the gates are run on.
     """
-    phrase = HELLO
-    if len(recipe.judged) < len(recipe.utterances):
-        chosen = next(utterance for utterance in recipe.utterances if utterance.name == recipe.judged[0])
-        phrase = {"phonemes": chosen.phonemes, "voice": chosen.voice, "speed": chosen.speed}
+    chosen = recipe.utterance(recipe.judged[0])
+    phrase = {"phonemes": chosen.phonemes, "voice": chosen.voice, "speed": chosen.speed}
     return place.stage(
         "speak",
         folder=place.bundle,

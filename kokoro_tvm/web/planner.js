@@ -30,11 +30,13 @@ const WHOLE = { first: 1 << 30, least: 0, most: 1 << 30 }; // phonemes are divid
 
 /** Plans speeches with a bundle's model, voices and front end. */
 export class Planner {
-  /** @param {Model & {samplesPerFrame: number}} model @param {Voices} voices @param {FrontEnd} frontEnd */
-  constructor(model, voices, frontEnd) {
+  /** @param {Model & {samplesPerFrame: number}} model @param {Voices} voices @param {FrontEnd} frontEnd
+   * @param {Record<string, string>} [languages] the bundle's, by their letters */
+  constructor(model, voices, frontEnd, languages = LANGUAGES) {
     this._model = model;
     this._voices = voices;
     this._frontEnd = frontEnd;
+    this._languages = languages;
   }
 
   /** Everything about a speech that is known before the decoder runs.
@@ -69,7 +71,7 @@ export class Planner {
 
   /** The plan of these options without pieces. Throws an InputError where one of them is invalid.
    * @param {Options} options */
-  empty({ voice = "af_heart", speed = 1, seed = 0n }) {
+  empty({ voice = this._voices.default, speed = 1, seed = 0n }) {
     this._voices.table(voice);
     const { sampleRate, samplesPerFrame } = this._model;
     return new Plan({ pieces: [], voice, speed, seed, sampleRate, samplesPerFrame });
@@ -82,7 +84,7 @@ export class Planner {
   }
 
   _planned(sentences, options, { warn }) {
-    const { voice = "af_heart", speed = 1 } = options;
+    const { voice = this._voices.default, speed = 1 } = options;
     const [low, high] = SPEEDS;
     if (speed < low || speed > high) {
       warn(`Speed ${speed} is beyond what the model can say, ${low} to ${high}: sounds are lost or drawn out.`);
@@ -98,9 +100,9 @@ export class Planner {
   }
 
   /** @param {Options} options @returns {import("./markup/items.js").Known} */
-  _known({ voice = "af_heart", lang, warn = () => {} }) {
-    if (lang !== undefined && !(lang in LANGUAGES)) {
-      const letters = Object.entries(LANGUAGES).map(([letter, name]) => `${letter} (${name})`);
+  _known({ voice = this._voices.default, lang, warn = () => {} }) {
+    if (lang !== undefined && !(lang in this._languages)) {
+      const letters = Object.entries(this._languages).map(([letter, name]) => `${letter} (${name})`);
       throw new InputError(`There is no language ${quote(head(lang, 40))}. Choose one of ${letters.join(", ")}.`);
     }
     /** @type {Map<string, string>} */
@@ -117,15 +119,16 @@ export class Planner {
 
   /** The letter of the language to speak; a notice says where the voice leaves it open. */
   _language(voice, lang, warn) {
-    const infos = this._voices.split(voice).map(describe);
+    const infos = this._voices.split(voice).map((each) => describe(each, this._languages));
     if (lang !== undefined) return lang;
     const [{ name, code }] = infos;
-    if (!(code in LANGUAGES)) {
-      warn(`The name of the voice ${name} names no language; American English is used.`);
-      return "a";
+    if (!(code in this._languages)) {
+      const [first, language] = Object.entries(this._languages)[0];
+      warn(`The name of the voice ${name} names no language; ${language} is used.`);
+      return first;
     }
     if (infos.some((info) => info.code !== code)) {
-      warn(`The voices of the mix ${quote(voice)} speak different languages; ${LANGUAGES[code]} is used.`);
+      warn(`The voices of the mix ${quote(voice)} speak different languages; ${this._languages[code]} is used.`);
     }
     return code;
   }

@@ -20,17 +20,27 @@ const GENDERS = { f: "female", m: "male" };
 const SIGN = /[-+,]/;
 const WEIGHTED = /^([^(]*)\([ \t-\r]*([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})[ \t-\r]*\)$/;
 const HEAVIEST = 1000;
+const DEFAULT = "af_heart";
 const FAR = 4; // see `_FAR` in kokoro_tvm/runtime/bundle/voices.py
 
 /** @typedef {{name: string, code: string, language: string, gender: string}} VoiceInfo */
 /** Rows of a style table: float32 (rows, width). @typedef {{rows: number, width: number, values: Float32Array}} Table */
 
+/** Names of the languages of a bundle by their letters: the manifest's, or Kokoro-82M's where it names none.
+ * @param {Record<string, {name: string}> | null | undefined} found @returns {Record<string, string>} */
+export function languagesOf(found) {
+  return found ? Object.fromEntries(Object.entries(found).map(([code, { name }]) => [code, name])) : LANGUAGES;
+}
+
 /** Language and gender from a voice's name, `af_heart` is American English (code a), female; "unknown" where it does not
- * follow Kokoro's naming. @param {string} name @returns {VoiceInfo} */
-export function describe(name) {
+ * follow Kokoro's naming. @param {string} name @param {Record<string, string>} [languages] the bundle's, by their letters
+ * @returns {VoiceInfo} */
+export function describe(name, languages = LANGUAGES) {
   const prefix = name.includes("_") ? [...partition(name, "_")[0]] : [];
-  const [code, sex] = prefix.length === 2 ? prefix : ["", ""];
-  return { name, code, language: LANGUAGES[code] ?? "unknown", gender: GENDERS[sex] ?? "unknown" };
+  const [letter, sex] = prefix.length === 2 ? prefix : ["", ""];
+  const letters = Object.keys(languages);
+  const code = letters.length === 1 ? letters[0] : letter; // what speaks one language speaks it in every voice
+  return { name, code, language: languages[code] ?? "unknown", gender: GENDERS[sex] ?? "unknown" };
 }
 
 /** Style tables float32 (510, 2 * style_dim) by name. */
@@ -74,6 +84,11 @@ export class Voices {
   /** Names in alphabetical order. @returns {string[]} */
   get names() {
     return [...this._tables.keys()].sort();
+  }
+
+  /** The voice that speaks where none is named: af_heart, or the first of a bundle without it. @returns {string} */
+  get default() {
+    return this._tables.has(DEFAULT) ? DEFAULT : this.names[0];
   }
 
   /** Names in a mix, each known; throws an InputError with the nearest names otherwise.

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Plan } from "../../kokoro_tvm/web/plan.js";
 import { Planner } from "../../kokoro_tvm/web/planner.js";
-import { Voices, styleOf } from "../../kokoro_tvm/web/voices.js";
+import { FrontEnd } from "../../kokoro_tvm/web/frontend/front_end.js";
+import { Voices, describe, languagesOf, styleOf } from "../../kokoro_tvm/web/voices.js";
 
 test("a row of a voice has memory of its own: a worker that is sent it gets nothing else", () => {
   const table = { rows: 3, width: 2, values: Float32Array.of(0, 1, 2, 3, 4, 5) };
@@ -39,4 +40,20 @@ test("a speed that the model cannot say is noted", async () => {
     const due = `Speed ${speed} is beyond what the model can say, 0.25 to 4: sounds are lost or drawn out.`;
     assert.deepEqual(notices, noted ? [due] : []);
   }
+});
+
+test("a bundle's languages and voices are its own", async () => {
+  const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
+  const voices = new Voices(new Map([["bernd", table], ["anna", table]]));
+  const languages = languagesOf({ d: { name: "German", espeak: "de" } });
+  const model = { vocabulary: new Map([["ä", 1]]), predict: async () => null, sampleRate: 24000, samplesPerFrame: 600 };
+  const planner = new Planner(model, voices, new FrontEnd(null, undefined, languages), languages);
+  const notices = [];
+  const options = { warn: (notice) => notices.push(notice) };
+  assert.equal(planner.empty(options).voice, "anna");
+  await assert.rejects(planner.plan("Guten Tag.", options), { message: /^German text cannot be turned into phonemes in a browser/ });
+  await assert.rejects(planner.plan("Hi.", { ...options, lang: "a" }), { message: "There is no language 'a'. Choose one of d (German)." });
+  assert.deepEqual(notices, []);
+  assert.deepEqual(describe("anna", languages), { name: "anna", code: "d", language: "German", gender: "unknown" });
+  assert.equal(languagesOf(null).z, "Mandarin Chinese");
 });

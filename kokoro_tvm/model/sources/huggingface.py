@@ -13,8 +13,10 @@ from kokoro_tvm.recipe.checkpoint import HuggingFaceSource
 __all__ = ["download"]
 
 
-def download(source: HuggingFaceSource, voices: Sequence[str], work: Path, log: Log) -> Material:
-    """Downloads the weights and the named voices into `work`.
+def download(
+    source: HuggingFaceSource, voices: Sequence[str], config: str | None, work: Path, log: Log
+) -> Material:
+    """Downloads the weights, the named voices and the configuration, if it is named, into `work`.
 
     Raises SourceUnavailableError when the hub does not answer or lacks a file.
     """
@@ -28,7 +30,8 @@ def download(source: HuggingFaceSource, voices: Sequence[str], work: Path, log: 
     weights = _download(source, source.weights.file, work, log)
     for name in voices:
         _download(source, f"{source.voices}/{name}.pt", work, log)
-    return Material(weights, work / source.voices)
+    found = None if config is None else _download(source, config, work, log)
+    return Material(weights, work / source.voices, found)
 
 
 def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Path:

@@ -20,10 +20,12 @@ class SourceUnavailableError(BuildError):
 
 @dataclass(frozen=True)
 class Material:
-    """Files as a source has them, not verified yet: one of weights, and a folder of NAME.pt or NAME.bin."""
+    """Files as a source has them, not verified yet: one of weights, a folder of voices, and the configuration
+    where that is not shipped."""
 
     weights: Path
     voices: Path
+    config: Path | None = None
 
 
 def describe(source: Source) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from kokoro_tvm import __version__
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.node import Node
 
 __all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port", "read_bundle"]
@@ -105,7 +106,8 @@ class Bundle:
     `libkokoro` is the C library, its program and its header, where the bundle has them.
     `not_run` is why its gates were not run, empty where they were. `front_end` is None where the model's
     recipe has none: English then goes by what is installed. `golden` is what pages compare their speech with,
-    in bundles for browsers. `sha256` is that of bundle.json, which has the
+    in bundles for browsers. `languages` are by the letter of names of voices; one whose name says none speaks
+    the first. `sha256` is that of bundle.json, which has the
     digests of all other files. `version` is that of the kokoro-tvm that wrote it, for information. Both are
     empty for a bundle that was not read from a file.
     """
@@ -129,6 +131,7 @@ class Bundle:
     ffi: FileRef | None = None
     libkokoro: tuple[FileRef, ...] = ()
     not_run: str = ""
+    languages: Mapping[str, SpokenLanguage] = field(default_factory=lambda: KOKORO)
     target: dict[str, Any] = field(default_factory=dict)
     front_end: FileRef | None = None
     golden: FileRef | None = None
@@ -278,6 +281,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         ffi=_file(root, node.child("ffi")) if node.has("ffi") else None,
         libkokoro=_files(root, node, "libkokoro"),
         not_run=node.get("not_run", str) if node.has("not_run") else "",
+        languages=_languages(node.child("languages")) if node.has("languages") else KOKORO,
         schema=node.get("schema", int),
         version=node.get("version", str),
         sha256=digest,
@@ -308,6 +312,16 @@ def _component(root: Path, name: str, node: Node) -> Component:
         storage_step=_positive(node, "storage_step"),
         seeded=_seeded(node.child("seeded")) if name == "decoder" else None,
     )
+
+
+def _languages(node: Node) -> dict[str, SpokenLanguage]:
+    found = {code: node.child(code) for code in node.names()}
+    if not found:
+        raise BundleError(f"{node.place} names no language. Build the bundle again.")
+    return {
+        code: SpokenLanguage(each.get("name", str), each.get("espeak", str) if each.has("espeak") else None)
+        for code, each in found.items()
+    }
 
 
 def _seeded(node: Node) -> Entry:

@@ -13,26 +13,18 @@ from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime.bundle.files import OpenFile
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.words import shorten
 
 __all__ = ["LANGUAGES", "VoiceInfo", "Voices", "describe", "style_of"]
 
-LANGUAGES = {
-    "a": "American English",
-    "b": "British English",
-    "e": "Spanish",
-    "f": "French",
-    "h": "Hindi",
-    "i": "Italian",
-    "j": "Japanese",
-    "p": "Brazilian Portuguese",
-    "z": "Mandarin Chinese",
-}
+LANGUAGES = {code: language.name for code, language in KOKORO.items()}
 _SIGN = re.compile("[-+,]")
 _WEIGHTED = re.compile(r"([^(]*)\(\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*\)", re.ASCII)
 _HEAVIEST = 1000
+_DEFAULT = "af_heart"
 _FAR = 4.0  # norms of the rows of Kokoro's 54 voices are 2.3 to 11.8: what is no style is 0, or 1e30
 _GENDERS = {"f": "female", "m": "male"}
 
@@ -47,11 +39,17 @@ class VoiceInfo:
     gender: str
 
 
-def describe(name: str) -> VoiceInfo:
-    """Language and gender from a voice's name; "unknown" where it does not follow Kokoro's naming."""
+def describe(name: str, languages: Mapping[str, SpokenLanguage] = KOKORO) -> VoiceInfo:
+    """SpokenLanguage and gender from a voice's name; "unknown" where it does not follow Kokoro's naming.
+
+    languages: the bundle's; where there is one alone, every voice speaks it.
+    """
     prefix = name.partition("_")[0] if "_" in name else ""
     code, sex = (prefix[0], prefix[1]) if len(prefix) == 2 else ("", "")
-    return VoiceInfo(name, code, LANGUAGES.get(code, "unknown"), _GENDERS.get(sex, "unknown"))
+    if len(languages) == 1:
+        (code,) = languages
+    language = languages[code].name if code in languages else "unknown"
+    return VoiceInfo(name, code, language, _GENDERS.get(sex, "unknown"))
 
 
 class Voices:
@@ -117,6 +115,11 @@ class Voices:
     def names(self) -> tuple[str, ...]:
         """Names in alphabetical order."""
         return tuple(sorted(self._tables))
+
+    @property
+    def default(self) -> str:
+        """The voice that speaks where none is named: af_heart, or the first of a bundle without it."""
+        return _DEFAULT if _DEFAULT in self._tables else self.names[0]
 
     def split(self, voice: str) -> tuple[str, ...]:
         """Names in a mix, each known; raises InputError with the nearest names otherwise."""

@@ -96,7 +96,7 @@ class Synthesizer:
             from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 
             file = None if data is None or tensors is None else FrontEndFile(tensors, data.path)
-            return FrontEnd(file, words)
+            return FrontEnd(file, words, bundle.languages)
 
         self._assemble(bundle, session, all_voices.joined(own) if own else all_voices, front_end)
 
@@ -136,7 +136,7 @@ class Synthesizer:
     def __call__(
         self,
         text: str | Iterable[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -147,9 +147,10 @@ class Synthesizer:
     ) -> Speech:
         """Speak `text`: the chunks of `stream`, joined.
 
-        Markup in the text is followed (docs/text.md); markup: False makes all brackets and tags text; ssml:
-        whether all of it is SSML, which None leaves to its beginning; language: a letter of LANGUAGES, by
-        which all of it is read, where None leaves it to each voice, the first of a mix.
+        Without a voice, `Voices.default` speaks. Markup in the text is followed (docs/text.md); markup: False
+        makes all brackets and tags text; ssml: whether all of it is SSML, which None leaves to its beginning;
+        language: the letter of one of the bundle's languages, by which all of it is read, where None leaves
+        it to each voice, the first of a mix.
 
         Raises:
             InputError: the text, voice, speed or seed is invalid, or the text longer than two million
@@ -163,7 +164,7 @@ class Synthesizer:
     def plan(
         self,
         text: str | Iterable[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -183,7 +184,7 @@ class Synthesizer:
     def stream(
         self,
         text: str | Iterable[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -210,6 +211,7 @@ class Synthesizer:
             sentences_of_text,  # opening a bundle does not wait for it
         )
 
+        voice = self.voices.default if voice is None else voice
         front_end = self.front_end.leaving(unread) if unread else self.front_end
         sentences = sentences_of_text(text, self._known(voice, language), front_end, ssml, markup)
         style = Style(self._tables(voice), 1.0, pauses, division)
@@ -218,7 +220,7 @@ class Synthesizer:
     def from_phonemes(
         self,
         phonemes: str | Sequence[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -237,7 +239,7 @@ class Synthesizer:
     def plan_phonemes(
         self,
         phonemes: str | Sequence[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -249,7 +251,7 @@ class Synthesizer:
     def stream_phonemes(
         self,
         phonemes: str | Sequence[str],
-        voice: str = "af_heart",
+        voice: str | None = None,
         speed: float = 1.0,
         seed: int = 0,
         pauses: Pauses = _PAUSES,
@@ -258,6 +260,7 @@ class Synthesizer:
         """The chunks of what `from_phonemes` speaks, as `stream` gives them."""
         from kokoro_tvm.runtime.speech.sentences import sentences_of_phonemes
 
+        voice = self.voices.default if voice is None else voice
         texts = [phonemes] if isinstance(phonemes, str) else list(phonemes)
         sentences = sentences_of_phonemes(texts, self.bundle.vocabulary)
         style = Style(self._tables(voice), 1.0, pauses, _WHOLE)
@@ -301,7 +304,7 @@ class Synthesizer:
     def phonemize(
         self,
         text: str,
-        voice: str = "af_heart",
+        voice: str | None = None,
         ssml: bool | None = None,
         language: str | None = None,
         markup: bool = True,
@@ -309,6 +312,7 @@ class Synthesizer:
         """Phonemes of each paragraph of `text`, divided at pauses and other voices too; raises InputError."""
         from kokoro_tvm.runtime.text.markup.reading import read_marked
 
+        voice = self.voices.default if voice is None else voice
         utterances = read_marked(text, self._known(voice, language), self.front_end, ssml, markup)
         return [utterance.phonemes for utterance in utterances if utterance.tokens]
 
@@ -392,7 +396,9 @@ class Synthesizer:
         """What markup may name in a request for `voice`, which is read in `language` or in each voice's."""
         from kokoro_tvm.runtime.text.markup import Known
 
-        return Known(self.bundle.vocabulary, languages_of(self.voices, voice, language))
+        return Known(
+            self.bundle.vocabulary, languages_of(self.voices, voice, language, self.bundle.languages)
+        )
 
     def _announce(self, speed: float = 1.0) -> None:
         low, high = SPEEDS

@@ -42,9 +42,10 @@ def routes(service: Service) -> list[Route]:
         raise ApiError(404, f"There is no model {name!r:.60}.", "model", "model_not_found")
 
     async def voices(request: Request) -> JSONResponse:
-        found = service.synthesizer(request.query_params.get("model", "")).voices
+        tts = service.synthesizer(request.query_params.get("model", ""))
+        found = tts.voices
         legacy = request.query_params.get("legacy", "").lower() in {"1", "true"}
-        return JSONResponse({"voices": list(found.names) if legacy else listed(found)})
+        return JSONResponse({"voices": list(found.names) if legacy else listed(found, tts.bundle.languages)})
 
     async def audio_models(request: Request) -> JSONResponse:
         return JSONResponse({"models": [{"id": name} for name in _names(service)]})

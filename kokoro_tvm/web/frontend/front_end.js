@@ -22,9 +22,11 @@ import { UserLexicon } from "./user_lexicon.js";
 
 /** Text to phonemes by the data of a bundle: American and British English. */
 export class FrontEnd {
-  /** @param {FrontEndFile} file @param {UserLexicon} [lexicon] a user's words */
-  constructor(file, lexicon = new UserLexicon([])) {
+  /** @param {FrontEndFile | null} file null: the bundle has none, and speaks phonemes alone
+   * @param {UserLexicon} [lexicon] a user's words @param {Record<string, string>} [languages] the bundle's, by their letters */
+  constructor(file, lexicon = new UserLexicon([]), languages = LANGUAGES) {
     this.lexicon = lexicon;
+    this._languages = languages;
     this._file = file;
     /** @type {Map<string, English>} */
     this._english = new Map();
@@ -38,18 +40,15 @@ export class FrontEnd {
     return new FrontEnd(await FrontEndFile.open(data), lexicon);
   }
 
-  /** A text with its links, in the language of `code` (a letter of LANGUAGES).
+  /** A text with its links, in the language of `code`.
    *
-   * Throws an InputError where there is no such language, or where Python needs a program or a package for it.
+   * Throws an InputError where the bundle has no front end for it: Python needs a program or a package for it.
    * @param {import("./source.js").SourceText} source @param {string} code @returns {Reading} */
   read(source, code) {
-    if (!(code in LANGUAGES)) {
-      throw new InputError(`There is no language '${code}'. Known: ${Object.keys(LANGUAGES).join(", ")}.`);
-    }
-    if (code !== "a" && code !== "b") {
+    if (!this._file || (code !== "a" && code !== "b")) {
       throw new InputError(
-        `${LANGUAGES[code]} text cannot be turned into phonemes in a browser: it needs a program or a package that ` +
-          "runs with Python alone. Choose an American or British voice, or give phonemes instead of text.",
+        `${this._languages[code] ?? "This"} text cannot be turned into phonemes in a browser: it needs a program or a package ` +
+          "that runs with Python alone. Choose an American or British voice, or give phonemes instead of text.",
       );
     }
     const english = this._of(code);

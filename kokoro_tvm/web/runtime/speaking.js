@@ -7,7 +7,7 @@ import { revived } from '../plan.js';
 import { Planner } from '../planner.js';
 import { render } from '../rendering.js';
 import { readVoices } from '../voice_files.js';
-import { Voices } from '../voices.js';
+import { languagesOf, Voices } from '../voices.js';
 import { shown, wordsOfPiece } from '../words.js';
 
 /** @typedef {import('../plan.js').Plan} Plan */
@@ -28,16 +28,20 @@ export class Speaking {
   #model;
   #voices;
   #frontEnd;
+  #languages;
 
   /** @param {import('./model.js').Model} model @returns {Promise<Speaking>} rejected with a BundleError */
   static async open(model) {
     const { bundle } = model;
     const { voices, front_end: frontEnd, style_dim: half } = bundle.manifest;
     const tables = Voices.open(await bundle.file(voices), 2 * half);
-    return new Speaking(model, tables, new FrontEnd(await FrontEndFile.open(await bundle.file(frontEnd))));
+    const languages = languagesOf(bundle.manifest.languages);
+    const data = frontEnd ? await FrontEndFile.open(await bundle.file(frontEnd)) : null;
+    return new Speaking(model, tables, new FrontEnd(data, undefined, languages), languages);
   }
 
-  constructor(model, voices, frontEnd) {
+  constructor(model, voices, frontEnd, languages) {
+    this.#languages = languages;
     this.#model = model;
     this.#voices = voices;
     this.#frontEnd = frontEnd;
@@ -92,7 +96,7 @@ export class Speaking {
   }
 
   #planner(signal) {
-    return new Planner(this.#interruptible(signal), this.#voices, this.#frontEnd);
+    return new Planner(this.#interruptible(signal), this.#voices, this.#frontEnd, this.#languages);
   }
 
   /** The model, of which no component is begun once the signal has aborted. */

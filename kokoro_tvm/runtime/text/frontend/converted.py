@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from kokoro_tvm.runtime.bundle.languages import SpokenLanguage
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.languages import convert
 from kokoro_tvm.runtime.text.frontend.source import SourceText
@@ -31,7 +32,9 @@ class _Part:
     origin: str = ""
 
 
-def converted(sources: Sequence[SourceText], code: str) -> tuple[list[list[Token]], list[str]]:
+def converted(
+    sources: Sequence[SourceText], code: str, language: SpokenLanguage
+) -> tuple[list[list[Token]], list[str]]:
     """The words of each text with their places in its source, and notices. Raises InputError as `convert`."""
     parts = [list(_parts(source)) for source in sources]
     texts = [
@@ -40,7 +43,7 @@ def converted(sources: Sequence[SourceText], code: str) -> tuple[list[list[Token
         for part in found
         if part.phonemes is None
     ]
-    conversion = convert(texts, code)
+    conversion = convert(texts, code, language)
     read = iter(conversion.tokens)
     utterances = []
     for source, found in zip(sources, parts, strict=True):
@@ -48,7 +51,7 @@ def converted(sources: Sequence[SourceText], code: str) -> tuple[list[list[Token
         for part in found:
             text = source.text[part.start : part.end]
             if part.phonemes is None:
-                words = list(_words(text, next(read), code))
+                words = list(_words(text, next(read), code, language))
             else:
                 words = [Token(text, 0, len(text), part.phonemes, "", origin=part.origin)]
             if words:
@@ -59,11 +62,11 @@ def converted(sources: Sequence[SourceText], code: str) -> tuple[list[list[Token
     return utterances, [*conversion.notices, *([_NO_STRESS] if unmet else [])]
 
 
-def _words(text: str, tokens: Sequence[Token], code: str) -> Iterable[Token]:
+def _words(text: str, tokens: Sequence[Token], code: str, language: SpokenLanguage) -> Iterable[Token]:
     """The tokens of a converter; of a text that was converted as a whole, its words."""
     if len(tokens) != 1 or tokens[0].origin != "converter":
         return tokens
-    return aligned(text, tokens[0].phonemes.strip(), lambda words: convert(words, code).phonemes)
+    return aligned(text, tokens[0].phonemes.strip(), lambda words: convert(words, code, language).phonemes)
 
 
 def _placed(token: Token, source: SourceText, offset: int) -> Token:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.files import OpenFile
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
@@ -40,9 +41,16 @@ class Reading:
 class FrontEnd:
     """Text to phonemes by the data of a bundle. Threads may share it."""
 
-    def __init__(self, file: FrontEndFile | None = None, lexicon: UserLexicon | None = None) -> None:
+    def __init__(
+        self,
+        file: FrontEndFile | None = None,
+        lexicon: UserLexicon | None = None,
+        languages: Mapping[str, SpokenLanguage] = KOKORO,
+    ) -> None:
         """file: tagger and lexicon of the bundle; without it English goes by misaki with spaCy or by
-        espeak-ng, whichever is installed. lexicon: a user's words, in all languages."""
+        espeak-ng, whichever is installed. lexicon: a user's words, in all languages. languages: the
+        bundle's."""
+        self._languages = languages
         self.lexicon = lexicon or UserLexicon({})
         self.unread: frozenset[str] = frozenset()
         """Kinds of written forms that are left as they stand."""
@@ -59,7 +67,8 @@ class FrontEnd:
         Raises:
             BundleError: its file is no safetensors file.
         """
-        return cls(FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None, lexicon)
+        data = FrontEndFile.open(bundle.front_end.path, file) if bundle.front_end else None
+        return cls(data, lexicon, bundle.languages)
 
     def leaving(self, forms: Collection[str]) -> FrontEnd:
         """This front end, but for written forms of some kinds, which it leaves as they stand.
@@ -89,10 +98,11 @@ class FrontEnd:
         forms = self._forms_of(code)
         normal = [normalize(part, forms, code in _ENGLISH, self.unread) for part in linked]
         sources = [part.source for part in normal]
-        if self._file is None or code not in tuple(_ENGLISH):
+        language = self._languages.get(code) or KOKORO.get(code) or SpokenLanguage(code)
+        if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
             from kokoro_tvm.runtime.text.frontend.converted import converted  # the other languages
 
-            found, notices = converted(sources, code)
+            found, notices = converted(sources, code, language)
             spoken, more = self._with_latin_words(found)
             notices += more
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.bundle.voices import LANGUAGES
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.text.frontend.chinese import Chinese
 from kokoro_tvm.runtime.text.frontend.espeak import EspeakText, one_at_a_time
 from kokoro_tvm.runtime.text.frontend.japanese import Japanese
@@ -26,7 +26,7 @@ _NOT_MISAKI = (
     "has no front end of its own; misaki's are nearer to those the model was trained on."
 )
 
-_converters: dict[str, _Converter] = {}
+_converters: dict[tuple[str, str | None], _Converter] = {}
 
 
 @dataclass(frozen=True)
@@ -43,26 +43,32 @@ class Conversion:
         return [Utterance(tokens).phonemes for tokens in self.tokens]
 
 
-def convert(texts: Iterable[str], code: str) -> Conversion:
-    """Tokens of `texts` in the language of `code` (a letter of LANGUAGES); threads wait for each other.
+def convert(texts: Iterable[str], code: str, language: SpokenLanguage | None = None) -> Conversion:
+    """Tokens of `texts` in the language of `code`; threads wait for each other.
+
+    language: what a bundle says of it; None: one of Kokoro-82M's.
 
     Raises:
         InputError: there is no such language, or its G2P is not installed.
     """
     with one_at_a_time():  # misaki keeps its state in the objects that are shared here
         notices = []
-        if code not in _converters:
-            _converters[code] = _create(code)
-            if code in "ab" and not _installed(_SPACY_MODEL):
+        espeak = None if language is None else language.espeak
+        key = code, espeak
+        if key not in _converters:
+            _converters[key] = _create(code, language or KOKORO.get(code))
+            if code in "ab" and espeak is None and not _installed(_SPACY_MODEL):
                 notices.append(_NOT_MISAKI)
-        found = [_converters[code](text) for text in texts]
+        found = [_converters[key](text) for text in texts]
     return Conversion(list(map(tuple, found)), notices)
 
 
-def _create(code: str) -> _Converter:
-    if code not in LANGUAGES:
-        raise InputError(f"There is no language '{code}'. Known: {', '.join(LANGUAGES)}.")
+def _create(code: str, language: SpokenLanguage | None) -> _Converter:
+    if language is None or (code not in KOKORO and language.espeak is None):
+        raise InputError(f"There is no language '{code}'. Known: {', '.join(KOKORO)}.")
     try:
+        if language.espeak is not None:
+            return _whole(EspeakText(language.espeak))
         if code in "ab" and _installed(_SPACY_MODEL):
             return _misaki_english(british=code == "b")
         if code in _ESPEAK:
@@ -71,7 +77,7 @@ def _create(code: str) -> _Converter:
     except ImportError as error:
         packages = packages_of(code)
         raise InputError(
-            f"Turning {LANGUAGES[code]} text into phonemes needs {packages.name}, which cannot be imported "
+            f"Turning {language.name} text into phonemes needs {packages.name}, which cannot be imported "
             f"({error.name}). To speak it, {packages.remedy}; or give phonemes instead (--phonemes)."
         ) from error
     except RuntimeError as error:  # MeCab's, whose dictionary is a download of its own
