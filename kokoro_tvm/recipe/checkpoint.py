@@ -95,9 +95,11 @@ class PinnedVoices(Spec):
     @model_validator(mode="after")
     def _are_pinned(self) -> PinnedVoices:
         if not self.files and not (self.names and self.sha256):
+            lacking = "names" if not self.names else "sha256"
             raise PydanticCustomError(
                 "voices_pinned",
                 "voices need `names` with the `sha256` of their values, or `files`, each with its own",
+                {"path": (lacking,) if lacking in self.model_fields_set else ()},
             )
         return self
 

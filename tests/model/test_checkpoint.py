@@ -97,7 +97,7 @@ def test_a_source_that_lies_is_not_passed_over(
 def test_the_shipped_configuration_must_be_the_pinned_one(tmp_path: Path, npm_source: dict[str, Any]) -> None:
     for config, message in (
         ({"file": "kokoro-82m.json", "sha256": "2" * 64}, f"expected sha256 {'2' * 64}, got 5abb01e2"),
-        ({"file": "other.json", "sha256": "2" * 64}, "ships no configuration 'other.json'"),
+        ({"file": "other.json", "sha256": "2" * 64}, "ships no 'other.json'"),
     ):
         spec = Checkpoint.model_validate({"config": config, "voices": VOICES, "sources": (npm_source,)})
         with pytest.raises(BuildError, match=message):

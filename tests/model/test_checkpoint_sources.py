@@ -105,7 +105,7 @@ def test_code_in_a_pickle_does_not_run(home: Path, tmp_path: Path, tiny: State, 
 def test_voices_may_lie_elsewhere_but_must_be_there(home: Path, tiny: State, fetched: Fetched) -> None:
     torch.save(nested(tiny), home / "k.pth")
     (home / "voices").rename(home / "styles")
-    with pytest.raises(BuildError, match=r"there is no folder of voices .*voices; put NAME.pt"):
+    with pytest.raises(BuildError, match=r"there is no folder of voices .*voices; put their files"):
         fetched(file_source(home / "k.pth"), root=home)
     fetched(file_source(home / "k.pth", voices="styles"), root=home)
 
@@ -146,7 +146,7 @@ def test_a_voice_with_one_bit_flipped_is_refused_from_every_source(
         ),
         (lambda spec: spec["shards"].update(count=10), r"weights\.onnx is not the pinned file"),
         (lambda spec: spec["shards"].update(size=9), "expected at most 9 bytes of data, got more"),
-        (lambda spec: spec["voices"].update(folder="styles"), "voice 'af_heart' .* is not there"),
+        (lambda spec: spec["voices"].update(folder="styles"), "voice 'af_heart' is not there"),
     ],
     ids=["part missing", "part too many", "too large", "voice missing"],
 )

@@ -306,7 +306,7 @@ def _forms() -> Iterator[tuple[str, BadFile]]:
             f"{'a' * 63} {'a' * 65} {'A' * 64} {'g' * 64} sha256:{'a' * 64}",
         ),
         ("toy", ("checkpoint", "config", "file"), "../x.json /etc/passwd a//b a\\b ~/x"),
-        ("toy", ("checkpoint", "voices", "names", 0), "heart af-heart AF_heart"),
+        ("toy", ("checkpoint", "voices", "names", 0), "1heart af-heart AF_heart"),
         ("toy", ("checkpoint", "voices", "sha256"), f"{'a' * 63} {'A' * 64}"),
         ("toy", (*source, "kind"), "nmp http"),
         ("toy", (*source, "packages", 0, "name"), "Weights a/b/c @scope"),
@@ -350,6 +350,8 @@ def _keys() -> Iterator[tuple[str, BadFile]]:
                 and key in ("passes", "gates", "config", "voices")
                 and "sources" not in path[-1:]
             )
+            if "voices" in above and key in ("names", "sha256"):  # which stand for one another
+                continue
             needed |= file == "toy" and key == "folder" and "front_end" in above
             if (key not in optional or needed) and not (
                 file == "full" and above and above[0] in ("gates", "patches")
