@@ -93,7 +93,7 @@ def test_a_fine_tune_of_kokoro(real_bundle: Path, tmp_path: Path) -> None:
 )
 def test_recipes_of_public_fine_tunes(path: Path) -> None:
     """Checked, not built: what they extend resolves, and the vocabulary has what the utterances say."""
-    model = check_file(path, REPOSITORY / "recipes")
+    (model,) = check_file(path, REPOSITORY / "recipes")
     assert isinstance(model, ModelFile)
     config = json.loads(
         (Path(package.__file__).parent / model.checkpoint.config.file).read_text(encoding="utf-8")
