@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -209,10 +209,20 @@ def _merged(*data: Any) -> Any:
     return tree.data()
 
 
-@given(_TREES, _TREES, _TREES)
-def test_merging_is_associative_and_keeps_what_is_over(a: Any, b: Any, c: Any) -> None:
-    assert _merged(a, a) == _merged(a)
-    assert merge(_tree(a), merge(_tree(b), _tree(c))).data() == _merged(a, b, c)
+def _leaves(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(data, dict) and data:
+        for key, value in data.items():
+            yield from _leaves(value, (*path, key))
+    elif data != {}:
+        yield path, data
+
+
+@given(_TREES, _TREES)
+def test_a_value_is_that_of_the_last_which_gives_one(a: Any, b: Any) -> None:
+    below, above = dict(_leaves({"": a})), dict(_leaves({"": b}))
+    merged = dict(_leaves(_merged(a, b)))
+    assert {path: merged[path] for path in above} == above
+    assert {path: value for path, value in merged.items() if path not in above}.items() <= below.items()
 
 
 @given(_TREES)

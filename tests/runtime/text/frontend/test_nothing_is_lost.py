@@ -85,27 +85,15 @@ def silent(text: str, reading: Reading) -> str:
 
 
 def lost(text: str, code: str, front_end: FrontEnd) -> str:
-<<<<<<< HEAD
-    """Letters and figures of a text that are neither spoken nor in a notice, which has ' for ʼ in a word."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of packages
-        reading = front_end.read(SourceText.of(text), code)
-    notices = unicodedata.normalize("NFD", " ".join(reading.notices))
-    return "".join(
-        char
-        for char in silent(text, reading)
-        if unicodedata.normalize("NFD", char)[0].replace("ʼ", "'") not in notices
-    )
-=======
     """Letters and figures of a text that are neither spoken nor in a notice; ʼ in a word is an apostrophe."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of packages
         reading = front_end.read(SourceText.of(text), code)
-    places, notices = spoken(reading), unicodedata.normalize("NFD", " ".join(reading.notices))
+    notices = unicodedata.normalize("NFD", " ".join(reading.notices))
     written = re.sub(r"(?<=\w)ʼ(?=\w)", "'", text)
-    silent = [char for place, char in enumerate(written) if char.isalnum() and place not in places]
-    return "".join(char for char in silent if unicodedata.normalize("NFD", char)[0] not in notices)
->>>>>>> h/text3
+    return "".join(
+        char for char in silent(written, reading) if unicodedata.normalize("NFD", char)[0] not in notices
+    )
 
 
 @pytest.mark.parametrize("code", each_language("abefhijpz"))
