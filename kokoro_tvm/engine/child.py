@@ -84,6 +84,12 @@ def run_child(
     try:
         if not child.wait(timeout_s, beat):
             child.kill()
+            if child.pid is None:
+                message = (
+                    f"{what}: the process it is forked from did not import what it needs within "
+                    f"{_PATIENCE:g} s; build again when the machine has less to do."
+                )
+                raise ChildError(message, "timeout")
             message = f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}"
             raise ChildError(message, "timeout")
     finally:

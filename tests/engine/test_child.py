@@ -210,6 +210,18 @@ def test_a_server_on_macos_imports_nothing(system: str, imports: bool) -> None:
     assert ("The Zen of Python" in done.stderr) == imports
 
 
+def test_a_server_that_imports_for_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not the stage that took its time."""
+    (tmp_path / "endless.py").write_text("import time\ntime.sleep(2)\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(child, "_PATIENCE", 0.1)
+    monkeypatch.setattr(child, "_BEAT", 0.1)
+    message = r"^cpu\.stage: the process it is forked from did not import what it needs within 0\.1 s; build"
+    with pytest.raises(ChildError, match=message) as caught:
+        run_child("fakes:nothing", {}, tmp_path / "a.log", 60, "cpu.stage", preload=("endless", "fakes"))
+    assert caught.value.ending == "timeout"
+
+
 def test_a_server_that_is_killed_is_reported_and_replaced(tmp_path: Path) -> None:
     run(tmp_path, "tell", path=str(tmp_path / "b"))
     server = int((tmp_path / "b").read_text().split("\n")[0])
