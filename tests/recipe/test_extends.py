@@ -219,7 +219,7 @@ def _leaves(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 @given(_TREES, _TREES)
 def test_a_value_is_that_of_the_last_which_gives_one(a: Any, b: Any) -> None:
-    below, above = dict(_leaves({"": a})), dict(_leaves({"": b}))
+    below, above = dict(_leaves(_merged(a))), dict(_leaves(_merged(b)))
     merged = dict(_leaves(_merged(a, b)))
     assert {path: merged[path] for path in above} == above
     assert {path: value for path, value in merged.items() if path not in above}.items() <= below.items()
