@@ -5,7 +5,7 @@ import { readSafetensors } from "../safetensors.js";
 import { Dictionary } from "./dictionary.js";
 
 /** The version of the layout, in the tensor `rules`. */
-const FORMAT = 3;
+const FORMAT = 4;
 /** Layers of the tagger over a word and its neighbours. */
 const LAYERS = 4;
 

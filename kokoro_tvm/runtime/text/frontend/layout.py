@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["FORMAT", "HOMOGRAPHS", "LAYERS"]
 
-FORMAT = 3
+FORMAT = 4
 """The version of the layout, in the tensor `rules`."""
 LAYERS = 4
 """Layers of the tagger over a word and its neighbours."""
