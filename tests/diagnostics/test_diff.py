@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from diagnostics.built import build, built_project
@@ -148,3 +150,27 @@ def test_for_people_and_as_json(project: Project, capsys: pytest.CaptureFixture[
 def test_what_there_is_not(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cpu", "mien") == 2
     assert "no recipe `mien`; did you mean `mine`?" in capsys.readouterr().err
+
+
+def test_what_both_say_is_compared(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Over what both have: one is a twentieth longer, and louder by a hundredth."""
+    spoken = {"cpu": np.full(24_000, 0.5, np.float32), "mine": np.full(25_200, 0.505, np.float32)}
+
+    class Speaking:
+        def __init__(self, bundle: Path) -> None:
+            self.audio = spoken[Path(bundle).name]
+
+        def from_phonemes(self, phonemes: list[str]) -> SimpleNamespace:
+            return SimpleNamespace(audio=self.audio, sample_rate=24_000)
+
+    monkeypatch.setattr("kokoro_tvm.runtime.Synthesizer", Speaking)
+    assert run("artifacts/cpu", "artifacts/mine", "--audio") == 0
+    assert "audio:\n  1.000 s → 1.050 s, SNR 40.0 dB\n" in capsys.readouterr().out
+    assert run("cpu", "mine", "--audio", "--json") == 0
+    heard = json.loads(capsys.readouterr().out)["audio"]
+    assert heard == {"seconds_before": 1.0, "seconds_now": 1.05, "snr_db": pytest.approx(40.0, abs=0.01)}
+    shutil.rmtree(project.root / "artifacts" / "mine")
+    assert run("cpu", "mine", "--audio") == 2
+    assert "--audio: mine is not built; build it first" in capsys.readouterr().err
