@@ -103,7 +103,7 @@ def test_defaults(app: typer.Typer, requests: dict[str, object]) -> None:
     assert "  conv1d_44 " in result.stdout
     assert result.stdout.endswith(CLOSING)
     assert requests.pop("parts") == [profile._SENTENCE]
-    assert requests == {"bundle": Path("artifacts/cpu"), "threads": None, "voice": "af_heart", "repeat": 3}
+    assert requests == {"bundle": Path("artifacts/cpu"), "threads": None, "voice": None, "repeat": 3}
 
 
 def test_options(app: typer.Typer, requests: dict[str, object], tmp_path: Path) -> None:

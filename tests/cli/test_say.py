@@ -28,6 +28,7 @@ from kokoro_tvm.documents.readers.document import Chapter, Document
 from kokoro_tvm.documents.writers import Mark
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime import Chunk, Piece, Plan, SpeechWarning, Word
+from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.speech.words import words_of_piece
 
 
@@ -105,7 +106,7 @@ def test_defaults(
         "lexicon": None,
         "voices": None,
         "text": "Hello world.",
-        "voice": "af_heart",
+        "voice": None,
         "speed": 1.0,
         "seed": 0,
         "ssml": None,
@@ -362,7 +363,7 @@ def test_voices(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = kokoro_tvm.runtime.Voices(
         {name: np.zeros((510, 256), np.float32) for name in ("zm_yunxi", "af_heart")}
     )
-    opened = types.SimpleNamespace(voices=None)
+    opened = types.SimpleNamespace(voices=None, languages=KOKORO)
     monkeypatch.setattr(kokoro_tvm.runtime, "read_bundle", lambda path: opened)
     monkeypatch.setattr(
         "kokoro_tvm.runtime.bundle.files.OpenFiles", lambda refs: contextlib.nullcontext({None: None})

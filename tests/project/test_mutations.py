@@ -41,6 +41,7 @@ PATCHES = sorted(Known.of_package().patches)
 PASSES = sorted(Known.of_package().passes)
 MODEL: dict[str, Any] = yaml.safe_load((REPOSITORY / "recipes/kokoro-82m.yaml").read_text(encoding="utf-8"))
 MODEL["gates"] = MODEL.pop("gate_sets")[MODEL["gates"]]
+VOICES: list[str] = MODEL["checkpoint"]["voices"]["names"]
 COMPOSING = {"extends", "matrix", "gates.extends", "gate_sets"}  # gone when a recipe is whole
 TARGET: dict[str, Any] = {
     "model": "kokoro-82m",
@@ -222,10 +223,11 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "checkpoint.config.file": (names, set()),
     "checkpoint.config.sha256": (sha, SOURCES),
     "checkpoint.voices.names": (
-        st.lists(names.map(lambda n: f"af_{n}"), min_size=1, max_size=3, unique=True),
+        st.lists(names.map(lambda n: f"xf_{n}"), max_size=3, unique=True).map(lambda own: VOICES + own),
         SOURCES,
     ),
     "checkpoint.voices.sha256": (sha, SOURCES),
+    "checkpoint.voices.files": (sha.map(lambda digest: dict.fromkeys(VOICES, digest)), SOURCES),
     "checkpoint.sources[huggingface].kind": (names, None),
     "checkpoint.sources[huggingface].repo": (names.map(lambda n: f"{n}/{n}"), set()),
     "checkpoint.sources[huggingface].revision": (sha.map(lambda s: s[:40]), set()),
@@ -270,6 +272,10 @@ MODELS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
         }.items()
         if field in fields
     },
+    "languages": (
+        st.dictionaries(st.sampled_from("adz"), names.map(lambda n: {"name": n}), min_size=1),
+        stages("bundle"),
+    ),
     "components.NAME.axis": (names, None),  # that of the model's signature
     "components.NAME.patches": TARGETS["patches.NAME"],
     "passes": TARGETS["passes"],

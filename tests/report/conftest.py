@@ -53,6 +53,7 @@ def report(component: str, bucket: int | None, *verdicts: dict[str, Any]) -> dic
             }
             for name in ("one", "two")
         ],
+        "overall": [],
     }
 
 

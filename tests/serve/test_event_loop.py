@@ -16,6 +16,7 @@ from sessions import Client, talk
 from tiers import BY_AV
 
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.speech import sentences
 from kokoro_tvm.runtime.text.markup import reading
 from kokoro_tvm.serve import bodies, body, service, voices
@@ -172,7 +173,7 @@ def test_front_ends_are_opened_by_a_word_of_each_language_they_have_data_for() -
 
     def synthesizer(data: object | None, *voices: str) -> Any:
         return SimpleNamespace(
-            bundle=SimpleNamespace(root=Path("none"), front_end=data),
+            bundle=SimpleNamespace(root=Path("none"), front_end=data, languages=KOKORO),
             voices=SimpleNamespace(names=voices),
             phonemize=lambda text, voice, language: read.append((voice, language)),
         )

@@ -131,7 +131,7 @@ def test_a_phrase_that_nothing_speaks(parts: dict[str, tuple[str, str]], tmp_pat
     with pytest.raises(BuildError, match=f"no hello.wav: {REASON}"):
         speak.run(
             tmp_path, Inputs(parts), target=TARGET, names=NAMES, length="exact", precision="float32",
-            threads=1, **speak.HELLO,
+            threads=1, phonemes="həlˈO", voice="af_heart", speed=1.0,
         )  # fmt: skip
 
 

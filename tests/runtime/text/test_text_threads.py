@@ -118,7 +118,7 @@ def test_converters_are_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
     original = g2p._create
     monkeypatch.setattr(g2p, "_converters", {})
     monkeypatch.setattr(g2p, "_installed", lambda name: False)
-    monkeypatch.setattr(g2p, "_create", lambda code: created.append(code) or original(code))
+    monkeypatch.setattr(g2p, "_create", lambda code, *of: created.append(code) or original(code, *of))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = side_by_side(phonemize, ["One two three."] * (2 * THREADS))
@@ -170,7 +170,7 @@ def test_a_child_forked_while_another_thread_converts_can_convert(monkeypatch: p
         done.wait(0.2)
         return [Token(text, 0, len(text), text)]
 
-    monkeypatch.setattr(g2p, "_converters", {"a": slow})
+    monkeypatch.setattr(g2p, "_converters", {("a", None): slow})
     thread = threading.Thread(target=phonemize, args=("abc",))
     thread.start()
     assert busy.wait(60)
