@@ -80,13 +80,12 @@ def test_by_keyboard_alone(page: Page) -> None:
     """From the address bar on: every control in the order of the page, and nothing else."""
     keys = page.tab.keyboard
     order = []
-    for _ in range(8):
+    for _ in range(9):
         keys.press("Tab")
         order.append(page.focused())
-    assert order == ["theme", "text", "open", "SUMMARY", "speed", "play", "format", "share"]
-    for _ in range(2):
+    assert order == ["theme", "text", "open", "SUMMARY", "speed", "plain", "play", "format", "share"]
+    for _ in range(4):
         keys.press("Shift+Tab")
-    keys.press("Shift+Tab")
     keys.press("ArrowRight")
     assert page.tab.inner_text("#speed-shown") == "1.05×"
     keys.press("Shift+Tab")
@@ -249,6 +248,8 @@ ROLES = """\
     - text: Speed
     - slider "Speed": "1"
     - status: 1.00×
+    - checkbox "Read brackets and tags as text"
+    - text: Read brackets and tags as text
 - region "Player":
   - slider "Position" [disabled]: "0"
   - button "Speak"
