@@ -14,6 +14,8 @@ from kokoro_tvm.engine.state import changes
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.report.facts import worst
+from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
+from kokoro_tvm.runtime.bundle.provenance import read_provenance
 
 __all__ = ["SECTIONS", "Difference", "Side", "diff"]
 
@@ -59,23 +61,26 @@ class Side:
     @classmethod
     def of_bundle(cls, folder: Path) -> Side:
         """A bundle by itself, of whatever night. Raises BundleError."""
-        built = _provenance(folder)["predicate"]["buildDefinition"]
-        return cls(str(folder), built["externalParameters"]["recipe"], folder)
+        path = folder / PROVENANCE
+        if not path.is_file():
+            raise BundleError(
+                f"{path} cannot be read: there is none. Name a recipe, or the folder of a bundle."
+            )
+        return cls(str(folder), read_provenance(path).recipe, folder)
 
     def toolchain(self) -> dict[str, str]:
         """Packages and other programs that made the bundle, and their versions."""
         if self.bundle is None:
             return {}
-        built = _provenance(self.bundle)["predicate"]["buildDefinition"]
-        packages = [found for found in built["resolvedDependencies"] if "uri" in found]
-        versions = {found["name"]: found["uri"].rpartition("@")[2] for found in packages}
-        return versions | built["internalParameters"]
+        found = read_provenance(self.bundle / PROVENANCE)
+        packages = {name: made for name, made in found.dependencies.items() if made.startswith("pkg:")}
+        return {name: url.rpartition("@")[2] for name, url in packages.items()} | found.tools
 
     def files(self) -> dict[str, str]:
         """Files of the bundle: their size, and the beginning of their digest."""
         if self.bundle is None:
             return {}
-        subjects = {each["name"]: each["digest"]["sha256"] for each in _provenance(self.bundle)["subject"]}
+        subjects = dict(read_provenance(self.bundle / PROVENANCE).subjects)
         del subjects["bundle.json"]  # which lists the others
         sizes = {name: (self.bundle / name).stat().st_size for name in subjects}
         return {name: f"{sizes[name]:,} bytes, {digest[:12]}" for name, digest in subjects.items()}
@@ -133,10 +138,6 @@ def _measured(report: Mapping[str, Any]) -> dict[str, Any]:
         return rest
     cells = worst(report)
     return {f"{cell.output} {cell.gate}".strip(): f"{cell.value} (limit {cell.limit})" for cell in cells}
-
-
-def _provenance(bundle: Path) -> Any:
-    return _json(bundle / "provenance.json")
 
 
 def _json(path: Path) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.registry.trust import PAYLOAD_TYPE, bom_statement
+from kokoro_tvm.registry.trust import PAYLOAD_TYPE, bom_statement, key_bytes
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
@@ -74,9 +74,7 @@ def sign(provenance: bytes, sbom: bytes, key: Path) -> bytes:
     from securesystemslib.signer import CryptoSigner
 
     try:
-        signer = CryptoSigner(load_pem_private_key(key.read_bytes(), None))
-    except OSError as error:
-        raise InputError(f"The key {key} cannot be read ({error.strerror}). Name a file.") from error
+        signer = CryptoSigner(load_pem_private_key(key_bytes(key), None))
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
         raise InputError(
             f"{key} holds no private key as PEM without a password. `openssl genpkey -algorithm ed25519 -out "

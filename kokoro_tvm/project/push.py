@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import quote
 
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.project.attestation import bill_of_materials, sign
 from kokoro_tvm.project.distribution import bundle_files, verified_bundle
@@ -24,7 +25,6 @@ from kokoro_tvm.registry.artifact import (
     EMPTY,
     MANIFEST_TYPE,
     Layer,
-    file_sha256,
     manifest_of,
     sha256_of,
 )

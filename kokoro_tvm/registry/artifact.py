@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from kokoro_tvm.errors import BundleError
@@ -23,7 +22,6 @@ __all__ = [
     "LARGEST_MANIFEST",
     "MANIFEST_TYPE",
     "Layer",
-    "file_sha256",
     "manifest_of",
     "read_layers",
     "sha256_of",
@@ -82,15 +80,6 @@ def read_layers(content: bytes, place: str) -> dict[str, Layer]:
 def sha256_of(content: bytes) -> str:
     """In hexadecimal."""
     return hashlib.sha256(content).hexdigest()
-
-
-def file_sha256(path: Path) -> str:
-    """In hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _layer(node: Node) -> Layer:

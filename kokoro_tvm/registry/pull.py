@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kokoro_tvm.bundles import pulled_bundles
+from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.registry.address import Layout, Repository
-from kokoro_tvm.registry.artifact import Layer, file_sha256, read_layers, sha256_of
+from kokoro_tvm.registry.artifact import Layer, read_layers, sha256_of
 from kokoro_tvm.registry.download import download, download_small, writing
 from kokoro_tvm.registry.sources import Source, open_source
 from kokoro_tvm.registry.trust import SBOM, SIGNED, key_ids, require_signature

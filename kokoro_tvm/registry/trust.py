@@ -24,6 +24,7 @@ __all__ = [
     "SBOM",
     "SIGNED",
     "bom_statement",
+    "key_bytes",
     "key_ids",
     "read_key",
     "require_signature",
@@ -48,13 +49,19 @@ def read_key(path: Path) -> Key:
     from securesystemslib.signer import SSlibKey
 
     try:
-        return SSlibKey.from_crypto(load_pem_public_key(path.read_bytes()))
-    except OSError as error:
-        raise InputError(f"The key {path} cannot be read ({error.strerror}). Name a file.") from error
+        return SSlibKey.from_crypto(load_pem_public_key(key_bytes(path)))
     except (ValueError, UnsupportedAlgorithm) as error:
         raise InputError(
             f"{path} holds no public key as PEM. `openssl pkey -in KEY -pubout -out {path}` writes one."
         ) from error
+
+
+def key_bytes(path: Path) -> bytes:
+    """The content of a key's file. Raises InputError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"The key {path} cannot be read ({error.strerror}). Name a file.") from error
 
 
 def key_ids(folder: Path) -> list[str]:

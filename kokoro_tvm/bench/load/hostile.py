@@ -24,8 +24,6 @@ _REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/dev/phonemize", {"text": "(" * 9_999 + "a"}),
     (_SPEECH, {"input": "a", "x": [[]] * 100_000}),
 )
-
-
 _PAUSE = 0.1  # seconds between two acts: the machine is the server's, which is measured
 
 
