@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from kokoro_tvm.runtime.bundle.voices import LANGUAGES
 from kokoro_tvm.serve.encoding import FORMATS
 from kokoro_tvm.serve.fields import (
     Kind,
@@ -41,10 +40,7 @@ __all__ = [
 _VOICE = text(1024, 1)
 _VOICE_OR_NONE = text(1024)
 _FORMAT = "mp3" if "mp3" in FORMATS else "wav"
-_LANGUAGE_TAGS = {
-    "en": "a", "en-us": "a", "en-gb": "b", "es": "e", "fr": "f", "fr-fr": "f", "hi": "h", "it": "i",
-    "ja": "j", "pt": "p", "pt-br": "p", "zh": "z", "zh-cn": "z", "cmn": "z",
-}  # fmt: skip
+_LANGUAGE = text(16, 1)
 
 
 @dataclass(frozen=True)
@@ -68,21 +64,6 @@ def _voice(settings: Settings) -> Kind:
 
     with_id = {"type": "object", "required": ["id"], "properties": {"id": _VOICE.schema}}
     return Kind({"oneOf": [_VOICE.schema, with_id]}, reads)
-
-
-def _language() -> Kind:
-    letters = text(16)
-
-    def reads(node: Any, path: str) -> str:
-        name = letters.read(node, path).lower()
-        if name in LANGUAGES:
-            return str(name)
-        if name in _LANGUAGE_TAGS:
-            return _LANGUAGE_TAGS[name]
-        known = ", ".join((*LANGUAGES, *_LANGUAGE_TAGS))
-        raise wrong(path, f"There is no language {shown(node)}. Choose one of {known}.", "invalid_value")
-
-    return Kind({"type": "string", "enum": [*LANGUAGES, *_LANGUAGE_TAGS]}, reads)
 
 
 def _turns(settings: Settings) -> Kind:
@@ -144,8 +125,11 @@ class SpeechRequest:
         "`[word](/phonemes/)`, or SSML.",
     )
     model: str = field_of(text(256), "The name of a bundle. Any other name stands for the first.", "kokoro")
-    voice: str = field_of(
-        _voice, "A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`.", "af_heart"
+    voice: str | None = field_of(
+        _voice,
+        "A voice, a mix such as `af_heart(2)+am_adam`, or an object with `id`; without it `af_heart`, or the "
+        "first of a bundle that does not have it.",
+        None,
     )
     response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", _FORMAT)
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
@@ -157,7 +141,10 @@ class SpeechRequest:
         flag(), "Whether audio is sent as it is computed; else when all of it is there.", True
     )
     lang_code: str | None = field_of(
-        _language(), "The language to read in, where it is not that of the voice.", None
+        _LANGUAGE,
+        "The language to read in, where it is not that of the voice: the letter of one that the bundle "
+        "speaks, or its tag, such as `en-GB`.",
+        None,
     )
     volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
     seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise. The same gives the same audio.", 0)
@@ -213,7 +200,7 @@ class DialogueRequest:
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
     stream: bool = field_of(flag(), "As in `/v1/audio/speech`.", True)
     lang_code: str | None = field_of(
-        _language(), "The language to read in, where it is not that of each voice.", None
+        _LANGUAGE, "As in `/v1/audio/speech`, where it is not that of each voice.", None
     )
     volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
     seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
@@ -250,10 +237,10 @@ class SessionRequest:
     """`session.update` of `/v1/audio/speech/stream`: how the speeches that follow are spoken."""
 
     model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
-    voice: str = field_of(_voice, "As in `/v1/audio/speech`.", "af_heart")
+    voice: str | None = field_of(_voice, "As in `/v1/audio/speech`.", None)
     response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "pcm")
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
-    lang_code: str | None = field_of(_language(), "As in `/v1/audio/speech`.", None)
+    lang_code: str | None = field_of(_LANGUAGE, "As in `/v1/audio/speech`.", None)
     volume_multiplier: float = field_of(number(0.0, 10.0), "Factor on the audio, clipped at full scale.", 1.0)
     seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)
     markup: bool = field_of(flag(), "As in `/v1/audio/speech`.", True)
@@ -272,7 +259,9 @@ class PhonemizeRequest:
     """`POST /dev/phonemize`."""
 
     text: str = field_of(lambda settings: text(settings.most_phonemized, 1), "The text.")
-    language: str = field_of(_language(), "The language to read in.", "a")
+    language: str | None = field_of(
+        _LANGUAGE, "As `lang_code` in `/v1/audio/speech`; without it the bundle's first, `a` of Kokoro.", None
+    )
 
 
 @dataclass(frozen=True)
@@ -281,7 +270,7 @@ class PhonemesRequest:
 
     phonemes: str = field_of(_text(1), "Phonemes in misaki's alphabet, an utterance a line.")
     model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
-    voice: str = field_of(_voice, "As in `/v1/audio/speech`.", "af_heart")
+    voice: str | None = field_of(_voice, "As in `/v1/audio/speech`.", None)
     response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "wav")
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
     seed: int = field_of(whole(0, 2**64 - 1), "Seed of the noise.", 0)

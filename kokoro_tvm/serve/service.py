@@ -16,6 +16,7 @@ from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.downloads import Download, Downloads
+from kokoro_tvm.serve.languages import letter_of
 from kokoro_tvm.serve.metrics import Metrics
 from kokoro_tvm.serve.pieces import PieceCache
 from kokoro_tvm.serve.requests import PhonemesRequest, SpeechRequest
@@ -67,18 +68,16 @@ class Service:
         """The synthesizer that a model's name means."""
         return self.bundles.of(model)
 
-    def voices(self, model: str = "") -> tuple[str, ...]:
-        """Names of the voices of a bundle."""
-        return self.synthesizer(model).voices.names
-
     def speak(
         self, wanted: SpeechRequest, client: HTTPConnection | None, text: Iterable[str] | None = None
     ) -> Job:
-        """The job of a request for the speech of a text. Raises BusyError.
+        """The job of a request for the speech of a text.
 
         client: whose priority it has; text: one that comes in portions, in the place of `wanted.input`.
+        Raises BusyError, and ApiError for a language that the bundle does not speak.
         """
         tts = self.synthesizer(wanted.model)
+        code = wanted.lang_code and letter_of(wanted.lang_code, tts.bundle.languages, "lang_code")
         if self.settings.log_texts and text is None:
             _log.info("text", extra={"text": wanted.input, "voice": wanted.voice})
 
@@ -91,7 +90,7 @@ class Service:
                 wanted.seed,
                 ssml=wanted.ssml,
                 markup=wanted.markup,
-                language=wanted.lang_code,
+                language=code,
                 unread=() if wanted.normalization_options is None else wanted.normalization_options.unread,
             )
 

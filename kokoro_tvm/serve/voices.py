@@ -28,8 +28,11 @@ _OPENAI = {
 }
 
 
-def with_own_names(voice: str, voices: Voices) -> str:
-    """A voice or a mix in which OpenAI's names are replaced by those of a bundle, unless it has them."""
+def with_own_names(voice: str | None, voices: Voices) -> str:
+    """A voice or a mix in which OpenAI's names are replaced by those of a bundle, unless it has them; the
+    bundle's default for None."""
+    if voice is None:
+        return voices.default
     if voice in voices.names:
         return voice
     parts = re.split(r"([-+,(]\s*)", voice)

@@ -15,7 +15,7 @@ from kokoro_tvm.serve.encoding.base import as_int16
 T = TypeVar("T")
 CREATED = {
     "model": "kokoro",
-    "voice": "af_heart",
+    "voice": None,
     "response_format": "pcm",
     "speed": 1.0,
     "lang_code": None,

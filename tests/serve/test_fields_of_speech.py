@@ -240,7 +240,7 @@ def test_lists_for_open_webui(server: Server) -> None:
         ({"input": "a", "voice": {"id": 1}}, "voice.id", "`voice.id` should be a string, but is 1."),
         ({"input": "a", "voice": {}}, "voice.id", "`voice.id` is missing."),
         ({"input": "a", "response_format": "exe"}, "response_format", "`response_format` should be one of "),
-        ({"input": "a", "lang_code": "xx"}, "lang_code", "There is no language 'xx'."),
+        ({"input": "a", "lang_code": "xx"}, "lang_code", "There is no language 'xx' in this bundle."),
         ({"input": "a", "seed": 2**64}, "seed", "`seed` should be 0 to 18446744073709551615, but is"),
         ({"input": "a", "seed": 1.5}, "seed", "`seed` should be a whole number, but is 1.5."),
         ({"input": "a", "stream": "yes"}, "stream", "`stream` should be true or false, but is 'yes'."),

@@ -15,6 +15,7 @@ from kokoro_tvm.serve.bodies import Audio, Captions
 from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.downloads import save_as
 from kokoro_tvm.serve.encoding import media_type
+from kokoro_tvm.serve.languages import letter_of
 from kokoro_tvm.serve.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
 from kokoro_tvm.serve.routes.described import ApiRoute
 from kokoro_tvm.serve.service import Service
@@ -29,13 +30,14 @@ def routes(service: Service) -> list[Route]:
 
     async def captioned(request: Request) -> SpokenResponse:
         wanted, headers = await read_request(request, CaptionedRequest, service.settings)
+        voices = service.synthesizer(wanted.model).voices
         body = partial(
             Captions,
             wanted.response_format,
             wanted.volume_multiplier,
             wanted.return_timestamps,
             wanted.stream,
-            wanted.voice if wanted.allow_voice_tags else None,
+            with_own_names(wanted.voice, voices) if wanted.allow_voice_tags else None,
         )
         return await answer(service, request, wanted, body, headers)
 
@@ -49,9 +51,11 @@ def routes(service: Service) -> list[Route]:
     async def phonemize(request: Request) -> Response:
         wanted, headers = await read_request(request, PhonemizeRequest, service.settings)
         tts = service.synthesizer()
+        languages = tts.bundle.languages
+        code = letter_of(wanted.language or next(iter(languages)), languages, "language")
 
         def phonemes() -> JSONResponse:
-            lines = tts.phonemize(wanted.text, tts.voices.names[0], language=wanted.language)
+            lines = tts.phonemize(wanted.text, tts.voices.names[0], language=code)
             tokens = [id for line in lines for id in encode(line, tts.bundle.vocabulary)]
             return JSONResponse({"phonemes": "\n".join(lines), "tokens": tokens}, headers=headers)
 

@@ -43,9 +43,11 @@ def routes(service: Service) -> list[Route]:
 
     async def brackets(request: Request) -> Response:
         wanted, headers = await read_request(request, SsmlRequest, service.settings)
-        vocabulary = service.synthesizer().bundle.vocabulary
+        bundle = service.synthesizer().bundle
         # Which voices there are is decided when the text is spoken.
-        known = Known(vocabulary, lambda voice: describe(voice or wanted.voice or "").code)
+        known = Known(
+            bundle.vocabulary, lambda voice: describe(voice or wanted.voice or "", bundle.languages).code
+        )
 
         def parsed() -> JSONResponse:
             text = wanted.text

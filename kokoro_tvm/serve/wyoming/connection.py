@@ -86,9 +86,7 @@ class Connection:
     async def _answer(self, event: Event) -> None:
         if event.type == "describe":
             bundles = self._service.bundles
-            await self._send(
-                Event("info", info({name: self._service.voices(name) for name in bundles.names}))
-            )
+            await self._send(Event("info", info({name: bundles.of(name) for name in bundles.names})))
         elif event.type == "ping":
             await self._send(Event("pong", {"text": event.data.get("text")}))
         elif event.type == "select-program":
@@ -135,7 +133,7 @@ class Connection:
         self._job = self._service.speak(wanted, None, feed)
         return self._job
 
-    def _voice(self, event: Event) -> str:
+    def _voice(self, event: Event) -> str | None:
         wanted: Any = event.data.get("voice") or {}
         if not isinstance(wanted, dict):
             raise ApiError(400, "`voice` should be an object.", "voice", "invalid_type")
@@ -143,8 +141,9 @@ class Connection:
         if name is not None:
             return self._string(wanted, "name")
         if language is None:
-            return SpeechRequest.voice
-        found = voice_for(str(language)[:32], self._service.voices(self._model))
+            return None
+        tts = self._service.synthesizer(self._model)
+        found = voice_for(str(language)[:32], tts.voices.names, tts.bundle.languages)
         if found is None:
             raise ApiError(400, f"There is no voice of the language {str(language)[:32]!r}.", "voice")
         return found

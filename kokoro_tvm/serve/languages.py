@@ -1,0 +1,51 @@
+"""Languages of a bundle by the tags that clients have for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
+from kokoro_tvm.runtime.bundle.voices import describe
+from kokoro_tvm.serve.errors import ApiError
+
+__all__ = ["letter_of", "tag_of"]
+
+_TAGS = {
+    "a": ("en-US", "en"),
+    "b": ("en-GB",),
+    "e": ("es",),
+    "f": ("fr", "fr-FR"),
+    "h": ("hi",),
+    "i": ("it",),
+    "j": ("ja",),
+    "p": ("pt-BR", "pt"),
+    "z": ("zh", "zh-CN", "cmn"),
+}  # of Kokoro's own languages, BCP 47's first
+
+
+def letter_of(wanted: str, languages: Mapping[str, SpokenLanguage], path: str) -> str:
+    """The letter of the language that a client means by its letter or its tag, in any case of letters.
+
+    languages: the bundle's. Raises ApiError, whose field is `path`, for one that it does not speak.
+    """
+    names = {code: (code, *_tags(code, language)) for code, language in languages.items()}
+    for code, known in names.items():
+        if wanted.lower() in {name.lower() for name in known}:
+            return code
+    all_names = ", ".join(name for known in names.values() for name in known)
+    message = f"There is no language {wanted!r:.40} in this bundle. Choose one of {all_names}."
+    raise ApiError(400, message, path, "invalid_value")
+
+
+def tag_of(voice: str, languages: Mapping[str, SpokenLanguage]) -> str:
+    """The tag of the language that a voice speaks: the bundle's first where its name says none."""
+    code = describe(voice, languages).code
+    code = code if code in languages else next(iter(languages))
+    return (*_tags(code, languages[code]), code)[0]
+
+
+def _tags(code: str, language: SpokenLanguage) -> tuple[str, ...]:
+    """Names of a language in the web; espeak-ng's, which are tags too, for one of a model's own."""
+    if language == KOKORO.get(code):
+        return _TAGS[code]
+    return () if language.espeak is None else (language.espeak,)
