@@ -29,6 +29,7 @@ struct kokoro {
   void **parameters[COMPONENTS]; /* TVM's tensors, shared by all buckets */
   int64_t reserved[COMPONENTS];  /* steps of length that the last call reserved memory for */
   tensors voices;                /* in alphabetical order */
+  double least_norm, most_norm;  /* of rows of the bundle's own; 0 until a voice is added */
 };
 
 /* A word with what its times follow from. */
@@ -55,7 +56,10 @@ int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phone
 void read_tokens(scope *s, const kokoro *k, utterance *u, const int64_t *tokens, size_t count);
 /* voices.c: the tables; the row of a voice or a mix for so many symbols, into the zeros of `style`. Fail. */
 void open_voices(scope *s, kokoro *k);
+const char *default_voice(const kokoro *k);
 void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int64_t symbols);
+/* voice_file.c: adds the voice of a file; its name. Fails, and then no voice is added. */
+const char *add_voice(scope *s, kokoro *k, const char *path);
 /* model.c: loads the components; runs them. Fail. */
 void load_components(scope *s, kokoro *k);
 void predict(scope *s, kokoro *k, utterance *u);

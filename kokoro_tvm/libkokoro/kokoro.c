@@ -91,7 +91,7 @@ static void stop(worker *w) {
 typedef struct request {
   kokoro *k;
   utterance *u;
-  const char *folder, *sha256;
+  const char *folder, *sha256, *voice; /* a file, then its name */
   const kokoro_request *speech;
   uint64_t seed;
   const float *noise;
@@ -191,6 +191,22 @@ void kokoro_close(kokoro *k) {
   free(k);
 }
 
+static void add_voice_body(scope *s, request *r) { r->voice = add_voice(s, r->k, r->voice); }
+
+static void add_voice_job(void *argument) {
+  request *r = argument;
+  attempt(r, add_voice_body, &r->k->kept);
+}
+
+int kokoro_add_voice(kokoro *k, const char *path, const char **name, kokoro_error *error) {
+  request r = {.k = k, .voice = path, .error = error};
+  if (name) *name = NULL;
+  if (is_forked(k, error)) return KOKORO_SYSTEM;
+  let(k->worker, add_voice_job, &r);
+  if (name && !r.code) *name = r.voice;
+  return r.code;
+}
+
 static void predict_body(scope *s, request *r) {
   const kokoro_request *wanted = r->speech;
   utterance *u = r->u;
@@ -204,8 +220,7 @@ static void predict_body(scope *s, request *r) {
   if (wanted->phonemes) symbols = read_phonemes(s, r->k, u, wanted->phonemes);
   else read_tokens(s, r->k, u, wanted->tokens, wanted->token_count);
   if (wanted->style) memcpy(u->style, wanted->style, width * sizeof *u->style);
-  else if (wanted->voice) read_style(s, r->k, u, wanted->voice, symbols);
-  else fail(s, KOKORO_INPUT, "There is neither a voice nor a style to speak in.");
+  else read_style(s, r->k, u, wanted->voice ? wanted->voice : default_voice(r->k), symbols);
   for (size_t i = 0; i < width; ++i)
     if (!isfinite(u->style[i])) fail(s, KOKORO_INPUT, "The style should be finite, but number %zu is not.", i);
   for (size_t i = 0; i < width; ++i)

@@ -55,7 +55,8 @@ typedef struct kokoro_request {
   const char *phonemes;  /* in the model's alphabet; what it does not know is left out, with a notice */
   const int64_t *tokens; /* in place of phonemes: ids, with the 0 at both ends */
   size_t token_count;
-  const char *voice;  /* a name, or a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-bf_emma" */
+  const char *voice;  /* a name, or a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-bf_emma"; without it and
+                         a style af_heart, or the first of a bundle without that */
   const float *style; /* in place of a voice: 2 * style_dim numbers, one row of a voice's table */
   double speed;       /* 1 as the model speaks, above it faster */
 } kokoro_request;
@@ -102,6 +103,14 @@ KOKORO_API size_t kokoro_style_dim(const kokoro *bundle);
 /* The names of the voices in alphabetical order; NULL from kokoro_voice_count on. */
 KOKORO_API size_t kokoro_voice_count(const kokoro *bundle);
 KOKORO_API const char *kokoro_voice_name(const kokoro *bundle, size_t index);
+
+/* Adds a voice of one's own to those of an open bundle: a file of float32 numbers, little-endian, 510 rows of
+ * 2 * style_dim or one row, which is called as it is, without `.bin`: letters, digits and _, as the bundle has none yet.
+ *
+ * The file is read as data, and refused where its size, its numbers or their norms are no voice's. `*name` is the
+ * voice's from then on, NULL after a failure; `name` may be NULL. Fails with KOKORO_INPUT or KOKORO_SYSTEM. Other
+ * threads may speak meanwhile, and not list voices. */
+KOKORO_API int kokoro_add_voice(kokoro *bundle, const char *path, const char **name, kokoro_error *error);
 
 /* Finds how long every token lasts, and with it the words' times and the number of samples.
  *

@@ -13,7 +13,9 @@ static const char USAGE[] =
     "\n"
     "  --phonemes TEXT  in the model's alphabet\n"
     "  --tokens IDS     in place of phonemes: the model's, with the 0 at both ends, and commas between them\n"
-    "  --voice NAME     or a mix: af_heart,am_adam, or by weights: 'af_heart(2)+am_adam-bf_emma' (af_heart)\n"
+    "  --voice NAME     or a mix: af_heart,am_adam, or by weights: 'af_heart(2)+am_adam-bf_emma' (af_heart, or the\n"
+    "                   first of a bundle without it)\n"
+    "  --add FILE.bin   a voice of one's own, called as the file is; it speaks where no other is named\n"
     "  --style FILE     in place of a voice: float32 numbers, a row of a voice's table\n"
     "  --speed NUMBER   above 1 is faster (1)\n"
     "  --seed NUMBER    of the noise in the voice (0)\n"
@@ -26,7 +28,7 @@ static const char USAGE[] =
     "  --voices         prints the names of the voices, and nothing else\n";
 
 typedef struct options {
-  const char *bundle, *phonemes, *tokens, *voice, *style, *speed, *seed, *noise, *output, *sha256, *threads;
+  const char *bundle, *phonemes, *tokens, *voice, *add, *style, *speed, *seed, *noise, *output, *sha256, *threads;
   int words, durations, voices;
 } options;
 
@@ -132,7 +134,7 @@ static int speak(kokoro *bundle, const options *o, kokoro_request *request, koko
 
 static int read_options(int count, char **words, options *o) {
   struct { const char *name, **value; } valued[] = {
-      {"--phonemes", &o->phonemes}, {"--tokens", &o->tokens}, {"--voice", &o->voice}, {"--style", &o->style},
+      {"--phonemes", &o->phonemes}, {"--tokens", &o->tokens}, {"--voice", &o->voice}, {"--add", &o->add}, {"--style", &o->style},
       {"--speed", &o->speed}, {"--seed", &o->seed}, {"--noise", &o->noise}, {"-o", &o->output}, {"--sha256", &o->sha256},
       {"--threads", &o->threads}};
   struct { const char *name; int *value; } flags[] = {
@@ -175,9 +177,12 @@ int main(int count, char **words) {
     if (*kokoro_notice(bundle)) fprintf(stderr, "speak: %s\n", kokoro_notice(bundle));
     request.phonemes = o.phonemes;
     request.tokens = tokens;
-    request.voice = o.voice ? o.voice : "af_heart";
     request.style = style;
-    if (o.voices) {
+    if (o.add) code = kokoro_add_voice(bundle, o.add, &request.voice, &error);
+    if (o.voice) request.voice = o.voice;
+    if (code) {
+      /* error says why */
+    } else if (o.voices) {
       for (size_t i = 0; i < kokoro_voice_count(bundle); ++i) puts(kokoro_voice_name(bundle, i));
     } else if ((o.tokens && !tokens) || (o.style && !style) || numbers != 2 * kokoro_style_dim(bundle)) {
       code = refuse("no list of tokens, or no style of this bundle", "");

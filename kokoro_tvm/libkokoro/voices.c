@@ -7,6 +7,8 @@
 
 enum { HEAVIEST = 1000, DIGITS = 9 }; /* of a weight; of its whole part, and of its fraction */
 
+static const char DEFAULT[] = "af_heart";
+
 /* A voice in a mix; its weight is below 0 after a minus. */
 typedef struct part {
   const tensor *table;
@@ -34,6 +36,10 @@ static const tensor *find_voice(const kokoro *k, const char *name, size_t size) 
     if (strlen(k->voices.all[i].name) == size && memcmp(k->voices.all[i].name, name, size) == 0)
       return &k->voices.all[i];
   return NULL;
+}
+
+const char *default_voice(const kokoro *k) {
+  return find_voice(k, DEFAULT, strlen(DEFAULT)) || !k->voices.count ? DEFAULT : k->voices.all[0].name;
 }
 
 NORETURN static void refuse(scope *s, const kokoro *k, const char *name, size_t size) {
@@ -132,12 +138,14 @@ void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int6
   size_t width = (size_t)(2 * k->bundle->style_dim);
   int64_t count;
   part *parts = read_mix(s, k, voice, &count);
-  int64_t rows = parts->table->elements / (int64_t)width;
-  int64_t row = symbols < 1 ? 0 : symbols > rows ? rows - 1 : symbols - 1;
+  int64_t most = 0; /* numbers of a table; one row, for all lengths, goes with any */
   int is_mean = 1;
   double whole = 0;
+  for (int64_t i = 0; i < count; ++i)
+    if (parts[i].table->elements > most) most = parts[i].table->elements;
+  int64_t rows = most / (int64_t)width, row = symbols < 1 ? 0 : symbols > rows ? rows - 1 : symbols - 1;
   for (int64_t i = 0; i < count; ++i) {
-    if (parts[i].table->elements != parts->table->elements)
+    if (parts[i].table->elements != most && parts[i].table->elements != (int64_t)width)
       fail(s, KOKORO_INPUT, "The voices '%s' have tables of different lengths and cannot be mixed.", voice);
     whole += fabs(parts[i].weight);
     is_mean = is_mean && parts[i].weight == 1;
@@ -145,7 +153,8 @@ void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int6
   float *one = count == 1 ? u->style : take(s, &s->scratch, width, sizeof *one);
   for (int64_t i = 0; i < count; ++i) {
     float weight = is_mean ? 1 : (float)(parts[i].weight / whole);
-    memcpy(one, (const float *)parts[i].table->data + (size_t)row * width, width * sizeof *one);
+    size_t own = parts[i].table->elements == most ? (size_t)row : 0;
+    memcpy(one, (const float *)parts[i].table->data + own * width, width * sizeof *one);
     for (size_t j = 0; count > 1 && j < width; ++j) u->style[j] += weight * one[j];
   }
   for (size_t i = 0; is_mean && i < width; ++i) u->style[i] /= (float)count;

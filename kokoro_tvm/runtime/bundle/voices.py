@@ -89,7 +89,7 @@ class Voices:
         for name, table in own.items():
             if name in self._tables:
                 raise InputError(f"There is a voice {name} already. Rename the file.")
-            norms = np.linalg.norm(table, axis=1)
+            norms = np.linalg.norm(table.astype(np.float64), axis=1)  # of any float32
             row = int(np.argmax(np.abs(np.log(np.maximum(norms, 1e-30) / np.sqrt(least * most)))))
             if not least / _FAR <= norms[row] <= most * _FAR:
                 raise InputError(

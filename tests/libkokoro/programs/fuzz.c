@@ -18,7 +18,7 @@ typedef struct text {
 
 static uint64_t state;
 static unsigned opened, spoken, refused;
-static text described, numbers, code; /* what is mutated */
+static text described, numbers, code, voice; /* what is mutated */
 
 static uint64_t number(uint64_t below) { /* xorshift64* (Vigna 2016) */
   state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
@@ -144,6 +144,21 @@ static void try_request(kokoro *bundle, uint64_t which) {
   free(voice.bytes);
 }
 
+static void try_voice(kokoro *bundle, const char *folder, uint64_t which) {
+  char path[4096];
+  const char *name = "nothing";
+  kokoro_error error = {77, "nothing"};
+  text made = mutated(voice);
+  snprintf(path, sizeof path, "%s/v%llu%s.bin", folder, (unsigned long long)which, number(16) ? "" : "-");
+  FILE *out = fopen(path, "wb");
+  if (!out || fwrite(made.bytes, 1, made.size, out) != made.size || fclose(out)) die("no file", which);
+  free(made.bytes);
+  int code = kokoro_add_voice(bundle, path, &name, &error);
+  kokoro_request wanted = {"abc.", NULL, 0, name, NULL, 1.0};
+  remove(path);
+  if (!checked(code, &error, name, which)) speak(bundle, &wanted, which);
+}
+
 /* Runs what may fail as a call of the library does. */
 static void attempt(void (*body)(scope *, text, void *), text from, void *argument, uint64_t which) {
   kokoro_error error = {0, ""};
@@ -202,6 +217,8 @@ int main(int count, char **words) {
   numbers = read_all(path);
   snprintf(path, sizeof path, "%s/bert-16.so", words[1]);
   code = read_all(path);
+  voice.size = 510 * 4 * sizeof(float); /* the last one's */
+  voice.bytes = memcpy(malloc(voice.size), numbers.bytes + numbers.size - voice.size, voice.size);
   if (numbers.size > 4096) numbers.size = 4096; /* so that the header is what is changed */
   for (char *at = code.bytes + 8; at + 18 < code.bytes + code.size; ++at)
     if (memcmp(at, "relax.VMExecutable", 18) == 0) { /* of a library, from what is parsed on */
@@ -213,16 +230,17 @@ int main(int count, char **words) {
   snprintf(path, sizeof path, "%s/tensors", words[2]);
   for (uint64_t which = first; which < first + cases; ++which) {
     state = (which + 1) * 0x9E3779B97F4A7C15u;
-    switch (which % 5) {
+    switch (which % 6) {
       case 0: try_manifest(words[2], which); break;
       case 1: attempt(try_json, described, "bundle.json", which); break;
       case 2: attempt(try_tensors, numbers, path, which); break;
       case 3: attempt(try_library, code, NULL, which); break;
+      case 4: try_voice(bundle, words[2], which); break;
       default: try_request(bundle, which);
     }
   }
   kokoro_close(bundle);
-  free(described.bytes), free(numbers.bytes), free(code.bytes);
+  free(described.bytes), free(numbers.bytes), free(code.bytes), free(voice.bytes);
   printf("%llu cases: %u bundles opened, %u spoken, %u refused\n", (unsigned long long)cases, opened, spoken, refused);
   return 0;
 }
