@@ -131,9 +131,10 @@ def _try(
     recipe: str, overrides: list[str], jobs: int | None, root: Path, events: Path | None, paranoid: bool
 ) -> None:
     """Builds a recipe with overrides beside the recipe's own bundle, and says where."""
-    from kokoro_tvm.recipe import load_recipe
+    from kokoro_tvm.recipe import load_recipe, write_try
 
     name = load_recipe(recipe, root / "recipes", overrides=overrides).name
+    write_try(root / "artifacts", recipe, overrides)
     typer.echo(
         f"{recipe} with {', '.join(overrides)} is built as {name}, in {root / 'artifacts' / name}. "
         f"No recipe has these values: to keep them, write one that extends {recipe}."

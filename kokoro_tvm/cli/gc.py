@@ -36,7 +36,7 @@ def gc(
 ) -> None:
     """Remove earlier builds from the store, and from the shared cache.
 
-    The newest builds of every stage and everything current are kept.
+    The newest builds of every stage and everything current are kept; tries (`build --with`) are not.
     """
     from dataclasses import asdict
 
@@ -47,6 +47,7 @@ def gc(
     from kokoro_tvm.project.project import Project
 
     project = Project.open(root)
+    tries = project.tries()
     kept = project.worth_keeping(keep)
     shared = shared_cache() if cache else None
     if cache and shared is None:
@@ -55,8 +56,10 @@ def gc(
     freed = project.gc(kept, dry_run)
     if json:
         more = {"cache": asdict(pruned)} if pruned else {}
-        print_json({"dry_run": dry_run, **asdict(freed), **more})
+        print_json({"dry_run": dry_run, **asdict(freed), "tries": list(map(str, tries)), **more})
         return
+    for path in tries:
+        typer.echo(f"{'a try' if dry_run else 'a try, removed'}: {path}")
     done = "would be freed" if dry_run else "freed"
     typer.echo(
         f"{decimal(freed.bytes)} {done}: {freed.records} builds of stages, {freed.objects} of their "

@@ -18,7 +18,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from kokoro_tvm.engine.durable import storing
 from kokoro_tvm.engine.memory import Memory
 from kokoro_tvm.engine.record import USED, Output, Record
 
-__all__ = ["Collected", "Damage", "Store"]
+__all__ = ["Damage", "Store", "read_keys", "read_record", "sweep"]
 
 _HISTORY = 32  # keys that a list keeps
 _BEAT = 10.0  # seconds between signs of life of one that waits
@@ -46,24 +46,6 @@ class Damage:
     path: Path
     output: Output
     missing: bool
-
-
-@dataclass(frozen=True)
-class Collected:
-    """What `gc` removed: how many records, objects and left-over temporaries, and their bytes."""
-
-    records: int
-    objects: int
-    temporaries: int
-    bytes: int
-
-    def __add__(self, other: Collected) -> Collected:
-        return Collected(
-            self.records + other.records,
-            self.objects + other.objects,
-            self.temporaries + other.temporaries,
-            self.bytes + other.bytes,
-        )
 
 
 class Store:
@@ -94,7 +76,7 @@ class Store:
         identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         known = self._read.get(key)
         if known is None or known[0] != identity:
-            record = _read(path, key)
+            record = read_record(path, key)
             if record is None:
                 return None
             known = self._read[key] = (identity, record)
@@ -103,7 +85,7 @@ class Store:
     def records(self) -> Iterator[Record]:
         """All records that are whole."""
         for path in sorted((self.root / "records").glob("*/*.json")):
-            found = _read(path, path.stem)
+            found = read_record(path, path.stem)
             if found is not None:
                 yield found
 
@@ -117,7 +99,7 @@ class Store:
 
     def requested(self, request: str) -> list[Record]:
         """Records of a request, the latest last; those that are gone are left out."""
-        return [r for r in map(self.record, _keys(self._request_path(request))) if r is not None]
+        return [r for r in map(self.record, read_keys(self._request_path(request))) if r is not None]
 
     def current(self, stage: str) -> Record | None:
         """The record a stage's visible outputs are of; None where it was never built, or that is unknown."""
@@ -171,7 +153,7 @@ class Store:
     def audit(self) -> Iterator[tuple[Path, str]]:
         """Every record and every object, and what is wrong with it ("" for nothing)."""
         for path in sorted((self.root / "records").glob("*/*.json")):
-            yield path, "" if _read(path, path.stem) else "is no record, or was changed"
+            yield path, "" if read_record(path, path.stem) else "is no record, or was changed"
         for path in sorted((self.root / "objects").glob("*/*")):
             intact = self.verified.is_intact(path, path.stat().st_size, path.name)
             yield path, "" if intact else "holds something else than was written"
@@ -202,7 +184,7 @@ class Store:
         durable.make_folder(work)
         for stale in [*work.glob(f"{key}-*"), *work.glob(f".{key}-*")]:
             shutil.rmtree(stale, ignore_errors=True)
-        self._sweep()
+        sweep(self.root)
         with storing(work):
             folder = Path(tempfile.mkdtemp(prefix=f"{key}-", dir=work))
         try:
@@ -262,7 +244,7 @@ class Store:
 
         The files are moved.
         """
-        with self._alone():
+        with self.alone():
             for output in record.outputs:
                 if self.holds(output):
                     continue
@@ -289,7 +271,7 @@ class Store:
             return False
         former = {o.file for r in self.history(stage) for o in r.outputs} if stage else set()
         try:
-            with self._alone():
+            with self.alone():
                 if damaged:
                     self._place(damaged, record, folder)
                 for file in former - {o.file for o in record.outputs}:
@@ -305,33 +287,18 @@ class Store:
             self.verified.save()
         return True
 
-    def gc(self, keep: Collection[str], dry_run: bool = False) -> Collected:
-        """Removes every record whose key is not in `keep`, every object that no kept record names, and what
-        killed builds left behind. Builds may go on meanwhile. dry_run: only tells what it would remove."""
-        remove = _freed if dry_run else _remove
-        temporaries, freed = self._sweep(dry_run)
-        records = objects = 0
-        with self._alone():
-            used: set[str] = set()
-            for path in sorted((self.root / "records").glob("*/*")):
-                found = _read(path, path.stem)
-                if found is not None and found.key in keep:
-                    used |= {o.sha256 for o in found.outputs}
-                else:
-                    freed += remove(path)
-                    records += 1
-            for path in sorted((self.root / "objects").glob("*/*")):
-                if path.name not in used:
-                    freed += remove(path)
-                    objects += 1
-            for path in sorted((self.root / "requests").glob("*/*")):
-                if not {*_keys(path)} & {*keep}:
-                    freed += remove(path)
-            freed += self._forget_locks(remove)
-            with storing(self.root):
-                self.verified.keep((self.root / "objects").glob("*/*"))
-        self.verified.save()
-        return Collected(records, objects, temporaries, freed)
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """What is published or restored is not collected at the same time."""
+        path = self.root / "locks" / "store"
+        durable.make_folder(path.parent)
+        lock = FileLock(path, thread_local=False)
+        with storing(path):
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _place(self, damaged: Sequence[Damage], record: Record, folder: Path) -> None:
         partial = self.root / "work" / "link"
@@ -354,55 +321,16 @@ class Store:
         _note(self.root / "stages" / stage, key)
 
     def _keys(self, stage: str) -> list[str]:
-        return _keys(self.root / "stages" / stage)
+        return read_keys(self.root / "stages" / stage)
 
     def _request_path(self, request: str) -> Path:
         return self.root / "requests" / request[:2] / request
 
-    def _forget_locks(self, remove: Callable[[Path], int]) -> int:
-        """Removes the locks that nobody holds; the bytes that this frees. Who waits for one takes another."""
-        freed = 0
-        for path in sorted((self.root / "locks").glob("*")):
-            if path.name == "store":
-                continue
-            lock = FileLock(path, thread_local=False)
-            with suppress(Timeout, OSError), lock.acquire(blocking=False):
-                freed += remove(path)
-        return freed
-
     def _record_path(self, key: str) -> Path:
         return self.root / "records" / key[:2] / f"{key}.json"
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """What is published or restored is not collected at the same time."""
-        path = self.root / "locks" / "store"
-        durable.make_folder(path.parent)
-        lock = FileLock(path, thread_local=False)
-        with storing(path):
-            lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
 
-    def _sweep(self, dry_run: bool = False) -> tuple[int, int]:
-        """Removes temporary folders that nobody works in any more; how many, and their bytes."""
-        count = freed = 0
-        for folder in (self.root / "work").glob("*-*"):
-            key = folder.name.lstrip(".").partition("-")[
-                0
-            ]  # what a stage puts beside its folder begins with a dot
-            lock = FileLock(self.root / "locks" / key, thread_local=False)
-            with suppress(Timeout, OSError), lock.acquire(blocking=False):
-                freed += sum(p.lstat().st_size for p in folder.rglob("*") if p.is_file())
-                if not dry_run:
-                    shutil.rmtree(folder)
-                count += 1
-        return count, freed
-
-
-def _keys(path: Path) -> list[str]:
+def read_keys(path: Path) -> list[str]:
     """The keys in a list; none where there is none, or it is damaged: what it lists is built again."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
@@ -413,7 +341,7 @@ def _keys(path: Path) -> list[str]:
 
 def _note(path: Path, key: str) -> None:
     """Makes a key the last of a list."""
-    keys = _keys(path)
+    keys = read_keys(path)
     if keys[-1:] != [key]:
         kept = [*(k for k in keys if k != key), key][-_HISTORY:]
         durable.write(path, "".join(f"{k}\n" for k in kept).encode())
@@ -423,7 +351,7 @@ class _GoneError(Exception):
     """An object was there a moment ago."""
 
 
-def _read(path: Path, key: str) -> Record | None:
+def read_record(path: Path, key: str) -> Record | None:
     """The record at `path`; None where there is none that is whole and has this key."""
     try:
         found = Record.from_bytes(path.read_bytes())
@@ -432,15 +360,15 @@ def _read(path: Path, key: str) -> Record | None:
     return found if found.key == key else None
 
 
-def _remove(path: Path) -> int:
-    """Removes a file; the bytes that this frees."""
-    freed = _freed(path)
-    with storing(path):
-        path.unlink()
-    return freed
-
-
-def _freed(path: Path) -> int:
-    """The bytes that removing a file frees: none while it has another name."""
-    found = path.stat()
-    return found.st_size if found.st_nlink == 1 else 0
+def sweep(root: Path, dry_run: bool = False) -> tuple[int, int]:
+    """Removes temporary folders of a store that nobody works in any more; how many, and their bytes."""
+    count = freed = 0
+    for folder in (root / "work").glob("*-*"):
+        key = folder.name.lstrip(".").partition("-")[0]  # what a stage puts beside its folder has a dot
+        lock = FileLock(root / "locks" / key, thread_local=False)
+        with suppress(Timeout, OSError), lock.acquire(blocking=False):
+            freed += sum(p.lstat().st_size for p in folder.rglob("*") if p.is_file())
+            if not dry_run:
+                shutil.rmtree(folder)
+            count += 1
+    return count, freed

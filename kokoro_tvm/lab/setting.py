@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError as PydanticError
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.recipe import Recipe, Utterance, load_recipe
+from kokoro_tvm.recipe import Recipe, Utterance, load_built
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES, describe
@@ -62,7 +62,7 @@ class Lab:
         opened = read_bundle(bundle)
         count = choose_threads(threads)
         torch.set_num_threads(count)
-        return cls(root, opened, load_recipe(opened.recipe, root / "recipes"), count, progress)
+        return cls(root, opened, load_built(opened.recipe, root), count, progress)
 
     @cached_property
     def store(self) -> ReferenceStore:

@@ -8,15 +8,16 @@ from functools import cached_property
 from pathlib import Path
 
 from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.collection import Collected, collect
 from kokoro_tvm.engine.memory import Memory, keep_learned
 from kokoro_tvm.engine.parts import parts_of, parts_store
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.store import Collected, Store
+from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.packages import require_build
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.project.names import check_name
-from kokoro_tvm.recipe import ArtifactSpec, find, list_models, list_recipes, load_recipe
+from kokoro_tvm.recipe import ArtifactSpec, find, is_try, list_models, list_recipes, load_recipe
 from kokoro_tvm.words import hint
 
 __all__ = ["Found", "Project", "open_graph"]
@@ -110,20 +111,30 @@ class Project:
         return Found(graph, (graph.validate(spec),))
 
     def worth_keeping(self, newest: int) -> set[str]:
-        """Keys of the records that are current, of the `newest` of every stage there ever was, and of the
-        parts that these used."""
+        """Keys of the records that are current, of the `newest` of every stage there ever was but those of
+        tries, and of the parts that these used."""
         recipes = self.root / "recipes"
         alive = {*list_recipes(recipes), *list_models([recipes])}
         keep: set[str] = set()
         for stage in self.store.stages():
-            count = max(newest, 1) if stage.partition(".")[0] in alive else newest
+            owner = stage.partition(".")[0]
+            count = 0 if is_try(owner) else max(newest, 1) if owner in alive else newest
             for record in self.store.history(stage)[::-1][:count]:
                 keep |= {record.key, *parts_of(self.store, record)}
         return keep
 
     def gc(self, keep: Collection[str], dry_run: bool = False) -> Collected:
-        """Removes all records of stages and parts whose keys are not in `keep`, and what only they hold."""
-        return self.store.gc(keep, dry_run) + parts_store(self.store).gc(keep, dry_run)
+        """Removes all records of stages and parts whose keys are not in `keep`, what only they hold, and the
+        folders of tries."""
+        return collect(self.store, keep, dry_run, self.tries()) + collect(
+            parts_store(self.store), keep, dry_run
+        )
+
+    def tries(self) -> list[Path]:
+        """Folders of recipes with overrides that were built: of bundles, and of what led to them."""
+        artifacts = self.store.root.parent
+        folders = [path for parent in (artifacts, artifacts / ".build") for path in parent.glob("*")]
+        return sorted(path for path in folders if is_try(path.name) and path.is_dir())
 
     def audit(self) -> Iterator[tuple[Path, str]]:
         """Every record and object of stages and parts, and what is wrong with it ("" for nothing)."""

@@ -29,8 +29,9 @@ from kokoro_tvm.recipe.gates import (
     SignalGate,
 )
 from kokoro_tvm.recipe.known import Known
-from kokoro_tvm.recipe.load import Loaded, check_file, load_recipe, read_recipe
+from kokoro_tvm.recipe.load import Loaded, check_file, load_built, load_recipe, read_recipe
 from kokoro_tvm.recipe.origin import Origin, origins
+from kokoro_tvm.recipe.overrides import is_try, write_try
 from kokoro_tvm.recipe.parts import (
     MAX_FRAMES,
     MAX_TOKENS,
@@ -90,9 +91,11 @@ __all__ = [
     "choices",
     "find",
     "find_recipe",
+    "is_try",
     "json_schema",
     "list_models",
     "list_recipes",
+    "load_built",
     "load_recipe",
     "origins",
     "read_recipe",
@@ -100,4 +103,5 @@ __all__ = [
     "schedule_path",
     "to_yaml",
     "write_schedule",
+    "write_try",
 ]

@@ -23,13 +23,13 @@ from kokoro_tvm.recipe.folder import (
 )
 from kokoro_tvm.recipe.gate_sets import with_gates
 from kokoro_tvm.recipe.known import Known
-from kokoro_tvm.recipe.overrides import overridden
+from kokoro_tvm.recipe.overrides import is_try, overridden, read_try
 from kokoro_tvm.recipe.problems import check, place
 from kokoro_tvm.recipe.resolved import Recipe, resolve
 from kokoro_tvm.recipe.schedule import read_schedules
 from kokoro_tvm.words import hint
 
-__all__ = ["Loaded", "check_file", "load_recipe", "read_recipe"]
+__all__ = ["Loaded", "check_file", "load_built", "load_recipe", "read_recipe"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,15 @@ def load_recipe(
     over all. Raises RecipeError.
     """
     return read_recipe(path_or_name, root, known, overrides).recipe
+
+
+def load_built(name: str, root: Path) -> Recipe:
+    """The recipe that a bundle in the folder with `recipes/` and `artifacts/` was built by, a try's too.
+
+    Raises RecipeError.
+    """
+    recipe, overrides = read_try(root / "artifacts", name) if is_try(name) else (name, [])
+    return load_recipe(recipe, root / "recipes", overrides=overrides)
 
 
 def read_recipe(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from pathlib import Path
 
 from kokoro_tvm.errors import RecipeError
 from kokoro_tvm.recipe._source import SourceText
@@ -17,7 +19,7 @@ from kokoro_tvm.recipe.inherit import merge
 from kokoro_tvm.recipe.matrix import nested
 from kokoro_tvm.words import either, shorten
 
-__all__ = ["overridden", "tried_name"]
+__all__ = ["is_try", "overridden", "read_try", "tried_name", "write_try"]
 
 _NO_VALUES = ("extends", "matrix", "sets")
 _LONGEST = 80  # characters of a name that lists its overrides
@@ -29,6 +31,37 @@ def tried_name(name: str, overrides: Sequence[str]) -> str:
     listed = "+".join((name, *slugs))
     digest = hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8]
     return listed if len(listed) <= _LONGEST else f"{name}+{digest}"
+
+
+def is_try(name: str) -> bool:
+    """Whether a name is that of a recipe with overrides."""
+    return "+" in name
+
+
+def write_try(artifacts: Path, recipe: str, overrides: Sequence[str]) -> None:
+    """Writes down what a recipe is tried with, for whoever measures what is built."""
+    path = _record(artifacts, tried_name(recipe, overrides))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"recipe": recipe, "overrides": list(overrides)}), encoding="utf-8")
+
+
+def read_try(artifacts: Path, name: str) -> tuple[str, list[str]]:
+    """The recipe and the overrides of a try that was built here. Raises RecipeError."""
+    path = _record(artifacts, name)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found["recipe"], found["overrides"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        recipe = name.partition("+")[0]
+        raise RecipeError(
+            f"{name} is a try, which no recipe describes, and {path}, which its build writes, cannot be "
+            f"read. Name the folder it was built in (--root), or build it again: kokoro-tvm build {recipe} "
+            "--with …"
+        ) from error
+
+
+def _record(artifacts: Path, name: str) -> Path:
+    return artifacts / ".build" / name / "try.json"
 
 
 def overridden(recipe: Written, overrides: Sequence[str]) -> Written:

@@ -13,8 +13,9 @@ from doit.exceptions import TaskFailed
 from kokoro_tvm.cli import main
 from kokoro_tvm.engine.child import ChildError
 from kokoro_tvm.engine.reporter import LineReporter
-from kokoro_tvm.errors import BuildError, KokoroTvmError, ValidationError
+from kokoro_tvm.errors import BuildError, KokoroTvmError, RecipeError, ValidationError
 from kokoro_tvm.project import tasks
+from kokoro_tvm.recipe import load_built
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -84,6 +85,11 @@ def test_a_try_is_built_beside_the_recipe_s_own_bundle(
         "No recipe has these values: to keep them, write one that extends cpu."
     )
     assert bundle.startswith("The bundle is artifacts/cpu+buckets-frames-512, and ")
+    recipe = load_built("cpu+buckets-frames-512", root)  # by which `validate` measures it
+    assert recipe.buckets.frames == (512,)
+    (root / "artifacts" / ".build" / "cpu+buckets-frames-512" / "try.json").unlink()
+    with pytest.raises(RecipeError, match=r"is a try, .* build it again: kokoro-tvm build cpu --with …"):
+        load_built("cpu+buckets-frames-512", root)
 
 
 def test_a_try_of_several_recipes_is_refused(root: Path, ran: Ran) -> None:

@@ -9,12 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from diagnostics.built import build, built_project, edit, make_project
+from diagnostics.built import build, built_project, edit, make, make_project
 
 from kokoro_tvm.cli import main
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.parts import Parts, parts_store
-from kokoro_tvm.project.project import Project
+from kokoro_tvm.project.project import Project, open_graph
 
 GOLDEN = Path(__file__).parents[1] / "diagnostics" / "golden"
 
@@ -207,6 +207,30 @@ def test_gc(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(project.store.history("cpu.validate.decoder-5120")) == 2
     assert run("gc", "--keep", "0") == 0
     assert build(project) == [], "what is current stays"
+
+
+def test_gc_lists_and_removes_tries(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = ["buckets.frames=[512]"]
+    graph = open_graph("cpu", Path("recipes"), Path("artifacts"), project.store, overrides)
+    for stage in graph.stages():
+        if stage.name.startswith("cpu+"):
+            make(project, stage)
+    bundle = Path("artifacts/cpu+buckets-frames-512")
+    work = Path("artifacts/.build/cpu+buckets-frames-512")
+    assert (bundle / "bundle.json").is_file()
+    own = {path for path in Path("artifacts").rglob("*") if path.is_file()}
+    assert run("gc", "--keep", "1", "--dry-run") == 0
+    foreseen = printed(capsys)
+    assert foreseen.startswith(f"a try: {work.resolve()}\na try: {bundle.resolve()}\n")
+    assert {path for path in Path("artifacts").rglob("*") if path.is_file()} >= own
+    assert run("gc", "--keep", "1") == 0
+    removed = printed(capsys)
+    assert removed == foreseen.replace("a try:", "a try, removed:").replace("would be freed", "freed")
+    assert not bundle.exists()
+    assert not work.exists()
+    assert build(project) == [], "the recipe's own bundle stays"
+    assert run("gc", "--keep", "1", "--json") == 0
+    assert json.loads(printed(capsys))["tries"] == []
 
 
 def test_gc_of_the_shared_cache(

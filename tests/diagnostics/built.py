@@ -16,7 +16,7 @@ from kokoro_tvm.engine.trace import Trace
 from kokoro_tvm.engine.used import used
 from kokoro_tvm.project.project import Project
 
-__all__ = ["build", "built_project", "edit", "make_project", "report"]
+__all__ = ["build", "built_project", "edit", "make", "make_project", "report"]
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -69,7 +69,7 @@ def build(
     ran = []
     for stage in project.graph(recipe).stages():
         if (only is None or stage.name == only) and stage.state().kind != "current":
-            _write(project, stage, contents or {})
+            make(project, stage, contents or {})
             ran.append(stage.name)
     return ran
 
@@ -79,7 +79,8 @@ def report(component: str, *missed: str, enforce: bool = True) -> dict[str, Any]
     return {"component": component, "passed": not missed, "enforce": enforce, "missed": list(missed)}
 
 
-def _write(project: Project, stage: Stage, contents: Mapping[str, Any]) -> None:
+def make(project: Project, stage: Stage, contents: Mapping[str, Any] = {}) -> None:
+    """A stage is as if it had run."""
     with project.store.workspace(stage.key()) as out:
         for output in stage.outputs:
             content = contents.get(f"{stage.name}:{output}", _usual(stage, output))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kokoro_tvm.engine.cache import Cache
+from kokoro_tvm.engine.collection import collect
 from kokoro_tvm.engine.parts import PARTS, Parts, parts_of
 from kokoro_tvm.engine.record import Record
 from kokoro_tvm.engine.store import Store
@@ -105,7 +106,7 @@ def test_parts_are_collected_with_the_records_that_list_them(store: Store, work:
     assert parts_of(store, former) == old.keys
     assert parts_of(store, latest) == new.keys
 
-    freed = store.gc({latest.key, *parts_of(store, latest)})
+    freed = collect(store, {latest.key, *parts_of(store, latest)})
     assert (freed.records, freed.objects) == (2, 2)
     found = [fetched(Parts(store, "kernel", COMMON), work, word) for word in ("one", "two", "three")]
     assert found == [None, "two", "three"]

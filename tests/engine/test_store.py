@@ -15,6 +15,7 @@ import pytest
 
 from kokoro_tvm.engine import durable
 from kokoro_tvm.engine import store as store_module
+from kokoro_tvm.engine.collection import collect
 from kokoro_tvm.engine.record import Record, request_of
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import BuildError
@@ -172,15 +173,17 @@ def test_gc_keeps_what_is_asked_for(store: Store, tmp_path: Path) -> None:
     one, two = publish(store, "one", a="A", b="B"), publish(store, "two", b="B", c="CC")
     (store.root / "work" / f"{'b' * 64}-left").mkdir()
     (store.root / "work" / f"{'b' * 64}-left" / "x").write_text("12345")
-    assert store.gc({two.key}, dry_run=True) == store.gc({two.key}, dry_run=True), "nothing is removed"
-    foreseen = store.gc({two.key}, dry_run=True)
-    collected = store.gc({two.key})
+    assert collect(store, {two.key}, dry_run=True) == collect(store, {two.key}, dry_run=True), (
+        "nothing is removed"
+    )
+    foreseen = collect(store, {two.key}, dry_run=True)
+    collected = collect(store, {two.key})
     assert collected == foreseen
     assert (collected.records, collected.objects, collected.temporaries) == (1, 1, 1)
     assert collected.bytes == len(one.to_bytes()) + 1 + 5
     assert store.record(one.key) is None
     assert store.restore(two, tmp_path / "out")
-    assert store.gc({two.key}).records == 0
+    assert collect(store, {two.key}).records == 0
     known = Store(store.root).verified._known
     assert len(known) == 2, "of what is gone, nothing is remembered"
 
@@ -202,7 +205,7 @@ def test_what_someone_works_in_is_not_cleared_away(store: Store, tmp_path: Path)
     key, other = "c" * 64, "d" * 64
     with store.lock(key), store.workspace(key) as folder:
         (folder / "x").write_text("")
-        assert store.gc(()).temporaries == 0
+        assert collect(store, ()).temporaries == 0
         with store.lock(other), store.workspace(other):
             assert (folder / "x").exists()
     assert not folder.exists()
@@ -341,7 +344,7 @@ def test_locks_that_nobody_holds_and_requests_without_records_go(store: Store) -
     with store.lock("1" * 64):
         pass
     with store.lock("2" * 64):
-        store.gc({store.requested(one)[0].key})
+        collect(store, {store.requested(one)[0].key})
         assert {path.name for path in (store.root / "locks").iterdir()} == {"store", "2" * 64}
     assert [len(store.requested(request)) for request in (one, two)] == [1, 0]
     assert [path.name for path in (store.root / "requests").rglob("*") if path.is_file()] == [one]
