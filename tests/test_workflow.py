@@ -37,9 +37,15 @@ def commands(steps: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_may_only_read_and_has_no_secrets(path: Path) -> None:
+def test_a_workflow_may_only_read_and_only_what_signs_has_a_secret(path: Path) -> None:
     assert read(path)["permissions"] == {"contents": "read"}
-    assert "secrets." not in path.read_text(encoding="utf-8")
+    secret = "${{ secrets.KOKORO_TVM_SIGNING_KEY }}"
+    signing = [step for job in jobs(path) for step in job["steps"] if secret in step.get("env", {}).values()]
+    assert [(step["run"], step["env"]) for step in signing] == (
+        [(".ci/release", {"SIGNING_KEY": secret})] if path.stem == "nightly" else []
+    )
+    assert path.read_text(encoding="utf-8").count("secrets.") == len(signing)
+    assert not {"push", "pull_request"} & set(read(path)[True]) or not signing, "others' code has no key"
     assert all(0 < job["timeout-minutes"] <= 360 for job in jobs(path))
 
 
@@ -141,6 +147,8 @@ def test_it_calls_what_is_documented(line: str, tmp_path: Path) -> None:
     elif program == ".ci/packages":
         assert words == ["mesa-vulkan-drivers", "$(.venv/bin/kokoro-tvm", "doctor", "--packages)"]
         assert (ROOT / program).is_file()
+    elif program == ".ci/release":
+        assert words == []
     else:
         assert program == ".venv/bin/kokoro-tvm"
         words = words[: words.index("&&")] if "&&" in words else words
@@ -156,7 +164,7 @@ def test_it_builds_then_says_how_all_stands_then_tests() -> None:
         ".venv/bin/kokoro-tvm status",
         ".venv/bin/kokoro-tvm gc --keep 0 --cache",  # or the cache would grow for ever
         ".venv/bin/kokoro-tvm web wasm -o site && mkdir -p release && tar -cf release/site.tar site",
-        ".venv/bin/kokoro-tvm release -o release --push layout",
+        ".ci/release",
         ".venv/bin/python -m pytest -m nightly",
         ".venv/bin/kokoro-tvm diff last-night/cpu artifacts/cpu --audio",
         ".venv/bin/kokoro-tvm profile --against last-night/cpu --repeat 15",
@@ -186,7 +194,8 @@ def test_what_passed_is_one_release_and_who_publishes_it_runs_nothing_of_ours() 
     release, layout, report = [step for step in STEPS if "upload-artifact" in step.get("uses", "")]
     assert release["if"] == layout["if"] == report["if"] == "always()"
     pushed = f"release -o {release['with']['path']} --push {layout['with']['path']}"
-    assert f".venv/bin/kokoro-tvm {pushed}" in COMMANDS
+    script = (ROOT / ".ci" / "release").read_text(encoding="utf-8")
+    assert f".venv/bin/kokoro-tvm {pushed}" in script
     kept = report["with"]["path"].splitlines()
     assert {JOB["env"]["KOKORO_TVM_EVENTS"], "artifacts/*/report.html"} <= set(kept)
     assert "permissions" not in JOB
@@ -197,6 +206,25 @@ def test_what_passed_is_one_release_and_who_publishes_it_runs_nothing_of_ours() 
     programs = [re.findall(r"(?:^|&& |\| (?:xargs -I NAME )?)(\w+)", step["run"]) for step in runs]
     assert programs == [["gh"], ["echo", "skopeo", "jq", "skopeo"]]
     assert not any("checkout" in step["uses"] for step in downloads)
+
+
+@pytest.mark.parametrize("key", ["", "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----"])
+def test_a_release_is_signed_where_there_is_a_key_and_says_unsigned_where_not(
+    key: str, tmp_path: Path
+) -> None:
+    program = tmp_path / ".venv" / "bin" / "kokoro-tvm"
+    program.parent.mkdir(parents=True)
+    shown = '#!/bin/bash\necho "${@:1:5}" "${SIGNING_KEY-no variable}"; [ -z "${6-}" ] || cat "$7"\n'
+    program.write_text(shown, encoding="utf-8")
+    program.chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin", "SIGNING_KEY": key}
+    command = [str(ROOT / ".ci" / "release")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    *warning, released = done.stdout.removesuffix(f"{key}\n" if key else "").splitlines()
+    assert released == "release -o release --push layout no variable"
+    assert [line.partition(": ")[0] for line in warning] == ([] if key else ["::warning::unsigned"])
+    assert done.stdout.endswith(f"{key}\n")
+    assert list(tmp_path.rglob("*.pem")) == []
 
 
 PROGRAMS = {

@@ -34,13 +34,15 @@ def push(
     """
     from rich.filesize import decimal
 
+    from kokoro_tvm.project.attestation import read_signer
     from kokoro_tvm.project.push import push as send
     from kokoro_tvm.registry.address import parse_place
 
     def sending(layer: Layer) -> None:
         typer.echo(f"{layer.name}: {decimal(layer.size)}", err=True)
 
-    pushed = send(bundle, parse_place(target), key, sending)
+    place, signer = parse_place(target), None if key is None else read_signer(key)
+    pushed = send(bundle, place, signer, sending)
     typer.echo(f"{pushed.place}@sha256:{pushed.digest}")
     signed = "signed" if key else "not signed"
     typer.echo(f"{decimal(pushed.sent)} sent, {decimal(pushed.there)} were there, {signed}")

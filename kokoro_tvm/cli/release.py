@@ -26,6 +26,10 @@ def release(
             "folder.",
         ),
     ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", metavar="KEY", help="Sign all of it, as `push --key` does one bundle."),
+    ] = None,
     root: RootOption = Path(),
 ) -> None:
     """Write what others take of a build: bundles, wheels, reports, digests, provenance and materials.
@@ -33,18 +37,21 @@ def release(
     A recipe is in it if all of its stages are current, which means that it met its gates; the others are
     printed, and are listed in `release.json`. `SHA256SUMS` covers every file of the folder.
     """
+    from kokoro_tvm.project.attestation import read_signer
     from kokoro_tvm.project.project import Project
     from kokoro_tvm.project.push import push as send
     from kokoro_tvm.project.release import write_release
     from kokoro_tvm.registry.address import parse_place
 
     place = parse_place(push) if push is not None else None
+    signer = None if key is None else read_signer(key)
     project = Project.open(root)
-    written = write_release([project.graph(name) for name in recipes or project.recipes()], output)
+    written = write_release([project.graph(name) for name in recipes or project.recipes()], output, signer)
     for path in written.files:
         typer.echo(path)
     if place is not None:
         for name, bundle in written.bundles.items():
-            typer.echo(send(bundle, place.named(name), sending=lambda layer: None).place)
+            pushed = send(bundle, place.named(name), signer, lambda layer: None)
+            typer.echo(f"{pushed.place}: {'signed' if signer else 'not signed'}")
     for name, stage in written.left_out.items():
         typer.echo(f"{name}: left out, because {stage} is not current", err=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
 from kokoro_tvm.errors import InputError
@@ -17,7 +17,10 @@ from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
 
-__all__ = ["bill_of_materials", "sign"]
+if TYPE_CHECKING:
+    from securesystemslib.signer import Signer
+
+__all__ = ["bill_of_materials", "read_signer", "sign"]
 
 _PACKAGE = "pkg:"
 
@@ -63,23 +66,25 @@ def bill_of_materials(bundle: Bundle) -> bytes:
     return (JsonV1Dot6(bom).output_as_string(indent=1) + "\n").encode()
 
 
-def sign(provenance: bytes, sbom: bytes, key: Path) -> bytes:
-    """Envelopes of a bundle's provenance and its bill, by a private key (PEM), one a line.
-
-    Raises InputError for what is no key.
-    """
+def read_signer(key: Path) -> Signer:
+    """Who signs with a private key (PEM), whose file is read once. Raises InputError for what is no key."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from securesystemslib.dsse import Envelope
     from securesystemslib.signer import CryptoSigner
 
     try:
-        signer = CryptoSigner(load_pem_private_key(key_bytes(key), None))
+        return CryptoSigner(load_pem_private_key(key_bytes(key), None))
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
         raise InputError(
             f"{key} holds no private key as PEM without a password. `openssl genpkey -algorithm ed25519 -out "
             f"{key}` makes one."
         ) from error
+
+
+def sign(provenance: bytes, sbom: bytes, signer: Signer) -> bytes:
+    """Envelopes of a bundle's provenance and its bill, one a line."""
+    from securesystemslib.dsse import Envelope
+
     statement: dict[str, Any] = json.loads(provenance)
     bill = json.dumps(bom_statement(statement, json.loads(sbom)), ensure_ascii=False).encode()
     lines = []

@@ -17,11 +17,13 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import BinaryIO
 
 from kokoro_tvm import __version__
 from kokoro_tvm.bundles import PACKAGED
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.platforms import Platform, platform_of
+from kokoro_tvm.project.gates import provenance_with_gates
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
@@ -32,6 +34,8 @@ from kokoro_tvm.toolchains.archive import ARCHIVE, prefix_of
 
 __all__ = [
     "bundle_files",
+    "opened",
+    "size_of",
     "verified_bundle",
     "write_archive",
     "write_package",
@@ -111,11 +115,11 @@ def write_archive(path: Path, out: Path) -> Path:
     bundle = verified_bundle(path)
     target = out / f"{bundle.recipe}-{__version__}.tar"
     with _Partial(target) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
-        for file in bundle_files(bundle):
-            info = tarfile.TarInfo(f"{bundle.recipe}/{file.name}")
-            info.size, info.mode = file.stat().st_size, 0o644
-            with file.open("rb") as content:
-                tar.addfile(info, content)
+        for name, content in bundle_files(bundle).items():
+            info = tarfile.TarInfo(f"{bundle.recipe}/{name}")
+            info.size, info.mode = size_of(content), 0o644
+            with opened(content) as entry:
+                tar.addfile(info, entry)
     return target
 
 
@@ -144,12 +148,15 @@ def write_wheel(path: Path, out: Path) -> Path:
         f"{info}/WHEEL": wheel_info,
         f"{info}/entry_points.txt": "[console_scripts]\nkokoro-tvm = kokoro_tvm.cli:main\n",
     }
-    files = {f"kokoro_tvm/{p.relative_to(_PACKAGE).as_posix()}": p for p in _sources()}
-    files |= {f"kokoro_tvm/{PACKAGED}/{bundle.recipe}/{p.name}": p for p in bundle_files(bundle)}
+    files: dict[str, Path | bytes] = {
+        f"kokoro_tvm/{path.relative_to(_PACKAGE).as_posix()}": path for path in _sources()
+    }
+    prefix = f"kokoro_tvm/{PACKAGED}/{bundle.recipe}"
+    files |= {f"{prefix}/{name}": content for name, content in bundle_files(bundle).items()}
     record: list[str] = []
     with _Partial(target) as stream, zipfile.ZipFile(stream, "w") as wheel:
         for name in sorted(files):
-            record.append(_add(wheel, name, files[name].open("rb")))
+            record.append(_add(wheel, name, opened(files[name])))
         for name, text in texts.items():
             record.append(_add(wheel, name, io.BytesIO(text.encode())))
         lines = "".join(f"{line}\n" for line in [*record, f"{info}/RECORD,,"])
@@ -169,10 +176,24 @@ def verified_bundle(path: Path) -> Bundle:
     return bundle
 
 
-def bundle_files(bundle: Bundle) -> list[Path]:
-    """Everything a bundle consists of, bundle.json last."""
-    listed = sorted({file.path for file in bundle.files()})
-    return [*listed, bundle.root / PROVENANCE, bundle.root / "bundle.json"]
+def bundle_files(bundle: Bundle) -> dict[str, Path | bytes]:
+    """Everything that leaves of a bundle, by name, bundle.json last: files, and provenance with all gates."""
+    paths = sorted({file.path for file in bundle.files()})
+    return {
+        **{path.relative_to(bundle.root).as_posix(): path for path in paths},
+        PROVENANCE: provenance_with_gates(bundle),
+        "bundle.json": bundle.root / "bundle.json",
+    }
+
+
+def opened(content: Path | bytes) -> BinaryIO:
+    """What reads a file, or what one is to hold."""
+    return io.BytesIO(content) if isinstance(content, bytes) else content.open("rb")
+
+
+def size_of(content: Path | bytes) -> int:
+    """Its bytes."""
+    return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
 def _sources() -> Iterator[Path]:
@@ -219,7 +240,7 @@ class _Partial:
             self._part.unlink()
 
 
-def _add(wheel: zipfile.ZipFile, name: str, content: io.BufferedIOBase) -> str:
+def _add(wheel: zipfile.ZipFile, name: str, content: BinaryIO) -> str:
     """Add an entry and return its line of RECORD. Numbers do not compress; all else does."""
     info = zipfile.ZipInfo(name, _EPOCH)
     info.external_attr = 0o644 << 16

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 from urllib.parse import quote
 
-from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.project.attestation import bill_of_materials, sign
-from kokoro_tvm.project.distribution import bundle_files, verified_bundle
+from kokoro_tvm.project.distribution import bundle_files, opened, size_of, verified_bundle
+from kokoro_tvm.project.gates import provenance_with_gates
 from kokoro_tvm.registry.address import Layout, Repository
 from kokoro_tvm.registry.artifact import (
     ARTIFACT_TYPE,
@@ -32,7 +32,9 @@ from kokoro_tvm.registry.sources import REFERENCE
 from kokoro_tvm.registry.trust import SBOM, SIGNED
 from kokoro_tvm.registry.web import TransferError, Web, next_url
 from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
-from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Signer
 
 __all__ = ["Pushed", "push"]
 
@@ -60,9 +62,12 @@ class _Target(Protocol):
 
 
 def push(
-    path: Path, place: Repository | Layout, key: Path | None = None, sending: Callable[[Layer], None] = print
+    path: Path,
+    place: Repository | Layout,
+    signer: Signer | None = None,
+    sending: Callable[[Layer], None] = print,
 ) -> Pushed:
-    """Pushes the bundle at `path` with its bill of materials; with a private key, signed.
+    """Pushes the bundle at `path` with its bill of materials, and with signatures of a signer.
 
     sending: called with what travels. A layout takes it under its recipe's name unless it gives another.
     Raises BundleError: the bundle is damaged, or the place does not take it; InputError: it cannot be written
@@ -71,26 +76,26 @@ def push(
     bundle = verified_bundle(path)
     if isinstance(place, Layout) and not place.name:
         place = place.named(bundle.recipe)
-    sbom = bill_of_materials(bundle)
-    texts = {SBOM: sbom}
-    if key is not None:
-        texts[SIGNED] = sign((bundle.root / PROVENANCE).read_bytes(), sbom, key)
-    known = {file.path: file.sha256 for file in bundle.files()}
-    files = {
-        Layer(f.relative_to(bundle.root).as_posix(), f.stat().st_size, known.get(f) or file_sha256(f)): f
-        for f in bundle_files(bundle)
-    }
-    added = {Layer(name, len(text), sha256_of(text)): text for name, text in texts.items()}
-    manifest = manifest_of([*files, *added], bundle.recipe, bundle.version)
+    contents = bundle_files(bundle)
+    contents[SBOM] = sbom = bill_of_materials(bundle)
+    if signer is not None:
+        contents[SIGNED] = sign(provenance_with_gates(bundle), sbom, signer)
+    known = {file.path: file.sha256 for file in bundle.files()} | {bundle.root / "bundle.json": bundle.sha256}
+    layers: dict[Layer, Path | bytes] = {}
+    for name, content in contents.items():
+        sha256 = sha256_of(content) if isinstance(content, bytes) else known[content]
+        layers[Layer(name, size_of(content), sha256)] = content
+    manifest = manifest_of([*layers], bundle.recipe, bundle.version)
+    empty = Layer("an empty configuration", len(EMPTY), sha256_of(EMPTY))
     target = _target(place)
     sent = there = 0
     try:
-        for layer in (Layer("an empty configuration", len(EMPTY), sha256_of(EMPTY)), *files, *added):
+        for layer, content in {empty: EMPTY, **layers}.items():
             if target.has(layer):
                 there += layer.size
                 continue
             sending(layer)
-            with files[layer].open("rb") if layer in files else io.BytesIO(added.get(layer, EMPTY)) as stream:
+            with opened(content) as stream:
                 target.put(layer, stream)
             sent += layer.size
         target.finish(manifest)

@@ -7,16 +7,21 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine import durable
-from kokoro_tvm.project.attestation import bill_of_materials
+from kokoro_tvm.project.attestation import bill_of_materials, sign
 from kokoro_tvm.project.distribution import write_package
+from kokoro_tvm.project.gates import provenance_with_gates
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.registry.trust import SBOM
+from kokoro_tvm.registry.trust import SBOM, SIGNED
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
+from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Signer
 
 __all__ = ["RELEASE", "SUMS", "Release", "write_release"]
 
@@ -34,10 +39,10 @@ class Release:
     left_out: dict[str, str]
 
 
-def write_release(graphs: Iterable[RecipeGraph], out: Path) -> Release:
+def write_release(graphs: Iterable[RecipeGraph], out: Path, signer: Signer | None = None) -> Release:
     """Writes into a folder, of every recipe whose stages are all current, so that its gates are met: what
-    `write_package` writes, its report where there is one, its provenance and bill of materials; then RELEASE
-    and SUMS.
+    `write_package` writes, its report where there is one, its provenance and bill of materials, and their
+    signatures where somebody signs; then RELEASE and SUMS.
 
     Raises BundleError for a bundle that is not what its manifest says.
     """
@@ -52,12 +57,16 @@ def write_release(graphs: Iterable[RecipeGraph], out: Path) -> Release:
             left_out[name] = behind
             continue
         files = write_package(graph.bundle_folder, out)
-        for source in (graph.report.path("report.html"), graph.bundle_folder / "provenance.json"):
-            if source.is_file():
-                files.append(Path(shutil.copyfile(source, out / f"{name}.{source.name}")))
-        bill = out / f"{name}.{SBOM}"
-        durable.write(bill, bill_of_materials(read_bundle(graph.bundle_folder)))
-        files.append(bill)
+        page = graph.report.path("report.html")
+        if page.is_file():
+            files.append(Path(shutil.copyfile(page, out / f"{name}.{page.name}")))
+        bundle = read_bundle(graph.bundle_folder)
+        stated = {PROVENANCE: provenance_with_gates(bundle), SBOM: bill_of_materials(bundle)}
+        if signer is not None:
+            stated[SIGNED] = sign(stated[PROVENANCE], stated[SBOM], signer)
+        for file, content in stated.items():
+            durable.write(out / f"{name}.{file}", content)
+            files.append(out / f"{name}.{file}")
         bundles[name] = graph.bundle_folder
         recipes[name] = {"key": graph.bundle.key(), "files": {path.name: _described(path) for path in files}}
     release = {"version": __version__, "recipes": recipes, "left_out": left_out}

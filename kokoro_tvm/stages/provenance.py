@@ -14,13 +14,16 @@ from urllib.parse import quote
 from kokoro_tvm import __version__
 from kokoro_tvm.recipe import Recipe
 
-__all__ = ["gate_values", "parameters", "statement"]
+__all__ = ["gate_values", "parameters", "resource", "statement"]
 
 # What of a recipe decides about a bundle's files; its gates and how long a stage may take do not.
 _PARAMETERS = (
     "name", "model", "target", "precision", "length", "buckets", "components", "passes", "pass_context",
-    "runtime", "float16_weights",
+    "runtime", "float16_weights", "languages",
 )  # fmt: skip
+
+
+_NOT_RUN = "not run: "
 
 
 def parameters(recipe: Recipe) -> dict[str, Any]:
@@ -31,7 +34,7 @@ def parameters(recipe: Recipe) -> dict[str, Any]:
 
 def gate_values(report: Mapping[str, Any]) -> dict[str, Any]:
     """What a report of gates says: `passed`, and of every gate its limit and the value nearest to it, or
-    furthest beyond it, by "OUTPUT.GATE"."""
+    furthest beyond it, by "OUTPUT.GATE"; `not_run` has the reason where no utterance was judged."""
     verdicts = [v for u in report["utterances"] for v in u["verdicts"]] + report["overall"]
     nearest: dict[str, Any] = {}
     for verdict in verdicts:
@@ -41,7 +44,13 @@ def gate_values(report: Mapping[str, Any]) -> dict[str, Any]:
         worst = min if verdict["gate"].startswith("min_") else max
         values = [verdict["value"]] + ([nearest[name]["value"]] if name in nearest else [])
         nearest[name] = {"limit": verdict["limit"], "value": worst(values, key=float)}
-    return {"passed": report["passed"], "gates": dict(sorted(nearest.items()))}
+    reasons = [u["status"].removeprefix(_NOT_RUN) for u in report["utterances"] if _is_not_run(u)]
+    not_run = {"not_run": reasons[0]} if reasons and len(reasons) == len(report["utterances"]) else {}
+    return {"passed": report["passed"], "gates": dict(sorted(nearest.items())), **not_run}
+
+
+def _is_not_run(utterance: Mapping[str, Any]) -> bool:
+    return str(utterance["status"]).startswith(_NOT_RUN)
 
 
 def statement(
@@ -69,7 +78,7 @@ def statement(
     packages = {name: version for name, version in sorted(toolchain.items()) if name != "python"}
     return {
         "_type": STATEMENT_TYPE,
-        "subject": [_resource(name, sha256) for name, sha256 in sorted(files.items())],
+        "subject": [resource(name, sha256) for name, sha256 in sorted(files.items())],
         "predicateType": PREDICATE_TYPE,
         "predicate": {
             "buildDefinition": {
@@ -77,10 +86,10 @@ def statement(
                 "externalParameters": {"recipe": dict(recipe)},
                 "internalParameters": {"python": toolchain["python"], **compiler},
                 "resolvedDependencies": [
-                    _resource("checkpoint", weights),
-                    *(_resource(name, sha256) for name, sha256 in sorted(checkpoint.items())),
+                    resource("checkpoint", weights),
+                    *(resource(name, sha256) for name, sha256 in sorted(checkpoint.items())),
                     *(
-                        _resource(f"{part}/{name}", sha256)
+                        resource(f"{part}/{name}", sha256)
                         for part, files in sorted(front_end.items())
                         for name, sha256 in sorted(files.items())
                     ),
@@ -90,13 +99,14 @@ def statement(
             "runDetails": {
                 "builder": {"id": BUILDER, "version": {"kokoro-tvm": __version__}},
                 "byproducts": [
-                    _resource(name, sha256) | {"annotations": dict(values)}
-                    for name, (sha256, values) in sorted(reports.items())
+                    resource(name, sha256, values) for name, (sha256, values) in sorted(reports.items())
                 ],
             },
         },
     }
 
 
-def _resource(name: str, sha256: str) -> dict[str, Any]:
-    return {"name": name, "digest": {"sha256": sha256}}
+def resource(name: str, sha256: str, annotations: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A file, as in-toto describes one."""
+    found = {} if annotations is None else {"annotations": dict(annotations)}
+    return {"name": name, "digest": {"sha256": sha256}, **found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,15 @@ def test_a_recipe_that_passed_is_in_it_although_another_is_not_built(
     done = subprocess.run(["sha256sum", "--check", "--strict", SUMS], cwd=out, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert {line.partition(":")[0] for line in done.stdout.splitlines()} == {*files, RELEASE}
-    assert json.loads((out / "toy.provenance.json").read_text(encoding="utf-8"))["subject"]
+    stated = json.loads((out / "toy.provenance.json").read_text(encoding="utf-8"))
+    (speech,) = [b for b in stated["predicate"]["runDetails"]["byproducts"] if b["name"] == "speech.json"]
+    assert speech["digest"] == {"sha256": project.graph("toy").speech.sha256("speech.json")}
+    assert speech["annotations"]["passed"]
+    assert speech["annotations"]["gates"]
+    with tarfile.open(next(out.glob("toy-*.tar"))) as tar:
+        held = tar.extractfile("toy/provenance.json")
+        assert held is not None
+        assert json.load(held) == stated
 
 
 def test_a_recipe_whose_speech_missed_a_gate_is_not(project: Project, tmp_path: Path) -> None:

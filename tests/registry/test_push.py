@@ -9,18 +9,23 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from registries import REGISTRY, FakeRegistry, debian_registry, state_provenance
 from toy_bundle import edit_manifest, write_bundle
 
+from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.project import push as pushing
+from kokoro_tvm.project.attestation import read_signer
+from kokoro_tvm.project.gates import NOT_RUN
 from kokoro_tvm.project.push import push
 from kokoro_tvm.registry.address import parse_place
 from kokoro_tvm.registry.artifact import Layer
 from kokoro_tvm.registry.pull import pull
 from kokoro_tvm.registry.trust import read_key
+from kokoro_tvm.runtime.bundle.manifest import read_bundle
 
 SKOPEO = shutil.which("skopeo")
 
@@ -35,6 +40,54 @@ def test_a_second_push_sends_nothing_and_gives_the_same(registry: FakeRegistry, 
     second = push(stated_bundle, place, sending=quiet)
     assert (second.sent, second.there) == (0, first.sent + first.there)
     assert second.digest == first.digest
+
+
+def speech_of(folder: Path) -> dict[str, Any]:
+    statement = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    (found,) = [b for b in statement["predicate"]["runDetails"]["byproducts"] if b["name"] == "speech.json"]
+    return dict(found)
+
+
+def speech_record(folder: Path, bundle_sha256: str) -> None:
+    """A stage has judged the whole utterances of the bundle with this digest."""
+    store = Store(folder.parent / ".store")
+    verdict = {"output": "", "gate": "min_snr_db", "value": 9, "limit": 1, "status": "passed"}
+    utterance = {"name": "short", "status": "passed", "verdicts": [verdict]}
+    report = {"passed": True, "utterances": [utterance], "overall": []}
+    derivation = {"inputs": {"bundle/bundle.json": bundle_sha256}}
+    with store.workspace("a" * 64) as out:
+        (out / "speech.json").write_text(json.dumps(report))
+        record = store.publish("toy.speech", derivation, out, ["speech.json"], 1.0, 1.0)
+    assert store.restore(record, folder.parent / ".build", "toy.speech")
+
+
+def test_the_gates_of_whole_utterances_are_in_what_is_pushed(stated_bundle: Path, tmp_path: Path) -> None:
+    """Also when it is pulled and pushed on, where their report is not."""
+    speech_record(stated_bundle, read_bundle(stated_bundle).sha256)
+    push(stated_bundle, parse_place(str(tmp_path / "layout")), sending=quiet)
+    pull(parse_place(str(tmp_path / "layout")), tmp_path / "out" / "pulled")
+    speech = speech_of(tmp_path / "out" / "pulled")
+    assert speech["annotations"] == {"passed": True, "gates": {"min_snr_db": {"limit": 1, "value": 9}}}
+    push(tmp_path / "out" / "pulled", parse_place(str(tmp_path / "next")), sending=quiet)
+    pull(parse_place(str(tmp_path / "next")), tmp_path / "again")
+    assert speech_of(tmp_path / "again") == speech
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["none", "of another bundle"])
+def test_whole_utterances_that_nobody_judged_are_said_to_be_so(
+    stated_bundle: Path, tmp_path: Path, other: bool
+) -> None:
+    if other:
+        speech_record(stated_bundle, "f" * 64)
+    push(stated_bundle, parse_place(str(tmp_path / "layout")), sending=quiet)
+    pull(parse_place(str(tmp_path / "layout")), tmp_path / "pulled")
+    speech = speech_of(tmp_path / "pulled")
+    assert speech["uri"] == NOT_RUN
+    assert speech["annotations"] == {
+        "passed": False,
+        "gates": {},
+        "not_run": "there is no report of it beside the bundle",
+    }
 
 
 def test_the_name_comes_last(
@@ -106,7 +159,7 @@ def test_a_layout_on_a_web_server_and_on_the_hub(
 ) -> None:
     """Whose files are at OWNER/REPOSITORY/resolve/REVISION/PATH. This server knows no ranges."""
     folder = tmp_path / "web/owner/bundles/resolve/main/night"
-    push(stated_bundle, parse_place(str(folder)), keys / "mine.pem", sending=quiet)
+    push(stated_bundle, parse_place(str(folder)), read_signer(keys / "mine.pem"), sending=quiet)
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
@@ -155,7 +208,7 @@ def test_a_full_disk(stated_bundle: Path, tmp_path: Path) -> None:
 def test_what_the_nightly_publishes_is_pulled(stated_bundle: Path, keys: Path, tmp_path: Path) -> None:
     """A layout that skopeo copies to a registry, as the workflow does, keeps its digests and signature."""
     layout = parse_place(f"{tmp_path / 'layout'}#toy")
-    pushed = push(stated_bundle, layout, keys / "mine.pem", sending=quiet)
+    pushed = push(stated_bundle, layout, read_signer(keys / "mine.pem"), sending=quiet)
     with debian_registry(tmp_path) as host:
         copy = [str(SKOPEO), "copy", "--preserve-digests", "--dest-tls-verify=false"]
         places = [f"oci:{tmp_path / 'layout'}:toy", f"docker://{host}/kokoro/nightly:toy"]

@@ -13,7 +13,7 @@ from registries import FakeRegistry, state_provenance
 from toy_bundle import edit_manifest
 
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.project.attestation import bill_of_materials, sign
+from kokoro_tvm.project.attestation import bill_of_materials, read_signer, sign
 from kokoro_tvm.project.push import push
 from kokoro_tvm.registry.address import Repository, parse_place
 from kokoro_tvm.registry.pull import pull
@@ -29,7 +29,7 @@ def signed(stated_bundle: Path, keys: Path) -> Path:
     sbom = bill_of_materials(read_bundle(stated_bundle))
     provenance = (stated_bundle / "provenance.json").read_bytes()
     (stated_bundle / SBOM).write_bytes(sbom)
-    (stated_bundle / SIGNED).write_bytes(sign(provenance, sbom, keys / "mine.pem"))
+    (stated_bundle / SIGNED).write_bytes(sign(provenance, sbom, read_signer(keys / "mine.pem")))
     return stated_bundle
 
 
@@ -40,7 +40,7 @@ def place_of(registry: FakeRegistry) -> Repository:
 def test_a_bundle_of_the_key_that_is_named(
     registry: FakeRegistry, stated_bundle: Path, keys: Path, pulled: Path
 ) -> None:
-    push(stated_bundle, place_of(registry), keys / "mine.pem", sending=lambda layer: None)
+    push(stated_bundle, place_of(registry), read_signer(keys / "mine.pem"), sending=lambda layer: None)
     key = read_key(keys / "mine.pub")
     found = pull(place_of(registry), key=key)
     assert found.trusted == f"signed by the key {key.keyid[:16]}, which you named"
@@ -52,7 +52,8 @@ def test_a_bundle_of_the_key_that_is_named(
 def test_a_bundle_of_nobody_or_of_another_is_refused_before_it_travels(
     signer: str | None, name: str, registry: FakeRegistry, stated_bundle: Path, keys: Path, pulled: Path
 ) -> None:
-    push(stated_bundle, place_of(registry), keys / signer if signer else None, sending=lambda layer: None)
+    by = read_signer(keys / signer) if signer else None
+    push(stated_bundle, place_of(registry), by, sending=lambda layer: None)
     registry.requests.clear()
     key = read_key(keys / "mine.pub")
     with pytest.raises(BundleError) as refused:
@@ -70,7 +71,7 @@ def test_without_a_key_it_says_whom_it_trusts(
 ) -> None:
     push(stated_bundle, place_of(registry), sending=lambda layer: None)
     assert pull(place_of(registry)).trusted == f"not signed: trusts the registry {registry.host}"
-    push(stated_bundle, place_of(registry), keys / "mine.pem", sending=lambda layer: None)
+    push(stated_bundle, place_of(registry), read_signer(keys / "mine.pem"), sending=lambda layer: None)
     mine = read_key(keys / "mine.pub").keyid[:16]
     assert pull(place_of(registry)).trusted == (
         f"signed by {mine}, not by a key that you named: trusts the registry {registry.host}"
@@ -138,7 +139,7 @@ def test_what_is_no_key(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"holds no private key as PEM .* `openssl genpkey -algorithm ed25519"
     ):
-        sign(b"{}", b"{}", path)
+        read_signer(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_key(tmp_path / "none")
 

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.recipe import load_recipe
+from kokoro_tvm.recipe.parts import Language
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
 from kokoro_tvm.stages.provenance import gate_values, parameters, statement
 
@@ -139,9 +140,16 @@ def test_it_has_the_value_of_every_gate_that_is_nearest_to_its_limit() -> None:
     report = {
         "passed": True,
         "utterances": [
-            {"verdicts": [verdict("min_snr_db", 61.5, 60, "f0"), verdict("max_lsd_db", 0.1, 0.5)]},
-            {"verdicts": [verdict("min_snr_db", "inf", 60, "f0"), verdict("max_lsd_db", 0.2, 0.5)]},
-            {"verdicts": [verdict("min_gain_db", 3, None)]},
+            {
+                "status": "passed",
+                "verdicts": [verdict("min_snr_db", 61.5, 60, "f0"), verdict("max_lsd_db", 0.1, 0.5)],
+            },
+            {
+                "status": "passed",
+                "verdicts": [verdict("min_snr_db", "inf", 60, "f0"), verdict("max_lsd_db", 0.2, 0.5)],
+            },
+            {"status": "passed", "verdicts": [verdict("min_gain_db", 3, None)]},
+            {"status": "not run: longer than the bucket", "verdicts": []},
         ],
         "overall": [verdict("min_median_gain_db", 12, 10)],
     }
@@ -157,6 +165,22 @@ def test_it_has_the_value_of_every_gate_that_is_nearest_to_its_limit() -> None:
     stated = made(reports={"bert-512/validation.json": ("f" * 64, values)})
     (byproduct,) = Statement.model_validate(stated).predicate.runDetails.byproducts
     assert byproduct.annotations == values
+
+
+def test_it_says_why_gates_were_not_run() -> None:
+    utterance = {"status": "not run: no runner for arm64-apple-ios", "verdicts": []}
+    assert gate_values({"passed": False, "utterances": [utterance], "overall": []}) == {
+        "passed": False,
+        "gates": {},
+        "not_run": "no runner for arm64-apple-ios",
+    }
+
+
+def test_it_has_the_languages_of_a_model_that_names_its_own() -> None:
+    german = {"d": {"name": "German", "espeak": "de"}}
+    languages = {"d": Language(name="German", espeak="de")}
+    assert parameters(RECIPE.model_copy(update={"languages": languages}))["languages"] == german
+    assert parameters(RECIPE)["languages"] is None
 
 
 @pytest.mark.parametrize(
