@@ -42,7 +42,7 @@ def _download(source: HuggingFaceSource, name: str, work: Path, log: Log) -> Pat
         got = hf_hub_download(
             source.repo, name, revision=source.revision, local_dir=work, etag_timeout=PROBE_TIMEOUT_S
         )
-    except OSError as error:  # every error of the hub's client is one
+    except Exception as error:  # whatever the hub's client raises, and what it is made of
         raise SourceUnavailableError(f"{name} cannot be downloaded: {_first_line(error)}") from error
     path = Path(str(got))
     log(f"downloaded {name}: {path.stat().st_size / 1e6:.1f} MB in {time.monotonic() - start:.1f} s")
