@@ -1,4 +1,4 @@
-"""A fine-tune on the hub, its configuration beside its weights: by the hub's own client, from a server here."""
+"""A fine-tune on the hub, its configuration beside its weights: by the hub's client, from a server here."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PREFIX = f"/owner/name/resolve/{REVISION}/"
 
 @dataclass
 class Hub:
-    """files: of the repository at its commit; requests: METHOD PATH of all that came; breaks: a file that ends
-    early."""
+    """files: of the repository at its commit; requests: METHOD PATH of all that came; breaks: a file that
+    ends early."""
 
     files: dict[str, bytes]
     requests: list[str] = field(default_factory=list)
