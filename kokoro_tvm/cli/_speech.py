@@ -16,6 +16,7 @@ from kokoro_tvm.errors import InputError
 
 __all__ = [
     "BUNDLE",
+    "DEFAULT_VOICE",
     "BundleOption",
     "LexiconOption",
     "PlainOption",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 BUNDLE = default_bundle()
+DEFAULT_VOICE = "af_heart, or the bundle's first"
 
 BundleOption: TypeAlias = Annotated[
     Path,
@@ -44,7 +46,7 @@ VoiceOption: TypeAlias = Annotated[
     typer.Option(
         "--voice",
         help="A voice, or a mix: af_heart,am_adam or af_heart(2)+am_adam. The first decides the language.",
-        show_default="af_heart, or the bundle's first",
+        show_default=DEFAULT_VOICE,
     ),
 ]
 VoicesOption: TypeAlias = Annotated[

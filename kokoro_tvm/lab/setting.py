@@ -15,7 +15,7 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.recipe import Recipe, Utterance, load_built
 from kokoro_tvm.runtime import read_bundle
 from kokoro_tvm.runtime.bundle.manifest import Bundle
-from kokoro_tvm.runtime.bundle.voices import LANGUAGES, describe
+from kokoro_tvm.runtime.bundle.voices import Voices, describe
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.phonemes import clean
@@ -117,30 +117,25 @@ class Lab:
 
 
 def utterance_of(
-    phonemes: str | None,
-    text: str | None,
-    voice: str,
-    speed: float,
-    seed: int,
-    name: str = "given",
-    bundle: Path | None = None,
+    phonemes: str | None, text: str | None, voice: str | None, speed: float, seed: int, bundle: Bundle
 ) -> Utterance:
-    """One utterance from phonemes, or from a text of one paragraph by the front end of `bundle`.
+    """One utterance from phonemes, or from a text of one paragraph by the front end of the bundle.
 
-    Raises InputError when it is none, BundleError where there is no such bundle.
+    voice: None for the bundle's default. Raises InputError when it is none.
     """
     if (phonemes is None) == (text is None):
         raise InputError("Say what to speak either as a text or as phonemes.")
+    if voice is None:
+        voice = Voices.open(bundle).default
     if phonemes is None:
-        code = describe(voice).code
-        front_end = FrontEnd.open(read_bundle(bundle)) if bundle is not None else FrontEnd()
-        source = SourceText.of(str(text))
-        paragraphs = spoken_utterances(source, code if code in LANGUAGES else "a", front_end)
+        code = describe(voice, bundle.languages).code
+        code = code if code in bundle.languages else next(iter(bundle.languages))
+        paragraphs = spoken_utterances(SourceText.of(str(text)), code, FrontEnd.open(bundle))
         if len(paragraphs) != 1:
             raise InputError(f"The text has {len(paragraphs)} paragraphs, and regimes are compared on one.")
         phonemes = paragraphs[0].phonemes
     try:
-        return Utterance(name=name, phonemes=clean(phonemes), voice=voice, speed=speed, seed=seed)
+        return Utterance(name="given", phonemes=clean(phonemes), voice=voice, speed=speed, seed=seed)
     except PydanticError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))

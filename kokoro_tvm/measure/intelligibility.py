@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kokoro_tvm.errors import InputError
 from kokoro_tvm.measure.gates import Report, UtteranceReport, judge
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
+from kokoro_tvm.runtime.bundle.voices import describe
 
-__all__ = ["SENTENCES", "VOICES", "Heard", "validate_intelligibility"]
+__all__ = ["SENTENCES", "VOICES", "Heard", "english_voices", "validate_intelligibility"]
 
 SENTENCES: tuple[str, ...] = tuple(
     json.loads(Path(__file__).with_name("harvard.json").read_text(encoding="utf-8"))
 )
 VOICES = ("af_heart", "am_michael", "bf_emma", "bm_george")
-"""Women and men, American and British."""
+"""Those of Kokoro-82M: women and men, American and British."""
 _ALL = "all"
 _NAME = "harvard"
 
@@ -33,6 +36,29 @@ class Heard:
     sentence: str
     ours: str
     stock: str
+
+
+def english_voices(names: Iterable[str], languages: Mapping[str, SpokenLanguage]) -> tuple[str, ...]:
+    """Voices of a bundle that say the sentences: a woman's and a man's of each English, VOICES where it has
+    them. languages: the bundle's.
+
+    Raises InputError where none speaks English.
+    """
+    first = next(iter(languages))
+    chosen: dict[tuple[str, str], str] = {}
+    for name in sorted(names, key=lambda name: (name not in VOICES, name)):
+        about = describe(name, languages)
+        code = about.code if about.code in languages else first
+        language = languages[code]
+        if language in (KOKORO["a"], KOKORO["b"]) or (language.espeak or "").startswith("en"):
+            chosen.setdefault((code, about.gender), name)
+    if not chosen:
+        spoken = ", ".join(language.name for language in languages.values())
+        raise InputError(
+            f"Sentences and recogniser of the gate `intelligibility` are English, and the bundle speaks "
+            f"{spoken}. Leave the gate out."
+        )
+    return tuple(chosen.values())
 
 
 def words(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.measure.intelligibility import SENTENCES, VOICES, Heard
+from kokoro_tvm.measure.intelligibility import SENTENCES, Heard, english_voices
 from kokoro_tvm.measure.recogniser import Recogniser
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime import Synthesizer
@@ -28,11 +28,12 @@ def listen(
     state: Mapping[str, Any],
     recogniser: Recogniser,
     *,
-    voices: Sequence[str] = VOICES,
+    voices: Sequence[str] | None = None,
     threads: int | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> list[Heard]:
-    """Every sentence in these voices, as the recogniser understood the bundle and PyTorch float32.
+    """Every sentence in these voices, or `english_voices`, as the recogniser understood the bundle and
+    PyTorch float32.
 
     config, state: of the checkpoint the bundle was built from, as `stock_model` takes them. Raises
     BundleError and InputError as a Synthesizer does.
@@ -43,7 +44,7 @@ def listen(
     model = stock_model(config, state, DYNAMIC)
     draw = partial(draw_noise, _SEED)
     heard = []
-    for voice in voices:
+    for voice in voices or english_voices(tts.voices.names, tts.bundle.languages):
         progress(f"listening to {voice}")
         table = tts.voices.table(voice)
         for sentence in SENTENCES:

@@ -8,7 +8,7 @@ from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.serve.errors import ApiError
 
-__all__ = ["letter_of", "tag_of"]
+__all__ = ["letter_of", "named", "tag_of"]
 
 _TAGS = {
     "a": ("en-US", "en"),
@@ -35,6 +35,14 @@ def letter_of(wanted: str, languages: Mapping[str, SpokenLanguage], path: str) -
     all_names = ", ".join(name for known in names.values() for name in known)
     message = f"There is no language {wanted!r:.40} in this bundle. Choose one of {all_names}."
     raise ApiError(400, message, path, "invalid_value")
+
+
+def named(languages: Mapping[str, SpokenLanguage]) -> dict[str, dict[str, str]]:
+    """Name and tag of each language, by its letter, as clients list them."""
+    return {
+        code: {"name": language.name, "tag": (*_tags(code, language), code)[0]}
+        for code, language in languages.items()
+    }
 
 
 def tag_of(voice: str, languages: Mapping[str, SpokenLanguage]) -> str:

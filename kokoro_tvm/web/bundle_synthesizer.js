@@ -78,6 +78,15 @@ export class BundleSynthesizer {
     return voices;
   }
 
+  /** Languages of the voices by the letters that names begin with; null: Kokoro's.
+   * @returns {Promise<Record<string, {name: string, tag?: string}> | null>} */
+  async spokenLanguages() {
+    const { languages } = (await this.#ready()).remote.manifest;
+    if (!languages) return null;
+    const named = ([code, { name, espeak }]) => [code, { name, ...(espeak ? { tag: espeak } : {}) }];
+    return Object.fromEntries(Object.entries(languages).map(named));
+  }
+
   /** Takes the voices of a file (.pt, .npy, .bin, .safetensors) beside the bundle's; it goes nowhere else.
    * @param {File} file @returns {Promise<string[]>} their names; rejected with a SpeechError, `refused`, where it is no voice */
   async addVoices(file) {

@@ -38,9 +38,18 @@ export class HttpSynthesizer {
 
   /** @returns {Promise<string[]>} */
   async voices() {
-    const response = await this.#fetch("v1/audio/voices", {});
-    const { voices } = await response.json();
+    const { voices } = await this.#list();
     return voices.map((/** @type {string | {id: string}} */ voice) => (typeof voice === "string" ? voice : voice.id));
+  }
+
+  /** @returns {Promise<Record<string, {name: string, tag: string}> | null>} null: the server does not list them */
+  async spokenLanguages() {
+    return (await this.#list()).languages ?? null;
+  }
+
+  async #list() {
+    const response = await this.#fetch("v1/audio/voices", {});
+    return response.json();
   }
 
   /**

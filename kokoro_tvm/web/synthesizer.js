@@ -26,6 +26,8 @@
  * @property {() => Promise<string[]>} voices names of all voices
  * @property {(text: string, options: Options) => AsyncIterable<Chunk>} stream speaks piece by piece
  * @property {string[]} [languages] letters of those it reads; all where it is left out
+ * @property {() => Promise<Record<string, {name: string, tag?: string}> | null>} [spokenLanguages] those of its voices, by the
+ *   letters that names begin with; Kokoro's where it is left out, or null
  * @property {string[]} [formats] what `file` encodes, by the suffixes of files
  * @property {(text: string, options: Options, format: string) => Promise<Blob>} [file] all of a speech as a file
  * @property {(file: File) => Promise<string[]>} [addVoices] takes the voices of a file, where this browser speaks; their names

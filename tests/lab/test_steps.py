@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+from toy_bundle import write_safetensors
 from toys import PHONEMES
 
 from kokoro_tvm import Synthesizer
@@ -17,7 +19,7 @@ from kokoro_tvm.errors import InputError, ValidationError
 from kokoro_tvm.lab.setting import Lab, utterance_of
 from kokoro_tvm.lab.steps import REGIMES, StepsReport, parse_pairs, regimes, report_steps, save_regimes
 from kokoro_tvm.recipe import Gates, Utterance
-from kokoro_tvm.runtime import SpeechWarning
+from kokoro_tvm.runtime import SpeechWarning, read_bundle
 from kokoro_tvm.truth.steps import STEPS, Steps, load_steps
 
 pytestmark = pytest.mark.nightly
@@ -160,7 +162,13 @@ def test_pairs() -> None:
         ({"voice": "af heart"}, "voice: "),
     ],
 )
-def test_no_utterance(given: dict[str, object], message: str) -> None:
+def test_no_utterance(plain_bundle: Path, given: dict[str, Any], message: str) -> None:
     result = {"phonemes": "a", "text": None, "voice": "af_heart", "speed": 1.0, "seed": 0} | given
     with pytest.raises(InputError, match=message):
-        utterance_of(**result)
+        utterance_of(**result, bundle=read_bundle(plain_bundle))
+
+
+def test_without_a_voice_an_utterance_has_the_bundles(plain_bundle: Path) -> None:
+    table = {"zoe": np.ones((510, 4), np.float32), "anna": np.ones((510, 4), np.float32)}
+    write_safetensors(plain_bundle / "voices.safetensors", table)
+    assert utterance_of("a", None, None, 1.0, 0, read_bundle(plain_bundle)).voice == "anna"

@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.errors import ValidationError
+from kokoro_tvm.errors import InputError, ValidationError
 from kokoro_tvm.measure import recogniser
 from kokoro_tvm.measure.intelligibility import (
     SENTENCES,
     VOICES,
     Heard,
+    english_voices,
     validate_intelligibility,
     words,
 )
+from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 
 GATE = {"max_word_error_increase": 0.01}
 
@@ -27,6 +29,16 @@ def test_24_sentences_in_4_voices() -> None:
     assert len(set(SENTENCES)) == 24
     assert len(set(VOICES)) == 4
     assert all(len(words(sentence)) >= 6 for sentence in SENTENCES)
+
+
+def test_voices_are_the_bundles() -> None:
+    kokoro = ("af_bella", "af_heart", "am_michael", "bf_emma", "bm_george", "ef_dora", "zm_yunxi")
+    assert english_voices(kokoro, KOKORO) == VOICES
+    assert english_voices(("af_sky", "af_bella", "ef_dora"), KOKORO) == ("af_bella",)
+    own = {"d": SpokenLanguage("German", "de"), "e": SpokenLanguage("Irish English", "en-gb-x-ie")}
+    assert english_voices(("anna", "ef_ciara", "em_sean", "df_rosa"), own) == ("ef_ciara", "em_sean")
+    with pytest.raises(InputError, match=r"are English, and the bundle speaks German\. Leave the gate out\."):
+        english_voices(("anna",), {"d": SpokenLanguage("German", "de")})
 
 
 def test_words_are_what_is_left_without_case_and_punctuation() -> None:

@@ -72,6 +72,15 @@ def test_phonemes_without_a_language_are_the_first_ones(server: Server) -> None:
     assert server.post("/dev/phonemize", {"text": "Ha."}).json["phonemes"] == "d."  # see read_letters
 
 
+def test_they_are_listed(server: Server) -> None:
+    listed = server.get("/v1/audio/voices").json
+    assert listed["languages"] == {
+        "d": {"name": "German", "tag": "de"},
+        "p": {"name": "European Portuguese", "tag": "pt"},
+    }
+    assert [voice["language"] for voice in listed["voices"]] == ["German", "European Portuguese", "unknown"]
+
+
 def test_home_assistant_hears_of_them(server: Server) -> None:
     languages = server.synthesizer.bundle.languages
     (program,) = info({"toy": server.synthesizer})["tts"]

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fromFragment, toFragment } from "../../kokoro_tvm/web/page/link.js";
 import { explain } from "../../kokoro_tvm/web/page/messages.js";
 import { MOST_CHARACTERS, MOST_ENTRIES, readHistory, readSettings, withEntry, writeHistory } from "../../kokoro_tvm/web/page/storage.js";
-import { byLanguage, describe, finds, languagesOf, readMix, titleOf, writeMix } from "../../kokoro_tvm/web/page/voices.js";
+import { byLanguage, describe, finds, languageOf, languagesFrom, languagesOf, readMix, titleOf, writeMix } from "../../kokoro_tvm/web/page/voices.js";
 import { SpeechError } from "../../kokoro_tvm/web/synthesizer.js";
 import { draws } from "./draws.mjs";
 
@@ -125,7 +125,7 @@ test("every word that is looked for begins one about the voice", () => {
 });
 
 test("a language is open where the voices name none, or several", () => {
-  const open = (...names) => languagesOf(names.map((name) => ({ name, weight: 1 })), ["a", "b"]);
+  const open = (...names) => languagesOf(names.map((name) => ({ name, weight: 1 })), undefined, ["a", "b"]);
   assert.deepEqual(open("af_heart"), []);
   assert.deepEqual(open("af_heart", "am_adam"), []);
   assert.deepEqual(open("bf_emma", "af_heart"), ["b", "a"]);
@@ -134,4 +134,19 @@ test("a language is open where the voices name none, or several", () => {
   assert.deepEqual(open("mine", "bf_emma"), ["a", "b"]);
   assert.deepEqual(open("zf_xiaobei", "mine"), ["z", "a", "b"]);
   assert.equal(languagesOf([{ name: "mine", weight: 1 }]).length, 9);
+});
+
+test("languages of a model's own stand in the place of Kokoro's", () => {
+  const german = languagesFrom({ d: { name: "German", tag: "de" } });
+  assert.deepEqual(describe("anna", german), { name: "anna", title: "Anna", gender: "", code: "d" });
+  assert.deepEqual(byLanguage(["anna", "df_rosa"], german).map(([code, voices]) => [code, voices.length]), [["d", 2]]);
+  assert.deepEqual(languageOf("d", german), { name: "German", tag: "de", sample: "" });
+  assert.deepEqual(languagesOf([{ name: "anna", weight: 1 }], german), []);
+  assert.ok(finds("germ", "anna", german));
+  const both = languagesFrom({ p: { name: "European Portuguese", tag: "pt" }, a: { name: "American English", tag: "en-US" } });
+  assert.equal(languageOf("a", both).sample, languageOf("a").sample);
+  assert.equal(languageOf("p", both).sample, "");
+  assert.deepEqual(languagesOf([{ name: "mine", weight: 1 }], both), ["p", "a"]);
+  assert.equal(languageOf(describe("mine", both).code, both).name, "Other voices");
+  assert.equal(languagesFrom(null), languagesFrom(undefined));
 });

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kokoro_tvm.cli._output import JsonFileOption, RootOption, check_file, console, progress, write_json
-from kokoro_tvm.cli._speech import BUNDLE, ThreadsOption, noted
+from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, ThreadsOption, noted
 from kokoro_tvm.cli.validate._options import SeedOption, SpeedOption
 
 __all__ = ["e2e"]
@@ -39,7 +39,10 @@ def e2e(
         typer.Option("--text", help="Text to speak instead, one paragraph, in the language of the voice."),
     ] = None,
     phonemes: Annotated[str | None, typer.Option("--phonemes", help="Phonemes to speak instead.")] = None,
-    voice: Annotated[str, typer.Option("--voice", help="Voice of `--text` and `--phonemes`.")] = "af_heart",
+    voice: Annotated[
+        str | None,
+        typer.Option("--voice", help="Voice of `--text` and `--phonemes`.", show_default=DEFAULT_VOICE),
+    ] = None,
     speed: SpeedOption = 1.0,
     seed: SeedOption = 0,
     json_file: JsonFileOption = None,
@@ -52,13 +55,15 @@ def e2e(
     from kokoro_tvm.lab.e2e import choose_utterances, end_to_end
     from kokoro_tvm.lab.setting import Lab, utterance_of
     from kokoro_tvm.measure.e2e_table import print_end_to_end
+    from kokoro_tvm.runtime import read_bundle
 
     # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
     given = []
     if text is not None or phonemes is not None:
         with noted():
-            given.append(utterance_of(phonemes, text, voice, speed, seed, bundle=(bundle or [BUNDLE])[0]))
+            first = read_bundle((bundle or [BUNDLE])[0])
+            given.append(utterance_of(phonemes, text, voice, speed, seed, first))
     labs = [Lab.open(folder, root, threads, progress) for folder in bundle or [BUNDLE]]
     chosen = choose_utterances(labs[0], utterance or [], corpus) if utterance or corpus or not given else []
     found = end_to_end(labs, [*chosen, *given])

@@ -46,7 +46,7 @@ def intelligibility(
 ) -> None:
     """Compare how well a speech recogniser understands the bundle and stock PyTorch.
 
-    Both speak the same 24 sentences in 4 voices."""
+    Both speak the same 24 sentences, in 4 of its English voices."""
     from dataclasses import asdict
 
     from kokoro_tvm.lab.setting import Lab

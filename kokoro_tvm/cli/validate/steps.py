@@ -16,7 +16,7 @@ from kokoro_tvm.cli._output import (
     table,
     write_json,
 )
-from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, noted
+from kokoro_tvm.cli._speech import BUNDLE, DEFAULT_VOICE, BundleOption, ThreadsOption, noted
 from kokoro_tvm.cli.validate._options import HELLO, SeedOption, SpeedOption, span, verdict
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def steps(
     phonemes: Annotated[
         str | None, typer.Option("--phonemes", help="Phonemes to speak.", show_default='"Hello world."')
     ] = None,
-    voice: Annotated[str, typer.Option("--voice", help="A voice.")] = "af_heart",
+    voice: Annotated[str | None, typer.Option("--voice", help="A voice.", show_default=DEFAULT_VOICE)] = None,
     speed: SpeedOption = 1.0,
     seed: SeedOption = 0,
     bundle: BundleOption = BUNDLE,
@@ -98,6 +98,7 @@ def steps(
     """
     from kokoro_tvm.lab.setting import Lab, utterance_of
     from kokoro_tvm.lab.steps import DEFAULT_PAIRS, parse_pairs, regimes, report_steps, save_regimes
+    from kokoro_tvm.runtime import read_bundle
 
     # Refuse wrong arguments before anything that takes time.
     check_file(json_file)
@@ -106,7 +107,7 @@ def steps(
     if text is None and phonemes is None:
         phonemes = HELLO
     with noted():
-        utterance = utterance_of(phonemes, text, voice, speed, seed, bundle=bundle)
+        utterance = utterance_of(phonemes, text, voice, speed, seed, read_bundle(bundle))
     lab = Lab.open(bundle, root, threads, progress)
     names = {name for pair in wanted for name in pair}
     found = regimes(lab, utterance, names, frames, given_durations)

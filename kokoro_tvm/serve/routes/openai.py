@@ -11,6 +11,7 @@ from starlette.routing import Route
 from kokoro_tvm.serve.bodies import Audio, Events
 from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.errors import ApiError
+from kokoro_tvm.serve.languages import named
 from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.routes.described import ApiRoute
 from kokoro_tvm.serve.service import Service
@@ -43,9 +44,10 @@ def routes(service: Service) -> list[Route]:
 
     async def voices(request: Request) -> JSONResponse:
         tts = service.synthesizer(request.query_params.get("model", ""))
-        found = tts.voices
-        legacy = request.query_params.get("legacy", "").lower() in {"1", "true"}
-        return JSONResponse({"voices": list(found.names) if legacy else listed(found, tts.bundle.languages)})
+        found, languages = tts.voices, tts.bundle.languages
+        if request.query_params.get("legacy", "").lower() in {"1", "true"}:
+            return JSONResponse({"voices": list(found.names)})
+        return JSONResponse({"voices": listed(found, languages), "languages": named(languages)})
 
     async def audio_models(request: Request) -> JSONResponse:
         return JSONResponse({"models": [{"id": name} for name in _names(service)]})

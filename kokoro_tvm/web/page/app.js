@@ -14,7 +14,7 @@ import { Spectrogram } from "./spectrogram.js";
 import { browserStore, readSettings, writeSettings } from "./storage.js";
 import { startTheme } from "./theme.js";
 import { VoicePicker } from "./voice_picker.js";
-import { describe, languageOf } from "./voices.js";
+import { describe, languageOf, languagesFrom } from "./voices.js";
 import { Wave } from "./wave.js";
 import { showThreads, showWay } from "./way.js";
 
@@ -62,7 +62,7 @@ const authorize = synthesizer.authorize?.bind(synthesizer) ?? null;
 
 const reading = new Reading(byId("reading"), (place) => speaker.record && speaker.seek(speaker.record.words[place].start));
 const picker = new VoicePicker({ chosen: () => settle({ voice: picker.value, lang: picker.lang }), sample: hear });
-picker.languages = synthesizer.languages;
+picker.readable = synthesizer.languages;
 const past = new Past(store, (request) => {
   speaker.stop();
   apply(request);
@@ -242,7 +242,8 @@ function hear(voice) {
   if (running()) speaker.pause(true);
   clearProblem();
   picker.sampling(voice);
-  sampler.speak({ text: languageOf(describe(voice).code).sample, voice, speed: 1 });
+  const { title, code } = describe(voice, picker.languages);
+  sampler.speak({ text: languageOf(code, picker.languages).sample || `${title}.`, voice, speed: 1 });
 }
 
 async function keepFile() {
@@ -264,7 +265,7 @@ async function openVoice(name) {
   picker.fill(await synthesizer.voices());
   picker.choose(name);
   settle({ voice: picker.value, lang: picker.lang });
-  say(`${describe(name).title} is open.`);
+  say(`${describe(name, picker.languages).title} is open.`);
 }
 
 /** A file in the place of the text. @param {string} found @param {string} name */
@@ -317,6 +318,7 @@ async function start() {
   try {
     const names = await synthesizer.voices();
     showThreads(await synthesizer.threads?.());
+    picker.languages = languagesFrom(await synthesizer.spokenLanguages?.());
     picker.fill(names);
     past.open(names);
     if (!picker.choose(settings.voice ?? FIRST_VOICE, settings.lang) && !picker.choose(FIRST_VOICE)) picker.choose(names[0]);

@@ -1,7 +1,7 @@
 /** The voices by language, one of them or a mix chosen, each to be heard. */
 
 import { byId, element, icon, setIcon } from "./dom.js";
-import { byLanguage, describe, finds, languageOf, languagesOf, MOST_WEIGHT, readMix, titleOf, USUAL_WEIGHT, writeMix } from "./voices.js";
+import { byLanguage, describe, finds, KOKORO, languageOf, languagesOf, MOST_WEIGHT, readMix, titleOf, USUAL_WEIGHT, writeMix } from "./voices.js";
 
 const MOST_PARTS = 5; // of a mix
 
@@ -17,8 +17,11 @@ export class VoicePicker {
   #listener;
   #codes = /** @type {string[]} of the languages that the voices leave open; the first is read where none is chosen */ ([]);
 
+  /** Those of what speaks. */
+  languages = KOKORO;
+
   /** Letters of the languages that can be read. @type {string[] | undefined} all where it is left out */
-  languages;
+  readable;
 
   /** @param {Listener} listener */
   constructor(listener) {
@@ -55,15 +58,15 @@ export class VoicePicker {
 
   /** The language that it speaks. */
   get language() {
-    return languageOf(this.lang ?? this.#codes[0] ?? describe(this.#parts[0]?.name ?? "").code);
+    return languageOf(this.lang ?? this.#codes[0] ?? describe(this.#parts[0]?.name ?? "", this.languages).code, this.languages);
   }
 
   /** @param {string[]} names */
   fill(names) {
     this.#names = names;
-    const groups = byLanguage(names).map(([code, voices]) => {
+    const groups = byLanguage(names, this.languages).map(([code, voices]) => {
       const grid = element("div", { class: "grid" }, ...voices.map((voice) => this.#row(voice)));
-      return element("fieldset", {}, element("legend", {}, languageOf(code).name), grid);
+      return element("fieldset", {}, element("legend", {}, languageOf(code, this.languages).name), grid);
     });
     this.list.replaceChildren(...groups);
   }
@@ -81,7 +84,7 @@ export class VoicePicker {
     let count = 0;
     for (const group of this.list.querySelectorAll("fieldset")) {
       const rows = /** @type {HTMLElement[]} */ ([...group.querySelectorAll(".voice")]);
-      for (const row of rows) row.hidden = !finds(query, row.dataset.name ?? "");
+      for (const row of rows) row.hidden = !finds(query, row.dataset.name ?? "", this.languages);
       const found = rows.filter((row) => !row.hidden).length;
       group.hidden = found === 0;
       count += found;
@@ -132,11 +135,11 @@ export class VoicePicker {
   /** @param {import("./voices.js").Part[]} parts @param {string} [lang] the language that stays, where it may */
   #show(parts, lang = this.lang) {
     this.#parts = parts;
-    this.#codes = languagesOf(parts, this.languages);
+    this.#codes = languagesOf(parts, this.languages, this.readable);
     byId("tongue").hidden = !this.#codes.length;
-    this.select.replaceChildren(...this.#codes.map((code) => element("option", { value: code }, languageOf(code).name)));
+    this.select.replaceChildren(...this.#codes.map((code) => element("option", { value: code }, languageOf(code, this.languages).name)));
     if (lang && this.#codes.includes(lang)) this.select.value = lang;
-    byId("voice-title").textContent = titleOf(parts);
+    byId("voice-title").textContent = titleOf(parts, this.languages);
     this.#showLanguage();
     for (const radio of this.list.querySelectorAll("input")) {
       radio.checked = parts.length === 1 && parts[0].name === radio.value;
@@ -155,18 +158,18 @@ export class VoicePicker {
   }
 
   #showLanguage() {
-    const gender = this.#parts.length === 1 ? describe(this.#parts[0].name).gender : "";
+    const gender = this.#parts.length === 1 ? describe(this.#parts[0].name, this.languages).gender : "";
     byId("voice-detail").textContent = [this.language.name, gender].filter(Boolean).join(", ");
   }
 
   /** @param {import("./voices.js").Part} part */
   #weight(part) {
-    const { title } = describe(part.name);
+    const { title } = describe(part.name, this.languages);
     const label = { type: "range", min: "1", max: String(MOST_WEIGHT), step: "1", value: String(part.weight), "aria-label": `Weight of ${title}` };
     const range = element("input", label);
     range.addEventListener("input", () => {
       part.weight = Number(range.value);
-      byId("voice-title").textContent = titleOf(this.#parts);
+      byId("voice-title").textContent = titleOf(this.#parts, this.languages);
       this.#shares();
     });
     range.addEventListener("change", () => this.#listener.chosen());

@@ -2,9 +2,11 @@
 
 /** @typedef {{name: string, title: string, gender: string, code: string}} Voice */
 /** @typedef {{name: string, weight: number}} Part of a mix */
+/** tag: of BCP 47; sample: a sentence to know a voice by, "" where there is none. @typedef {{name: string, tag: string, sample: string}} Language */
+/** By the letter that names of voices begin with. @typedef {Map<string, Language>} Languages */
 
-/** Letter of a language -> its name, its tag, a sentence to know a voice by. */
-export const LANGUAGES = new Map([
+/** @type {Languages} */
+export const KOKORO = new Map([
   ["a", { name: "American English", tag: "en-US", sample: "Hello. It is good to hear from you." }],
   ["b", { name: "British English", tag: "en-GB", sample: "Hello. It is good to hear from you." }],
   ["e", { name: "Spanish", tag: "es", sample: "Hola. Me alegro de saber de ti." }],
@@ -15,8 +17,7 @@ export const LANGUAGES = new Map([
   ["p", { name: "Brazilian Portuguese", tag: "pt-BR", sample: "Olá. É bom falar com você." }],
   ["z", { name: "Mandarin Chinese", tag: "zh", sample: "你好。很高兴听到你的声音。" }],
 ]);
-const OTHER = { name: "Other voices", tag: "en", sample: "Hello. It is good to hear from you." };
-const USUAL_LANGUAGE = "a"; // of a voice whose name says none
+const OTHER = "Other voices";
 const GENDERS = new Map([
   ["f", "female"],
   ["m", "male"],
@@ -24,40 +25,56 @@ const GENDERS = new Map([
 export const MOST_WEIGHT = 10;
 export const USUAL_WEIGHT = 5; // of a voice that is new in a mix: room on both sides
 
-/** @param {string} code the letter of a language */
-export function languageOf(code) {
-  return LANGUAGES.get(code) ?? OTHER;
+/** The languages of what speaks, of its own or Kokoro's. @param {Record<string, {name: string, tag?: string}> | null} [found]
+ * @returns {Languages} */
+export function languagesFrom(found) {
+  if (!found) return KOKORO;
+  return new Map(Object.entries(found).map(([code, { name, tag }]) => {
+    const kokoro = KOKORO.get(code);
+    return [code, kokoro?.name === name ? kokoro : { name, tag: tag ?? "", sample: "" }];
+  }));
 }
 
-/** @param {string} name `af_heart` @returns {Voice} */
-export function describe(name) {
+/** The language of a letter; that of voices whose names say none is the first one's, by another name.
+ * @param {string} code @param {Languages} [languages] @returns {Language} */
+export function languageOf(code, languages = KOKORO) {
+  return languages.get(code) ?? { ...[...languages.values()][0], name: OTHER };
+}
+
+/** @param {string} name `af_heart` @param {Languages} [languages] where there is one alone, every voice speaks it
+ * @returns {Voice} */
+export function describe(name, languages = KOKORO) {
   const [prefix, ...rest] = name.split("_");
-  const known = prefix.length === 2 && rest.length > 0 && LANGUAGES.has(prefix[0]);
+  const known = prefix.length === 2 && rest.length > 0 && languages.has(prefix[0]);
   const title = (known ? rest.join(" ") : name).replace(/^\p{L}/u, (letter) => letter.toUpperCase());
-  return { name, title, gender: (known && GENDERS.get(prefix[1])) || "", code: known ? prefix[0] : "" };
+  const code = languages.size === 1 ? [...languages.keys()][0] : known ? prefix[0] : "";
+  return { name, title, gender: (known && GENDERS.get(prefix[1])) || "", code };
 }
 
 /** Letters of the languages that a mix may be read in, the one that it is read in first; none where its voices say it.
- * @param {Part[]} parts @param {string[]} [readable] all languages where it is left out @returns {string[]} */
-export function languagesOf(parts, readable = [...LANGUAGES.keys()]) {
-  const codes = [...new Set(parts.map(({ name }) => describe(name).code))];
+ * @param {Part[]} parts @param {Languages} [languages]
+ * @param {string[]} [readable] all of them where it is left out @returns {string[]} */
+export function languagesOf(parts, languages = KOKORO, readable = [...languages.keys()]) {
+  const codes = [...new Set(parts.map(({ name }) => describe(name, languages).code))];
   if (codes.length === 1 && codes[0]) return [];
-  const first = codes[0] || USUAL_LANGUAGE;
-  return [first, ...(codes.includes("") ? readable : codes).filter((code) => code !== first)];
+  const first = codes[0] || [...languages.keys()][0];
+  const others = (codes.includes("") ? readable : codes).filter((code) => code !== first && languages.has(code));
+  return [first, ...others];
 }
 
 /** Whether every word that was typed begins a word about a voice: its name, gender or language.
- * @param {string} query @param {string} name */
-export function finds(query, name) {
-  const { title, gender, code } = describe(name);
-  const words = `${name} ${title} ${gender} ${languageOf(code).name}`.toLowerCase().split(" ");
+ * @param {string} query @param {string} name @param {Languages} [languages] */
+export function finds(query, name, languages = KOKORO) {
+  const { title, gender, code } = describe(name, languages);
+  const words = `${name} ${title} ${gender} ${languageOf(code, languages).name}`.toLowerCase().split(" ");
   return query.toLowerCase().split(/\s+/).every((part) => words.some((word) => word.startsWith(part)));
 }
 
-/** @param {string[]} names @returns {[string, Voice[]][]} by the letter of their language, in LANGUAGES' order */
-export function byLanguage(names) {
-  const voices = names.map(describe);
-  return [...LANGUAGES.keys(), ""]
+/** @param {string[]} names @param {Languages} [languages]
+ * @returns {[string, Voice[]][]} by the letter of their language, in the order of these */
+export function byLanguage(names, languages = KOKORO) {
+  const voices = names.map((name) => describe(name, languages));
+  return [...languages.keys(), ""]
     .map((code) => /** @type {[string, Voice[]]} */ ([code, voices.filter((voice) => voice.code === code)]))
     .filter(([, found]) => found.length > 0);
 }
@@ -88,9 +105,9 @@ function greatestCommonDivisor(a, b) {
   return b ? greatestCommonDivisor(b, a % b) : a;
 }
 
-/** @param {Part[]} parts @returns {string} for people: "Heart", "Heart 67 % and Adam 33 %" */
-export function titleOf(parts) {
-  if (parts.length === 1) return describe(parts[0].name).title;
+/** @param {Part[]} parts @param {Languages} [languages] @returns {string} for people: "Heart", "Heart 67 %, Adam 33 %" */
+export function titleOf(parts, languages = KOKORO) {
+  if (parts.length === 1) return describe(parts[0].name, languages).title;
   const sum = parts.reduce((total, { weight }) => total + weight, 0);
-  return parts.map(({ name, weight }) => `${describe(name).title} ${Math.round((100 * weight) / sum)} %`).join(", ");
+  return parts.map(({ name, weight }) => `${describe(name, languages).title} ${Math.round((100 * weight) / sum)} %`).join(", ");
 }
