@@ -30,6 +30,11 @@ HOW_TO_SUPPLY = (
     ".onnx files are understood)"
 )
 
+HOW_TO_MEND = (
+    "Put the file where `checkpoint: sources:` of the model's recipe has it (a relative path starts from the "
+    "folder with recipes/), or correct the recipe"
+)
+
 
 def fetch(checkpoint: Checkpoint, out: Path, *, root: Path | None = None, log: Log | None = None) -> None:
     """Fills the empty folder `out` from the first source that answers (files: `checkpoint_files.FILES`).
@@ -84,7 +89,7 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes | None, out: Path, root: Pa
             _store(material, checkpoint.voices, yielded, config, out, say)
             return label
         except SourceUnavailableError as error:
-            failures.append(f"{label}: {error}")
+            failures.append(f"{label}: {str(error).rstrip('.')}")
             say(f"{label} does not answer: {error}")
         except BuildError as error:
             message = f"the checkpoint from {label} is refused: {error}"
@@ -92,7 +97,8 @@ def _fetch_any(checkpoint: Checkpoint, config: bytes | None, out: Path, root: Pa
         finally:
             shutil.rmtree(work)
     reasons = "; ".join(f"({number}) {failure}" for number, failure in enumerate(failures, start=1))
-    raise BuildError(f"no source of the checkpoint answers. Tried: {reasons}. {HOW_TO_SUPPLY}.")
+    advice = HOW_TO_SUPPLY if _shipped(checkpoint) is not None else HOW_TO_MEND
+    raise BuildError(f"no source of the checkpoint answers. Tried: {reasons}. {advice}.")
 
 
 def _store(

