@@ -20,6 +20,7 @@ __all__ = ["build_app", "main"]
 # torch, TVM, pydantic and the like only when it is called: --help answers in under 0.3 s.
 COMMANDS = (
     "say",
+    "batch",
     "pull",
     "serve",
     "phonemize",
