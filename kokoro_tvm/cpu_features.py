@@ -11,6 +11,7 @@ __all__ = [
     "BFLOAT16",
     "CPUINFO",
     "FEATURES",
+    "FLOAT16",
     "PORTABLE",
     "RISCV",
     "WASM",
@@ -100,6 +101,7 @@ ARM: Mapping[str, str] = {
 }
 
 BFLOAT16 = "avx512bf16"
+FLOAT16 = frozenset({"f16c", "neon"})  # each widens vectors of float16
 # Tiles that multiply bfloat16: kernels name them, and Linux gives them to a process that requests them.
 AMX = frozenset({"amx-tile", "amx-bf16"})
 

@@ -35,7 +35,7 @@ ROOMS = [
         "model",
     ),
     *("engine", "compiler", "truth", "measure", "report", "stages", "project", "diagnostics"),
-    *("serve", "lab", "bench", "cli"),
+    *("batch", "serve", "lab", "bench", "cli"),
 ]
 # What speaks, inside: arrays know nothing of text.
 SPEAKING = ["bundle", "session", "text", "speech"]

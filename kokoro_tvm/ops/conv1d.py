@@ -72,7 +72,7 @@ def _kernel(call: Call) -> Any:
     k = Kernel("conv1d", plan.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", plan.packed_shape, plan.operand.dtype)
+        weight = k.param("weight", plan.packed_shape, plan.operand.stored)
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         added = call.optional(k, "added")

@@ -44,7 +44,7 @@ def _kernel(call: Call) -> Any:
     k = Kernel("conv_transpose1d", plan.features.lanes)
     with k:
         x = k.param("x", call.shapes["x"])
-        weight = k.param("weight", plan.packed_shape, plan.operand.dtype)
+        weight = k.param("weight", plan.packed_shape, plan.operand.stored)
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
         length = call.optional(k, "length", "int64")
         y = k.param("y", call.result)

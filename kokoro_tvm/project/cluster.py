@@ -20,12 +20,11 @@ from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.order import in_order
+from kokoro_tvm.engine.scheduler import connect
 from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError, RecipeError
 from kokoro_tvm.project.project import Found, Project
 
 __all__ = ["build_on_cluster"]
-
-_PATIENCE = 20.0  # seconds until the scheduler has to answer
 
 Report = Callable[[str, str], None]
 
@@ -54,23 +53,15 @@ def build_on_cluster(
     hears of every stage that ends, its name first. Raises the first error of a stage; BuildError where the
     scheduler cannot be reached, InputError without a cache that can be written or the library to do it.
     """
-    try:
-        from distributed import Client, as_completed
-    except ImportError as error:
-        raise InputError("building on a cluster needs the extra `dask`: pip install -e '.[dask]'") from error
     cache = Cache.from_environment(lambda note: report("cache", note))
     if cache is None or cache.mode != "read-write":
         raise InputError(
             "workers meet through a shared cache: set KOKORO_TVM_CACHE, here and for every worker, to a "
             "folder or bucket that all of them can write to"
         )
-    try:
-        client = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise BuildError(
-            f"the scheduler {address} cannot be reached: {error}; `dask scheduler` starts one"
-        ) from error
-    with client, client.as_current():
+    with connect(address) as client, client.as_current():
+        from distributed import as_completed
+
         recipes, run = _recipes_digest(root), time.time_ns()
         # Recipes and sets do nothing of their own.
         stages = [task for task in in_order(tasks, graph.__getitem__) if "." in task]

@@ -151,8 +151,9 @@ class TargetFile(Extending):
         default="float32",
         description="Arithmetic of the compiled code. `bfloat16`: convolutions of the decoder multiply "
         "operands rounded to bfloat16 and sum in float32; phase, statistics and recurrences stay "
-        "float32. The CPU must have `avx512bf16`. `float16`, on GPUs: memory holds weights of these "
-        "convolutions, and what they hand to one another, as float16; kernels compute in float32.",
+        "float32. The CPU must have `avx512bf16`. `float16`: memory holds weights of these convolutions, "
+        "and on GPUs what they hand to one another, as float16; kernels compute in float32. A CPU must have "
+        "`f16c` or `neon`.",
     )
     length: Length = Field(
         default="exact",

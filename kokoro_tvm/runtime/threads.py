@@ -14,15 +14,16 @@ __all__ = ["MOST_THREADS", "choose_threads", "usable_cores"]
 MOST_THREADS = 1024
 
 
-def choose_threads(threads: int | None) -> int:
-    """Threads to use: `threads`, else TVM_NUM_THREADS, else the usable cores.
+def choose_threads(threads: int | None, processes: int = 1) -> int:
+    """Threads to use in each of so many processes: `threads`, else TVM_NUM_THREADS, else its share of the
+    usable cores, at least 1.
 
     Raises InputError below 1, above MOST_THREADS, and for more than this process may start.
     """
     name = "TVM_NUM_THREADS" if threads is None else "threads"
     given = os.environ.get("TVM_NUM_THREADS") if threads is None else threads
     if given is None:
-        return usable_cores()
+        return max(1, usable_cores() // processes)
     count = _number(given, name)
     if count > usable_cores():
         _try(count, name)

@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 
+from kokoro_tvm.runtime.threads import choose_threads
 from kokoro_tvm.serve.app import create_app
 from kokoro_tvm.serve.bundles import Bundles, named_folders
 from kokoro_tvm.serve.connections import BoundedProtocol
@@ -75,7 +76,8 @@ def uvicorn_config(settings: Settings, app: Starlette) -> uvicorn.Config:
 
 
 def _app(settings: Settings) -> Starlette:
-    bundles = Bundles.open(named_folders(settings.bundle), settings.threads, settings.voices)
+    threads = choose_threads(settings.threads, settings.workers)
+    bundles = Bundles.open(named_folders(settings.bundle), threads, settings.voices)
     app = create_app(settings, bundles)
     start_logs()
     log_notices(app.state.service.metrics, settings.log_texts)

@@ -104,7 +104,9 @@ class Settings:
     port: int = _setting(int, 8880, "Port to listen at.", None, 0, 65535)
     wyoming: int | None = _setting(int, None, "Port of Wyoming, for Home Assistant.", None, 0, 65535)
     workers: int = _setting(int, 1, "Processes, which share the pages of the weights.", None, 1, 256)
-    threads: int | None = _setting(int, None, "Threads that compute in each process.", None, 1, 1024)
+    threads: int | None = _setting(
+        int, None, "Threads that compute in each process; its share of the cores by default.", None, 1, 1024
+    )
     api_key: tuple[str, ...] = _setting(
         tuple, (), "Key that requests must have as `Authorization: Bearer KEY`. Several may be given.", "KEY"
     )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.cpu_features import AMX, ARM, BFLOAT16, FEATURES, RISCV, X86, features_of_cpu
+from kokoro_tvm.cpu_features import AMX, ARM, BFLOAT16, FEATURES, FLOAT16, RISCV, X86, features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.features import Features
 from kokoro_tvm.platforms import WEB, Platform, platform_of, this_platform
@@ -132,7 +132,7 @@ class Llvm(TargetKind):
     """CPUs."""
 
     spec = LlvmTarget
-    precisions = ("float32", "bfloat16")
+    precisions = ("float32", "bfloat16", "float16")
 
     def describe(self, spec: LlvmTarget) -> str:
         return f"{spec.kind} {spec.mcpu}"
@@ -141,7 +141,7 @@ class Llvm(TargetKind):
         """`native` is the CPU this runs on.
 
         LLVM goes by a CPU's name, and a hypervisor may give another one: what the native CPU has beyond its
-        name is added, what is hidden of it is removed. Raises BuildError for a CPU without the instruction
+        name is added, what is hidden of it is removed. Raises BuildError for a CPU without the instructions
         that the precision needs.
         """
         from tvm.target import codegen
@@ -160,6 +160,12 @@ class Llvm(TargetKind):
                 f"precision bfloat16 needs the CPU feature {BFLOAT16}, which {cpu} ({triple}) lacks: in the "
                 f"recipe's target, name a CPU that has it (znver4, sapphirerapids, or x86-64-v4 with mattr: "
                 f"[+{BFLOAT16}]), or use a recipe of precision float32, such as `cpu`"
+            )
+        if precision == "float16" and not FLOAT16 & {*required}:
+            raise BuildError(
+                f"precision float16 needs a CPU that widens float16 ({' or '.join(sorted(FLOAT16))}), which "
+                f"{cpu} ({triple}) does not: in the recipe's target, name one that does (x86-64-v3, "
+                "cortex-a72), or use a recipe of precision float32, such as `cpu`"
             )
         if precision != "bfloat16" or not {*required} >= AMX:  # no kernel uses them then
             required = tuple(name for name in required if name not in AMX)

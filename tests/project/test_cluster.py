@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from dask_processes import REPOSITORY, Start, end, start_scheduler, start_worker, started, until
 
 from kokoro_tvm.errors import BuildError, InputError
 from kokoro_tvm.project import cluster
 from kokoro_tvm.project.cluster import build_on_cluster
 
-REPOSITORY = Path(__file__).parents[2]
 TARGET = {
     "model": "toy-model",
     "target": {"kind": "llvm", "mcpu": "native"},
@@ -28,8 +23,6 @@ TARGET = {
     "buckets": {"tokens": [32], "frames": [64]},
 }
 WANTED = ["toy.compile.bert-32", "toy.compile.duration-32", "toy.compile.text_encoder-32"]
-
-Start = Callable[..., "subprocess.Popen[str]"]
 
 
 def checkout(folder: Path) -> Path:
@@ -47,69 +40,15 @@ def checkout(folder: Path) -> Path:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a program of Dask in a checkout, in a process group of its own; all end with the test."""
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
-    started = []
-
-    def start(folder: Path, *command: str) -> subprocess.Popen[str]:
-        environment = os.environ | {
-            "KOKORO_TVM_CACHE": str(tmp_path / "shared"),
-            "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),
-        }
-        with (folder / "output.txt").open("w") as output:
-            process = subprocess.Popen(
-                [sys.executable, *command],
-                cwd=folder,
-                env=environment,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        end(process)
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def until(found: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
-    """Waits until something is found, or a process has ended."""
-    while not found():
-        assert process is None or process.poll() is None, "it ended before that"
-        time.sleep(0.1)
-
-
-@pytest.fixture
-def scheduler(start: Start, tmp_path: Path) -> str:
-    """Its address."""
-    folder = tmp_path / "scheduler"
-    folder.mkdir()
-    words = ("-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-    process, output = start(folder, *words), folder / "output.txt"
-    until(lambda: re.search(r"tcp://127\.0\.0\.1:\d+", output.read_text()), process)
-    return re.findall(r"tcp://127\.0\.0\.1:\d+", output.read_text())[0]
+    with started({"KOKORO_TVM_CACHE": str(tmp_path / "shared")}) as start:
+        yield start
 
 
 @pytest.mark.nightly
-def test_a_worker_that_dies_loses_nothing(start: Start, scheduler: str, tmp_path: Path) -> None:
-    worker = (
-        "-m",
-        "distributed.cli.dask_worker",
-        scheduler,
-        "--nthreads",
-        "1",
-        "--no-nanny",
-        "--no-dashboard",
-    )
-    workers = [start(checkout(tmp_path / name), *worker) for name in ("one", "two")]
+def test_a_worker_that_dies_loses_nothing(start: Start, tmp_path: Path) -> None:
+    scheduler = start_scheduler(start, tmp_path / "scheduler")
+    workers = [start_worker(start, checkout(tmp_path / name), scheduler) for name in ("one", "two")]
     asking = checkout(tmp_path / "asking")
     main = "from kokoro_tvm.cli import main; main()"
     build = start(asking, "-c", main, "build", "--scheduler", scheduler, *WANTED)
@@ -138,7 +77,7 @@ def test_it_needs_a_cache_to_meet_in(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="distributed comes with the extra [dask]")
     monkeypatch.setenv("KOKORO_TVM_CACHE", str(tmp_path / "shared"))
-    monkeypatch.setattr("kokoro_tvm.project.cluster._PATIENCE", 0.5)
+    monkeypatch.setattr("kokoro_tvm.engine.scheduler._PATIENCE", 0.5)
     with pytest.raises(BuildError, match=r"the scheduler tcp://127\.0\.0\.1:9 cannot be reached"):
         build_on_cluster("tcp://127.0.0.1:9", [], {}, tmp_path, lambda *_: None)
 

@@ -90,6 +90,15 @@ def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_threads(None) == usable_cores()
 
 
+def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TVM_NUM_THREADS", raising=False)
+    monkeypatch.setattr("kokoro_tvm.runtime.threads.usable_cores", lambda: 7)
+    assert [choose_threads(None, processes) for processes in (1, 2, 3, 7, 9)] == [7, 3, 2, 1, 1]
+    monkeypatch.setenv("TVM_NUM_THREADS", "4")
+    assert choose_threads(None, 2) == 4
+    assert choose_threads(1, 2) == 1
+
+
 def test_more_threads_than_may_be() -> None:
     """TVM ends the process where the system starts no more; so does no limit, and no memory."""
     with pytest.raises(InputError, match="threads should be a number of threads, 1 to 1024, but is 2000"):

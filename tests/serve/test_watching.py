@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import os
@@ -13,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
+from unittest.mock import patch
 
 import pytest
 from serving import LONG, Server, wait_for
@@ -21,10 +23,12 @@ from toy_bundle import FakeRunner, edit_manifest, write_bundle
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.runtime import SpeechWarning, Synthesizer, Voices, read_bundle
 from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
+from kokoro_tvm.serve import server
 from kokoro_tvm.serve.bundles import Bundles, named_folders
 from kokoro_tvm.serve.logs import JsonLines, log_notices
 from kokoro_tvm.serve.metrics import Histogram, Metrics
 from kokoro_tvm.serve.scheduler import Yielding
+from kokoro_tvm.serve.settings import Settings
 from kokoro_tvm.serve.voices import listed
 
 
@@ -212,6 +216,24 @@ def test_the_command_serves_reloads_and_ends(compiled: Callable[[str], Path], wo
         process.send_signal(signal.SIGTERM)
         process.stderr.read()
         assert process.wait(30) == (0 if workers == "2" else -signal.SIGTERM)  # as uvicorn ends
+
+
+@pytest.mark.parametrize(("given", "threads"), [({}, 3), ({"threads": 5}, 5)])
+def test_workers_divide_the_cores(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: dict[str, int], threads: int
+) -> None:
+    monkeypatch.delenv("TVM_NUM_THREADS", raising=False)
+    monkeypatch.setattr("kokoro_tvm.runtime.threads.usable_cores", lambda: 6)
+    monkeypatch.setattr(server, "end_within", lambda grace: None)
+    write_bundle(tmp_path)
+    settings = Settings(bundle=(str(tmp_path),), workers=2, **given)
+    monkeypatch.setenv("_KOKORO_TVM_SERVE", json.dumps(dataclasses.asdict(settings)))
+    with (
+        patch.object(Bundles, "open", side_effect=InputError("no further")) as opened,
+        pytest.raises(InputError, match="no further"),
+    ):
+        server.app_of_worker()
+    assert opened.call_args.args[1] == threads
 
 
 def lines_until(stream: IO[str], word: str) -> list[str]:

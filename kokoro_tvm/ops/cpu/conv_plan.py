@@ -52,7 +52,7 @@ class Plan:
         """That of the features' precision where a few bits may be lost and the channels fill its lanes."""
         wanted = OPERANDS[self.features.precision]
         whole = self.channels // self.stride % (wanted.terms * self.features.lanes) == 0
-        return wanted if self.tolerant and whole else FLOAT32
+        return wanted if self.tolerant and (whole or wanted.terms == 1) else FLOAT32
 
     @property
     def tiles_multiply(self) -> bool:
@@ -90,7 +90,7 @@ class Plan:
 
     def _transformable(self, filtering: Filtering) -> bool:
         alone = filtering != DIRECT and filtering.within is None
-        return alone and self.reach <= filtering.taps and self.operand is FLOAT32
+        return alone and self.reach <= filtering.taps and self.operand.dtype == "float32"
 
     @property
     def _filters(self) -> bool:
@@ -208,7 +208,7 @@ class Plan:
 
 def pack(weight: np.ndarray, plan: Plan) -> np.ndarray:
     """(outputs, channels, taps) -> `Plan.packed_shape`, transformed in float64; zero columns where outputs do
-    not fill a block. Of the operand's dtype."""
+    not fill a block. Of the dtype that the operand's weights are stored as."""
     outputs, channels, taps = weight.shape
     group, groups = plan.stored.taps, plan.packed_shape[2]
     padded = np.zeros((plan.column_blocks * plan.columns, channels, groups * group))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kokoro_tvm.ops.base.expressions import const, maximum, minimum
+from kokoro_tvm.ops.base.expressions import Cast, const, maximum, minimum
+from kokoro_tvm.ops.base.math import dtype
 from kokoro_tvm.ops.cpu.conv_plan import Plan
 from kokoro_tvm.ops.cpu.kernel import Kernel
 
@@ -35,10 +36,7 @@ class Factors:
         coefficients = [k.let(k.splat(self._matrix[first + tap], lanes)) for tap in range(plan.taps)]
         with k.loop(plan.terms) as c:
             for v in range(plan.vectors):
-                taps = [
-                    k.load(self._weight, column_block, 0, tap, c, v * lanes, lanes=lanes)
-                    for tap in range(plan.taps)
-                ]
+                taps = [self._given(column_block, 0, tap, c, v) for tap in range(plan.taps)]
                 total = coefficients[0] * taps[0]
                 for coefficient, value in zip(coefficients[1:], taps[1:], strict=True):
                     total = total + coefficient * value
@@ -55,10 +53,7 @@ class Factors:
 
         def given(g: Expr, c: Expr) -> list[Expr]:
             k.prefetch(self._weight, column_block, point + 1, g, c, ahead, level=2)
-            return [
-                k.let(k.load(self._weight, column_block, point, g, c, v * lanes, lanes=lanes))
-                for v in range(plan.vectors)
-            ]
+            return [k.let(self._given(column_block, point, g, c, v)) for v in range(plan.vectors)]
 
         if self._made is None:
             return given
@@ -72,3 +67,10 @@ class Factors:
             ]
 
         return made
+
+    def _given(self, *place: Expr) -> Expr:
+        """A vector of weights as memory holds them, by column block, point, group, channel and its number."""
+        *at, v = place
+        lanes, operand = self._plan.features.lanes, self._plan.operand
+        vector = self._k.load(self._weight, *at, v * lanes, lanes=lanes)
+        return vector if operand.stored == operand.dtype else Cast(dtype(lanes), vector)

@@ -10,22 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.cpu.bfloat16 import pairs
 from kokoro_tvm.ops.cpu.dot import bfloat16_instructions, dot_pairs, round_pairs
 from kokoro_tvm.ops.cpu.filtering import Filtering
 from kokoro_tvm.ops.cpu.kernel import Kernel
 
-__all__ = ["BFLOAT16", "FLOAT32", "OPERANDS", "Operand"]
+__all__ = ["BFLOAT16", "FLOAT16_WEIGHTS", "FLOAT32", "OPERANDS", "Operand"]
 
 Expr = Any
 
 
 class Operand(ABC):
-    """name: the precision; dtype: of a packed lane; terms: values, of neighbouring channels, in one lane;
-    filterings: what a register tile yields and how many taps it takes at a time, for up to so many taps."""
+    """name: the precision; dtype: of a packed lane; stored: of a lane of weights in memory; terms: values, of
+    neighbouring channels, in one lane; filterings: what a register tile yields and how many taps it takes at
+    a time, for up to so many taps."""
 
     name: str
     dtype: str
+    stored: str
     terms: int
     filterings: tuple[tuple[int, Filtering], ...]
 
@@ -56,7 +59,7 @@ class Operand(ABC):
 
 
 class _Float32(Operand):
-    name, dtype, terms = "float32", "float32", 1
+    name, dtype, stored, terms = "float32", "float32", "float32", 1
     # More points save more products and lose more bits: relative errors of a layer are 5e-7, 1.5e-6 and 2e-6.
     filterings = (
         (3, Filtering(6, 3)),
@@ -81,10 +84,22 @@ class _Float32(Operand):
         return total + a * b
 
 
+class _Float16Weights(_Float32):
+    """float32 by weights that memory holds as float16."""
+
+    name, stored = "float16", "float16"
+
+    def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
+        """Raises BuildError for a weight that float16 does not hold."""
+        if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(np.float16).max:
+            raise BuildError(f"float16 holds no weight of {largest}: use a recipe of precision float32")
+        return weight.astype(np.float16)
+
+
 class _Bfloat16(Operand):
     """Pairs of neighbouring channels in int32 lanes, the first one low; see `dot`."""
 
-    name, dtype, terms = "bfloat16", "int32", 2
+    name, dtype, stored, terms = "bfloat16", "int32", "int32", 2
     # Relative errors of a layer are 2.2e-3, 2.8e-3 and 3.2e-3, where plain convolution has 1.5e-3.
     filterings = (
         (3, Filtering(4, 3)),
@@ -114,6 +129,7 @@ class _Bfloat16(Operand):
 
 
 FLOAT32: Operand = _Float32()
+FLOAT16_WEIGHTS: Operand = _Float16Weights()
 BFLOAT16: Operand = _Bfloat16()
-OPERANDS: Mapping[str, Operand] = {operand.name: operand for operand in (FLOAT32, BFLOAT16)}
+OPERANDS: Mapping[str, Operand] = {operand.name: operand for operand in (FLOAT32, FLOAT16_WEIGHTS, BFLOAT16)}
 """By the name that a recipe's `precision` has for them."""

@@ -1,0 +1,126 @@
+"""One utterance of a batch: its file and, beside it, the record of what was requested and what it holds.
+
+A file that has its record, of the same request, and the bytes of that record is not computed again. Both get
+their names when they are complete, the record last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import kokoro_tvm
+from kokoro_tvm.batch.manifest import Utterance
+from kokoro_tvm.documents.writers import write_audio
+from kokoro_tvm.errors import InputError, KokoroTvmError
+from kokoro_tvm.remote import open_folder, whole_file
+from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.notices import SpeechWarning
+
+__all__ = ["Job", "Outcome", "speak"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all utterances of a batch have in common.
+
+    folder: where the files go, as fsspec names it; format: of the files, which is their suffix; bundle: its
+    folder, the same on every machine; sha256: of its bundle.json; threads: of a process, None for its own.
+    """
+
+    folder: str
+    format: str
+    bundle: str
+    sha256: str
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a line went. seconds: of speech; message: of what failed; notes: what was left out and the like;
+    worker_s: seconds that it took."""
+
+    line: int
+    manner: Literal["spoken", "present", "failed"]
+    seconds: float = 0.0
+    message: str = ""
+    notes: tuple[str, ...] = ()
+    worker_s: float = 0.0
+
+
+# A process speaks one utterance at a time: its compiled code runs on one thread anyway, and warnings are
+# caught for the whole process.
+_turn = threading.Lock()
+
+
+def speak(job: Job, utterance: Utterance) -> Outcome:
+    """Writes the file of an utterance unless it is there. Errors of this line alone are returned."""
+    with _turn:
+        began = time.monotonic()
+        system, root = open_folder(job.folder)
+        audio = f"{root}/{utterance.name}.{job.format}"
+        record, request = f"{audio}.json", _request(job, utterance)
+        seconds = _present(system, audio, record, request)
+        if seconds is not None:
+            return Outcome(utterance.line, "present", seconds)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", SpeechWarning)
+            try:
+                seconds, content = _spoken(job, utterance)
+            except InputError as error:
+                return Outcome(utterance.line, "failed", message=str(error))
+        found = {"request": request, "sha256": hashlib.sha256(content).hexdigest(), "seconds": seconds}
+        for path, data in ((audio, content), (record, json.dumps(found).encode())):
+            with whole_file(system, path) as partial:
+                system.pipe_file(partial, data)
+        notes = tuple(str(w.message) for w in caught if issubclass(w.category, SpeechWarning))
+        return Outcome(utterance.line, "spoken", seconds, notes=notes, worker_s=time.monotonic() - began)
+
+
+def _spoken(job: Job, utterance: Utterance) -> tuple[float, bytes]:
+    """Seconds of speech, and the file's bytes."""
+    tts = _synthesizer(job.bundle, job.sha256, job.threads)
+    say: Callable[..., Any] = tts.from_phonemes if utterance.phonemes else tts
+    speech = say(utterance.text, voice=utterance.voice, speed=utterance.speed, seed=utterance.seed)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"speech.{job.format}"
+        write_audio(path, [speech.audio], speech.sample_rate, title=utterance.name)
+        return speech.audio.size / speech.sample_rate, path.read_bytes()
+
+
+@cache
+def _synthesizer(bundle: str, sha256: str, threads: int | None) -> Synthesizer:
+    try:
+        return Synthesizer(bundle, threads=threads, sha256=sha256)
+    except InputError as error:  # of this machine, not of a line
+        raise KokoroTvmError(str(error)) from error
+
+
+def _request(job: Job, utterance: Utterance) -> str:
+    """What decides about the bytes, as a digest."""
+    u = utterance
+    parts = [kokoro_tvm.__version__, job.sha256, u.text, u.phonemes, u.voice, u.speed, u.seed]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _present(system: Any, audio: str, record: str, request: str) -> float | None:
+    """Seconds of the speech that the file holds, None where it has to be spoken."""
+    try:
+        found = json.loads(system.cat_file(record))
+        if (
+            found["request"] != request
+            or hashlib.sha256(system.cat_file(audio)).hexdigest() != found["sha256"]
+        ):
+            return None
+        return float(found["seconds"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or not one of ours
+        return None

@@ -1,0 +1,107 @@
+"""kokoro-tvm batch: speaks the lines of a manifest, each to a file of its own, here or on a cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kokoro_tvm.cli._speech import BUNDLE, BundleOption, ThreadsOption, without_blas_threads
+
+if TYPE_CHECKING:
+    from kokoro_tvm.batch.manifest import BadLine, Utterance
+    from kokoro_tvm.batch.speaking import Outcome
+
+__all__ = ["batch"]
+
+
+def batch(
+    manifest: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MANIFEST",
+            help="JSON lines: `name`, `text` or `phonemes`, and if wanted `voice`, `speed`, `seed`.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="Folder to write to, or one that fsspec reaches (s3://BUCKET/PATH). What is there already "
+            "and has the same content is not computed again.",
+            show_default=False,
+        ),
+    ],
+    format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="wav, flac, mp3, opus or m4b.")
+    ] = "wav",
+    bundle: BundleOption = BUNDLE,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes that speak here, which share the cores.")
+    ] = 1,
+    threads: ThreadsOption = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="Speak on the workers of this Dask scheduler instead."
+        ),
+    ] = None,
+) -> None:
+    """Speak many utterances, each to a file."""
+    without_blas_threads()
+    from kokoro_tvm.batch.manifest import read_manifest
+    from kokoro_tvm.batch.speaking import Job
+    from kokoro_tvm.batch.workers import speak_here, speak_on_cluster
+    from kokoro_tvm.documents.writers import check_audio_file
+    from kokoro_tvm.runtime import read_bundle
+    from kokoro_tvm.runtime.threads import choose_threads
+
+    utterances, bad = read_manifest(manifest)
+    folder = output if "://" in output else str(Path(output).absolute())
+    count = threads if scheduler else choose_threads(threads, workers)
+    opened = read_bundle(bundle)
+    job = Job(folder, check_audio_file("-", format), str(bundle.absolute()), opened.sha256, count)
+    if scheduler is None:
+        coming = speak_here(job, utterances, min(workers, max(len(utterances), 1)))
+    else:
+        coming = speak_on_cluster(scheduler, job, utterances)
+    _report(manifest, output, utterances, bad, coming)
+
+
+def _report(
+    manifest: Path,
+    output: str,
+    utterances: Sequence[Utterance],
+    bad: Sequence[BadLine],
+    coming: Iterable[Outcome],
+) -> None:
+    """Shows how far it is, then what was written. Raises InputError that lists the lines that were not."""
+    import time
+
+    from kokoro_tvm.errors import InputError
+
+    outcomes: list[Outcome] = []
+    began = time.perf_counter()
+    with typer.progressbar(coming, length=len(utterances), file=sys.stderr, label="speaking") as bar:
+        for outcome in bar:
+            outcomes.append(outcome)
+            for note in outcome.notes:
+                typer.secho(f"note: {manifest}:{outcome.line}: {note}", err=True)
+    elapsed = time.perf_counter() - began
+    spoken = [outcome for outcome in outcomes if outcome.manner == "spoken"]
+    seconds = sum(outcome.seconds for outcome in spoken)
+    present = sum(outcome.manner == "present" for outcome in outcomes)
+    line = f"{output}: {len(spoken)} spoken, {seconds:.2f} s of speech in {elapsed:.2f} s"
+    typer.echo(f"{line}; {present} were there" if present else line)
+    failed = [(outcome.line, outcome.message) for outcome in outcomes if outcome.manner == "failed"]
+    failed += [(each.line, each.message) for each in bad]
+    if failed:
+        lines = "\n".join(f"{manifest}:{number}: {message}" for number, message in sorted(failed))
+        number = "1 line was" if len(failed) == 1 else f"{len(failed)} lines were"
+        raise InputError(f"{number} not spoken:\n{lines}")

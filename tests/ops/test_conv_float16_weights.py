@@ -1,0 +1,68 @@
+"""Convolutions on CPUs whose weights memory holds as float16, against the reference of weights rounded
+likewise: what is computed with is float32."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from machines import machine_of
+
+from kokoro_tvm.cpu_features import FLOAT16, features_of_cpu
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.conv1d import plan_of
+
+from .samples import Use, conv1d
+from .support import NATIVE, reference, run
+from .test_conv_bfloat16 import FILTERED, PLAIN, operation
+
+pytestmark = pytest.mark.skipif(
+    not FLOAT16 & (features_of_cpu() or frozenset()), reason="this CPU does not widen float16"
+)
+
+MACHINE = replace(NATIVE, features=replace(NATIVE.features, precision="float16"))
+# Filtered where the kernel transforms the taps that it is given, and with channels that fill no vector.
+WIDE = conv1d(514, 512, 3, stride=1, dilation=1, padding=1, tolerant=True)
+# Of minimal filtering, transformed weights are rounded, which are larger than what a result has of them.
+SUMS, TRANSFORMED = 2e-5, 1e-2
+
+
+@pytest.mark.parametrize(
+    ("layer", "tolerance"),
+    [
+        *(pytest.param(layer, SUMS, id=name) for name, layer in {**PLAIN, "wide": WIDE}.items()),
+        *(pytest.param(layer, TRANSFORMED, id=name) for name, layer in FILTERED.items()),
+    ],
+)
+def test_only_weights_are_rounded(layer: Use, tolerance: float) -> None:
+    for steps in (layer.shortest, 61):
+        tensors = layer.tensors(steps)
+        weight = tensors["weight"]
+        assert weight is not None
+        got = run(operation(layer), tensors, layer.attributes, machine=MACHINE)
+        rounded = {**tensors, "weight": weight.half().to(weight.dtype)}
+        want = reference(operation(layer), rounded, layer.attributes)
+        assert np.abs(got - want).max() / max(np.abs(want).max(), 1.0) <= tolerance
+
+
+def call(tolerant: bool) -> Call:
+    shapes = {"x": (1, "n", 64), "weight": (64, 64, 3)}
+    attributes = {"stride": 1, "padding": 1, "dilation": 1, "tolerant": tolerant}
+    return Call(shapes, attributes, (1, "n", 64), MACHINE.features)
+
+
+def test_layers_that_tolerate_no_rounding_keep_their_weights() -> None:
+    assert (plan_of(call(True)).operand.stored, plan_of(call(False)).operand.stored) == ("float16", "float32")
+
+
+def test_a_weight_that_float16_does_not_hold() -> None:
+    packing = registry()["conv1d"].packings(call(True))["weight"]
+    with pytest.raises(BuildError, match=r"float16 holds no weight of .*: use a recipe of precision float32"):
+        packing.pack(np.full((64, 64, 3), 1e5, np.float32))
+
+
+def test_a_cpu_that_does_not_widen_float16() -> None:
+    with pytest.raises(BuildError, match=r"float16 needs a CPU that widens float16 \(f16c or neon\), which"):
+        machine_of("x86-64-v2", "x86_64-linux-gnu", (), "float16")
