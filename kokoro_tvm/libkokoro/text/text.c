@@ -7,9 +7,9 @@ enum { BLOCK = 1 << 16 };
 void *room(work *w, size_t count, size_t size) {
   if (size && count > ((size_t)-1 >> 1) / size) fail_memory(w->s);
   size_t bytes = (count * size + 15) & ~(size_t)15;
-  if (bytes > BLOCK / 4) return take(w->s, &w->s->scratch, bytes, 1);
+  if (bytes > BLOCK / 4) return take(w->s, w->memory, bytes, 1);
   if (!w->next || bytes > (size_t)(w->end - w->next)) {
-    w->next = take(w->s, &w->s->scratch, BLOCK, 1);
+    w->next = take(w->s, w->memory, BLOCK, 1);
     w->end = w->next + BLOCK;
   }
   void *found = w->next;

@@ -9,11 +9,17 @@
 
 #include "../base.h"
 
-/* The memory of a call: pieces of blocks that the scope's scratch arena owns. Nothing of it is freed alone. */
+/* The memory of a call, or of a part of it: pieces of blocks of an arena, none of which is freed alone. */
 typedef struct work {
   scope *s;
-  char *next, *end;
+  arena *memory;
+  char *next, *end; /* of the block in use */
+  void *choices;    /* pattern.c: what an expression may take back */
+  size_t choices_room;
+  uint64_t steps; /* that expressions took */
 } work;
+
+#define WORK(scope, arena) ((work){.s = (scope), .memory = (arena)})
 
 /* count * size zeroed bytes. Fails where there is no memory. */
 void *room(work *w, size_t count, size_t size);
