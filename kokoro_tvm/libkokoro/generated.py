@@ -201,7 +201,14 @@ def _compositions() -> Iterator[int]:
 
 def _text(value: str) -> str:
     """A string of C, of UTF-8."""
-    return '"' + "".join(f"\\{byte:03o}" if not 32 <= byte < 127 or byte in b'"\\?' else chr(byte) for byte in value.encode()) + '"'
+    return (
+        '"'
+        + "".join(
+            f"\\{byte:03o}" if not 32 <= byte < 127 or byte in b'"\\?' else chr(byte)
+            for byte in value.encode()
+        )
+        + '"'
+    )
 
 
 def _strings(name: str, values: Iterable[str]) -> str:
@@ -217,7 +224,9 @@ def _words() -> str:
     drawn = [c for a, b in ranges_of(f"(?:{pictures.PICTURE}|[♀♂⚕⚖])") for c in range(a, b + 1)]
     named = [f"{{{c}, {_text(emoji._of(chr(c)))}}}" for c in drawn if emoji._of(chr(c))]
     low = [f"{_text(html.unescape(f'&#{number};'))}" for number in range(0xA0)]
-    entities = [f"{{{_text(name)}, {_text(html.entities.html5[name])}}}" for name in sorted(html.entities.html5)]
+    entities = [
+        f"{{{_text(name)}, {_text(html.entities.html5[name])}}}" for name in sorted(html.entities.html5)
+    ]
     return "\n".join(
         [
             f"static const struct {{ int32_t picture; const char *name; }} PICTURES[] = {{\n{','.join(named)}}};\n",

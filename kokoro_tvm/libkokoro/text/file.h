@@ -9,10 +9,7 @@
 const tensor *find_tensor(const tensors *file, const char *name);
 /* The same, of a type ("U8", "I32", "F32") and so many dimensions. Fails with KOKORO_BUNDLE. */
 const tensor *get_tensor(scope *s, const tensors *file, const char *name, const char *type, int64_t extents);
-/* An expression in a tensor of code, with its classes in another. Every number of it is checked, so that none leads out
- * of them. Fails with KOKORO_BUNDLE. */
+/* An expression in a tensor of code, with its classes in another. Fails with KOKORO_BUNDLE. */
 pattern file_pattern(scope *s, const tensors *file, const char *name, const char *sets);
-/* The same of numbers in memory; `name` stands in the message. */
-void check_pattern(scope *s, const int32_t *code, size_t size, const int32_t *sets, size_t set_size, const char *name);
 
 #endif

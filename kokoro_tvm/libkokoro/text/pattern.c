@@ -40,7 +40,7 @@ typedef struct choice {
 
 typedef struct matcher {
   work *w;
-  const int32_t *code, *sets;
+  const int32_t *head, *code, *sets;
   string text;
   choice *choices; /* of the call's memory, which one expression after the other uses */
   size_t count;
@@ -230,12 +230,12 @@ static int run(matcher *m, int32_t code, size_t place, int whole, size_t *end) {
 static int attempt(matcher *m, size_t place, int whole, match *found) {
   int32_t c = place < m->text.size ? m->text.at[place] : -1;
   step(m);
-  if (m->code[2] >= 0 && (c < 0 || !takes(m, m->code[2], c))) return 0;
-  for (int32_t i = 0; i < m->code[1]; ++i) m->slots[i] = NONE;
+  if (m->head[2] >= 0 && (c < 0 || !takes(m, m->head[2], c))) return 0;
+  for (int32_t i = 0; i < m->head[1]; ++i) m->slots[i] = NONE;
   m->count = 0;
-  if (!run(m, HEAD, place, whole, &found->end)) return 0;
+  if (!run(m, 0, place, whole, &found->end)) return 0;
   found->start = place;
-  for (int32_t i = 1; i < m->code[0]; ++i) {
+  for (int32_t i = 1; i < m->head[0]; ++i) {
     int whole = m->slots[2 * i + 1] != NONE; /* a group that has begun and not ended took no part */
     found->groups[i].start = whole ? m->slots[2 * i] : NONE;
     found->groups[i].end = whole ? m->slots[2 * i + 1] : NONE;
@@ -247,7 +247,8 @@ static int attempt(matcher *m, size_t place, int whole, match *found) {
 
 static void begin(matcher *m, work *w, const pattern *p, string text) {
   m->w = w;
-  m->code = p->code;
+  m->head = p->code;
+  m->code = p->code + HEAD;
   m->sets = p->sets;
   m->text = text;
   m->choices = w->choices;

@@ -11,12 +11,25 @@ typedef struct source {
   const size_t *starts, *ends; /* places in the source's characters, as many as `text` has */
 } source;
 
+/* A slice of a text. */
+typedef struct span {
+  size_t start, end;
+} span;
+typedef LIST(span) spans;
+
 /* Other characters in the place of those from start to end; both alike insert. */
 typedef struct edit {
   size_t start, end;
   string text;
 } edit;
 typedef LIST(edit) edits;
+
+/* A text that is its own source. */
+source source_of(work *w, string text);
+/* Slices of a text, none of them empty, with one space for what stands between them. */
+source joined_spans(work *w, const source *from, const spans *kept);
+/* Whether anything in the text may be spoken: a letter, a figure, a picture. */
+int has_words(work *w, string text);
 
 /* Where the characters from `start` to `end` (one at least) come from. */
 void span_of(const source *from, size_t start, size_t end, size_t *first, size_t *last);

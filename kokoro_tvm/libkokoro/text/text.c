@@ -109,6 +109,12 @@ int holds(string text, int32_t c) {
   return 0;
 }
 
+int is_one_of(int32_t c, const char *utf8) {
+  for (int32_t each; (each = next_symbol(&utf8)) > 0;)
+    if (each == c) return 1;
+  return 0;
+}
+
 string right_stripped(string text) {
   while (text.size && is_space(text.at[text.size - 1])) --text.size;
   return text;

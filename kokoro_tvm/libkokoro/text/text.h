@@ -57,6 +57,7 @@ int is_ascii_text(string text, const char *ascii); /* whether it is that very te
 int compared(string a, string b);                  /* < 0, 0, > 0: by code points, as Python orders */
 int starts_with(string text, string begin);
 int holds(string text, int32_t c);
+int is_one_of(int32_t c, const char *utf8); /* characters of a constant */
 string stripped(string text); /* of whitespace at both ends */
 string right_stripped(string text);
 
@@ -91,8 +92,6 @@ string nfc(work *w, string text);
 string nfkc(work *w, string text);
 string nfkd(work *w, string text);
 string nfd(work *w, string text);
-/* unicodedata.name in small letters, of characters that are pictures; "" for all others. */
-string picture_name(work *w, int32_t c);
 
 /* ---- pattern.c: regular expressions as Python's re has them ---- */
 

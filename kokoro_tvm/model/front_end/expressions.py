@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,15 +25,15 @@ def tokenizer_arrays(rules: Mapping[str, Any]) -> dict[str, NDArray[np.int32]]:
     return codes | {"tokenizer.sets": _array(sets.words)}
 
 
-def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[np.int32]]:
+def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """The code of the expressions of a language's written forms one after the other, the classes that they
     share, and places in the code: of its letters, of the numbers that count one, and of the expression of each
-    rule, of what stands before it and of what does not (-1 where it has none); data: what
-    `text_rules.compiled` gives.
-
-    Groups of a rule have the numbers of their order, as `types` of the rule has them.
+    rule, of what stands before it and of what does not (-1 where it has none). groups: a line for each rule, the
+    names of its groups by their numbers. data: what `text_rules.compiled` gives.
     """
-    sets, code, places = Sets(), [], []
+    sets, groups = Sets(), []
+    code: list[int] = []
+    places: list[int] = []
     known: dict[str, int] = {"": -1}
     expressions = [f"[{data['letters']}]+", data["numbers"]["singular"]]
     expressions += [rule.get(part, "") for rule in data["rules"] for part in _OF_RULE]
@@ -41,8 +42,13 @@ def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[np.
             known[expression] = len(code)
             code += compile_pattern(pattern_of(expression, data["lists"], data["types"]), sets).code
         places.append(known[expression])
+    for rule in data["rules"]:
+        names = re.compile(pattern_of(rule["pattern"], data["lists"], data["types"])).groupindex
+        assert sorted(names.values()) == list(range(1, len(names) + 1)), rule  # every group has a name
+        groups.append(" ".join(sorted(names, key=names.__getitem__)))
     parts = {"code": code, "sets": sets.words, "places": places}
-    return {f"text.{name}.{part}": _array(words) for part, words in parts.items()}
+    arrays: dict[str, NDArray[Any]] = {f"text.{name}.{part}": _array(words) for part, words in parts.items()}
+    return arrays | {f"text.{name}.groups": np.frombuffer("\n".join(groups).encode(), np.uint8)}
 
 
 def _array(words: Any) -> NDArray[np.int32]:
