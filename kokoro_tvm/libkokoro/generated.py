@@ -1,4 +1,4 @@
-"""C that is written, not kept: Python's own tables of characters, expressions and words, for the sources in text/.
+"""C that is written, not kept: Python's tables of characters, expressions and words, for what is in text/.
 
 So C reads as the Python that wrote them: no table of Unicode and no expression stands anywhere twice.
 """
@@ -40,8 +40,10 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.subtokens": ("_PARTS",),
     f"{_TEXT}.frontend.tokenizer": ("_PART",),
     f"{_TEXT}.frontend.tokens": ("NUMBER",),
+    f"{_TEXT}.phonemes": ("_BOUNDARIES",),
 }
-"""Modules, and the names that their expressions have in them: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C."""
+"""Modules, and the names that their expressions have in them: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C;
+of several, the second is ..._1."""
 _BARE = ("Cn", "Co", "Cs")  # categories of characters that are all alike
 _HANGUL = range(0xAC00, 0xD7A4)
 _BLOCK = 128  # characters of a page of the table
@@ -58,6 +60,7 @@ def write_generated(folder: Path) -> list[Path]:
     (folder / "patterns.c").write_text(source, encoding="ascii")
     (folder / "unicode_tables.h").write_text(_unicode(), encoding="ascii")
     (folder / "word_tables.h").write_text(_words(), encoding="ascii")
+    (folder / "abbreviations.h").write_text(_abbreviations(), encoding="ascii")
     return [folder / "patterns.c"]
 
 
@@ -82,13 +85,15 @@ def _patterns() -> tuple[str, str]:
     for path, attributes in _EXPRESSIONS.items():
         module = importlib.import_module(path)
         for attribute in attributes:
-            expression: re.Pattern[str] = getattr(module, attribute)
-            name = f"{path.rpartition('.')[2]}_{attribute.strip('_')}".upper()
-            compiled = compile_pattern(expression.pattern, sets, expression.flags & ~re.UNICODE)
-            names.append(name)
-            groups += [f"{name}_{group.upper()} = {number}" for group, number in compiled.groups.items()]
-            arrays.append(_array("int32_t", f"code_{name}", compiled.code))
-            entries.append(f"{{code_{name}, sets}}")
+            found = getattr(module, attribute)
+            for number, expression in enumerate(found if isinstance(found, tuple) else [found]):
+                suffix = f"_{number}" if number else ""
+                name = f"{path.rpartition('.')[2]}_{attribute.strip('_')}{suffix}".upper()
+                compiled = compile_pattern(expression.pattern, sets, expression.flags & ~re.UNICODE)
+                names.append(name)
+                groups += [f"{name}_{group.upper()} = {place}" for group, place in compiled.groups.items()]
+                arrays.append(_array("int32_t", f"code_{name}", compiled.code))
+                entries.append(f"{{code_{name}, sets}}")
     header = [
         "/* Expressions of the Python sources by their modules and names, and numbers of their groups. */",
         *("#ifndef KOKORO_PATTERNS_H", "#define KOKORO_PATTERNS_H", '#include "text/text.h"'),
@@ -215,12 +220,14 @@ def _strings(name: str, values: Iterable[str]) -> str:
     return f"static const char *const {name}[] = {{{', '.join(map(_text, values))}, 0}};\n"
 
 
+def _structs(fields: str, name: str, values: Iterable[str]) -> str:
+    return f"static const struct {{ {fields} }} {name}[] = {{\n{','.join(values)}}};\n"
+
+
 def _words() -> str:
-    """Names of pictures and entities, what entities of low numbers are, and abbreviations."""
-    abbreviations = importlib.import_module(f"{_TEXT}.abbreviations")
+    """Names of pictures and entities, and what entities of low numbers are."""
     emoji = importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")
     pictures = importlib.import_module(f"{_TEXT}.frontend.pictures")
-    lists = json.loads(Path(abbreviations.__file__).with_suffix(".json").read_text(encoding="utf-8"))
     drawn = [c for a, b in ranges_of(f"(?:{pictures.PICTURE}|[♀♂⚕⚖])") for c in range(a, b + 1)]
     named = [f"{{{c}, {_text(emoji._of(chr(c)))}}}" for c in drawn if emoji._of(chr(c))]
     low = [f"{_text(html.unescape(f'&#{number};'))}" for number in range(0xA0)]
@@ -229,9 +236,15 @@ def _words() -> str:
     ]
     return "\n".join(
         [
-            f"static const struct {{ int32_t picture; const char *name; }} PICTURES[] = {{\n{','.join(named)}}};\n",
-            f"static const struct {{ const char *name, *text; }} ENTITIES[] = {{\n{','.join(entities)}}};\n",
+            _structs("int32_t picture; const char *name;", "PICTURES", named),
+            _structs("const char *name, *text;", "ENTITIES", entities),
             f"static const char *const LOW_ENTITIES[] = {{{', '.join(low)}}};\n",
-            *(_strings(name.upper(), sorted(words)) for name, words in sorted(lists.items())),
         ]
     )
+
+
+def _abbreviations() -> str:
+    """Words of abbreviations.json, in order."""
+    abbreviations = importlib.import_module(f"{_TEXT}.abbreviations")
+    lists = json.loads(Path(abbreviations.__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    return "\n".join(_strings(name.upper(), sorted(words)) for name, words in sorted(lists.items()))

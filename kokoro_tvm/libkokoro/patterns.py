@@ -1,7 +1,7 @@
 """Regular expressions of Python as code for the interpreter in libkokoro, `text/pattern.c`.
 
-Python's own parser reads them, and its engine says which characters a class has: so C has neither a parser nor
-a table of characters. What no expression of the front end needs is refused.
+Python's own parser reads them, and its engine says which characters a class has: so C has neither a parser
+nor a table of characters. What no expression of the front end needs is refused.
 """
 
 from __future__ import annotations
@@ -11,18 +11,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from re import _constants as op  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 from kokoro_tvm.errors import BuildError
 
 __all__ = ["OPERATIONS", "PLACES", "Compiled", "Sets", "compile_pattern"]
-
-if sys.version_info >= (3, 11):
-    from re import _constants as op  # type: ignore[attr-defined]
-    from re import _parser as parser  # type: ignore[attr-defined]
-else:
-    import sre_constants as op
-    import sre_parse as parser
 
 OPERATIONS = (
     *("match", "char", "set", "split", "jump", "save", "run", "lazy_run", "enter", "loop", "lazy_loop"),

@@ -6,8 +6,8 @@
 #include "inflate.h"
 #include "../json.h"
 
-/* Figures that may have a name; characters before a form that it may depend on; bytes of a file; of zlib's head. */
-enum { LONGEST = 66, BEFORE = 40, MOST_BYTES = 1 << 22, HEAD = 2 };
+/* Figures that may have a name; characters before a form that it may depend on; bytes of a file; of zlib's ends. */
+enum { LONGEST = 66, BEFORE = 40, MOST_BYTES = 1 << 22, HEAD = 2, TAIL = 4 };
 
 static int by_key(const void *a, const void *b) { return compared(((const pair *)a)->key, ((const pair *)b)->key); }
 static int by_word(const void *a, const void *b) { return compared(((const item *)a)->word, ((const item *)b)->word); }
@@ -117,16 +117,27 @@ static rule read_rule(scope *s, work *w, const json *from) {
   return made;
 }
 
+/* The bytes of what zlib packed; at most `most`. */
+static size_t inflate_all(scope *s, const tensor *packed, void *to, size_t most, const char *name) {
+  size_t size = packed->size > HEAD + TAIL ? (size_t)packed->size - HEAD - TAIL : 0;
+  size_t made = inflate((const uint8_t *)packed->data + HEAD, size, to, most);
+  if (made > most) fail(s, KOKORO_BUNDLE, "The bundle's written forms of %s are damaged. Build the bundle again.", name);
+  return made;
+}
+
 /* Rules with what is compiled of them; those of another variant are left out. */
 static void read_rules(scope *s, work *w, const tensors *file, const char *name, char code, const json *rules, language *l) {
 #define PART(part) format(s, &s->scratch, "text.%s." part, name)
-  const tensor *codes = get_tensor(s, file, PART("code"), "I32", 1), *sets = get_tensor(s, file, PART("sets"), "I32", 1);
-  const tensor *places = get_tensor(s, file, PART("places"), "I32", 1), *groups = get_tensor(s, file, PART("groups"), "U8", 1);
-  const int32_t *place = places->data;
-  const char *line = groups->data, *end = line + groups->size;
-  if (places->elements != 2 + 3 * rules->count || rules->count >= NO_RULE)
+  const tensor *packed = get_tensor(s, file, PART("code"), "U8", 1), *sizes = get_tensor(s, file, PART("sizes"), "I32", 1);
+  const tensor *groups = get_tensor(s, file, PART("groups"), "U8", 1);
+  const int32_t *size = sizes->data;
+  int64_t count = sizes->elements == 3 ? (int64_t)size[0] + size[1] + size[2] : 0;
+  if (!count || count > MOST_BYTES || size[2] != 2 + 3 * rules->count || rules->count >= NO_RULE)
     fail(s, KOKORO_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
-#define COMPILED(at) ((pattern){*(at) < 0 ? NULL : (const int32_t *)codes->data + *(at), sets->data})
+  int32_t *codes = room(w, (size_t)count, sizeof *codes), *sets = codes + size[0], *place = sets + size[1];
+  inflate_all(s, packed, codes, (size_t)count * sizeof *codes, name);
+  const char *line = groups->data, *end = line + groups->size;
+#define COMPILED(at) ((pattern){*(at) < 0 ? NULL : codes + *(at), sets})
   l->letters = COMPILED(place);
   l->singular = COMPILED(place + 1);
   l->rules = room(w, (size_t)rules->count, sizeof *l->rules);
@@ -178,16 +189,15 @@ static void read_numbers(scope *s, work *w, const json *numbers, language *l) {
   const json *figure = figures ? figures->first : NULL;
   for (int i = 0; i < 10; ++i) {
     int32_t written[] = {'0' + i};
-    l->figures[i] = figure ? decoded(w, figure->text) : spell(w, l, (string){written, 1}, "cardinal", (string){0});
+    l->figures[i] = figure ? decoded(w, figure->text) : in_words(w, l, (string){written, 1}, "cardinal", (string){0});
     figure = figure ? figure->next : NULL;
   }
 }
 
 static const json *unpacked(scope *s, const tensor *packed, const char *name) {
   char why[120] = "";
-  uint8_t *text = take(s, &s->scratch, MOST_BYTES, 1);
-  size_t size = inflate((const uint8_t *)packed->data + HEAD, packed->size > HEAD ? (size_t)packed->size - HEAD : 0, text, MOST_BYTES);
-  const json *made = size < MOST_BYTES ? parse(s, (const char *)text, size, name, why) : NULL;
+  char *text = take(s, &s->scratch, MOST_BYTES, 1);
+  const json *made = parse(s, text, inflate_all(s, packed, text, MOST_BYTES, name), name, why);
   if (!made) fail(s, KOKORO_BUNDLE, "The bundle's written forms of %s are damaged (%s). Build the bundle again.", name, why);
   return made;
 }
@@ -237,7 +247,7 @@ static const string *set_named(work *w, const language *l, const char *name, str
   return found;
 }
 
-string spell(work *w, const language *l, string figures, const char *name, string gender) {
+string in_words(work *w, const language *l, string figures, const char *name, string gender) {
   if (!all_decimal(figures)) return in_number(w, l, figures, gender);
   const string *set = set_named(w, l, name, gender);
   builder number = {0};
@@ -271,7 +281,7 @@ string in_number(work *w, const language *l, string plain, string gender) {
   string whole = slice(plain, 0, point), rest = slice(plain, point + 1, plain.size);
   if (whole.size && !all_decimal(whole))
     fail(w->s, KOKORO_BUNDLE, "A rule of the bundle has a number that is none. Build the bundle again.");
-  if (whole.size) put_word(w, l, &out, spell(w, l, whole, "cardinal", gender));
+  if (whole.size) put_word(w, l, &out, in_words(w, l, whole, "cardinal", gender));
   if (point == plain.size) return BUILT(out);
   put_word(w, l, &out, l->point);
   size_t zeros = 0;
@@ -280,7 +290,7 @@ string in_number(work *w, const language *l, string plain, string gender) {
     put_word(w, l, &out, in_figures(w, l, rest));
   } else {
     put_word(w, l, &out, in_figures(w, l, slice(rest, 0, zeros)));
-    put_word(w, l, &out, spell(w, l, slice(rest, zeros, rest.size), "cardinal", (string){0}));
+    put_word(w, l, &out, in_words(w, l, slice(rest, zeros, rest.size), "cardinal", (string){0}));
   }
   return BUILT(out);
 }

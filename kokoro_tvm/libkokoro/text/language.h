@@ -86,7 +86,7 @@ int match_rule(work *w, const rule *r, string text, size_t place, match *found);
 
 /* A whole number, or one with a point, in words, as `name` of the language has it; figure by figure where it has no words
  * for one so large. */
-string spell(work *w, const language *l, string figures, const char *name, string gender);
+string in_words(work *w, const language *l, string figures, const char *name, string gender);
 string in_figures(work *w, const language *l, string figures);
 string in_number(work *w, const language *l, string plain, string gender);
 /* A number's figures, with a point before its decimals. */

@@ -274,10 +274,14 @@ int full_match(work *w, const pattern *p, string text, match *found) {
 }
 
 int search(work *w, const pattern *p, string text, size_t place, match *found) {
+  return search_until(w, p, text, place, text.size, found);
+}
+
+int search_until(work *w, const pattern *p, string text, size_t place, size_t last, match *found) {
   matcher m;
   int fits = 0;
   begin(&m, w, p, text);
-  for (; place <= text.size && !fits; ++place) fits = attempt(&m, place, 0, found);
+  for (; place <= last && place <= text.size && !fits; ++place) fits = attempt(&m, place, 0, found);
   w->steps += m.steps;
   return fits;
 }

@@ -127,7 +127,7 @@ static string spelled_out(const form *f, string written) {
     if (end == i) ++end;
     string piece = slice(text, i, end);
     if (i) put_char(f->w, &out, ' ');
-    put(f->w, &out, all_decimal(piece) ? spell(f->w, f->l, piece, "cardinal", NONE) : upper(f->w, piece));
+    put(f->w, &out, all_decimal(piece) ? in_words(f->w, f->l, piece, "cardinal", NONE) : upper(f->w, piece));
   }
   return BUILT(out);
 }
@@ -153,7 +153,7 @@ static string part(const form *f, string group, string verb, string by) {
   if (!verb.size) return written;
   int cardinal = is_ascii_text(verb, "roman") || is_ascii_text(verb, "hundredths") || is_ascii_text(verb, "raised") ||
                  is_ascii_text(verb, "whole");
-  return spell(f->w, f->l, quantity(f, group, verb), cardinal ? "cardinal" : encoded(f->w, verb), gender_of(f, by));
+  return in_words(f->w, f->l, quantity(f, group, verb), cardinal ? "cardinal" : encoded(f->w, verb), gender_of(f, by));
 }
 
 string say_form(const form *f) {

@@ -112,6 +112,8 @@ typedef struct match {
  * which lookbehind sees no more than the slice. Fail where it takes more steps than any text should. */
 int match_at(work *w, const pattern *p, string text, size_t place, match *found);
 int search(work *w, const pattern *p, string text, size_t place, match *found);
+/* The same of what begins no later than `last`. */
+int search_until(work *w, const pattern *p, string text, size_t place, size_t last, match *found);
 int full_match(work *w, const pattern *p, string text, match *found);
 /* The next of finditer: behind `found`, which the first call gets with start == end == 0 and `groups[0].start == -1`. */
 int next_match(work *w, const pattern *p, string text, match *found);

@@ -1,8 +1,9 @@
-"""Expressions of the front end's data, compiled for libkokoro: those of the tokenizer and of written forms."""
+"""Expressions of the front end's data, compiled for libkokoro: of the tokenizer and of written forms."""
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,10 +27,11 @@ def tokenizer_arrays(rules: Mapping[str, Any]) -> dict[str, NDArray[np.int32]]:
 
 
 def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The code of the expressions of a language's written forms one after the other, the classes that they
-    share, and places in the code: of its letters, of the numbers that count one, and of the expression of each
-    rule, of what stands before it and of what does not (-1 where it has none). groups: a line for each rule, the
-    names of its groups by their numbers. data: what `text_rules.compiled` gives.
+    """Expressions of a language's written forms: `code` has, packed, their code one after the other, the
+    classes that they share, and places in the code: of its letters, of the numbers that count one, and of the
+    expression of each rule, of what stands before it and of what does not (-1 where it has none). sizes: of
+    the three. groups: a line for each rule, the names of its groups by their numbers. data: what
+    `text_rules.compiled` gives.
     """
     sets, groups = Sets(), []
     code: list[int] = []
@@ -46,10 +48,16 @@ def language_arrays(name: str, data: Mapping[str, Any]) -> dict[str, NDArray[Any
         names = re.compile(pattern_of(rule["pattern"], data["lists"], data["types"])).groupindex
         assert sorted(names.values()) == list(range(1, len(names) + 1)), rule  # every group has a name
         groups.append(" ".join(sorted(names, key=names.__getitem__)))
-    parts = {"code": code, "sets": sets.words, "places": places}
-    arrays: dict[str, NDArray[Any]] = {f"text.{name}.{part}": _array(words) for part, words in parts.items()}
-    return arrays | {f"text.{name}.groups": np.frombuffer("\n".join(groups).encode(), np.uint8)}
+    return {
+        f"text.{name}.code": _bytes(zlib.compress(_array([*code, *sets.words, *places]).tobytes(), 9)),
+        f"text.{name}.sizes": _array([len(code), len(sets.words), len(places)]),
+        f"text.{name}.groups": _bytes("\n".join(groups).encode()),
+    }
+
+
+def _bytes(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
 
 
 def _array(words: Any) -> NDArray[np.int32]:
-    return np.array(words, np.int32)
+    return np.array(words, "<i4")
