@@ -1,16 +1,16 @@
 /* What the front end of libkokoro makes of texts, one a line: a command and a text as hexadecimal code points. It prints a
  * line of JSON for each.
  *
- *   text FRONT_END CODE < lines   commands: find:N:TEXT (expression N), normal:TEXT, read:TEXT, passages:TEXT
+ *   text FRONT_END CODE < lines   commands: find:N:TEXT (expression N), normal:TEXT, read:TEXT, model:..., plan:TEXT
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "os.h"
 #include "patterns.h"
-#include "text/front_end.h"
-#include "text/markup.h"
+#include "text/speech.h"
 
 static void print_text(string text) {
   putchar('"');
@@ -92,6 +92,107 @@ static void print_reading(work *w, const reader *r, string text) {
   printf("]");
 }
 
+/* A model that finds durations by a rule, as the one of tests/front_end_vectors.py. */
+typedef struct model {
+  struct { int32_t symbol; int64_t id; } vocabulary[512];
+  int count;
+  int64_t most[2];
+  double speed;
+} model;
+
+static int64_t id_of(const model *m, int32_t symbol) { /* -1: it does not know it */
+  for (int i = 0; i < m->count; ++i)
+    if (m->vocabulary[i].symbol == symbol) return m->vocabulary[i].id;
+  return -1;
+}
+
+static int knows(void *with, int32_t symbol) { return id_of(with, symbol) >= 0; }
+
+static int64_t frames_of(float duration, double speed) {
+  float scaled = nearbyintf(duration / (float)speed);
+  return scaled < 1 ? 1 : (int64_t)scaled;
+}
+
+static int predict(void *with, work *w, piece *p) {
+  model *m = with;
+  int64_t *ids = room(w, p->tokens, sizeof *ids), total = 0;
+  size_t count = 1;
+  if ((int64_t)p->tokens > m->most[0]) return 0;
+  for (size_t i = 0; i < p->words.count; ++i) {
+    string parts[2] = {p->words.all[i].phonemes, p->words.all[i].space};
+    for (int j = 0; j < 2; ++j)
+      for (size_t k = 0; k < parts[j].size; ++k) ids[count++] = id_of(m, parts[j].at[k]);
+  }
+  p->durations = room(w, p->tokens, sizeof *p->durations);
+  for (size_t i = 0; i < p->tokens; ++i) {
+    float duration = (float)(1 + (7 * ids[i] + (int64_t)i) % 5 + (double)(ids[i] % 4) / 4);
+    int64_t whole = frames_of(duration, 1);
+    p->durations[i] = frames_of(duration, m->speed);
+    if ((i == 0 || i + 1 == p->tokens) && p->durations[i] > whole) p->durations[i] = whole;
+    total += p->durations[i];
+  }
+  return total <= m->most[1];
+}
+
+static void read_model(model *m, const char *line) { /* speed, most tokens, most frames, then symbol and id */
+  char *end = (char *)strchr(line, ':') + 1;
+  m->speed = strtod(end, &end);
+  m->most[0] = strtoll(end, &end, 10);
+  m->most[1] = strtoll(end, &end, 10);
+  for (m->count = 0; *end && *end != '\n' && m->count < 512; ++m->count) {
+    m->vocabulary[m->count].symbol = (int32_t)strtol(end, &end, 16);
+    m->vocabulary[m->count].id = strtoll(end, &end, 10);
+  }
+}
+
+static void print_piece(work *w, const piece *p) {
+  const int64_t *durations = p->durations + 1;
+  printf("[[");
+  for (size_t i = 0; i < p->words.count; ++i) {
+    const word *each = &p->words.all[i];
+    printf(i ? ",[" : "[");
+    print_text(each->text);
+    printf(",%zu,%zu,", each->start, each->end);
+    print_text(each->phonemes);
+    putchar(',');
+    print_text(each->space);
+    printf(",[");
+    for (size_t j = 0; j < each->phonemes.size + each->space.size; ++j) printf(j ? ",%lld" : "%lld", (long long)*durations++);
+    printf("]]");
+  }
+  printf("],[%zu,%u,%lld,%lld,[%lld,%lld],%lld]]", p->symbols, (unsigned)p->noise, (long long)p->durations[0],
+         (long long)*durations, (long long)p->keep[0], (long long)p->keep[1], (long long)p->pause);
+  (void)w;
+}
+
+static void print_plan(work *w, const reader *r, model *m, string text) {
+  planner p = {.reader = r, .knows = knows, .predict = predict, .with = m, .speed = m->speed, .sample_rate = 24000};
+  scope call = {.error = w->s->error};
+  strings notices = {0};
+  piece found;
+  volatile int first = 1;
+  p.limits[0] = m->most[0], p.limits[1] = m->most[1];
+  begin_plan(&p, &call, text);
+  printf("[[");
+  if (setjmp(call.failed)) {
+    printf("%s{\"error\":", first ? "" : ",");
+    print_text(decoded(w, call.error->text));
+    putchar('}');
+  } else {
+    while (next_piece(&p, &call, &found)) {
+      if (!first) putchar(',');
+      first = 0;
+      print_piece(w, &found);
+      for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, decoded(w, encoded(w, p.notices.all[i])));
+    }
+  }
+  printf("],");
+  print_texts(&notices);
+  putchar(']');
+  end_plan(&p);
+  release(&call.scratch);
+}
+
 static string read_line(work *w, const char *line) {
   builder text = {0};
   char *end;
@@ -107,6 +208,7 @@ int main(int count, char **words) {
   arena kept = {0};
   kokoro_error error;
   reader r = {0};
+  static model m;
   static char line[1 << 22];
   if (count < 3) return 2;
   s.error = &error;
@@ -132,6 +234,8 @@ int main(int count, char **words) {
       if (strncmp(line, "find", 4) == 0) print_matches(&w, atoi(line + 5), text);
       if (strncmp(line, "normal", 6) == 0) print_normal(&w, &r, text);
       if (strncmp(line, "read", 4) == 0) print_reading(&w, &r, text);
+      if (strncmp(line, "model", 5) == 0) read_model(&m, line);
+      if (strncmp(line, "plan", 4) == 0) print_plan(&w, &r, &m, text);
       if (strncmp(line, "steps", 5) == 0) {
         strings notices = {0};
         source whole = source_of(&w, text);
