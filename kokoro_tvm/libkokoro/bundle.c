@@ -113,6 +113,18 @@ static void read_vocabulary(scope *s, manifest *made, const json *node) {
   }
 }
 
+static void read_languages(scope *s, manifest *made, const json *node) { /* NULL: those of Kokoro-82M */
+  made->languages = "abefhijpz";
+  made->espeak = "";
+  if (!node) return;
+  made->languages = "";
+  for (const json *each = node->first; each; each = each->next) {
+    made->languages = format(s, s->kept, "%s%.1s", made->languages, each->key);
+    if (find(s, object_at(s, each), "espeak", TEXT)) made->espeak = format(s, s->kept, "%s%.1s", made->espeak, each->key);
+  }
+  if (!*made->languages) fail(s, KOKORO_BUNDLE, "%s names no language. Build the bundle again.", place_of(s, node));
+}
+
 static manifest *read_manifest(scope *s, const char *root, const json *node) {
   static const char *const lengths[] = {"exact", "masked", "padded"};
   int64_t schema = get(s, node, "schema", WHOLE)->whole;
@@ -135,6 +147,7 @@ static manifest *read_manifest(scope *s, const char *root, const json *node) {
   made->samples_per_frame = get_positive(s, node, "samples_per_frame");
   made->style_dim = get_positive(s, node, "style_dim");
   read_vocabulary(s, made, get(s, node, "vocabulary", OBJECT));
+  read_languages(s, made, find(s, node, "languages", OBJECT));
   made->voices = read_ref(s, root, get(s, node, "voices", OBJECT));
   made->front_end = find_ref(s, root, node, "front_end");
   for (int i = 0; i < COMPONENTS; ++i)

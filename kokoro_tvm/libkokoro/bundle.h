@@ -64,6 +64,7 @@ typedef struct manifest {
   int64_t sample_rate, samples_per_frame, style_dim;
   symbol *vocabulary;
   int64_t symbols, highest_id;
+  const char *languages, *espeak; /* letters of its languages, in order; of those whose texts espeak-ng reads */
   const char **cpu_features;
   int64_t features;
   file voices, front_end, runtime, ffi;

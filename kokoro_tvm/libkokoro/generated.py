@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import html.entities
 import importlib
-import json
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 from kokoro_tvm.libkokoro.patterns import Sets, compile_pattern, ranges_of
 
-__all__ = ["write_generated"]
+__all__ = ["inputs", "tables"]
 
 _TEXT = "kokoro_tvm.runtime.text"
 _EXPRESSIONS = {
@@ -45,23 +45,44 @@ _EXPRESSIONS = {
 """Modules, and the names that their expressions have in them: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C;
 of several, the second is ..._1."""
 _BARE = ("Cn", "Co", "Cs")  # categories of characters that are all alike
-_HANGUL = range(0xAC00, 0xD7A4)
 _BLOCK = 128  # characters of a page of the table
 _WIDTH = 116  # of a line of numbers
 
 
-def write_generated(folder: Path) -> list[Path]:
-    """Writes the headers and the sources of the tables into a folder; the sources among them, to be compiled.
-
-    Equal Pythons write equal files.
-    """
+@lru_cache(None)
+def tables() -> Mapping[str, str]:
+    """Content by name of the headers and sources that the library is compiled with. Equal Pythons make equal
+    ones."""
     header, source = _patterns()
-    (folder / "patterns.h").write_text(header, encoding="ascii")
-    (folder / "patterns.c").write_text(source, encoding="ascii")
-    (folder / "unicode_tables.h").write_text(_unicode(), encoding="ascii")
-    (folder / "word_tables.h").write_text(_words(), encoding="ascii")
-    (folder / "abbreviations.h").write_text(_abbreviations(), encoding="ascii")
-    return [folder / "patterns.c"]
+    return {
+        "patterns.h": header,
+        "patterns.c": source,
+        "unicode_tables.h": _unicode(),
+        "word_tables.h": _words(),
+        "abbreviations.h": _abbreviations(),
+    }
+
+
+def inputs() -> dict[str, Any]:
+    """What the tables are made of, as JSON has it."""
+    return {
+        "unicode": unicodedata.unidata_version,
+        "expressions": {name: [each.pattern, int(each.flags)] for name, each in _expressions()},
+        "pictures": importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")._NAMES,
+        "abbreviations": _abbreviation_lists(),
+    }
+
+
+def _expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Name in C and expression."""
+    for path, attributes in _EXPRESSIONS.items():
+        module = importlib.import_module(path)
+        for attribute in attributes:
+            name = f"{path.rpartition('.')[2]}_{attribute.strip('_')}".upper()
+            found = getattr(module, attribute)
+            yield name, found[0] if isinstance(found, tuple) else found
+            for number, other in enumerate(found[1:] if isinstance(found, tuple) else (), 1):
+                yield f"{name}_{number}", other
 
 
 def _numbers(values: Iterable[int]) -> str:
@@ -82,18 +103,12 @@ def _array(kind: str, name: str, values: Sequence[int]) -> str:
 def _patterns() -> tuple[str, str]:
     sets, arrays, entries = Sets(), [], []
     names, groups = [], []
-    for path, attributes in _EXPRESSIONS.items():
-        module = importlib.import_module(path)
-        for attribute in attributes:
-            found = getattr(module, attribute)
-            for number, expression in enumerate(found if isinstance(found, tuple) else [found]):
-                suffix = f"_{number}" if number else ""
-                name = f"{path.rpartition('.')[2]}_{attribute.strip('_')}{suffix}".upper()
-                compiled = compile_pattern(expression.pattern, sets, expression.flags & ~re.UNICODE)
-                names.append(name)
-                groups += [f"{name}_{group.upper()} = {place}" for group, place in compiled.groups.items()]
-                arrays.append(_array("int32_t", f"code_{name}", compiled.code))
-                entries.append(f"{{code_{name}, sets}}")
+    for name, expression in _expressions():
+        compiled = compile_pattern(expression.pattern, sets, expression.flags & ~re.UNICODE)
+        names.append(name)
+        groups += [f"{name}_{group.upper()} = {place}" for group, place in compiled.groups.items()]
+        arrays.append(_array("int32_t", f"code_{name}", compiled.code))
+        entries.append(f"{{code_{name}, sets}}")
     header = [
         "/* Expressions of the Python sources by their modules and names, and numbers of their groups. */",
         *("#ifndef KOKORO_PATTERNS_H", "#define KOKORO_PATTERNS_H", '#include "text/text.h"'),
@@ -106,20 +121,17 @@ def _patterns() -> tuple[str, str]:
     return "\n".join(header), "\n".join(source)
 
 
-_FLAGS = {
-    "ALPHA": str.isalpha,
-    "ALNUM": str.isalnum,
-    "UPPER": str.isupper,
-    "LOWER": str.islower,
-    "PRINTABLE": str.isprintable,
-    "CASED": lambda char: _is_final(char + "Σ"),
-    "IGNORED": lambda char: _is_final(f"a{char}Σ") and not _is_final(char + "Σ"),
-    "DECOMPOSED": lambda char: unicodedata.normalize("NFKD", char) != char and ord(char) not in _HANGUL,
-}
+_FLAGS = ("ALPHA", "ALNUM", "UPPER", "LOWER", "PRINTABLE", "CASED", "IGNORED", "DECOMPOSED", "SPECIAL")
+_TESTS = (str.isalpha, str.isalnum, str.isupper, str.islower, str.isprintable)
 
 
-def _is_final(text: str) -> bool:
-    return text.lower()[-1] == "ς"
+_CASED, _IGNORED, _DECOMPOSED, _SPECIAL = (1 << bit for bit in range(len(_TESTS), len(_FLAGS)))
+
+
+def _before_sigma(lead: str) -> list[bool]:
+    """Of every character, whether a sigma behind it ends a word, behind `lead`."""
+    chars = (" " if char.isspace() else char for char in map(chr, range(sys.maxunicode + 1)))
+    return [word.endswith("ς") for word in "\n".join(f"{lead}{char}Σ" for char in chars).lower().split("\n")]
 
 
 class _Pool:
@@ -139,26 +151,31 @@ class _Pool:
 def _unicode() -> str:
     """Properties by character in pages, of which many are alike; decompositions and compositions."""
     pool = _Pool()
+    cased = _before_sigma("")
+    ignored = [behind and not alone for behind, alone in zip(_before_sigma("a"), cased, strict=True)]
     records: dict[tuple[int, ...], int] = {}
     pages: dict[tuple[int, ...], int] = {}
     index: list[int] = []
-    bare = {unicodedata.category(char): _record(char, pool) for char in "\u0378\ue000\ud800"}
+    bare = {unicodedata.category(char): _record(char, pool, 0) for char in "\u0378\ue000\ud800"}
     assert tuple(bare) == _BARE
+    marked = [
+        _CASED * is_cased + _IGNORED * is_ignored for is_cased, is_ignored in zip(cased, ignored, strict=True)
+    ]
     for start in range(0, sys.maxunicode + 1, _BLOCK):
         found = [
-            bare.get(unicodedata.category(char)) or _record(char, pool)
-            for char in map(chr, range(start, start + _BLOCK))
+            bare.get(unicodedata.category(chr(c))) or _record(chr(c), pool, marked[c])
+            for c in range(start, start + _BLOCK)
         ]
         page = tuple(records.setdefault(record, len(records)) for record in found)
         index.append(pages.setdefault(page, len(pages)))
     decomposed = []
     for c in range(sys.maxunicode + 1):
         char = chr(c)
-        compatible = unicodedata.normalize("NFKD", char)
-        if compatible != char and c not in _HANGUL:
+        if unicodedata.decomposition(char):
+            compatible = unicodedata.normalize("NFKD", char)
             canonical = unicodedata.normalize("NFD", char)
             decomposed += [c, pool.place(canonical), pool.place(compatible)]
-    flags = ", ".join(f"{name} = {1 << bit}" for bit, name in enumerate([*_FLAGS, "SPECIAL"]))
+    flags = ", ".join(f"{name} = {1 << bit}" for bit, name in enumerate(_FLAGS))
     rows = "\n".join(f"{{{','.join(map(str, r[:5]))}, {{{','.join(map(str, r[5:]))}}}}}," for r in records)
     return "\n".join(
         [
@@ -173,14 +190,15 @@ def _unicode() -> str:
     )
 
 
-def _record(char: str, pool: _Pool) -> tuple[int, ...]:
+def _record(char: str, pool: _Pool, marked: int) -> tuple[int, ...]:
     """Flags, category, decimal, digit, combining class; then small, large and title: the difference of the
     code points, or where it is more than one character (SPECIAL) places of all three in the pool."""
-    flags = sum(1 << bit for bit, has in enumerate(_FLAGS.values()) if has(char))
+    flags = marked + sum(1 << bit for bit, has in enumerate(_TESTS) if has(char))
+    flags |= _DECOMPOSED if unicodedata.decomposition(char) else 0
     category = unicodedata.category(char)
     cases = char.lower(), char.upper(), char.capitalize()
     if any(len(case) != 1 for case in cases):
-        flags |= 1 << len(_FLAGS)
+        flags |= _SPECIAL
         mapped = [pool.place(case) for case in cases]
     else:
         mapped = [ord(case) - ord(char) for case in cases]
@@ -245,6 +263,11 @@ def _words() -> str:
 
 def _abbreviations() -> str:
     """Words of abbreviations.json, in order."""
-    abbreviations = importlib.import_module(f"{_TEXT}.abbreviations")
-    lists = json.loads(Path(abbreviations.__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    return "\n".join(_strings(name.upper(), sorted(words)) for name, words in sorted(lists.items()))
+    return "\n".join(
+        _strings(name.upper(), sorted(words)) for name, words in sorted(_abbreviation_lists().items())
+    )
+
+
+def _abbreviation_lists() -> dict[str, list[str]]:
+    words: dict[str, list[str]] = importlib.import_module(f"{_TEXT}.abbreviations")._WORDS
+    return words

@@ -17,7 +17,7 @@ from typing import Any
 
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["OPERATIONS", "PLACES", "Compiled", "Sets", "compile_pattern"]
+__all__ = ["OPERATIONS", "PLACES", "Compiled", "Sets", "compile_pattern", "ranges_of"]
 
 OPERATIONS = (
     *("match", "char", "set", "split", "jump", "save", "run", "lazy_run", "enter", "loop", "lazy_loop"),
@@ -281,9 +281,31 @@ def _has(ranges: Ranges, c: int) -> bool:
 def _characters(code: Any, value: Any, flags: int) -> Ranges:
     """Those that a part of an expression which is one character takes."""
     if code is op.ANY:
-        return ranges_of("(?s:.)" if flags & re.DOTALL else ".")
-    items = [(code, value)] if code is not op.IN else list(value)
-    return ranges_of(f"[{''.join(_written(items))}]", flags & (re.IGNORECASE | re.ASCII))
+        return _EVERY if flags & re.DOTALL else _others(((10, 10),))
+    items = list(value) if code is op.IN else [(code, value)]
+    if flags & re.IGNORECASE:
+        return ranges_of(f"[{''.join(_written(items))}]", flags & (re.IGNORECASE | re.ASCII))
+    negated = items[0][0] in (op.NEGATE, op.NOT_LITERAL)
+    found = _union(*(_of_item(*item, flags) for item in items))
+    return _others(found) if negated else found
+
+
+_EVERY: Ranges = ((0, sys.maxunicode),)
+
+
+def _of_item(code: Any, value: Any, flags: int) -> Ranges:
+    if code is op.NEGATE:
+        return ()
+    if code is op.RANGE:
+        return (tuple(value),)
+    return ranges_of(_CATEGORIES[value], flags & re.ASCII) if code is op.CATEGORY else ((value, value),)
+
+
+def _others(ranges: Ranges) -> Ranges:
+    """All other characters."""
+    starts = [0, *(last + 1 for _, last in ranges)]
+    ends = [*(first - 1 for first, _ in ranges), sys.maxunicode]
+    return tuple((first, last) for first, last in zip(starts, ends, strict=True) if first <= last)
 
 
 def _written(items: Iterable[Any]) -> Iterator[str]:
@@ -300,5 +322,5 @@ def _written(items: Iterable[Any]) -> Iterator[str]:
 
 @lru_cache(None)
 def ranges_of(one: str, flags: int = 0) -> Ranges:
-    """Characters that an expression of one takes."""
+    """Characters that an expression of one takes: Python's engine is asked about all."""
     return tuple((m.start(), m.end() - 1) for m in re.compile(f"(?:{one})+", flags).finditer(_ALL))

@@ -19,7 +19,7 @@ from calls import Speaker, edited
 from toy_bundle import file_entry
 
 from kokoro_tvm.errors import BuildError, BundleError
-from kokoro_tvm.libkokoro import LINUX, compile_libkokoro, library_sources
+from kokoro_tvm.libkokoro import LINUX, compile_libkokoro, compile_sources, library_sources
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.toolchains.cc import CCompiler
 
@@ -39,9 +39,9 @@ def sanitized(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Path
             pytest.skip("gcc has no sanitizers here")
         raise
     library = library_sources(LINUX)
-    options = (*SANITIZED, f"-I{library[0].parent}", "-lpthread", "-ldl", "-lm")
+    options = (*SANITIZED, "-lpthread", "-ldl", "-lm")
     for name in ("fuzz", "threads", "forked"):  # which call what the library does not export, too
-        here.compile([PROGRAMS / f"{name}.c", *library], folder / name, *options)
+        compile_sources(here, [PROGRAMS / f"{name}.c", *library], folder / name, *options)
     return folder
 
 

@@ -56,6 +56,9 @@ static work passing(work *w) {
   return WORK(w->s, memory);
 }
 
+/* Phonemes that outlive what is passing. */
+static string lasting(call *c, string phonemes) { return some(joined(c->w, phonemes, (string){0})); }
+
 /* ---- capitals.py: words in capitals among words in capitals ---- */
 
 static int is_apostrophe(int32_t c) { return c == '\'' || c == 0x2018 || c == 0x2019; }
@@ -124,11 +127,12 @@ static part_list tag_text(call *c, string text) {
       if (large[i]) small.all[i].text = lower(w, all.all[i].text);
     }
   }
-  tagged found = tag_pieces(w, &e->tagger, &c->norms, &c->symbols, &small);
+  work tagging = passing(w);
+  tagged found = tag_pieces(&tagging, &e->tagger, &c->norms, &c->symbols, &small);
   string *readings = NULL;
-  if (e->has_homographs) readings = read_homographs(w, &e->homographs, &c->readings, &small, &found);
+  if (e->has_homographs) readings = read_homographs(&tagging, &e->homographs, &c->readings, &small, &found);
   if (any) {
-    string *tags = tag_pieces(w, &e->tagger, &c->norms, &c->symbols, &all).tags;
+    string *tags = tag_pieces(&tagging, &e->tagger, &c->norms, &c->symbols, &all).tags;
     tag_capitals(&all, found.tags, tags, large);
     found.tags = tags;
   }
@@ -142,9 +146,10 @@ static part_list tag_text(call *c, string text) {
     part made = {.text = p->text, .tag = found.tags[i], .start = p->start, .end = p->start + p->text.size};
     made.space = p->space;
     made.large = large[i];
-    if (readings) made.reading = readings[i];
+    if (readings && !IS_NONE(readings[i])) made.reading = lasting(c, readings[i]);
     PUSH(w, parts, made);
   }
+  release(tagging.memory);
   return parts;
 }
 
@@ -159,9 +164,6 @@ static string look_up(call *c, const part *p, context after) {
   if (!IS_NONE(p->reading)) return restress(w, p->reading, wanted);
   return read_word(w, &c->lexicon, text, p->tag, after, wanted);
 }
-
-/* Phonemes, which outlive the word. */
-static string lasting(call *c, string phonemes) { return joined(c->w, phonemes, (string){0}); }
 
 /* The context of what stands before a part, which says `phonemes` and is followed by `after`. */
 static context before(context after, string phonemes, const part *p) {
@@ -202,6 +204,7 @@ static void settle_all(part *parts, size_t count, string phonemes, int origin) {
 /* The longest parts a lexicon knows, from the end of the word to its beginning. */
 static context read_parts(call *c, word *each, context after) {
   part *parts = each->parts;
+  int guessed = 0; /* whether the whole word was: it stays unknown */
   for (size_t right = each->count; right;) {
     size_t left = right > LONGEST ? right - LONGEST : 0;
     string found = NONE;
@@ -223,6 +226,7 @@ static context read_parts(call *c, word *each, context after) {
       settle_part(last, (string){0}, FROM_MARK);
       continue;
     }
+    if (guessed++) continue;
     int origin;
     found = guess(&c->word, &c->lexicon, join_parts(&c->word, parts, each->count).text, &origin);
     if (IS_NONE(found)) continue;
