@@ -10,7 +10,8 @@ const tensor *find_tensor(const tensors *file, const char *name) {
 
 const tensor *get_tensor(scope *s, const tensors *file, const char *name, const char *type, int64_t extents) {
   const tensor *found = find_tensor(file, name);
-  if (!found || found->type != find_dtype(type) || found->extents != extents)
+  if (!found || found->type != find_dtype(type) || found->extents != extents ||
+      (uintptr_t)found->data % (uintptr_t)found->type->width)
     fail(s, KOKORO_BUNDLE, "The front end of the bundle has no %s that this version reads. Build the bundle again.", name);
   return found;
 }

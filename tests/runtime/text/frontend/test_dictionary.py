@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
+from kokoro_tvm.runtime.text.frontend.layout import FORMAT
 
 words = st.text("abcéAZ\0\1\2\t\n ’日🙂", min_size=1, max_size=12)
 phonemes = st.text("ˈæbkə ", max_size=6)
@@ -50,3 +56,11 @@ def test_what_it_cannot_hold_is_refused(content: dict[str, str], why: str) -> No
 def test_what_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="no dictionary"):
         Dictionary(b"\5\0\0\0abcd")
+
+
+def test_a_file_of_another_layout_is_refused() -> None:
+    file = FrontEndFile({"format": np.array([FORMAT - 1], np.int32)}, Path("front_end.safetensors"))
+    with pytest.raises(BundleError, match=rf"has layout {FORMAT - 1}, and this version reads {FORMAT}"):
+        file.english(british=False)
+    with pytest.raises(BundleError, match=r"is no front end that this version reads .*Build"):
+        FrontEndFile({}, Path("front_end.safetensors")).english(british=False)
