@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+#include "inflate.h"
+
+enum { HEAD = 2, TAIL = 4, MOST_JSON = 1 << 22 }; /* HEAD, TAIL: what zlib puts around what it packed */
+
 const tensor *find_tensor(const tensors *file, const char *name) {
   for (int64_t i = 0; i < file->count; ++i)
     if (strcmp(file->all[i].name, name) == 0) return &file->all[i];
@@ -18,4 +22,18 @@ const tensor *get_tensor(scope *s, const tensors *file, const char *name, const 
 
 pattern file_pattern(scope *s, const tensors *file, const char *name, const char *sets) {
   return (pattern){get_tensor(s, file, name, "I32", 1)->data, get_tensor(s, file, sets, "I32", 1)->data};
+}
+
+size_t unpack(scope *s, const tensor *packed, void *to, size_t most) {
+  size_t size = packed->size > HEAD + TAIL ? (size_t)packed->size - HEAD - TAIL : 0;
+  size_t made = inflate((const uint8_t *)packed->data + HEAD, size, to, most);
+  if (made > most) fail(s, KOKORO_BUNDLE, "The bundle's %s is damaged. Build the bundle again.", packed->name);
+  return made;
+}
+
+const json *unpack_json(scope *s, const tensor *packed) {
+  char why[120] = "", *text = take(s, &s->scratch, MOST_JSON, 1);
+  const json *made = parse(s, text, unpack(s, packed, text, MOST_JSON), packed->name, why);
+  if (!made) fail(s, KOKORO_BUNDLE, "The bundle's %s is damaged (%s). Build the bundle again.", packed->name, why);
+  return made;
 }

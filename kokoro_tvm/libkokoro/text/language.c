@@ -3,16 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inflate.h"
-#include "../json.h"
-
-/* Figures that may have a name; characters before a form that it may depend on; bytes of a file; of zlib's ends. */
-enum { LONGEST = 66, BEFORE = 40, MOST_BYTES = 1 << 22, HEAD = 2, TAIL = 4 };
+/* Figures that may have a name; characters before a form that it may depend on; bytes of a file. */
+enum { LONGEST = 66, BEFORE = 40, MOST_BYTES = 1 << 22 };
 
 static int by_key(const void *a, const void *b) { return compared(((const pair *)a)->key, ((const pair *)b)->key); }
 static int by_word(const void *a, const void *b) { return compared(((const item *)a)->word, ((const item *)b)->word); }
 
-static pairs read_pairs(work *w, const json *object) {
+pairs read_pairs(work *w, const json *object) {
   pairs made = {room(w, (size_t)object->count, sizeof(pair)), 0};
   for (const json *each = object->first; each; each = each->next)
     if (each->kind == TEXT) made.all[made.count++] = (pair){decoded(w, each->key), decoded(w, each->text)};
@@ -117,14 +114,6 @@ static rule read_rule(scope *s, work *w, const json *from) {
   return made;
 }
 
-/* The bytes of what zlib packed; at most `most`. */
-static size_t inflate_all(scope *s, const tensor *packed, void *to, size_t most, const char *name) {
-  size_t size = packed->size > HEAD + TAIL ? (size_t)packed->size - HEAD - TAIL : 0;
-  size_t made = inflate((const uint8_t *)packed->data + HEAD, size, to, most);
-  if (made > most) fail(s, KOKORO_BUNDLE, "The bundle's written forms of %s are damaged. Build the bundle again.", name);
-  return made;
-}
-
 /* Rules with what is compiled of them; those of another variant are left out. */
 static void read_rules(scope *s, work *w, const tensors *file, const char *name, char code, const json *rules, language *l) {
 #define PART(part) format(s, &s->scratch, "text.%s." part, name)
@@ -135,7 +124,7 @@ static void read_rules(scope *s, work *w, const tensors *file, const char *name,
   if (!count || count > MOST_BYTES || size[2] != 2 + 3 * rules->count || rules->count >= NO_RULE)
     fail(s, KOKORO_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
   int32_t *codes = room(w, (size_t)count, sizeof *codes), *sets = codes + size[0], *place = sets + size[1];
-  inflate_all(s, packed, codes, (size_t)count * sizeof *codes, name);
+  unpack(s, packed, codes, (size_t)count * sizeof *codes);
   const char *line = groups->data, *end = line + groups->size;
 #define COMPILED(at) ((pattern){*(at) < 0 ? NULL : codes + *(at), sets})
   l->letters = COMPILED(place);
@@ -194,18 +183,10 @@ static void read_numbers(scope *s, work *w, const json *numbers, language *l) {
   }
 }
 
-static const json *unpacked(scope *s, const tensor *packed, const char *name) {
-  char why[120] = "";
-  char *text = take(s, &s->scratch, MOST_BYTES, 1);
-  const json *made = parse(s, text, inflate_all(s, packed, text, MOST_BYTES, name), name, why);
-  if (!made) fail(s, KOKORO_BUNDLE, "The bundle's written forms of %s are damaged (%s). Build the bundle again.", name, why);
-  return made;
-}
-
 const language *open_language(scope *s, const tensors *file, const char *name, char code) {
   const tensor *packed = find_tensor(file, format(s, &s->scratch, "text.%s", name));
   if (!packed) return NULL;
-  const json *data = unpacked(s, packed, name);
+  const json *data = unpack_json(s, packed);
   work w = WORK(s, s->kept);
   language *l = room(&w, 1, sizeof *l);
   const json *lists = get(s, data, "lists", OBJECT), *types = get(s, data, "types", OBJECT);

@@ -73,6 +73,7 @@ typedef struct language {
  * made goes into `s->kept`. Fails with KOKORO_BUNDLE. */
 const language *open_language(scope *s, const tensors *file, const char *name, char code);
 
+pairs read_pairs(work *w, const json *object);          /* its texts */
 const string *value_of(const pairs *all, string key); /* NULL: it has none */
 const items *find_list(const language *l, string name);
 const item *find_item(const items *list, string word);
