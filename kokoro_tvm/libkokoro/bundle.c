@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "languages.h"
 #include "os.h"
 #include "sha256.h"
 
@@ -114,15 +115,14 @@ static void read_vocabulary(scope *s, manifest *made, const json *node) {
 }
 
 static void read_languages(scope *s, manifest *made, const json *node) { /* NULL: those of Kokoro-82M */
-  made->languages = "abefhijpz";
-  made->espeak = "";
-  if (!node) return;
-  made->languages = "";
-  for (const json *each = node->first; each; each = each->next) {
-    made->languages = format(s, s->kept, "%s%.1s", made->languages, each->key);
-    if (find(s, object_at(s, each), "espeak", TEXT)) made->espeak = format(s, s->kept, "%s%.1s", made->espeak, each->key);
-  }
-  if (!*made->languages) fail(s, KOKORO_BUNDLE, "%s names no language. Build the bundle again.", place_of(s, node));
+  int64_t own = sizeof LANGUAGES / sizeof *LANGUAGES;
+  made->languages = take(s, s->kept, (size_t)(node ? node->count : own), sizeof *made->languages);
+  for (int64_t i = 0; !node && i < own; ++i)
+    made->languages[made->spoken++] = (spoken_language){LANGUAGES[i].letter, LANGUAGES[i].name, 0};
+  for (const json *each = node ? node->first : NULL; each; each = each->next)
+    made->languages[made->spoken++] = (spoken_language){*each->key, keep(s, get_text(s, object_at(s, each), "name")),
+                                                        find(s, each, "espeak", TEXT) != NULL};
+  if (!made->spoken) fail(s, KOKORO_BUNDLE, "%s names no language. Build the bundle again.", place_of(s, node));
 }
 
 static manifest *read_manifest(scope *s, const char *root, const json *node) {

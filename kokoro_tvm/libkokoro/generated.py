@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from kokoro_tvm.libkokoro.patterns import Sets, compile_pattern, ranges_of
+from kokoro_tvm.runtime.bundle.languages import KOKORO
 
 __all__ = ["inputs", "tables"]
 
@@ -60,6 +61,11 @@ def tables() -> Mapping[str, str]:
         "unicode_tables.h": _unicode(),
         "word_tables.h": _words(),
         "abbreviations.h": _abbreviations(),
+        "languages.h": _structs(
+            "char letter; const char *name;",
+            "LANGUAGES",
+            [f"{{'{letter}', {_text(each.name)}}}" for letter, each in KOKORO.items()],
+        ),
     }
 
 
@@ -70,6 +76,7 @@ def inputs() -> dict[str, Any]:
         "expressions": {name: [each.pattern, int(each.flags)] for name, each in _expressions()},
         "pictures": importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")._NAMES,
         "abbreviations": _abbreviation_lists(),
+        "languages": {letter: each.name for letter, each in KOKORO.items()},
     }
 
 

@@ -66,8 +66,8 @@ void read_tokens(scope *s, const kokoro *k, utterance *u, const int64_t *tokens,
 /* voices.c: the tables; the row of a voice or a mix for so many symbols, into the zeros of `style`. Fail. */
 void open_voices(scope *s, kokoro *k);
 void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int64_t symbols);
-/* The letter of the language that a voice or a mix speaks; `*notice` gets what there is to say about it, "" for nothing. */
-char language_of(scope *s, const kokoro *k, const char *voice, const char **notice);
+/* The language that a voice or a mix speaks; `*notice` gets what there is to say about it, "" for nothing. Fails. */
+const spoken_language *language_of(scope *s, const kokoro *k, const char *voice, const char **notice);
 /* model.c: loads the components; runs them. `predict` finds any number of frames; whether they fit is checked apart. Fail. */
 void load_components(scope *s, kokoro *k);
 void check_frames(scope *s, const kokoro *k, const utterance *u);

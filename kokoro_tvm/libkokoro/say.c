@@ -32,11 +32,11 @@ static string read_characters(scope *s, kokoro_plan *p, const char *text) {
 }
 
 /* What reads a language; opened when a text is first read in it, and kept by the bundle. */
-static const reader *reader_of(scope *s, kokoro *k, char letter, const char *voice) {
-  int british = letter == 'b';
-  if ((letter != 'a' && !british) || strchr(k->bundle->espeak, letter))
-    fail(s, KOKORO_INPUT, "libkokoro reads English text alone, and %s speaks '%c'. Give phonemes, or another voice.", voice,
-         letter);
+static const reader *reader_of(scope *s, kokoro *k, const spoken_language *spoken, const char *voice) {
+  int british = spoken->letter == 'b';
+  if ((spoken->letter != 'a' && !british) || spoken->espeak)
+    fail(s, KOKORO_INPUT, "libkokoro reads English text alone, and %s speaks %s. Give phonemes, or another voice.", voice,
+         spoken->name);
   if (!k->front_end.count)
     fail(s, KOKORO_INPUT, "%s has no front end, so that it speaks phonemes alone. Build it with `front_end`.", k->bundle->root);
   if (k->readers[british]) return k->readers[british];
@@ -44,7 +44,7 @@ static const reader *reader_of(scope *s, kokoro *k, char letter, const char *voi
   s->kept = &k->kept;
   reader *made = take(s, s->kept, 1, sizeof *made);
   made->english = open_english(s, &k->front_end, british);
-  made->forms = open_language(s, &k->front_end, "en", letter);
+  made->forms = open_language(s, &k->front_end, "en", spoken->letter);
   s->kept = kept;
   return k->readers[british] = made;
 }

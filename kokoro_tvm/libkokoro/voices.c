@@ -151,24 +151,25 @@ void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int6
   for (size_t i = 0; is_mean && i < width; ++i) u->style[i] /= (float)count;
 }
 
-static char letter_of(const kokoro *k, const char *name) { /* that a voice's name begins with; 0: it says none */
-  const char *letters = k->bundle->languages;
-  if (strlen(letters) == 1) return *letters;
-  return name[0] && name[1] && name[2] == '_' && strchr(letters, name[0]) ? name[0] : 0;
+static const spoken_language *language_named(const manifest *b, const char *voice) { /* NULL: the name says none */
+  if (b->spoken == 1) return b->languages;
+  for (int64_t i = 0; i < b->spoken; ++i)
+    if (voice[0] == b->languages[i].letter && voice[1] && voice[2] == '_') return &b->languages[i];
+  return NULL;
 }
 
-char language_of(scope *s, const kokoro *k, const char *voice, const char **notice) {
+const spoken_language *language_of(scope *s, const kokoro *k, const char *voice, const char **notice) {
   int64_t count;
   part *parts = read_mix(s, k, voice, &count);
-  char letter = letter_of(k, parts->table->name);
+  const spoken_language *found = language_named(k->bundle, parts->table->name);
   *notice = "";
-  if (!letter) {
-    letter = *k->bundle->languages;
-    *notice = format(s, &s->scratch, "The name of the voice %s names no language; '%c' is used.", parts->table->name, letter);
-    return letter;
+  if (!found) {
+    found = k->bundle->languages;
+    *notice = format(s, &s->scratch, "The name of the voice %s names no language; %s is used.", parts->table->name, found->name);
+    return found;
   }
   for (int64_t i = 1; i < count; ++i)
-    if (letter_of(k, parts[i].table->name) != letter)
-      *notice = format(s, &s->scratch, "The voices of the mix '%s' speak different languages; '%c' is used.", voice, letter);
-  return letter;
+    if (language_named(k->bundle, parts[i].table->name) != found)
+      *notice = format(s, &s->scratch, "The voices of the mix '%s' speak different languages; %s is used.", voice, found->name);
+  return found;
 }

@@ -107,7 +107,7 @@ REQUESTS = [
     (("--phonemes", "a", "--threads", "-1"), 2, "no number: -1"),
     (("--phonemes", "a", "--threads", "2000"), 2, "The threads should be 1 to 1024, or 0 for the usual, but"),
     (("--phonemes",), 2, "no value after --phonemes"),
-    ((), 2, "give either --phonemes or --tokens"),
+    ((), 2, "give either a text, --phonemes or --tokens"),
     (("--phonemes", "a", "--loud"), 2, "unknown argument --loud"),
     (("--phonemes", "a", "--seed", "-1"), 2, "the seed should be a whole number from 0 to 2^64 - 1"),
 ]  # fmt: skip

@@ -1,7 +1,16 @@
 /* What the front end of libkokoro makes of texts, one a line: a command and a text as hexadecimal code points. It prints a
  * line of JSON for each.
  *
- *   text FRONT_END CODE < lines   commands: find:N:TEXT (expression N), normal:TEXT, read:TEXT, model:..., plan:TEXT
+ *   text FRONT_END CODE [LANGUAGE] < lines
+ *
+ *   chars        what each character is, as checksums over all
+ *   cases:TEXT   small, large, capitalized, and the four normal forms
+ *   find:N:TEXT  what expression N finds
+ *   normal:TEXT  as it is read; `steps` in its place: how many expressions took
+ *   read:TEXT    tokens and notices
+ *   model:SPEED TOKENS FRAMES SYMBOL ID...   for the plans that follow
+ *   plan:TEXT    pieces and notices
+ *   fuzz:COUNT   plans so many random texts, the first with a seed of 1; prints how many were refused
  */
 #include <math.h>
 #include <stdio.h>
@@ -145,6 +154,52 @@ static void read_model(model *m, const char *line) { /* speed, most tokens, most
   }
 }
 
+static uint32_t adler32(uint32_t sum, const void *bytes, size_t size) {
+  const unsigned char *at = bytes;
+  uint32_t low = sum & 0xFFFF, high = sum >> 16;
+  for (; size--; high = (high + low) % 65521) low = (low + *at++) % 65521;
+  return high << 16 | low;
+}
+
+/* The checksum of a piece's audio, finished: of ones. */
+static uint32_t finished(work *w, const piece *p) {
+  int64_t samples = 0;
+  for (size_t i = 0; i < p->tokens; ++i) samples += 600 * p->durations[i];
+  float *audio = room(w, (size_t)(samples + p->pause), sizeof *audio);
+  for (int64_t i = 0; i < samples; ++i) audio[i] = 1;
+  samples = finish_audio(p, audio, 600, 24000);
+  return adler32(1, audio, (size_t)samples * sizeof *audio);
+}
+
+static int digit_byte(int32_t c) { return digit_of(c) & 255; }
+static int decimal_byte(int32_t c) { return decimal_of(c) & 255; }
+
+static void print_characters(void) {
+  int (*const all[])(int32_t) = {is_alpha, is_alnum, is_upper, is_lower, is_printable, is_space, is_decimal, is_digit,
+                                 decimal_byte, digit_byte};
+  putchar('[');
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+    uint32_t sum = 1;
+    for (int32_t c = 0; c < 0x110000; ++c) {
+      unsigned char value = (unsigned char)all[i](c);
+      sum = adler32(sum, &value, 1);
+    }
+    printf("%u,", (unsigned)sum);
+  }
+  uint32_t sum = 1;
+  for (int32_t c = 0; c < 0x110000; ++c) {
+    unsigned char value[2] = {(unsigned char)(category(c) >> 8), (unsigned char)category(c)};
+    sum = adler32(sum, value, 2);
+  }
+  printf("%u]", (unsigned)sum);
+}
+
+static void print_cases(work *w, string text) {
+  string all[] = {lower(w, text), upper(w, text), capitalized(w, text), nfc(w, text), nfd(w, text), nfkc(w, text), nfkd(w, text)};
+  strings made = {all, sizeof all / sizeof *all, 0};
+  print_texts(&made);
+}
+
 static void print_piece(work *w, const piece *p) {
   const int64_t *durations = p->durations + 1;
   printf("[[");
@@ -160,9 +215,9 @@ static void print_piece(work *w, const piece *p) {
     for (size_t j = 0; j < each->phonemes.size + each->space.size; ++j) printf(j ? ",%lld" : "%lld", (long long)*durations++);
     printf("]]");
   }
-  printf("],[%zu,%u,%lld,%lld,[%lld,%lld],%lld]]", p->symbols, (unsigned)p->noise, (long long)p->durations[0],
-         (long long)*durations, (long long)p->keep[0], (long long)p->keep[1], (long long)p->pause);
-  (void)w;
+  printf("],[%zu,%u,%lld,%lld,[%lld,%lld],%lld],%u]", p->symbols, (unsigned)p->noise, (long long)p->durations[0],
+         (long long)*durations, (long long)p->keep[0], (long long)p->keep[1], (long long)p->pause,
+         (unsigned)finished(w, p));
 }
 
 static void print_plan(work *w, const reader *r, model *m, string text) {
@@ -191,6 +246,78 @@ static void print_plan(work *w, const reader *r, model *m, string text) {
   putchar(']');
   end_plan(&p);
   release(&call.scratch);
+}
+
+static uint64_t state;
+
+static uint64_t drawn(uint64_t below) { /* xorshift64* (Vigna 2016) */
+  state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+  return (state * 0x2545F4914F6CDD1Du >> 16) % below;
+}
+
+/* A random text: fragments that rules know, and characters of all planes. */
+static string random_text(work *w) {
+  static const char *const fragments[] = {
+      "[a](/b/)", "<b>", "</b>", "<!-- x -->", "&amp;", "&#x41;", "&#99999;", "&notit;", "**", "_", "~~", "`", "\n- ", "\n1. ",
+      "\n# ", "\n\n", "\n> ", "\n```\n", "| a | b |", "$5M", "£3.50", "5°C", "3/4", "10:30pm", "2024-03-15T10:00", "VIII",
+      "Dr.", "U.S.", "a@b.co", "#NewYork", "http://a.b/c%20d?e=f", "192.168.0.1", "1,000,000", "3.14", "½", "x²", "CO₂", "😀",
+      "👩\u200d👧", "🇫🇷", "2️⃣", "1st", "1980s", "don't", "rock'n'roll", "naïve", "中文", "हिन्दी", "ﷺ", "e\u0301", "\u202e",
+      "\u200b", "...", "!?", "“q”", " — ", "--", "the ", "record ", "THE US ARMY ", "read ", "lives ", "word ", "Quxleys ", " ",
+      "0", "999999999999999999999999", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a@a@a@", "1/2/3/4/"};
+  static const int32_t planes[][2] = {{1, 0x7F}, {0xA0, 0x250}, {0x250, 0x2000}, {0x2000, 0x3100}, {0x3100, 0xD7FF},
+                                      {0xE000, 0x10000}, {0x10000, 0x20000}, {0x1F300, 0x1FB00}, {0x20, 0x7F}};
+  builder text = {0};
+  for (uint64_t parts = 1 + drawn(14); parts; --parts) {
+    if (drawn(10) < 6) {
+      string part = decoded(w, fragments[drawn(sizeof fragments / sizeof *fragments)]);
+      for (uint64_t times = drawn(40) ? 1 : 1 + drawn(200); times; --times) put(w, &text, part);
+    } else {
+      const int32_t *plane = planes[drawn(sizeof planes / sizeof *planes)];
+      for (uint64_t count = 1 + drawn(8); count; --count)
+        put_char(w, &text, plane[0] + (int32_t)drawn((uint64_t)(plane[1] - plane[0])));
+    }
+  }
+  return BUILT(text);
+}
+
+static int plan_quietly(const reader *r, model *m, string text, kokoro_error *error) { /* 0: it was refused */
+  planner p = {.reader = r, .knows = knows, .predict = predict, .with = m, .speed = m->speed, .sample_rate = 24000};
+  scope call = {.error = error};
+  piece found;
+  volatile int fits = 0;
+  p.limits[0] = m->most[0], p.limits[1] = m->most[1];
+  if (setjmp(call.failed) == 0) {
+    begin_plan(&p, &call, text);
+    while (next_piece(&p, &call, &found)) {
+      arena audio = {0};
+      work w = WORK(&call, &audio);
+      finished(&w, &found);
+      release(&audio);
+    }
+    fits = 1;
+  }
+  end_plan(&p);
+  release(&call.scratch);
+  return fits;
+}
+
+static void fuzz(const reader *r, model *m, uint64_t count) {
+  uint64_t refused = 0;
+  kokoro_error error;
+  for (uint64_t i = 1; i <= count; ++i) {
+    scope s = {.error = &error};
+    arena memory = {0};
+    work w = WORK(&s, &memory);
+    state = i * 0x9E3779B97F4A7C15u;
+    drawn(2);
+    if (!plan_quietly(r, m, random_text(&w), &error)) {
+      ++refused;
+      if (error.code != KOKORO_INPUT) printf("text %llu: %s\n", (unsigned long long)i, error.text);
+    }
+    release(&memory);
+    release(&s.scratch);
+  }
+  printf("%llu", (unsigned long long)refused);
 }
 
 static string read_line(work *w, const char *line) {
@@ -229,8 +356,11 @@ int main(int count, char **words) {
     if (setjmp(call.failed)) {
       printf("{\"error\": \"%s\"}\n", error.text);
     } else {
-      const char *behind = strrchr(line, ':') + 1;
+      const char *colon = strrchr(line, ':'), *behind = colon ? colon + 1 : "";
       string text = read_line(&w, behind);
+      if (strncmp(line, "chars", 5) == 0) print_characters();
+      if (strncmp(line, "cases", 5) == 0) print_cases(&w, text);
+      if (strncmp(line, "fuzz", 4) == 0) fuzz(&r, &m, strtoull(behind, NULL, 10));
       if (strncmp(line, "find", 4) == 0) print_matches(&w, atoi(line + 5), text);
       if (strncmp(line, "normal", 6) == 0) print_normal(&w, &r, text);
       if (strncmp(line, "read", 4) == 0) print_reading(&w, &r, text);
