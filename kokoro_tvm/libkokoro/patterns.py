@@ -286,7 +286,7 @@ def _characters(code: Any, value: Any, flags: int) -> Ranges:
     if flags & re.IGNORECASE:
         return ranges_of(f"[{''.join(_written(items))}]", flags & (re.IGNORECASE | re.ASCII))
     negated = items[0][0] in (op.NEGATE, op.NOT_LITERAL)
-    found = _union(*(_of_item(*item, flags) for item in items))
+    found = _union(*(_of_item(kind, each, flags) for kind, each in items))
     return _others(found) if negated else found
 
 
