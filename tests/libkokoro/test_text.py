@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import random
+import re
 import shutil
 import subprocess
+import sys
 import unicodedata
 import warnings
 import zlib
@@ -30,7 +33,7 @@ from kokoro_tvm.libkokoro.generated import inputs
 from kokoro_tvm.model.front_end.expressions import language_arrays
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime import SpeechWarning, write_wav
+from kokoro_tvm.runtime import Speech, SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted
@@ -161,8 +164,6 @@ def test_cases_and_normal_forms(read: Reader) -> None:
 
 
 def test_expressions_find_what_python_finds(read: Reader) -> None:
-    import re
-
     expressions = [re.compile(*given) for given in inputs()["expressions"].values()]
     texts = [text for text, _ in front_end_vectors.drawn(examples(400), seed=5)]
     texts += ["sitting ticking", "{a|b:c}[x]", "←%x← →→→ [→→] =%a= $(cardinal,one{a}other{b})$", *LONG]
@@ -335,14 +336,35 @@ def test_it_says_a_text_as_python_does(
     write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
     found = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
     assert found.status == 0, found.errors
-    words = [
-        f"{word.start_sample} {word.end_sample} {''.join(p.symbol for p in word.phonemes)} {word.text}"
-        for word in speech.timeline
-    ]
-    assert "\n".join(found.lines) == "\n".join("\n".join(words).splitlines())
+    assert found.lines == "\n".join(words_of(speech)).splitlines()
     notices = "\n".join(message(str(each.message)) for each in caught)
     assert found.errors.replace("speak: ", "").rstrip("\n") == notices
     assert found.wav == (speaker.folder / "expected.wav").read_bytes()
+
+
+def words_of(speech: Speech) -> list[str]:
+    """As `speak --words` prints those of a text."""
+    return [
+        f"{word.start_sample} {word.end_sample} {''.join(p.symbol for p in word.phonemes)} {word.text}"
+        for word in speech.timeline
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
+def test_a_text_as_a_whole(
+    built: Path, tvm: Path, talking: Path, front_end: FrontEnd, tmp_path: Path
+) -> None:
+    """`kokoro_say_text`, from Python by ctypes."""
+    text, voice, speed = TEXTS[1]
+    speech = Synthesizer(talking, threads=1)(text, voice=voice, speed=speed, seed=7, markup=False)
+    say = Path(__file__).parent / "bindings" / "say.py"
+    arguments = [built / "libkokoro.so", talking, text, voice, speed, 7, tmp_path / "audio.f32"]
+    environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm)}
+    command = [sys.executable, *map(str, [say, *arguments])]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == "\n".join(words_of(speech)).splitlines()
+    assert (tmp_path / "audio.f32").read_bytes() == speech.audio.tobytes()
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_an_edit_of_an_expression_that_is_compiled_in_does(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paragraphs, "_BOX", re.compile("another"))
-    assert [change.name for change in stage.state().changes] == ["tables.expressions"]
+    assert [change.name for change in stage.state().changes] == ["tables.expressions.PARAGRAPHS_BOX.0"]
 
 
 @pytest.mark.parametrize(
