@@ -1,6 +1,7 @@
 """C that is written, not kept: Python's tables of characters, expressions and words, for what is in text/.
 
-So C reads as the Python that wrote them: no table of Unicode and no expression stands anywhere twice.
+So C reads as the Python that wrote them: no table of Unicode and no expression stands anywhere twice. What is
+read of the runtime is imported when it is asked for: most of what imports this room compiles nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 
 from kokoro_tvm.libkokoro.patterns import Sets, compile_pattern, ranges_of
-from kokoro_tvm.runtime.bundle.languages import KOKORO
 
 __all__ = ["inputs", "tables"]
 
@@ -64,7 +64,7 @@ def tables() -> Mapping[str, str]:
         "languages.h": _structs(
             "char letter; const char *name;",
             "LANGUAGES",
-            [f"{{'{letter}', {_text(each.name)}}}" for letter, each in KOKORO.items()],
+            [f"{{'{letter}', {_text(name)}}}" for letter, name in _languages().items()],
         ),
     }
 
@@ -76,8 +76,13 @@ def inputs() -> dict[str, Any]:
         "expressions": {name: [each.pattern, int(each.flags)] for name, each in _expressions()},
         "pictures": importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")._NAMES,
         "abbreviations": _abbreviation_lists(),
-        "languages": {letter: each.name for letter, each in KOKORO.items()},
+        "languages": _languages(),
     }
+
+
+def _languages() -> dict[str, str]:
+    known = importlib.import_module("kokoro_tvm.runtime.bundle.languages").KOKORO
+    return {letter: each.name for letter, each in known.items()}
 
 
 def _expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
