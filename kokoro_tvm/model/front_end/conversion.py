@@ -19,6 +19,7 @@ from srsly import msgpack
 
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
+from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
 from kokoro_tvm.model.front_end.text_rules import compiled, languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
@@ -81,6 +82,9 @@ def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
         for language in languages():
             forms = json.dumps(compiled(language, cldr), ensure_ascii=False, separators=(",", ":"))
             arrays[f"text.{language}"] = _bytes(zlib.compress(forms.encode(), 9))
+    for language in sound_languages():
+        sounds = json.dumps(compiled_sounds(language), ensure_ascii=False, separators=(",", ":"))
+        arrays[f"sounds.{language}"] = _bytes(zlib.compress(sounds.encode(), 9))
     write_arrays(out, arrays, NOTICES)
 
 

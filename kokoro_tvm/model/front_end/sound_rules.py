@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from kokoro_tvm.model.front_end.yields import SOUNDS
 from kokoro_tvm.recipe.document import read_document
 from kokoro_tvm.runtime.text.frontend.rewriting import MOST, Item
 from kokoro_tvm.spec import Spec
 
-__all__ = ["SOUNDS", "RuleError", "SoundsFile", "compiled_sounds", "sound_languages"]
+__all__ = ["RuleError", "SoundsFile", "compiled_sounds", "sound_languages"]
 
-SOUNDS = Path(__file__).with_name("sounds")
 _REPEATS = {"*": (0, MOST), "+": (1, MOST), "?": (0, 1), "": (1, 1)}
 _ITEM = re.compile(r"(?:\[(?P<not>\^?)(?P<set>[^\[\]]+)\]|(?P<char>[^\[\]*+?]))(?P<repeat>[*+?]?)")
 _ALTERNATIVES = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)")

@@ -17,6 +17,7 @@ from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.left_out import left_out
 from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
+from kokoro_tvm.runtime.text.frontend.sounds import Sounds
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
@@ -57,6 +58,7 @@ class FrontEnd:
         self._file = file
         self._english: dict[str, English] = {}
         self._forms: dict[str, Language | None] = {}
+        self._sounds: dict[str, Sounds | None] = {}
 
     @classmethod
     def open(
@@ -102,7 +104,8 @@ class FrontEnd:
         if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
             from kokoro_tvm.runtime.text.frontend.converted import converted  # the other languages
 
-            found, notices = converted(sources, code, language)
+            sounds = None if language.espeak is not None else self._sounds_of(code)
+            found, notices = converted(sources, code, language, sounds)
             spoken, more = self._with_latin_words(found)
             notices += more
         else:
@@ -151,6 +154,16 @@ class FrontEnd:
                 data = self._file.forms(name) if self._file is not None and name else None
                 self._forms[code] = None if data is None else Language(data, code)
             return self._forms[code]
+
+    def _sounds_of(self, code: str) -> Sounds | None:
+        """Rules of letter-to-sound of a language; None where the bundle has none."""
+        from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
+
+        with _opening:
+            if code not in self._sounds:
+                name = LANGUAGE_FILES.get(code)
+                self._sounds[code] = self._file.sounds(name) if self._file is not None and name else None
+            return self._sounds[code]
 
     def _of(self, code: str, file: FrontEndFile) -> English:
         with _opening:

@@ -15,7 +15,7 @@ __all__ = ["EDGE", "MOST", "Pass"]
 
 EDGE = "#"
 """Stands at both ends of every word."""
-MOST = 16
+MOST = 32
 """How often an item repeats at most."""
 
 Item: TypeAlias = "tuple[str, bool, int, int]"
@@ -38,8 +38,8 @@ class Pass:
     """One reading of a string from left to right. At each place the first rule that fits replaces its focus;
     what none fits stays.
 
-    unless: the pass is left out where the string has one of these; feeding: what stands to the left is seen as
-    it was rewritten, else as it was; what stands to the right always as it was.
+    unless: the pass is left out where the string has one of these; feeding: what stands to the left is seen
+    as it was rewritten, else as it was; what stands to the right always as it was.
     """
 
     rules: Sequence[_Rule]
@@ -85,7 +85,7 @@ class Pass:
 
 
 def _fits(items: Sequence[Item], text: Sequence[str], place: int, step: int) -> bool:
-    """Whether the items stand there one after the other, each as often as it can, in the direction of step."""
+    """Whether the items stand there in the direction of step, each as often as it can."""
     for chars, among, least, most in items:
         found = 0
         while found < most and 0 <= place < len(text) and (text[place] in chars) is among:
