@@ -34,8 +34,8 @@ class Sounds:
 
     def word(self, word: str) -> str:
         """What a word is on its own, before it meets its neighbours."""
-        written = word.lower()
-        text = EDGE + self._tags.get(written, "") + self._words.get(written, written) + EDGE
+        before, apostrophe, last = word.lower().rpartition("'")
+        text = EDGE + self._tags.get(last, "") + before + apostrophe + self._words.get(last, last) + EDGE
         for each in self._passes:
             text = each(text)
         return text[1:-1]
