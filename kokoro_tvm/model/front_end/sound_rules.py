@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,11 @@ from kokoro_tvm.spec import Spec
 
 __all__ = ["RuleError", "SoundsFile", "compiled_sounds", "sound_languages"]
 
+_PLAIN = {
+    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "t", "đ": "d", "ħ": "h", "ı": "i", "ł": "l",
+    "ŋ": "ng", "ŧ": "t",
+}  # fmt: skip
+"""Letters that Unicode does not divide into a plain one and its accents."""
 _REPEATS = {"*": (0, MOST), "+": (1, MOST), "?": (0, 1), "": (1, 1)}
 _ITEM = re.compile(r"(?:\[(?P<not>\^?)(?P<set>[^\[\]]+)\]|(?P<char>[^\[\]*+?]))(?P<repeat>[*+?]?)")
 _ALTERNATIVES = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)")
@@ -39,6 +45,7 @@ class PassFile(Spec):
 class SoundsFile(Spec):
     """How a language's letters are read."""
 
+    letters: str = Field(description="The small letters that its words are written with.")
     classes: dict[str, str] = Field(default={}, description="Capital letters that stand for characters.")
     tags: dict[str, str] = Field(default={}, description="A sign put before these words, for rules to see.")
     words: dict[str, str] = Field(default={}, description="Words, and letters they are read as if written.")
@@ -68,12 +75,25 @@ def compiled_sounds(language: str) -> dict[str, Any]:
 
 
 def compiled_file(file: SoundsFile) -> dict[str, Any]:
+    """The same of a file that is read already."""
+    letters = file.letters.replace(" ", "") + "'"
     return {
+        "letters": letters,
+        "replacements": dict(_replacements(letters)),
         "tags": {word: tag for tag, words in file.tags.items() for word in words.split()},
         "words": file.words,
         "passes": [_pass(each, file.classes) for each in file.passes],
         "clauses": [_pass(each, file.classes) for each in file.clauses],
     }
+
+
+def _replacements(letters: str) -> Iterator[tuple[str, str]]:
+    """Letters of Latin-1 and Latin Extended-A that the language has not, and what they are read as."""
+    for char in map(chr, range(0xDF, 0x180)):
+        plain = unicodedata.normalize("NFKD", _PLAIN.get(char, char)).lower()
+        own = "".join(one for one in plain if one in letters)
+        if char not in letters and own:
+            yield char, own
 
 
 def _pass(each: PassFile, classes: Mapping[str, str]) -> dict[str, Any]:

@@ -1,25 +1,28 @@
 """Letter-to-sound by rules: words of a language whose spelling says how they sound.
 
-A word passes through the rules of its language one pass after the other, first alone, then with its
-neighbours (liaison, assimilation); signs between words are seen by the rules and stay.
+A word passes through the rules of its language one pass after the other, first alone, then in a line with the
+words and marks around it (liaison, assimilation, stress at the end of a clause).
+`kokoro_tvm/model/front_end/sounds/README.md` says how the rules are written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.rewriting import EDGE, Pass
-from kokoro_tvm.runtime.text.frontend.tokens import Token
+from kokoro_tvm.runtime.text.frontend.tokens import LATIN, Token
 
 __all__ = ["Sounds"]
 
-_PARTS = re.compile(
-    rf"(?P<word>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0963])(?:'?(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0963]))*'?)|(?P<mark>[{re.escape(''.join(sorted(MARKS)))}।॥])"
+_LETTER = "(?:[^\\W\\d_]|[\u0300-\u036f\u0900-\u0963\u200c\u200d])"
+_PART = re.compile(
+    f"(?P<word>{_LETTER}(?:'?{_LETTER})*'?)|(?P<mark>[{re.escape(''.join(sorted(MARKS)))}।॥])"
 )
-_DANDA = str.maketrans("।॥", "..")
+_LATIN = re.compile(LATIN)
+_SPOKEN_MARKS = str.maketrans("।॥«»", "..“”")
 
 
 class Sounds:
@@ -27,33 +30,49 @@ class Sounds:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         """data: what the front end's file has of the language."""
+        self._letters = frozenset(data["letters"])
+        self._replacements: Mapping[str, str] = data["replacements"]
         self._tags: Mapping[str, str] = data["tags"]
         self._words: Mapping[str, str] = data["words"]
         self._passes = [Pass.of(each) for each in data["passes"]]
         self._clauses = [Pass.of(each) for each in data["clauses"]]
 
-    def word(self, word: str) -> str:
-        """What a word is on its own, before it meets its neighbours."""
-        before, apostrophe, last = word.lower().rpartition("'")
-        text = EDGE + self._tags.get(last, "") + before + apostrophe + self._words.get(last, last) + EDGE
-        for each in self._passes:
-            text = each(text)
-        return text[1:-1]
-
     def __call__(self, text: str) -> list[Token]:
-        """The words and marks of a text, with their places in it."""
-        parts = list(_PARTS.finditer(text))
-        line = EDGE + EDGE
-        for part in parts:
-            line += (self.word(part[0]) if part["word"] else part[0].translate(_DANDA)) + EDGE
-        line += EDGE
+        """The words and marks of a text, with their places in it; a word in Latin letters of a language that
+        has others stays as it is, of the origin "latin"."""
+        parts = list(_PART.finditer(text))
+        line = EDGE + "".join(EDGE + self._part(part) for part in parts) + EDGE + EDGE
         for each in self._clauses:
             line = each(line)
-        tokens = []
         spoken = line[2:-2].split(EDGE) if parts else []
-        for index, (part, phonemes) in enumerate(zip(parts, spoken, strict=True)):
-            end = parts[index + 1].start() if index + 1 < len(parts) else part.end()
-            space = " " if text[part.end() : end].strip("'") else ""
-            origin = "mark" if part["mark"] else "rules"
-            tokens.append(Token(part[0], *part.span(), phonemes, space, origin=origin))
+        tokens = []
+        for part, phonemes, following in zip(parts, spoken, [*parts[1:], None], strict=True):
+            between = text[part.end() : following.start()] if following else ""
+            tokens.append(self._token(part, phonemes, " " if between else ""))
         return tokens
+
+    def _token(self, part: re.Match[str], phonemes: str, space: str) -> Token:
+        if part["mark"]:
+            return Token(part[0], *part.span(), phonemes, space, origin="mark")
+        if not phonemes and _LATIN.match(part[0]):
+            return Token(part[0], *part.span(), part[0], space, origin="latin")
+        return Token(part[0], *part.span(), phonemes, space, origin="rules")
+
+    def _part(self, part: re.Match[str]) -> str:
+        if part["mark"]:
+            return part[0].translate(_SPOKEN_MARKS)
+        clitic, apostrophe, word = "".join(self._spelled(part[0])).rpartition("'")
+        if not clitic + word:
+            return ""
+        text = EDGE + self._tags.get(word, "") + clitic + apostrophe + self._words.get(word, word) + EDGE
+        for each in self._passes:
+            text = each(text)
+        return text.strip(EDGE)
+
+    def _spelled(self, word: str) -> Iterator[str]:
+        """The small letters of a word that the language has; others by those they are replaced with."""
+        for char in word.lower():
+            if char in self._letters:
+                yield char
+            else:
+                yield self._replacements.get(char, "")
