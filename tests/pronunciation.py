@@ -1,8 +1,8 @@
-"""Letter-to-sound by rules beside espeak-ng: `python tests/pronunciation.py es` prints error rates and what is
-wrong most often, by the sound, with examples.
+"""Letter-to-sound by rules beside espeak-ng: `python tests/pronunciation.py es` prints error rates, and what is
+wrong most often, with examples.
 
-Words: the 24,000 most frequent of wordfreq (Robyn Speer, its data CC-BY-SA 4.0), which are neither stored nor
-shipped; of these, 2,000 that rules are judged by ("held"), and the others, that they are written with ("known").
+Words: the 24,000 most frequent of wordfreq (Robyn Speer; its data: CC-BY-SA 4.0), which are neither stored nor
+shipped: 2,000 of them ("held") that rules are judged by, and the others, that they are written with.
 """
 
 from __future__ import annotations
@@ -63,10 +63,7 @@ def heard(text: str, language: str) -> str:
 
 def pairs(texts: Iterable[str], language: str) -> list[Pair]:
     """Texts by the rules and by espeak-ng."""
-    return [
-        Pair(text, _bare(heard(text, language)), _bare(espeak(language)(text)))
-        for text in texts
-    ]
+    return [Pair(text, _bare(heard(text, language)), _bare(espeak(language)(text))) for text in texts]
 
 
 def _bare(phonemes: str) -> str:

@@ -21,8 +21,8 @@ from kokoro_tvm.spec import Spec
 __all__ = ["RuleError", "SoundsFile", "compiled_sounds", "sound_languages"]
 
 _PLAIN = {
-    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "t", "đ": "d", "ħ": "h", "ı": "i", "ł": "l",
-    "ŋ": "ng", "ŧ": "t",
+    "ß": "ss", "ç": "s", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "þ": "t", "đ": "d", "ħ": "h", "ı": "i",
+    "ł": "l", "ŋ": "ng", "ŧ": "t",
 }  # fmt: skip
 """Letters that Unicode does not divide into a plain one and its accents."""
 _REPEATS = {"*": (0, MOST), "+": (1, MOST), "?": (0, 1), "": (1, 1)}

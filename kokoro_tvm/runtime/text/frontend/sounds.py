@@ -18,9 +18,7 @@ from kokoro_tvm.runtime.text.frontend.tokens import LATIN, Token
 __all__ = ["Sounds"]
 
 _LETTER = "(?:[^\\W\\d_]|[\u0300-\u036f\u0900-\u0963\u200c\u200d])"
-_PART = re.compile(
-    f"(?P<word>{_LETTER}(?:'?{_LETTER})*'?)|(?P<mark>[{re.escape(''.join(sorted(MARKS)))}।॥])"
-)
+_PART = re.compile(f"(?P<word>{_LETTER}(?:'?{_LETTER})*'?)|(?P<mark>[{re.escape(''.join(sorted(MARKS)))}।॥])")
 _LATIN = re.compile(LATIN)
 _SPOKEN_MARKS = str.maketrans("।॥«»", "..“”")
 
@@ -45,16 +43,16 @@ class Sounds:
         for each in self._clauses:
             line = each(line)
         spoken = line[2:-2].split(EDGE) if parts else []
-        tokens = []
-        for part, phonemes, following in zip(parts, spoken, [*parts[1:], None], strict=True):
-            between = text[part.end() : following.start()] if following else ""
-            tokens.append(self._token(part, phonemes, " " if between else ""))
-        return tokens
+        ends = [part.start() for part in parts[1:]] + [len(text)]
+        return [
+            self._token(part, phonemes, " " if part.end() < end else "")
+            for part, phonemes, end in zip(parts, spoken, ends if parts else [], strict=True)
+        ]
 
     def _token(self, part: re.Match[str], phonemes: str, space: str) -> Token:
         if part["mark"]:
             return Token(part[0], *part.span(), phonemes, space, origin="mark")
-        if not phonemes and _LATIN.match(part[0]):
+        if _LATIN.match(part[0]) and not any(self._spelled(part[0])):
             return Token(part[0], *part.span(), part[0], space, origin="latin")
         return Token(part[0], *part.span(), phonemes, space, origin="rules")
 
@@ -67,7 +65,7 @@ class Sounds:
         text = EDGE + self._tags.get(word, "") + clitic + apostrophe + self._words.get(word, word) + EDGE
         for each in self._passes:
             text = each(text)
-        return text.strip(EDGE)
+        return text.strip(EDGE).replace("'", "")
 
     def _spelled(self, word: str) -> Iterator[str]:
         """The small letters of a word that the language has; others by those they are replaced with."""
