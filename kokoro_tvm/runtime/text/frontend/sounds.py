@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kokoro_tvm.runtime.prosody import MARKS
+from kokoro_tvm.runtime.text.frontend.normalization.language import LETTER
 from kokoro_tvm.runtime.text.frontend.rewriting import EDGE, Pass
 from kokoro_tvm.runtime.text.frontend.tokens import LATIN, Token
 
 __all__ = ["Sounds"]
 
-_LETTER = "(?:[^\\W\\d_]|[\u0300-\u036f\u0900-\u0963\u200c\u200d])"
+_LETTER = f"(?:{LETTER}|[\u200c\u200d])"  # with the joiners of Devanagari
 _PART = re.compile(f"(?P<word>{_LETTER}(?:'?{_LETTER})*'?)|(?P<mark>[{re.escape(''.join(sorted(MARKS)))}।॥])")
 _LATIN = re.compile(LATIN)
 _SPOKEN_MARKS = str.maketrans("।॥«»", "..“”")
