@@ -1,8 +1,8 @@
 """Letter-to-sound by rules beside espeak-ng.
 
-`python tests/pronunciation.py es` prints error rates, and what is wrong most often, with examples. Words are the
-24,000 most frequent of wordfreq (Robyn Speer; its data: CC-BY-SA 4.0), which are neither stored nor shipped:
-2,000 of them ("held") that rules are judged by, and the others, that they are written with.
+`python tests/pronunciation.py es` prints error rates, and what is wrong most often, with examples. Words are
+the 24,000 most frequent of wordfreq (Robyn Speer; its data: CC-BY-SA 4.0), which are neither stored nor
+shipped: 2,000 of them ("held") that rules are judged by, and the others, that they are written with.
 """
 
 from __future__ import annotations
