@@ -19,7 +19,6 @@ from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData
 from kokoro_tvm.runtime.text.frontend.layout import FORMAT, HOMOGRAPHS, LAYERS
-from kokoro_tvm.runtime.text.frontend.sounds import Sounds
 from kokoro_tvm.runtime.text.frontend.tagger import Layer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
@@ -77,10 +76,11 @@ class FrontEndFile:
         packed = self._tensors.get(f"text.{language}")
         return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
 
-    def sounds(self, language: str) -> Sounds | None:
-        """Letter-to-sound of a language (ISO 639-1) by rules; None where the file has none of it."""
+    def sounds(self, language: str) -> Mapping[str, Any] | None:
+        """Rules of letter-to-sound of a language (ISO 639-1), as `sounds.Sounds` reads them; None where the
+        file has none of it."""
         packed = self._tensors.get(f"sounds.{language}")
-        return None if packed is None else Sounds(json.loads(zlib.decompress(packed.tobytes())))
+        return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
 
     @cached_property
     def _rules(self) -> Any:

@@ -6,6 +6,7 @@ import copy
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.files import OpenFile
@@ -17,11 +18,13 @@ from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.left_out import left_out
 from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
-from kokoro_tvm.runtime.text.frontend.sounds import Sounds
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime.text.frontend.sounds import Sounds
 
 __all__ = ["FrontEnd", "Reading"]
 
@@ -158,11 +161,13 @@ class FrontEnd:
     def _sounds_of(self, code: str) -> Sounds | None:
         """Rules of letter-to-sound of a language; None where the bundle has none."""
         from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
+        from kokoro_tvm.runtime.text.frontend.sounds import Sounds  # imports normalization
 
         with _opening:
             if code not in self._sounds:
                 name = LANGUAGE_FILES.get(code)
-                self._sounds[code] = self._file.sounds(name) if self._file is not None and name else None
+                data = self._file.sounds(name) if self._file is not None and name else None
+                self._sounds[code] = None if data is None else Sounds(data)
             return self._sounds[code]
 
     def _of(self, code: str, file: FrontEndFile) -> English:
