@@ -20,6 +20,7 @@ from srsly import msgpack
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.model.front_end.expressions import language_arrays, tokenizer_arrays
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
+from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
 from kokoro_tvm.model.front_end.text_rules import compiled, languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
@@ -44,7 +45,6 @@ NOTICES = {
 }
 """What the file says of those whose work is in it; the licences' texts: docs/text.md."""
 
-_IN_C = ("en",)  # languages that libkokoro reads
 _FACTS = Path(__file__).with_name("spacy.json")
 _ORTH, _NORM = 65, 67  # spaCy's ids of the attributes of an exception
 _PARTS = {"maxout": {"weight": "W", "bias": "b"}, "layernorm": {"scale": "G", "shift": "b"}}
@@ -82,8 +82,11 @@ def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
         for language in languages():
             forms = json.dumps(compiled(language, cldr), ensure_ascii=False, separators=(",", ":"))
             arrays[f"text.{language}"] = _bytes(zlib.compress(forms.encode(), 9))
-            if language in _IN_C:
+            if language in ("en", *sound_languages()):  # which libkokoro reads
                 arrays |= language_arrays(language, json.loads(forms))
+    for language in sound_languages():
+        sounds = json.dumps(compiled_sounds(language), ensure_ascii=False, separators=(",", ":"))
+        arrays[f"sounds.{language}"] = _bytes(zlib.compress(sounds.encode(), 9))
     widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)  # so that each is aligned
     write_arrays(out, dict(widest_first), NOTICES)
 

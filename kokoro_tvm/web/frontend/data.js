@@ -1,4 +1,5 @@
-/** The front end's data in a bundle: tagger, tokenizer, lexicon and written forms in one safetensors file. */
+/** The front end's data in a bundle, in one safetensors file: tagger, tokenizer, lexicon, written forms and rules of
+ * letter-to-sound. */
 
 import { BundleError } from "../errors.js";
 import { readSafetensors } from "../safetensors.js";
@@ -20,12 +21,15 @@ const [BETWEEN, WITHIN] = ["\x1e", "\x1f"];
  *   homographs: import("./homographs.js").HomographData | null}} EnglishData
  */
 
-/** What a front end reads of a file, unpacked. The written forms of other languages stay packed: Python alone reads them. */
+/** What a language needs that is read by rules: its written forms, and letter-to-sound. @typedef {{forms: any, sounds: any}} RulesData */
+
+/** What a front end reads of a file, unpacked. */
 export class FrontEndFile {
-  /** @param {EnglishData} american @param {EnglishData} british */
-  constructor(american, british) {
+  /** @param {EnglishData} american @param {EnglishData} british @param {Map<string, RulesData>} rules by language (ISO 639-1) */
+  constructor(american, british, rules) {
     this._american = american;
     this._british = british;
+    this._rules = rules;
   }
 
   /** Read a file. @param {Uint8Array} data @param {string} [name] of the file, for messages
@@ -49,7 +53,13 @@ export class FrontEndFile {
         const homographs = tensors.has(words) ? homographsOf(await opened(words), tensors) : null;
         return { ...shared, gold, silver, letters, homographs };
       };
-      return new FrontEndFile(await variant("us"), await variant("gb"));
+      const names = [...tensors.keys()].filter((name) => name.startsWith("sounds.")).map((name) => name.slice("sounds.".length));
+      const byRules = await Promise.all(
+        names.map(async (name) => /** @type {[string, RulesData]} */ ([
+          name, { forms: await read(`text.${name}`), sounds: await read(`sounds.${name}`) },
+        ])),
+      );
+      return new FrontEndFile(await variant("us"), await variant("gb"), new Map(byRules));
     } catch (error) {
       throw new BundleError(`${name} is no front end that this version reads (${error}). Build the bundle again.`);
     }
@@ -58,7 +68,13 @@ export class FrontEndFile {
   /** What American or British English needs. @param {boolean} british */
   english(british) {
     return british ? this._british : this._american;
-  }}
+  }
+
+  /** What a language needs that is read by rules; undefined where the file has none of it. @param {string} name ISO 639-1 */
+  rules(name) {
+    return this._rules.get(name);
+  }
+}
 
 /** @param {Dictionary} found @returns {Map<string, [string, string][]>} */
 function exceptionsOf(found) {

@@ -1,4 +1,5 @@
-"""The front end's data in a bundle: tagger, tokenizer, lexicon and written forms in one safetensors file."""
+"""The front end's data in a bundle, in one safetensors file: tagger, tokenizer, lexicon, written forms and
+rules of letter-to-sound."""
 
 from __future__ import annotations
 
@@ -78,6 +79,12 @@ class FrontEndFile:
         """Written forms of a language (ISO 639-1), as `normalization.language` reads them; None where the
         file has none of it."""
         packed = self._tensors.get(f"text.{language}")
+        return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
+
+    def sounds(self, language: str) -> Mapping[str, Any] | None:
+        """Rules of letter-to-sound of a language (ISO 639-1), as `sounds.Sounds` reads them; None where the
+        file has none of it."""
+        packed = self._tensors.get(f"sounds.{language}")
         return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
 
     @cached_property
