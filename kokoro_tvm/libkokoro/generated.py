@@ -37,6 +37,7 @@ _EXPRESSIONS = {
     f"{_TEXT}.frontend.normalization.templates": ("_PART", "_PIECE", "_PARTED"),
     f"{_TEXT}.frontend.paragraphs": ("_LEAD", "_CELL", "_BOX", "_NUMBER_END", "_HEADING_END"),
     f"{_TEXT}.frontend.pictures": ("_SPOKEN",),
+    f"{_TEXT}.frontend.sounds": ("_PART", "_LATIN"),
     f"{_TEXT}.frontend.source": ("WORD",),
     f"{_TEXT}.frontend.subtokens": ("_PARTS",),
     f"{_TEXT}.frontend.tokenizer": ("_PART",),

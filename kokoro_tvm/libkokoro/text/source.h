@@ -37,7 +37,7 @@ void span_of(const source *from, size_t start, size_t end, size_t *first, size_t
 source edited(work *w, source from, const edits *made);
 
 /* Where phonemes come from. */
-enum { FROM_NOTHING, FROM_LEXICON, FROM_LETTERS, FROM_SPELLED, FROM_MARK };
+enum { FROM_NOTHING, FROM_LEXICON, FROM_LETTERS, FROM_SPELLED, FROM_MARK, FROM_RULES, FROM_LATIN };
 
 /* A word or a mark: see Token of tokens.py. */
 typedef struct token {
