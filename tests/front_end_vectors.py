@@ -15,6 +15,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -44,7 +45,7 @@ from kokoro_tvm.runtime.text.markup.reading import read_marked
 from kokoro_tvm.truth.phonemes import sentences
 from kokoro_tvm.truth.written_forms import written_forms
 
-__all__ = ["FILE", "drawn", "few_texts", "many_texts", "vectors", "write"]
+__all__ = ["FILE", "drawn", "few_texts", "many_texts", "message", "vectors", "without_espeak", "write"]
 
 FILE = Path(__file__).parent / "web" / "frontend" / "vectors.json"
 """The vectors of `few_texts`."""
@@ -165,8 +166,7 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
     config = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))
     most = {"tokens": 160, "frames": 600}
     model = _Model(config["vocab"], most)
-    guesser = functools.partial(UnknownWords, espeak=False)
-    with mock.patch.object(front_end_module, "UnknownWords", guesser):
+    with without_espeak():
         opened = FrontEndFile.open(file)
         front_end, with_lexicon = FrontEnd(opened), FrontEnd(opened, UserLexicon(_LEXICON))
         spelled = [_vector(text, "a", with_lexicon, model) | {"lexicon": True} for text in _WITH_LEXICON]
@@ -192,6 +192,14 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
         "lexicon": _LEXICON,
         "texts": [*spelled, *found],
     }
+
+
+@contextmanager
+def without_espeak() -> Iterator[None]:
+    """While it is entered, English words that no lexicon has are read by their letters."""
+    guesser = functools.partial(UnknownWords, espeak=False)
+    with mock.patch.object(front_end_module, "UnknownWords", guesser):
+        yield
 
 
 def few_texts() -> list[tuple[str, str]]:
@@ -283,12 +291,12 @@ def _vector(
             try:
                 vector[name] = made()
             except InputError as error:
-                vector[name] = {"error": _message(str(error))}
-        vector[f"{name} notices"] = [_message(str(each.message)) for each in caught]
+                vector[name] = {"error": message(str(error))}
+        vector[f"{name} notices"] = [message(str(each.message)) for each in caught]
     return vector
 
 
-def _message(text: str) -> str:
+def message(text: str) -> str:
     """A message without what only Python can do, and without the words of expat for what is not XML."""
     text = text.replace(f"Install espeak-ng (`pip install {PACKAGES}`) or give", "Give")
     text = re.sub(r" `kokoro-tvm (voices|phonemize)` [^.]*\.", "", text)

@@ -34,6 +34,7 @@ SLOW_MODULES = {
     "av": "av",
     "playwright": "playwright",
     "wgpu": "wgpu",
+    "wordfreq": "wordfreq",
     "nvidia-cuda-nvrtc": "nvidia",
     "nvidia-nvfatbin": "nvidia",
     "ziglang": "ziglang",

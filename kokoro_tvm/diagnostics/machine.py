@@ -26,9 +26,11 @@ from kokoro_tvm.diagnostics.sources import Reach, reach
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.errors import BuildError, InputError, RecipeError
+from kokoro_tvm.model.front_end.sound_rules import sound_languages
 from kokoro_tvm.packages import requirements
 from kokoro_tvm.recipe import Recipe, list_recipes, load_recipe
 from kokoro_tvm.runtime.bundle.voices import LANGUAGES
+from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
 from kokoro_tvm.runtime.text.frontend.packages import packages_of
 from kokoro_tvm.targets import find_runner, tools_for
 from kokoro_tvm.toolchains import Toolchain
@@ -214,11 +216,11 @@ def _broken(problem: str, recipes: Sequence[Recipe]) -> tuple[str, str | None, l
 
 
 def _languages(recipes: Sequence[Recipe]) -> tuple[Language, ...]:
-    """How each language can be spoken; English by the bundles, if a recipe's model has a front end."""
+    """How each language can be spoken; by the bundles what a recipe's front end has the rules of."""
     bundled = any(recipe.front_end is not None for recipe in recipes)
     found = []
     for code, name in LANGUAGES.items():
-        if code in "ab" and bundled:
+        if bundled and (code in "ab" or LANGUAGE_FILES[code] in sound_languages()):
             found.append(Language(name, "the front end of the bundle"))
         else:
             packages = packages_of(code)

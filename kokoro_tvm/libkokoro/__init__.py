@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.libkokoro.generated import tables
 from kokoro_tvm.toolchains.cc import MINGW, CCompiler
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.zig import MACOS as MACOS_COMPILER
@@ -18,6 +21,7 @@ __all__ = [
     "WINDOWS",
     "Names",
     "compile_libkokoro",
+    "compile_sources",
     "library_sources",
     "names_of",
     "sources",
@@ -55,14 +59,26 @@ def names_of(compiler: CCompiler | None) -> Names:
 
 
 def sources() -> list[Path]:
-    """Every file that the library and its program are made of, on any platform, headers too."""
-    return sorted([*FOLDER.glob("*.c"), *FOLDER.glob("*.h")])
+    """Every file that the library and its program are made of, on any platform, headers too; but for what is
+    generated."""
+    return sorted(path for path in FOLDER.rglob("*.[ch]"))
 
 
 def library_sources(names: Names) -> list[Path]:
     """What is compiled to a library of one of these names."""
     others = {"speak.c", *(name for files in _OF_SYSTEM.values() for name in files)} - {*_OF_SYSTEM[names]}
     return [path for path in sources() if path.suffix == ".c" and path.name not in others]
+
+
+def compile_sources(compiler: CCompiler, sources: Sequence[Path], out: Path, *options: str) -> None:
+    """Makes a library or a program of sources, with the tables that those of the library include.
+
+    Raises BuildError."""
+    with TemporaryDirectory() as folder:
+        for name, content in tables().items():
+            Path(folder, name).write_text(content, encoding="ascii")
+        made = [path for path in sorted(Path(folder).iterdir()) if path.suffix == ".c"]
+        compiler.compile([*sources, *made], out, f"-I{FOLDER}", f"-I{folder}", *options)
 
 
 def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:
@@ -88,7 +104,8 @@ def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:
         # glibc before 2.34 has libraries of their own for threads and for loading others.
         libraries = ["-lpthread", "-ldl", "-lm"]
     made = out / names.library
-    compiler.compile(library_sources(names), made, "-shared", *shared, *both, *options, *libraries)
+    library = library_sources(names)
+    compile_sources(compiler, library, made, "-shared", *shared, *both, *options, *libraries)
     link = [str(made), *libraries, *place]
     needed = [_PROGRAM, *(FOLDER / name for name in _OF_SYSTEM[names])]
     compiler.compile(needed, out / names.program, *both, *options, *link)

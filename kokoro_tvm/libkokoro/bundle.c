@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "languages.h"
 #include "os.h"
 #include "sha256.h"
 
@@ -113,6 +114,17 @@ static void read_vocabulary(scope *s, manifest *made, const json *node) {
   }
 }
 
+static void read_languages(scope *s, manifest *made, const json *node) { /* NULL: those of Kokoro-82M */
+  int64_t own = sizeof LANGUAGES / sizeof *LANGUAGES;
+  made->languages = take(s, s->kept, (size_t)(node ? node->count : own), sizeof *made->languages);
+  for (int64_t i = 0; !node && i < own; ++i)
+    made->languages[made->spoken++] = (spoken_language){LANGUAGES[i].letter, LANGUAGES[i].name, 0};
+  for (const json *each = node ? node->first : NULL; each; each = each->next)
+    made->languages[made->spoken++] = (spoken_language){*each->key, keep(s, get_text(s, object_at(s, each), "name")),
+                                                        find(s, each, "espeak", TEXT) != NULL};
+  if (!made->spoken) fail(s, KOKORO_BUNDLE, "%s names no language. Build the bundle again.", place_of(s, node));
+}
+
 static manifest *read_manifest(scope *s, const char *root, const json *node) {
   static const char *const lengths[] = {"exact", "masked", "padded"};
   int64_t schema = get(s, node, "schema", WHOLE)->whole;
@@ -135,6 +147,7 @@ static manifest *read_manifest(scope *s, const char *root, const json *node) {
   made->samples_per_frame = get_positive(s, node, "samples_per_frame");
   made->style_dim = get_positive(s, node, "style_dim");
   read_vocabulary(s, made, get(s, node, "vocabulary", OBJECT));
+  read_languages(s, made, find(s, node, "languages", OBJECT));
   made->voices = read_ref(s, root, get(s, node, "voices", OBJECT));
   made->front_end = find_ref(s, root, node, "front_end");
   for (int i = 0; i < COMPONENTS; ++i)

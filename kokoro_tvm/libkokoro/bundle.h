@@ -58,12 +58,21 @@ typedef struct symbol {
   int64_t id;
 } symbol;
 
+/* A language, by the letter that names of voices begin with; espeak: whether espeak-ng reads its texts. */
+typedef struct spoken_language {
+  char letter;
+  const char *name;
+  int espeak;
+} spoken_language;
+
 typedef struct manifest {
   const char *root, *recipe, *precision, *length_name, *not_run;
   int length, synthetic;
   int64_t sample_rate, samples_per_frame, style_dim;
   symbol *vocabulary;
   int64_t symbols, highest_id;
+  spoken_language *languages;
+  int64_t spoken;                /* languages */
   const char **cpu_features;
   int64_t features;
   file voices, front_end, runtime, ffi;

@@ -2,6 +2,7 @@
 #ifndef KOKORO_HANDLE_H
 #define KOKORO_HANDLE_H
 
+#include "text/speech.h"
 #include "tvm.h"
 
 #include <pthread.h>
@@ -30,6 +31,8 @@ struct kokoro {
   int64_t reserved[COMPONENTS];  /* steps of length that the last call reserved memory for */
   tensors voices;                /* in alphabetical order */
   double least_norm, most_norm;  /* of rows of the bundle's own; 0 until a voice is added */
+  tensors front_end;             /* none where the bundle has no front end */
+  reader *readers[2];            /* American, British; NULL until a text is read in it */
 };
 
 /* A word with what its times follow from. */
@@ -45,11 +48,18 @@ typedef struct utterance {
   float *style;    /* 2 * style_dim */
   float *features; /* (channels, tokens) */
   float *audio;    /* NULL until it was decoded once */
-  int64_t channels;
+  int64_t channels, frames;
+  const piece *piece; /* of a text; NULL: all that the decoder gives is the speech */
   kokoro_word *words;
   measured *measures; /* of words */
   double speed;
 } utterance;
+
+/* kokoro.c: lets the computing thread do a job. What it fails with is the result, and goes into `error`. */
+int do_job(kokoro *k, void (*body)(scope *s, void *argument), void *argument, arena *kept, kokoro_error *error);
+
+/* What a function of the library returns where there is no memory. */
+int no_memory(kokoro_error *error);
 
 /* phonemes.c: the tokens and words of a string of phonemes, and how many symbols it has. Fail. */
 int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phonemes);
@@ -60,11 +70,19 @@ const char *default_voice(const kokoro *k);
 void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int64_t symbols);
 /* voice_file.c: adds the voice of a file; its name. Fails, and then no voice is added. */
 const char *add_voice(scope *s, kokoro *k, const char *path);
-/* model.c: loads the components; runs them. Fail. */
+/* The language that a voice or a mix speaks; `*notice` gets what there is to say about it, "" for nothing. Fails. */
+const spoken_language *language_of(scope *s, const kokoro *k, const char *voice, const char **notice);
+/* model.c: loads the components; runs them. `predict` finds any number of frames; whether they fit is checked apart. Fail. */
 void load_components(scope *s, kokoro *k);
+void check_frames(scope *s, const kokoro *k, const utterance *u);
 void predict(scope *s, kokoro *k, utterance *u);
 void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise, size_t count);
-/* words.c: samples of words whose durations are known. */
-void time_words(const kokoro *k, utterance *u);
+/* words.c: samples of words whose durations are known, in a speech of so many samples without its pause, `before` of which
+ * are cut off at its beginning. */
+void time_words(const kokoro *k, utterance *u, int64_t before, int64_t samples);
+/* phonemes.c: the model's id of a symbol, -1 where it does not know it. */
+int64_t id_of(const kokoro *k, int32_t symbol);
+/* kokoro.c: what a speed beyond what the model can say is worth a notice; NULL for none. Fails for what is no speed. */
+const char *check_speed(scope *s, double speed);
 
 #endif

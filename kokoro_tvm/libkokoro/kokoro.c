@@ -11,7 +11,7 @@
 static const double LEAST_SPEED = 0.25, MOST_SPEED = 4;
 static const float MOST_STYLE = 32;
 
-static void *work(void *argument) {
+static void *do_jobs(void *argument) {
   worker *w = argument;
   pthread_mutex_lock(&w->lock);
   for (;;) {
@@ -50,7 +50,7 @@ static worker *start(void) { /* NULL: there is no memory or no thread for it */
   if (pthread_mutex_init(&w->turn, NULL) == 0) {
     if (pthread_mutex_init(&w->lock, NULL) == 0) {
       if (pthread_cond_init(&w->changed, NULL) == 0) {
-        if (pthread_create(&w->thread, NULL, work, w) == 0) return w;
+        if (pthread_create(&w->thread, NULL, do_jobs, w) == 0) return w;
         pthread_cond_destroy(&w->changed);
       }
       pthread_mutex_destroy(&w->lock);
@@ -87,7 +87,55 @@ static void stop(worker *w) {
   free(w);
 }
 
+int no_memory(kokoro_error *error) {
+  if (error) error->code = KOKORO_SYSTEM, strcpy(error->text, "There is not enough memory.");
+  return KOKORO_SYSTEM;
+}
+
 /* What a job of the computing thread is given, and what it leaves. */
+typedef struct job {
+  void (*body)(scope *, void *);
+  void *argument;
+  arena *kept;
+  kokoro_error *error;
+  int code;
+} job;
+
+/* The body of a job, run until it ends or fails; then its scratch memory is released. */
+static void attempt(void *argument) {
+  job *j = argument;
+  scope *s = calloc(1, sizeof *s);
+  if (!s) {
+    j->code = no_memory(j->error);
+    return;
+  }
+  s->error = j->error;
+  s->kept = j->kept;
+  if (s->error) s->error->code = 0, s->error->text[0] = 0;
+  if (setjmp(s->failed) == 0) j->body(s, j->argument);
+  j->code = s->code;
+  release(&s->scratch);
+  free(s);
+}
+
+/* A child has none of its parent's threads: what is given to one would never be done. */
+static int is_forked(const kokoro *k, kokoro_error *error) {
+  if (k->process == os_process()) return 0;
+  if (error) {
+    error->code = KOKORO_SYSTEM;
+    strcpy(error->text, "This process was forked from the one that opened the bundle. Open it in this one.");
+  }
+  return 1;
+}
+
+int do_job(kokoro *k, void (*body)(scope *, void *), void *argument, arena *kept, kokoro_error *error) {
+  job j = {body, argument, kept, error, 0};
+  if (is_forked(k, error)) return KOKORO_SYSTEM;
+  let(k->worker, attempt, &j);
+  return j.code;
+}
+
+/* What is requested. */
 typedef struct request {
   kokoro *k;
   utterance *u;
@@ -96,26 +144,8 @@ typedef struct request {
   uint64_t seed;
   const float *noise;
   size_t count;
-  kokoro_error *error;
-  int threads, code;
+  int threads;
 } request;
-
-/* The body of a job, run until it ends or fails; then its scratch memory is released. */
-static void attempt(request *r, void (*body)(scope *, request *), arena *kept) {
-  scope *s = calloc(1, sizeof *s);
-  if (!s) {
-    if (r->error) r->error->code = KOKORO_SYSTEM, strcpy(r->error->text, "There is not enough memory.");
-    r->code = KOKORO_SYSTEM;
-    return;
-  }
-  s->error = r->error;
-  s->kept = kept;
-  if (s->error) s->error->code = 0, s->error->text[0] = 0;
-  if (setjmp(s->failed) == 0) body(s, r);
-  r->code = s->code;
-  release(&s->scratch);
-  free(s);
-}
 
 static int choose_threads(scope *s, int threads) {
   char *given = os_variable("TVM_NUM_THREADS"), *end;
@@ -130,7 +160,8 @@ static int choose_threads(scope *s, int threads) {
   return (int)count;
 }
 
-static void open_body(scope *s, request *r) {
+static void open_body(scope *s, void *argument) {
+  request *r = argument;
   kokoro *k = r->k;
   if (!r->folder) fail(s, KOKORO_INPUT, "There is no folder of a bundle.");
   k->threads = choose_threads(s, r->threads);
@@ -138,6 +169,7 @@ static void open_body(scope *s, request *r) {
   check_cpu(s, k->bundle);
   open_files(s, k->bundle);
   open_voices(s, k);
+  if (k->bundle->front_end.path) k->front_end = map_tensors(s, &k->bundle->front_end);
   load_runtime(s, k->bundle);
   use_threads(s, k->threads);
   load_components(s, k);
@@ -151,26 +183,11 @@ static void open_body(scope *s, request *r) {
   k->notice = format(s, s->kept, "%s%s%s", gates, *gates && *weights ? "\n" : "", weights);
 }
 
-static void open_job(void *argument) {
-  request *r = argument;
-  attempt(r, open_body, &r->k->kept);
-}
-
-/* A child has none of its parent's threads: what is given to one would never be done. */
-static int is_forked(const kokoro *k, kokoro_error *error) {
-  if (k->process == os_process()) return 0;
-  if (error) {
-    error->code = KOKORO_SYSTEM;
-    strcpy(error->text, "This process was forked from the one that opened the bundle. Open it in this one.");
-  }
-  return 1;
-}
-
 static void close_job(void *argument) { release(&((kokoro *)argument)->kept); }
 
 int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bundle, kokoro_error *error) {
   kokoro *k = calloc(1, sizeof *k);
-  request r = {.k = k, .folder = folder, .sha256 = sha256, .threads = threads, .error = error};
+  request r = {.k = k, .folder = folder, .sha256 = sha256, .threads = threads};
   *bundle = NULL;
   if (!k || !(k->worker = start())) {
     if (error) error->code = KOKORO_SYSTEM, strcpy(error->text, "There is no memory or no thread for a bundle.");
@@ -178,10 +195,10 @@ int kokoro_open(const char *folder, const char *sha256, int threads, kokoro **bu
     return KOKORO_SYSTEM;
   }
   k->process = os_process();
-  let(k->worker, open_job, &r);
-  if (r.code) kokoro_close(k);
+  int code = do_job(k, open_body, &r, &k->kept, error);
+  if (code) kokoro_close(k);
   else *bundle = k;
-  return r.code;
+  return code;
 }
 
 void kokoro_close(kokoro *k) {
@@ -191,27 +208,32 @@ void kokoro_close(kokoro *k) {
   free(k);
 }
 
-static void add_voice_body(scope *s, request *r) { r->voice = add_voice(s, r->k, r->voice); }
-
-static void add_voice_job(void *argument) {
+static void add_voice_body(scope *s, void *argument) {
   request *r = argument;
-  attempt(r, add_voice_body, &r->k->kept);
+  r->voice = add_voice(s, r->k, r->voice);
 }
 
 int kokoro_add_voice(kokoro *k, const char *path, const char **name, kokoro_error *error) {
-  request r = {.k = k, .voice = path, .error = error};
+  request r = {.k = k, .voice = path};
   if (name) *name = NULL;
-  if (is_forked(k, error)) return KOKORO_SYSTEM;
-  let(k->worker, add_voice_job, &r);
-  if (name && !r.code) *name = r.voice;
-  return r.code;
+  int code = do_job(k, add_voice_body, &r, &k->kept, error);
+  if (name && !code) *name = r.voice;
+  return code;
 }
 
-static void predict_body(scope *s, request *r) {
+const char *check_speed(scope *s, double speed) {
+  if (!isfinite(speed) || speed <= 0)
+    fail(s, KOKORO_INPUT, "The speed should be a finite number above 0, such as 1.0, but is %g.", speed);
+  if (speed >= LEAST_SPEED && speed <= MOST_SPEED) return NULL;
+  return format(s, &s->scratch, "Speed %g is beyond what the model can say, %g to %g: sounds are lost or drawn out.", speed,
+                LEAST_SPEED, MOST_SPEED);
+}
+
+static void predict_body(scope *s, void *argument) {
+  request *r = argument;
   const kokoro_request *wanted = r->speech;
   utterance *u = r->u;
-  if (!isfinite(wanted->speed) || wanted->speed <= 0)
-    fail(s, KOKORO_INPUT, "The speed should be a finite number above 0, such as 1.0, but is %g.", wanted->speed);
+  const char *notice = check_speed(s, wanted->speed);
   size_t width = (size_t)(2 * r->k->bundle->style_dim);
   u->speed = wanted->speed;
   u->style = take(s, &u->kept, width, sizeof *u->style);
@@ -226,47 +248,34 @@ static void predict_body(scope *s, request *r) {
   for (size_t i = 0; i < width; ++i)
     if (fabsf(u->style[i]) > MOST_STYLE && wanted->style)
       fail(s, KOKORO_INPUT, "The style cannot be spoken: it has the value %g, and voices have at most 3.2.", u->style[i]);
-  if (u->speed < LEAST_SPEED || u->speed > MOST_SPEED)
-    u->speech.notice = format(s, &u->kept, "%s%sSpeed %g is beyond what the model can say, %g to %g: sounds are lost or "
-                              "drawn out.", u->speech.notice, *u->speech.notice ? "\n" : "", u->speed, LEAST_SPEED,
-                              MOST_SPEED);
+  if (notice)
+    u->speech.notice = format(s, &u->kept, "%s%s%s", u->speech.notice, *u->speech.notice ? "\n" : "", notice);
   predict(s, r->k, u);
-}
-
-static void predict_job(void *argument) {
-  request *r = argument;
-  attempt(r, predict_body, &r->u->kept);
+  check_frames(s, r->k, u);
+  time_words(r->k, u, 0, (int64_t)u->speech.samples);
 }
 
 int kokoro_predict(kokoro *k, const kokoro_request *wanted, kokoro_speech **speech, kokoro_error *error) {
   utterance *u = calloc(1, sizeof *u);
-  request r = {.k = k, .u = u, .speech = wanted, .error = error};
+  request r = {.k = k, .u = u, .speech = wanted};
   *speech = NULL;
-  if (is_forked(k, error)) return free(u), KOKORO_SYSTEM;
-  if (!u) {
-    if (error) error->code = KOKORO_SYSTEM, strcpy(error->text, "There is not enough memory.");
-    return KOKORO_SYSTEM;
-  }
-  let(k->worker, predict_job, &r);
-  if (r.code) kokoro_free(&u->speech);
+  if (!u) return no_memory(error);
+  int code = do_job(k, predict_body, &r, &u->kept, error);
+  if (code) kokoro_free(&u->speech);
   else *speech = &u->speech;
-  return r.code;
+  return code;
 }
 
-static void decode_body(scope *s, request *r) { decode(s, r->k, r->u, r->seed, r->noise, r->count); }
-
-static void decode_job(void *argument) {
+static void decode_body(scope *s, void *argument) {
   request *r = argument;
   r->u->speech.audio = NULL;
-  attempt(r, decode_body, &r->u->kept);
+  decode(s, r->k, r->u, r->seed, r->noise, r->count);
 }
 
 int kokoro_decode(kokoro *k, kokoro_speech *speech, uint64_t seed, const float *noise, size_t count,
                   kokoro_error *error) {
-  request r = {.k = k, .u = (utterance *)speech, .seed = seed, .noise = noise, .count = count, .error = error};
-  if (is_forked(k, error)) return KOKORO_SYSTEM;
-  let(k->worker, decode_job, &r);
-  return r.code;
+  request r = {.k = k, .u = (utterance *)speech, .seed = seed, .noise = noise, .count = count};
+  return do_job(k, decode_body, &r, &r.u->kept, error);
 }
 
 void kokoro_free(kokoro_speech *speech) {

@@ -1,12 +1,11 @@
-/* libkokoro: speech from phonemes with a bundle that kokoro-tvm built.
+/* libkokoro: speech from text or phonemes with a bundle that kokoro-tvm built.
  *
  *   kokoro *bundle;
  *   kokoro_speech *speech;
  *   kokoro_error error;
- *   kokoro_request request = {"həlˈO wˈɜɹld.", NULL, 0, "af_heart", NULL, 1.0};
+ *   kokoro_text text = {"Hello, world.", "af_heart", 1.0};
  *   if (kokoro_open("artifacts/cpu", NULL, 0, &bundle, &error)) return puts(error.text), error.code;
- *   if (kokoro_predict(bundle, &request, &speech, &error)) ...
- *   if (kokoro_decode(bundle, speech, 0, NULL, 0, &error)) ...
+ *   if (kokoro_say_text(bundle, &text, 0, &speech, &error)) ...
  *   fwrite(speech->audio, sizeof(float), speech->samples, file);
  *   kokoro_free(speech);
  *   kokoro_close(bundle);
@@ -68,7 +67,12 @@ typedef struct kokoro_word {
   int spoken; /* 0: a mark */
 } kokoro_word;
 
-/* One utterance, to be read only. */
+/* The bytes of a text that a word stands for, as a slice. */
+typedef struct kokoro_place {
+  size_t start, end;
+} kokoro_place;
+
+/* One utterance, or a whole text, to be read only. */
 typedef struct kokoro_speech {
   size_t samples;           /* known before the audio is */
   const float *audio;       /* samples; they may exceed 1 in magnitude. NULL until kokoro_decode */
@@ -77,7 +81,18 @@ typedef struct kokoro_speech {
   const kokoro_word *words; /* none of a request of tokens */
   size_t word_count;
   const char *notice; /* what was left out, and a speed beyond 0.25 to 4, a line each; "" where there is nothing */
+  const kokoro_place *places; /* of the words; NULL unless it was a text that was requested */
 } kokoro_speech;
+
+/* A text to be spoken, in the language of its voice: letters and marks are read as Synthesizer of Python reads them with
+ * markup=False, where espeak-ng is not installed. English alone is read. */
+typedef struct kokoro_text {
+  const char *text;
+  const char *voice; /* a name, a mix or NULL, as in kokoro_request */
+  double speed;      /* 1 as the model speaks, above it faster */
+} kokoro_text;
+
+typedef struct kokoro_plan kokoro_plan; /* a text on its way to speech */
 
 /* Threads that compute together, at most: the system does not start any number, and TVM aborts where one fails. */
 enum { KOKORO_MOST_THREADS = 1024 };
@@ -126,6 +141,29 @@ KOKORO_API int kokoro_predict(kokoro *bundle, const kokoro_request *request, kok
  * or KOKORO_SYSTEM; the speech has no audio then. */
 KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, uint64_t seed, const float *noise, size_t count,
                              kokoro_error *error);
+
+/* Speaks a text: `seed` is that of the noise. `*speech` has all of it, with its audio and its words' places.
+ *
+ * It is, sample for sample, what Synthesizer of Python makes of the text. Fails with KOKORO_INPUT where nothing can be
+ * spoken, or where the voice speaks another language than English, and with any code but KOKORO_TOO_LONG: what is longer
+ * than the largest bucket is divided. `*speech` is NULL then. */
+KOKORO_API int kokoro_say_text(kokoro *bundle, const kokoro_text *text, uint64_t seed, kokoro_speech **speech,
+                               kokoro_error *error);
+
+/* Begins a text that is spoken piece by piece: the first is heard while the others are still text. Its bundle has to stay
+ * open. Fails as kokoro_say_text does; `*plan` is NULL then. */
+KOKORO_API int kokoro_plan_text(kokoro *bundle, const kokoro_text *text, kokoro_plan **plan, kokoro_error *error);
+
+/* The next piece of a text, as kokoro_predict leaves a speech; NULL behind the last. kokoro_decode computes its audio, with
+ * a seed; pieces one behind the other are the speech of kokoro_say_text: the silence between them is at their ends. Words
+ * are counted from the beginning of the piece. Fails as kokoro_say_text does. */
+KOKORO_API int kokoro_next_piece(kokoro_plan *plan, kokoro_speech **speech, kokoro_error *error);
+
+/* What came up in the last call of kokoro_next_piece, as `notice` of its speech has it, behind the last piece too. */
+KOKORO_API const char *kokoro_plan_notice(const kokoro_plan *plan);
+
+/* Frees a plan; NULL is allowed. Its speeches stay. */
+KOKORO_API void kokoro_free_plan(kokoro_plan *plan);
 
 /* Frees a speech; NULL is allowed. */
 KOKORO_API void kokoro_free(kokoro_speech *speech);

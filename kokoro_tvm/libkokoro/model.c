@@ -187,14 +187,15 @@ void predict(scope *s, kokoro *k, utterance *u) {
     if (u->words && (i == 0 || i == tokens - 1) && u->durations[i] > whole) u->durations[i] = whole;
     frames += u->durations[i];
   }
-  check_length(s, k, FRAMES, frames);
+  u->frames = frames;
   u->channels = found[1].shape[1];
   u->features = take(s, &u->kept, (size_t)elements_of(&found[1]), sizeof *u->features);
   memcpy(u->features, found[1].data, (size_t)elements_of(&found[1]) * sizeof *u->features);
   u->speech.durations = u->durations;
   u->speech.samples = (size_t)(frames * k->bundle->samples_per_frame);
-  time_words(k, u);
 }
+
+void check_frames(scope *s, const kokoro *k, const utterance *u) { check_length(s, k, FRAMES, u->frames); }
 
 /* Features of tokens (channels, tokens) spread over the frames: (1, channels, frames). */
 static array repeated(scope *s, const utterance *u, const float *features, int64_t channels, int64_t frames) {
@@ -208,13 +209,15 @@ static array repeated(scope *s, const utterance *u, const float *features, int64
 
 /* What the decoder makes the excitation's noise of: the caller's (1, samples), or a seed: its lower and upper half,
  * and which of the seed's noises it is. */
-static array source_of(scope *s, const utterance *u, uint64_t seed, const float *noise, size_t count) {
+static array excitation_of(scope *s, const utterance *u, uint64_t seed, const float *noise, size_t count) {
   if (!noise) {
     array words = new_array(s, "uint32", 1, 3, 0, 0);
     ((uint32_t *)words.data)[0] = (uint32_t)seed;
     ((uint32_t *)words.data)[1] = (uint32_t)(seed >> 32);
+    ((uint32_t *)words.data)[2] = u->piece ? u->piece->noise : 0;
     return words;
   }
+  if (u->piece) fail(s, KOKORO_INPUT, "A text is spoken with a seed, not with noise. Give a seed.");
   if (count != u->speech.samples)
     fail(s, KOKORO_INPUT, "The noise should be %zu numbers, one for each sample, but has %zu.", u->speech.samples, count);
   array given = new_array(s, "float32", 2, 1, (int64_t)count, 0);
@@ -225,9 +228,8 @@ static array source_of(scope *s, const utterance *u, uint64_t seed, const float 
 }
 
 void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise, size_t count) {
-  int64_t frames = (int64_t)u->speech.samples / k->bundle->samples_per_frame;
-  int64_t samples = (int64_t)u->speech.samples;
-  array source = source_of(s, u, seed, noise, count), text, curves[2], sound;
+  int64_t frames = u->frames, rate = k->bundle->samples_per_frame, samples = frames * rate;
+  array source = excitation_of(s, u, seed, noise, count), text, curves[2], sound;
   array ids = tokens_of(s, u);
   run(s, k, TEXT_ENCODER, (int64_t)u->speech.token_count, &ids, 1, &text, 1);
   if (text.extents != 3 || text.shape[0] != 1)
@@ -243,7 +245,9 @@ void decode(scope *s, kokoro *k, utterance *u, uint64_t seed, const float *noise
   for (int64_t i = 0; i < samples; ++i)
     if (!isfinite(audio[i]))
       fail(s, KOKORO_BUNDLE, "The decoder gave audio that is not finite. Build the bundle again.");
-  if (!u->audio) u->audio = take(s, &u->kept, u->speech.samples, sizeof *u->audio);
-  memcpy(u->audio, audio, u->speech.samples * sizeof *u->audio);
+  size_t room = (size_t)(samples + (u->piece ? u->piece->pause : 0));
+  if (!u->audio) u->audio = take(s, &u->kept, room, sizeof *u->audio);
+  memcpy(u->audio, audio, (size_t)samples * sizeof *u->audio);
+  if (u->piece) finish_audio(u->piece, u->audio, rate, k->bundle->sample_rate);
   u->speech.audio = u->audio;
 }

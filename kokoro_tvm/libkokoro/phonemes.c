@@ -12,18 +12,7 @@ static int is_mark(int32_t c) { /* MARKS of kokoro_tvm/runtime/speech/plan.py */
   return 0;
 }
 
-static int is_letter(int32_t c) { /* as str.isalpha has it, in the blocks that phonemes are written with */
-  static const int32_t ranges[][2] = {
-      {0x41, 0x5A}, {0x61, 0x7A}, {0xAA, 0xAA}, {0xB5, 0xB5}, {0xBA, 0xBA}, {0xC0, 0xD6}, {0xD8, 0xF6},
-      {0xF8, 0x2C1}, {0x2C6, 0x2D1}, {0x2E0, 0x2E4}, {0x2EC, 0x2EC}, {0x2EE, 0x2EE}, {0x370, 0x374},
-      {0x376, 0x377}, {0x37A, 0x37D}, {0x37F, 0x37F}, {0x386, 0x386}, {0x388, 0x38A}, {0x38C, 0x38C},
-      {0x38E, 0x3A1}, {0x3A3, 0x3F5}, {0x3F7, 0x3FF}, {0x1D00, 0x1DBF}, {0xAB30, 0xAB5A}, {0xAB5C, 0xAB69}};
-  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; ++i)
-    if (c >= ranges[i][0] && c <= ranges[i][1]) return 1;
-  return 0;
-}
-
-static int64_t id_of(const kokoro *k, int32_t c) { /* -1: the model does not know it */
+int64_t id_of(const kokoro *k, int32_t c) {
   int64_t id = -1;
   for (int64_t i = 0; i < k->bundle->symbols; ++i)
     if (k->bundle->vocabulary[i].code_point == c) id = k->bundle->vocabulary[i].id;
@@ -97,7 +86,7 @@ int64_t read_phonemes(scope *s, const kokoro *k, utterance *u, const char *phone
       kind = is_mark(c) ? MARK : SOUND;
       while (start < at) *copy++ = *start++;
       u->measures[words - 1].symbols += id >= 0;
-      if (id >= 0 && is_letter(c)) u->measures[words - 1].spoken = 1;
+      if (id >= 0 && is_alpha(c)) u->measures[words - 1].spoken = 1;
     }
     if (id >= 0) u->tokens[count++] = id;
   }

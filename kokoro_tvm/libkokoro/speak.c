@@ -1,4 +1,4 @@
-/* speak: synthesizes a string of phonemes to a WAV file. The example program of libkokoro. */
+/* speak: synthesizes a text, or a string of phonemes, to a WAV file. The example program of libkokoro. */
 #include "kokoro.h"
 
 #include <errno.h>
@@ -9,10 +9,11 @@
 #include "os.h"
 
 static const char USAGE[] =
-    "usage: speak BUNDLE --phonemes TEXT -o FILE.wav [options]\n"
+    "usage: speak BUNDLE TEXT -o FILE.wav [options]\n"
     "\n"
-    "  --phonemes TEXT  in the model's alphabet\n"
-    "  --tokens IDS     in place of phonemes: the model's, with the 0 at both ends, and commas between them\n"
+    "  TEXT             in the language of the voice, which is English\n"
+    "  --phonemes TEXT  in its place: one utterance, in the model's alphabet\n"
+    "  --tokens IDS     in its place: the model's, with the 0 at both ends, and commas between them\n"
     "  --voice NAME     or a mix: af_heart,am_adam, or by weights: 'af_heart(2)+am_adam-bf_emma' (af_heart, or the\n"
     "                   first of a bundle without it)\n"
     "  --add FILE.bin   a voice of one's own, called as the file is; it speaks where no other is named\n"
@@ -21,14 +22,14 @@ static const char USAGE[] =
     "  --seed NUMBER    of the noise in the voice (0)\n"
     "  --noise FILE     in place of a seed: standard normal float32 numbers, one for each sample\n"
     "  -o FILE          the WAV file; without it, nothing is decoded\n"
-    "  --words          prints the words: first and last sample, phonemes\n"
+    "  --words          prints the words: first and last sample, phonemes, and what of TEXT they stand for\n"
     "  --durations      prints how many frames each token lasts\n"
     "  --sha256 DIGEST  that bundle.json must have\n"
     "  --threads COUNT  that compute (the usable cores)\n"
     "  --voices         prints the names of the voices, and nothing else\n";
 
 typedef struct options {
-  const char *bundle, *phonemes, *tokens, *voice, *add, *style, *speed, *seed, *noise, *output, *sha256, *threads;
+  const char *bundle, *text, *phonemes, *tokens, *voice, *add, *style, *speed, *seed, *noise, *output, *sha256, *threads;
   int words, durations, voices;
 } options;
 
@@ -109,21 +110,59 @@ static int read_seed(const char *text, uint64_t *seed) {
   return good;
 }
 
+/* What is printed of a speech that begins at a sample. */
+static void print(const options *o, const kokoro_speech *speech, long long first) {
+  if (*speech->notice) fprintf(stderr, "speak: %s\n", speech->notice);
+  for (size_t i = 0; o->durations && i < speech->token_count; ++i)
+    printf("%lld%c", (long long)speech->durations[i], i + 1 < speech->token_count ? ' ' : '\n');
+  for (size_t i = 0; o->words && i < speech->word_count; ++i) {
+    const kokoro_word *word = &speech->words[i];
+    printf("%lld %lld %s", first + word->start_sample, first + word->end_sample, word->text);
+    if (speech->places) {
+      const kokoro_place *place = &speech->places[i];
+      printf(" %.*s", (int)(place->end - place->start), o->text + place->start);
+    }
+    putchar('\n');
+  }
+}
+
+/* A text, piece by piece, with an open bundle; the exit status. */
+static int read_out(kokoro *bundle, const options *o, const kokoro_request *request, uint64_t seed, kokoro_error *error) {
+  kokoro_text text = {o->text, request->voice, request->speed};
+  kokoro_plan *plan;
+  kokoro_speech *piece = NULL;
+  float *audio = NULL;
+  size_t samples = 0;
+  int code = kokoro_plan_text(bundle, &text, &plan, error);
+  while (!code && !(code = kokoro_next_piece(plan, &piece, error)) && piece) {
+    print(o, piece, (long long)samples);
+    if (o->output && !(code = kokoro_decode(bundle, piece, seed, NULL, 0, error))) {
+      float *more = realloc(audio, (samples + piece->samples) * sizeof *audio);
+      if (more) memcpy((audio = more) + samples, piece->audio, piece->samples * sizeof *audio);
+      else code = KOKORO_SYSTEM, fputs("speak: there is not enough memory\n", stderr);
+    }
+    samples += piece->samples;
+    kokoro_free(piece);
+  }
+  if (!code && *kokoro_plan_notice(plan)) fprintf(stderr, "speak: %s\n", kokoro_plan_notice(plan));
+  if (!code && o->output && write_wav(o->output, audio, samples, (size_t)kokoro_sample_rate(bundle))) code = KOKORO_INPUT;
+  free(audio);
+  kokoro_free_plan(plan);
+  return code;
+}
+
 /* One utterance with an open bundle; the exit status. */
 static int speak(kokoro *bundle, const options *o, kokoro_request *request, kokoro_error *error) {
   kokoro_speech *speech;
   size_t count = 0;
+  uint64_t seed = 0;
+  if (o->seed && !read_seed(o->seed, &seed)) return KOKORO_INPUT;
+  if (o->text) return read_out(bundle, o, request, seed, error);
   int code = kokoro_predict(bundle, request, &speech, error);
   if (code) return code;
-  if (*speech->notice) fprintf(stderr, "speak: %s\n", speech->notice);
-  for (size_t i = 0; o->durations && i < speech->token_count; ++i)
-    printf("%lld%c", (long long)speech->durations[i], i + 1 < speech->token_count ? ' ' : '\n');
-  for (size_t i = 0; o->words && i < speech->word_count; ++i)
-    printf("%lld %lld %s\n", (long long)speech->words[i].start_sample, (long long)speech->words[i].end_sample,
-           speech->words[i].text);
+  print(o, speech, 0);
   float *noise = o->noise ? read_numbers(o->noise, &count) : NULL;
-  uint64_t seed = 0;
-  if ((o->noise && !noise) || (o->seed && !read_seed(o->seed, &seed))) code = KOKORO_INPUT;
+  if (o->noise && !noise) code = KOKORO_INPUT;
   if (o->output && !code) code = kokoro_decode(bundle, speech, seed, noise, count, error);
   if (o->output && !code && write_wav(o->output, speech->audio, speech->samples, (size_t)kokoro_sample_rate(bundle)))
     code = KOKORO_INPUT;
@@ -149,11 +188,13 @@ static int read_options(int count, char **words, options *o) {
     }
     for (size_t j = 0; !known && j < sizeof flags / sizeof *flags; ++j)
       if (strcmp(words[i], flags[j].name) == 0) *flags[j].value = known = 1;
-    if (!known && (o->bundle || *words[i] == '-')) return refuse("unknown argument ", words[i]);
-    if (!known) o->bundle = words[i];
+    if (!known && (o->text || (*words[i] == '-' && !o->bundle))) return refuse("unknown argument ", words[i]);
+    if (!known && *words[i] == '-' && words[i][1] == '-') return refuse("unknown argument ", words[i]);
+    if (!known) *(o->bundle ? &o->text : &o->bundle) = words[i];
   }
   if (!o->bundle) return refuse("no bundle is named", "");
-  if (!o->voices && !o->phonemes == !o->tokens) return refuse("give either --phonemes or --tokens", "");
+  if (!o->voices && !o->text + !o->phonemes + !o->tokens != 2) return refuse("give either a text, --phonemes or --tokens", "");
+  if (o->text && (o->style || o->noise)) return refuse("a text is spoken in a voice, with a seed", "");
   return o->seed && o->noise ? refuse("give either --seed or --noise", "") : 0;
 }
 

@@ -159,3 +159,26 @@ void read_style(scope *s, const kokoro *k, utterance *u, const char *voice, int6
   }
   for (size_t i = 0; is_mean && i < width; ++i) u->style[i] /= (float)count;
 }
+
+static const spoken_language *language_named(const manifest *b, const char *voice) { /* NULL: the name says none */
+  if (b->spoken == 1) return b->languages;
+  for (int64_t i = 0; i < b->spoken; ++i)
+    if (voice[0] == b->languages[i].letter && voice[1] && voice[2] == '_') return &b->languages[i];
+  return NULL;
+}
+
+const spoken_language *language_of(scope *s, const kokoro *k, const char *voice, const char **notice) {
+  int64_t count;
+  part *parts = read_mix(s, k, voice, &count);
+  const spoken_language *found = language_named(k->bundle, parts->table->name);
+  *notice = "";
+  if (!found) {
+    found = k->bundle->languages;
+    *notice = format(s, &s->scratch, "The name of the voice %s names no language; %s is used.", parts->table->name, found->name);
+    return found;
+  }
+  for (int64_t i = 1; i < count; ++i)
+    if (language_named(k->bundle, parts[i].table->name) != found)
+      *notice = format(s, &s->scratch, "The voices of the mix '%s' speak different languages; %s is used.", voice, found->name);
+  return found;
+}

@@ -1,4 +1,4 @@
-/* When each word is heard: what kokoro_tvm/runtime/speech/words.py does with a piece of which nothing is cut. */
+/* When each word is heard: what kokoro_tvm/runtime/speech/words.py does with a piece. */
 #include "handle.h"
 
 /* Measured: see there and kokoro_tvm/runtime/speech/plan.py. */
@@ -18,9 +18,9 @@ static int64_t sum(const int64_t *values, int64_t count) {
   return total;
 }
 
-void time_words(const kokoro *k, utterance *u) {
+void time_words(const kokoro *k, utterance *u, int64_t before, int64_t samples) {
   const int64_t *durations = u->durations + 1;
-  int64_t rate = k->bundle->samples_per_frame, frames = u->durations[0], space = 0, most = (int64_t)u->speech.samples;
+  int64_t rate = k->bundle->samples_per_frame, frames = u->durations[0], space = 0;
   int paused = 1;
   for (size_t i = 0; i < u->speech.word_count; ++i) {
     const measured *word = &u->measures[i];
@@ -28,10 +28,10 @@ void time_words(const kokoro *k, utterance *u) {
     int64_t begin = frames - (paused ? 0 : space), end = word->symbols ? frames + whole : begin;
     paused = pauses(u, i, last);
     if (paused && word->spoken && last > LAST_SOUND) end -= last - LAST_SOUND;
-    int64_t samples[2] = {(begin - EARLY_FRAMES) * rate, (end - EARLY_FRAMES) * rate};
-    for (int j = 0; j < 2; ++j) samples[j] = samples[j] < 0 ? 0 : samples[j] > most ? most : samples[j];
-    u->words[i].start_sample = samples[0];
-    u->words[i].end_sample = samples[1];
+    int64_t ends[2] = {(begin - EARLY_FRAMES) * rate - before, (end - EARLY_FRAMES) * rate - before};
+    for (int j = 0; j < 2; ++j) ends[j] = ends[j] < 0 ? 0 : ends[j] > samples ? samples : ends[j];
+    u->words[i].start_sample = ends[0];
+    u->words[i].end_sample = ends[1];
     u->words[i].spoken = word->spoken;
     durations += word->symbols;
     space = sum(durations, word->spaces);

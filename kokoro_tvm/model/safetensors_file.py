@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["write_arrays", "write_safetensors"]
 
-_DTYPES = {"float64": "F64", "float32": "F32", "int64": "I64", "uint8": "U8"}
+_DTYPES = {"float64": "F64", "float32": "F32", "int64": "I64", "int32": "I32", "uint8": "U8"}
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
@@ -31,7 +31,7 @@ def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor], metadata:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
-    """Writes float64, float32, int64 and uint8 arrays in the given order (format:
+    """Writes float64, float32, int64, int32 and uint8 arrays in the given order (format:
     huggingface.co/docs/safetensors, "Format")."""
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     offset = 0

@@ -6,11 +6,13 @@ import shutil
 from dataclasses import asdict
 from pathlib import Path
 
+from kokoro_tvm import libkokoro
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
 from kokoro_tvm.libkokoro import HEADER, compile_libkokoro, names_of, sources
+from kokoro_tvm.libkokoro.generated import inputs
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.targets import target_kind, tools_for
@@ -30,7 +32,10 @@ def declare(place: Place, recipe: Recipe) -> Stage:
         facts=lambda: {
             "compiler": compiler_of(recipe).version(),
             "platform": asdict(target_kind(recipe.target.kind).platform(recipe.target)),
-            "sources": {path.name: learned().sha256(path) for path in sources()},
+            "sources": {
+                path.relative_to(libkokoro.FOLDER).as_posix(): learned().sha256(path) for path in sources()
+            },
+            "tables": inputs(),
             "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
         },
     )

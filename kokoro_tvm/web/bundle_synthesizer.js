@@ -66,7 +66,7 @@ export class BundleSynthesizer {
    */
   constructor(folder, options = {}) {
     this.sampleRate = SAMPLE_RATE;
-    this.languages = ["a", "b"]; // the front end's
+    this.languages = ["a", "b", "e", "f", "h", "i", "p"]; // the front end's
     this.#folder = folder;
     this.#options = options;
     this.#ready().catch(() => {}); // whoever asks for something is told

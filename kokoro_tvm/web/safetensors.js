@@ -2,13 +2,13 @@
 
 import { BundleError } from "./errors.js";
 
-const ARRAYS = { F32: Float32Array, U8: Uint8Array };
+const ARRAYS = { F32: Float32Array, I32: Int32Array, U8: Uint8Array };
 
 /**
  * Name -> shape and values of every tensor; they are views of `data` where it is aligned for them.
  *
  * @param {Uint8Array} data @param {string} name of the file, for messages
- * @returns {Map<string, {shape: number[], values: Float32Array | Uint8Array}>}
+ * @returns {Map<string, {shape: number[], values: any}>}
  */
 export function readSafetensors(data, name) {
   try {

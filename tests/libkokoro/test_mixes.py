@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toy_bundle import edit_manifest, file_entry, write_bundle, write_safetensors
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.libkokoro import FOLDER, LINUX, library_sources
+from kokoro_tvm.libkokoro import LINUX, compile_sources, library_sources
 from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import Voices, read_bundle
@@ -117,7 +117,7 @@ def run(
         pytest.skip(reason)
     program = tmp_path_factory.mktemp("styles") / "styles"
     sources = [PROGRAM, *library_sources(LINUX)]
-    compiler.compile(sources, program, f"-I{FOLDER}", *STRICT, "-lpthread", "-ldl", "-lm")
+    compile_sources(compiler, sources, program, *STRICT, "-lpthread", "-ldl", "-lm")
     start = runner.start(program)
     assert start is not None
 

@@ -19,7 +19,7 @@ from calls import Speaker, edited
 from toy_bundle import file_entry
 
 from kokoro_tvm.errors import BuildError, BundleError
-from kokoro_tvm.libkokoro import LINUX, compile_libkokoro, library_sources
+from kokoro_tvm.libkokoro import LINUX, compile_libkokoro, compile_sources, library_sources
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.toolchains.cc import CCompiler
 
@@ -39,9 +39,9 @@ def sanitized(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Path
             pytest.skip("gcc has no sanitizers here")
         raise
     library = library_sources(LINUX)
-    options = (*SANITIZED, f"-I{library[0].parent}", "-lpthread", "-ldl", "-lm")
+    options = (*SANITIZED, "-lpthread", "-ldl", "-lm")
     for name in ("fuzz", "threads", "forked"):  # which call what the library does not export, too
-        here.compile([PROGRAMS / f"{name}.c", *library], folder / name, *options)
+        compile_sources(here, [PROGRAMS / f"{name}.c", *library], folder / name, *options)
     return folder
 
 
@@ -107,7 +107,7 @@ REQUESTS = [
     (("--phonemes", "a", "--threads", "-1"), 2, "no number: -1"),
     (("--phonemes", "a", "--threads", "2000"), 2, "The threads should be 1 to 1024, or 0 for the usual, but"),
     (("--phonemes",), 2, "no value after --phonemes"),
-    ((), 2, "give either --phonemes or --tokens"),
+    ((), 2, "give either a text, --phonemes or --tokens"),
     (("--phonemes", "a", "--loud"), 2, "unknown argument --loud"),
     (("--phonemes", "a", "--seed", "-1"), 2, "the seed should be a whole number from 0 to 2^64 - 1"),
 ]  # fmt: skip

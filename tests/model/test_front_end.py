@@ -21,7 +21,7 @@ from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.front_end.yields import FILES
 from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
-from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack_lines
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.letters import Letters
 from kokoro_tvm.runtime.text.frontend.source import SourceText
@@ -179,7 +179,7 @@ def test_letters_are_learned_from_words() -> None:
     assert all("".join(symbols) == phonemes for (_, phonemes), symbols in zip(words, parts, strict=True))
     model = train(words)
     assert model == train(words)
-    letters = Letters(Dictionary(pack_lines(model)))
+    letters = Letters(Dictionary(pack(model)))
     assert {word: letters.read(word) for word in RHYMES} == RHYMES
     assert letters.read("Bíght") == "bˈIt"
     assert letters.read("中") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from kokoro_tvm.engine.used import used_again
 from kokoro_tvm.platforms import Platform
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
+from kokoro_tvm.runtime.text.frontend import paragraphs
 from kokoro_tvm.targets import llvm
 from kokoro_tvm.toolchains import cc
 
@@ -46,18 +48,27 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     return made
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in libkokoro.sources()))
+NAMES = [path.relative_to(libkokoro.FOLDER).as_posix() for path in libkokoro.sources()]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_an_edit_of_a_source_compiles_it_again(
     stage: Stage, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert stage.is_current()
-    for path in libkokoro.sources():
-        shutil.copy(path, tmp_path)
+    shutil.copytree(libkokoro.FOLDER, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(libkokoro, "FOLDER", tmp_path)
     assert stage.is_current()
     with (tmp_path / name).open("a", encoding="utf-8") as stream:
         stream.write("/* another */\n")
     assert [change.name for change in stage.state().changes] == [f"sources.{name}"]
+
+
+def test_an_edit_of_an_expression_that_is_compiled_in_does(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paragraphs, "_BOX", re.compile("another"))
+    assert [change.name for change in stage.state().changes] == ["tables.expressions.PARAGRAPHS_BOX.0"]
 
 
 @pytest.mark.parametrize(

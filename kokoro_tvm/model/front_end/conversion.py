@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from srsly import msgpack
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.model.front_end.expressions import language_arrays, tokenizer_arrays
 from kokoro_tvm.model.front_end.homograph_file import homograph_arrays
+from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
 from kokoro_tvm.model.front_end.text_rules import compiled, languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack_lines
+from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack
 from kokoro_tvm.runtime.text.frontend.hashing import id_of
-from kokoro_tvm.runtime.text.frontend.layout import FORMAT, LAYERS
+from kokoro_tvm.runtime.text.frontend.layout import BETWEEN, FORMAT, LAYERS, WITHIN
 
 __all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "Facts", "convert", "facts", "tagger_arrays"]
 
@@ -68,20 +70,25 @@ def convert(tagger: Path, lexicon: Path, cldr: Path | None, out: Path) -> None:
     cldr: None leaves written forms out. Raises BuildError where a file is not what its name says, RecipeError
     where a language's file of written forms is wrong.
     """
-    arrays = tagger_arrays(tagger) | homograph_arrays(tagger / TAGGER_FILES[0])
-    rules = json.dumps(_rules(tagger), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    arrays["rules"] = _bytes(zlib.compress(rules.encode("utf-8", "surrogatepass"), 9))
+    arrays = tagger_arrays(tagger) | _rules(tagger) | homograph_arrays(tagger / TAGGER_FILES[0])
+    arrays["format"] = np.array([FORMAT], np.int32)
     for file in LEXICON_FILES:
         variant, kind = Path(file).stem.split("_")
         entries = _entries(lexicon / file)
-        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack_lines(entries))
+        arrays[f"lexicon.{variant}.{kind}"] = _bytes(pack(entries))
         if kind == "gold":
-            arrays[f"letters.{variant}"] = _bytes(pack_lines(train(training_words(entries))))
+            arrays[f"letters.{variant}"] = _bytes(pack(train(training_words(entries))))
     if cldr is not None:
         for language in languages():
             forms = json.dumps(compiled(language, cldr), ensure_ascii=False, separators=(",", ":"))
             arrays[f"text.{language}"] = _bytes(zlib.compress(forms.encode(), 9))
-    write_arrays(out, arrays, NOTICES)
+            if language in ("en", *sound_languages()):  # which libkokoro reads
+                arrays |= language_arrays(language, json.loads(forms))
+    for language in sound_languages():
+        sounds = json.dumps(compiled_sounds(language), ensure_ascii=False, separators=(",", ":"))
+        arrays[f"sounds.{language}"] = _bytes(zlib.compress(sounds.encode(), 9))
+    widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)  # so that each is aligned
+    write_arrays(out, dict(widest_first), NOTICES)
 
 
 def tagger_arrays(folder: Path) -> Arrays:
@@ -131,7 +138,7 @@ def _tables(folder: Path) -> list[NDArray[Any]]:
     return [parameters["E"] for name, parameters in _nodes(folder / "tok2vec/model") if name == "hashembed"]
 
 
-def _rules(folder: Path) -> dict[str, Any]:
+def _rules(folder: Path) -> Arrays:
     """Tokenizer, labels and norms."""
     known = facts()
     try:
@@ -139,20 +146,25 @@ def _rules(folder: Path) -> dict[str, Any]:
         labels = json.loads((folder / "tagger/cfg").read_text(encoding="utf-8"))["labels"]
         norms = _unpacked(folder / "vocab/lookups.bin")["lexeme_norm"]
         marks = {id_of(word, known.symbols): norm for word, norm in known.norms.items()}
-        return {
-            "format": FORMAT,
+        patterns = {
             "prefix": tokenizer["prefix_search"],
             "suffix": tokenizer["suffix_search"],
             "infix": tokenizer["infix_finditer"],
             "url": tokenizer["url_match"],
-            "exceptions": {
-                word: [[piece[_ORTH], piece.get(_NORM, "")] for piece in pieces]
-                for word, pieces in tokenizer["exceptions"].items()
-            },
-            "labels": labels,
-            "rows": [len(table) for table in _tables(folder)],
-            "norms": {str(key): norm for key, norm in (marks | norms).items()},
-            "symbols": known.symbols,
+        }
+        exceptions = {
+            word: BETWEEN.join(piece[_ORTH] + WITHIN + piece.get(_NORM, "") for piece in pieces)
+            for word, pieces in tokenizer["exceptions"].items()
+        }
+        written = json.dumps(patterns, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        return {
+            "rules": _bytes(zlib.compress(written.encode("utf-8", "surrogatepass"), 9)),
+            "exceptions": _bytes(pack(exceptions)),
+            "labels": _bytes("\n".join(labels).encode()),
+            "rows": np.array([len(table) for table in _tables(folder)], np.int32),
+            "norms": _bytes(pack({f"{key:016x}": norm for key, norm in (marks | norms).items()})),
+            "symbols": _bytes(pack({word: str(key) for word, key in known.symbols.items()})),
+            **tokenizer_arrays(patterns),
         }
     except (BuildError, KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{folder} has no tokenizer that this version reads: {error!r}") from error

@@ -7,7 +7,6 @@ weights, which `kokoro_tvm.model.front_end.homographs` learns.
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
-from kokoro_tvm.runtime.text.frontend.layout import HOMOGRAPHS
+from kokoro_tvm.runtime.text.frontend.dictionary import pack
+from kokoro_tvm.runtime.text.frontend.layout import BETWEEN, HOMOGRAPHS
 
 __all__ = ["WEIGHTS", "homograph_arrays", "readings", "write_weights"]
 
@@ -42,15 +42,19 @@ def write_weights(arrays: Mapping[str, NDArray[Any]], tagger: str, notice: str) 
 
 
 def homograph_arrays(tagger: Path) -> dict[str, NDArray[Any]]:
-    """The tensors, none where the network `tagger` is another one than they were learned with."""
+    """The tensors, and for each English a dictionary: word -> its first row and the phonemes of its readings.
+
+    None where the network `tagger` is another one than they were learned with.
+    """
     weights = map_safetensors(WEIGHTS)
     if weights[_TAGGER].tobytes().hex() != file_sha256(tagger):
         return {}
     arrays = {f"homographs.{name}": weights[name] for name in HOMOGRAPHS}
     for variant in ("us", "gb"):
-        phonemes = {
-            word: [spoken[variant] for spoken in named.values()] for word, named in readings().items()
-        }
-        text = json.dumps(phonemes, ensure_ascii=False, separators=(",", ":"))
-        arrays[f"homographs.{variant}"] = np.frombuffer(zlib.compress(text.encode(), 9), np.uint8)
+        rows: dict[str, str] = {}
+        first = 0
+        for word, named in readings().items():
+            rows[word] = BETWEEN.join([str(first), *(spoken[variant] for spoken in named.values())])
+            first += len(named)
+        arrays[f"homographs.{variant}"] = np.frombuffer(pack(rows), np.uint8)
     return arrays

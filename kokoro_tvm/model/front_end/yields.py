@@ -7,12 +7,14 @@ from typing import Any
 
 from kokoro_tvm.recipe.front_end import FrontEnd
 
-__all__ = ["CONVERTERS", "FACTS", "FILES", "TEXT", "yield_of"]
+__all__ = ["CONVERTERS", "FACTS", "FILES", "SOUNDS", "TEXT", "yield_of"]
 
 FILES = ("front_end.safetensors", "tagger.zip", "front_end.json")
 """The bundle's file; the tagger's own files, for the reference; and what was fetched, by digest."""
 TEXT = Path(__file__).with_name("text")
 """Files of written forms, one a language."""
+SOUNDS = Path(__file__).with_name("sounds")
+"""Files of letter-to-sound rules, one a language."""
 
 CONVERTERS = ("kokoro_tvm.model.front_end.conversion:convert", "kokoro_tvm.model.front_end.fetch:pack")
 """The functions that make these of what was fetched."""
@@ -21,7 +23,10 @@ FACTS = (
     "model/front_end/spacy.json",
     "model/front_end/homographs.json",
     "model/front_end/homographs.safetensors",
-    *(f"model/front_end/text/{path.name}" for path in sorted(TEXT.glob("*.yaml"))),
+    *(
+        f"model/front_end/{path.parent.name}/{path.name}"
+        for path in sorted((*TEXT.glob("*.yaml"), *SOUNDS.glob("*.yaml")))
+    ),
 )
 """The files of this package that they read."""
 

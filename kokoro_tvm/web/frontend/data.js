@@ -1,13 +1,16 @@
-/** The front end's data in a bundle: tagger, tokenizer, lexicon and written forms in one safetensors file. */
+/** The front end's data in a bundle, in one safetensors file: tagger, tokenizer, lexicon, written forms and rules of
+ * letter-to-sound. */
 
 import { BundleError } from "../errors.js";
 import { readSafetensors } from "../safetensors.js";
-import { Dictionary } from "./dictionary.js";
+import { Dictionary, unpacked } from "./dictionary.js";
 
-/** The version of the layout, in the tensor `rules`. */
-const FORMAT = 4;
+/** The version of the layout, in the tensor `format`. */
+const FORMAT = 5;
 /** Layers of the tagger over a word and its neighbours. */
 const LAYERS = 4;
+/** In a dictionary's value, what stands between its parts, and within one. */
+const [BETWEEN, WITHIN] = ["\x1e", "\x1f"];
 
 /**
  * What one English needs: rules, tagger and written forms, which both share, its lexicon, gold and silver, its model
@@ -18,12 +21,15 @@ const LAYERS = 4;
  *   homographs: import("./homographs.js").HomographData | null}} EnglishData
  */
 
-/** What a front end reads of a file, unpacked. The written forms of other languages stay packed: Python alone reads them. */
+/** What a language needs that is read by rules: its written forms, and letter-to-sound. @typedef {{forms: any, sounds: any}} RulesData */
+
+/** What a front end reads of a file, unpacked. */
 export class FrontEndFile {
-  /** @param {EnglishData} american @param {EnglishData} british */
-  constructor(american, british) {
+  /** @param {EnglishData} american @param {EnglishData} british @param {Map<string, RulesData>} rules by language (ISO 639-1) */
+  constructor(american, british, rules) {
     this._american = american;
     this._british = british;
+    this._rules = rules;
   }
 
   /** Read a file. @param {Uint8Array} data @param {string} [name] of the file, for messages
@@ -31,21 +37,29 @@ export class FrontEndFile {
   static async open(data, name = "front_end.safetensors") {
     const tensors = readSafetensors(data, name);
     try {
+      const format = Number(tensors.get("format").values[0]);
+      if (format !== FORMAT) throw new RangeError(`its layout is ${format}, not ${FORMAT}`);
       const read = async (tensor) => JSON.parse(new TextDecoder().decode(await unpacked(tensors.get(tensor).values)));
-      const rules = await read("rules");
-      if (rules.format !== FORMAT) throw new RangeError(`its layout is ${rules.format}, not ${FORMAT}`);
-      const shared = { tokenizer: tokenizerOf(rules), tagger: taggerOf(rules, tensors), forms: await read("text.en") };
+      const opened = (tensor) => Dictionary.open(tensors.get(tensor).values);
+      const shared = {
+        tokenizer: { ...(await read("rules")), exceptions: exceptionsOf(await opened("exceptions")) },
+        tagger: taggerOf(tensors, await opened("norms"), await opened("symbols")),
+        forms: await read("text.en"),
+      };
       const variant = async (code) => {
-        const [gold, silver, letters] = await Promise.all(
-          [`lexicon.${code}.gold`, `lexicon.${code}.silver`, `letters.${code}`].map(
-            async (tensor) => new Dictionary(await unpacked(tensors.get(tensor).values)),
-          ),
-        );
-        const words = tensors.has(`homographs.${code}`) && Object.entries(await read(`homographs.${code}`));
-        const homographs = words ? homographsOf(new Map(words), tensors) : null;
+        const names = [`lexicon.${code}.gold`, `lexicon.${code}.silver`, `letters.${code}`];
+        const [gold, silver, letters] = await Promise.all(names.map(opened));
+        const words = `homographs.${code}`;
+        const homographs = tensors.has(words) ? homographsOf(await opened(words), tensors) : null;
         return { ...shared, gold, silver, letters, homographs };
       };
-      return new FrontEndFile(await variant("us"), await variant("gb"));
+      const names = [...tensors.keys()].filter((name) => name.startsWith("sounds.")).map((name) => name.slice("sounds.".length));
+      const byRules = await Promise.all(
+        names.map(async (name) => /** @type {[string, RulesData]} */ ([
+          name, { forms: await read(`text.${name}`), sounds: await read(`sounds.${name}`) },
+        ])),
+      );
+      return new FrontEndFile(await variant("us"), await variant("gb"), new Map(byRules));
     } catch (error) {
       throw new BundleError(`${name} is no front end that this version reads (${error}). Build the bundle again.`);
     }
@@ -54,18 +68,25 @@ export class FrontEndFile {
   /** What American or British English needs. @param {boolean} british */
   english(british) {
     return british ? this._british : this._american;
-  }}
+  }
 
-async function unpacked(values) {
-  const stream = new Blob([values]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  /** What a language needs that is read by rules; undefined where the file has none of it. @param {string} name ISO 639-1 */
+  rules(name) {
+    return this._rules.get(name);
+  }
 }
 
-function tokenizerOf({ prefix, suffix, infix, url, exceptions }) {
-  return { prefix, suffix, infix, url, exceptions: new Map(Object.entries(exceptions)) };
+/** @param {Dictionary} found @returns {Map<string, [string, string][]>} */
+function exceptionsOf(found) {
+  return new Map(partsOf(found).map(([word, pieces]) => [word, pieces.map((piece) => piece.split(WITHIN))]));
 }
 
-function taggerOf(rules, tensors) {
+/** Words of a dictionary with the parts of their values. @param {Dictionary} found @returns {[string, string[]][]} */
+function partsOf(found) {
+  return Array.from(found.entries(), ([word, value]) => [word, String(value).split(BETWEEN)]);
+}
+
+function taggerOf(tensors, norms, symbols) {
   const values = (name) => tensors.get(name).values;
   const layer = (name) => ({
     weight: values(`${name}.weight`),
@@ -75,14 +96,14 @@ function taggerOf(rules, tensors) {
   });
   return {
     embeddings: values("embeddings"),
-    rows: rules.rows,
+    rows: Array.from(values("rows"), Number),
     mix: layer("mix"),
     layers: Array.from({ length: LAYERS }, (_, index) => layer(`layer.${index}`)),
     weight: values("scores.weight"),
     bias: values("scores.bias"),
-    labels: rules.labels,
-    norms: new Map(Object.entries(rules.norms)),
-    symbols: new Map(Object.entries(rules.symbols).map(([word, id]) => [word, BigInt(id)])),
+    labels: new TextDecoder().decode(values("labels")).split("\n"),
+    norms,
+    symbols: new Map(partsOf(symbols).map(([word, [id]]) => [word, BigInt(id)])),
   };
 }
 
@@ -90,5 +111,7 @@ function homographsOf(words, tensors) {
   const [mean, deviation, weights, scales, biases] = ["mean", "deviation", "weights", "scales", "biases"].map(
     (part) => tensors.get(`homographs.${part}`).values,
   );
-  return { mean, deviation, weights, scales, biases, words };
+  const rows = partsOf(words).sort(([, [a]], [, [b]]) => Number(a) - Number(b));
+  const readings = new Map(rows.map(([word, [, ...spoken]]) => [word, spoken]));
+  return { mean, deviation, weights, scales, biases, words: readings };
 }

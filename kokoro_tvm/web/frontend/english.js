@@ -104,6 +104,7 @@ export class English {
   /** The longest parts a lexicon knows, from the end of the word to its beginning. */
   _readParts(word, context) {
     let right = word.length;
+    let guessed = false; // whether the whole word was: it stays unknown
     while (right) {
       const known = this._longest(word, right, context);
       if (known) {
@@ -120,7 +121,8 @@ export class English {
         word[right].settle("", "mark");
         continue;
       }
-      const guess = this._unknown.read(join(word).text);
+      const guess = guessed ? null : this._unknown.read(join(word).text);
+      guessed = true;
       if (guess) {
         word[0].settle(...guess);
         for (const part of word.slice(1)) part.settle("", guess[1]);

@@ -2,12 +2,16 @@
 
 import { InputError } from "../errors.js";
 import { LANGUAGES } from "../voices.js";
+import { converted, wordsApart } from "./converted.js";
 import { FrontEndFile } from "./data.js";
 import { English } from "./english.js";
 import { leftOut } from "./left_out.js";
 import { normalize } from "./normalization/index.js";
 import { Language } from "./normalization/language.js";
 import { paragraphs } from "./paragraphs.js";
+import { Sounds } from "./sounds.js";
+import { SourceText } from "./source.js";
+import { phonemesOf } from "./tokens.js";
 import { UserLexicon } from "./user_lexicon.js";
 
 /** @typedef {import("./tokens.js").Token} Token */
@@ -20,7 +24,11 @@ import { UserLexicon } from "./user_lexicon.js";
  * @typedef {{utterances: Utterance[], notices: string[]}} Reading
  */
 
-/** Text to phonemes by the data of a bundle: American and British English. */
+const ENGLISH = "ab";
+/** The letter of a language that is read by rules, and its name in the file. @type {Record<string, string>} */
+const BY_RULES = { e: "es", f: "fr", h: "hi", i: "it", p: "pt" };
+
+/** Text to phonemes by the data of a bundle. */
 export class FrontEnd {
   /** @param {FrontEndFile | null} file null: the bundle has none, and speaks phonemes alone
    * @param {UserLexicon} [lexicon] a user's words @param {Record<string, string>} [languages] the bundle's, by their letters */
@@ -32,6 +40,8 @@ export class FrontEnd {
     this._english = new Map();
     /** @type {Map<string, Language>} */
     this._forms = new Map();
+    /** @type {Map<string, Sounds>} */
+    this._sounds = new Map();
   }
 
   /** The front end of a bundle's `front_end.safetensors`. @param {Uint8Array} data @param {UserLexicon} [lexicon]
@@ -45,24 +55,48 @@ export class FrontEnd {
    * Throws an InputError where the bundle has no front end for it: Python needs a program or a package for it.
    * @param {import("./source.js").SourceText} source @param {string} code @returns {Reading} */
   read(source, code) {
-    if (!this._file || (code !== "a" && code !== "b")) {
+    const rules = this._file?.rules(BY_RULES[code]);
+    if (!this._file || !(ENGLISH.includes(code) || rules)) {
       throw new InputError(
         `${this._languages[code] ?? "This"} text cannot be turned into phonemes in a browser: it needs a program or a package ` +
-          "that runs with Python alone. Choose an American or British voice, or give phonemes instead of text.",
+          "that runs with Python alone. Choose a voice of another language, or give phonemes instead of text.",
       );
     }
-    const english = this._of(code);
     const forms = this._formsOf(code);
-    const normal = paragraphs(source).map((part) => normalize(this.lexicon.linked(part), forms, true));
-    const read = normal.map((part) => english.convert(part.source));
-    const said = [...normal.flatMap((part) => part.notices), ...guessed(read.flat())];
+    const normal = paragraphs(source).map((part) => normalize(this.lexicon.linked(part), forms, !rules));
+    const { read, notices } = rules ? this._byRules(normal, code) : this._inEnglish(normal, code);
+    const said = [...normal.flatMap((part) => part.notices), ...notices];
     const lost = new Set(normal.flatMap((part, place) => [...leftOut(part.plain, read[place])]));
     if (lost.size) said.push(`Left out, because there are no phonemes for it: ${[...lost].join(" ")}`);
     return { utterances: read.map((tokens) => ({ tokens, pause: null })), notices: [...new Set(said)] };
   }
 
+  _inEnglish(normal, code) {
+    const english = this._of(code);
+    const read = normal.map((part) => english.convert(part.source));
+    return { read, notices: guessed(read.flat()) };
+  }
+
+  _byRules(normal, code) {
+    const sounds = this._sounds.get(code) ?? new Sounds(this._file.rules(BY_RULES[code]).sounds);
+    this._sounds.set(code, sounds);
+    const found = normal.map((part) => converted(part.source, sounds));
+    const notices = found.flatMap((part) => part.notices);
+    const read = found.map(({ tokens }) => wordsApart(tokens.map((token) => this._latinAsEnglish(token, notices))));
+    return { read, notices };
+  }
+
+  /** A word in Latin letters of a language that has others, read as English; others as they are. */
+  _latinAsEnglish(token, notices) {
+    if (token.origin !== "latin") return token;
+    const reading = this.read(SourceText.of(token.text.normalize("NFKC")), "a");
+    notices.push(...reading.notices);
+    return { ...token, phonemes: reading.utterances.map(({ tokens }) => phonemesOf(tokens)).join(" "), origin: "english" };
+  }
+
   _formsOf(code) {
-    const forms = this._forms.get(code) ?? new Language(this._file.english(false).forms, code);
+    const data = this._file.rules(BY_RULES[code]) ?? this._file.english(false);
+    const forms = this._forms.get(code) ?? new Language(data.forms, code);
     this._forms.set(code, forms);
     return forms;
   }

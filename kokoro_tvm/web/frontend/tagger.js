@@ -28,11 +28,11 @@ const EPSILON = 1e-8;
  *
  * embeddings: rows of six tables (rows, channels), one after the other: of norm, first letter, last three, shape,
  * following space, being space; rows: how many each table has; mix: the layer over them; layers: those over a word and
- * its neighbours; weight (tags, channels) and bias (tags) of the scores; labels: the tags; norms: id of a word, as
- * decimal figures -> what is read in its place; symbols: words with an id of their own.
+ * its neighbours; weight (tags, channels) and bias (tags) of the scores; labels: the tags; norms: id of a word, as 16
+ * hexadecimal digits -> what is read in its place; symbols: words with an id of their own.
  *
  * @typedef {{embeddings: Float32Array, rows: number[], mix: Layer, layers: Layer[], weight: Float32Array,
- *   bias: Float32Array, labels: string[], norms: Map<string, string>, symbols: Map<string, bigint>}} TaggerData
+ *   bias: Float32Array, labels: string[], norms: import("./dictionary.js").Dictionary, symbols: Map<string, bigint>}} TaggerData
  */
 
 /** A tagger of `data`. */
@@ -87,7 +87,7 @@ export class Tagger {
   _ofWord(word) {
     const { norms, symbols } = this._data;
     const [text, norm] = word.split("\0");
-    const read = norm || norms.get(String(idOf(text, symbols))) || text.toLowerCase();
+    const read = norm || norms.get(idOf(text, symbols).toString(16).padStart(16, "0")) || text.toLowerCase();
     const features = [read, charAt(text, 0), text.slice(back(text, text.length, 3)), shapeOf(text)];
     const found = new Float32Array(4 * this._channels);
     features.forEach((feature, table) => {

@@ -16,17 +16,21 @@ import front_end_vectors
 import pytest
 import unicode_names
 from examples import examples
+from misaki_languages import sentences
 from yaml import safe_load
 
 from kokoro_tvm.javascript import WEB
+from kokoro_tvm.model.front_end.sound_rules import sound_languages
 from kokoro_tvm.runtime.text import abbreviations
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 HERE = Path(__file__).parent
 CASES = HERE.parents[1] / "runtime" / "text" / "frontend" / "cases"
+SOUNDS = CASES.with_name("sounds.tsv")
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node here: `node` is not installed")
 
@@ -76,6 +80,31 @@ def test_javascript_normalizes_as_python(front_end_files: Path, tmp_path: Path) 
                 rows.append([code, name, text, source.text, source.starts, source.ends, normal.notices])
     (tmp_path / "normal.json").write_text(json.dumps(rows), encoding="utf-8")
     printed = node_test("normalization.test.mjs", NORMAL=tmp_path / "normal.json", FRONT_END=path)
+    assert f"{len(rows)} of {len(rows)} texts are equal" in printed
+
+
+@needs_node
+def test_javascript_reads_by_rules_as_python(front_end_files: Path, tmp_path: Path) -> None:
+    """Words, their places, phonemes and notices, in every language that has rules of letter-to-sound."""
+    path = front_end_files / "front_end.safetensors"
+    front_end = FrontEnd(FrontEndFile.open(path))
+    words = [line.split("\t") for line in SOUNDS.read_text(encoding="utf-8").splitlines()]
+    rows = []
+    for code, name in LANGUAGE_FILES.items():
+        if name not in sound_languages():
+            continue
+        known = [*sentences(code), *(text for language, text, _ in words if language == name)]
+        draw = random.Random(name)
+        parts = [*" ".join(known).split(), *"abcñçßŁ'’-«»(…!"]
+        drawn = ["".join(draw.choice(parts) + draw.choice(("", " ")) for _ in range(9)) for _ in range(40)]
+        for text in [*known, *drawn]:
+            with front_end_vectors.without_espeak():
+                reading = front_end.read(SourceText.of(text), code)
+            tokens = [token for utterance in reading.utterances for token in utterance.tokens]
+            found = [[t.text, t.start, t.end, t.phonemes, t.space, t.origin] for t in tokens]
+            rows.append([code, text, found, [*map(front_end_vectors.message, reading.notices)]])
+    (tmp_path / "read.json").write_text(json.dumps(rows), encoding="utf-8")
+    printed = node_test("sounds.test.mjs", READ=tmp_path / "read.json", FRONT_END=path)
     assert f"{len(rows)} of {len(rows)} texts are equal" in printed
 
 

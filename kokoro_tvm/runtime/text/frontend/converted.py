@@ -1,4 +1,5 @@
-"""Texts by a converter of `languages.py`, word by word; what links give phonemes for stands between."""
+"""Texts of other languages than English, word by word: by the rules of the bundle, else by a converter of
+`languages.py`; what links give phonemes for stands between."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from kokoro_tvm.runtime.bundle.languages import SpokenLanguage
 from kokoro_tvm.runtime.prosody import MARKS
-from kokoro_tvm.runtime.text.frontend.languages import convert
+from kokoro_tvm.runtime.text.frontend.languages import Conversion, convert
+from kokoro_tvm.runtime.text.frontend.sounds import Sounds
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.strings import aligned
 from kokoro_tvm.runtime.text.frontend.tokens import Token
@@ -33,9 +35,12 @@ class _Part:
 
 
 def converted(
-    sources: Sequence[SourceText], code: str, language: SpokenLanguage
+    sources: Sequence[SourceText], code: str, language: SpokenLanguage, sounds: Sounds | None
 ) -> tuple[list[list[Token]], list[str]]:
-    """The words of each text with their places in its source, and notices. Raises InputError as `convert`."""
+    """The words of each text with their places in its source, and notices.
+
+    sounds: the bundle's rules of the language; None: it goes by a converter. Raises InputError as `convert`.
+    """
     parts = [list(_parts(source)) for source in sources]
     texts = [
         source.text[part.start : part.end]
@@ -43,7 +48,10 @@ def converted(
         for part in found
         if part.phonemes is None
     ]
-    conversion = convert(texts, code, language)
+    if sounds is None:
+        conversion = convert(texts, code, language)
+    else:
+        conversion = Conversion([tuple(sounds(text)) for text in texts], [])
     read = iter(conversion.tokens)
     utterances = []
     for source, found in zip(sources, parts, strict=True):

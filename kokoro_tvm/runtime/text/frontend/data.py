@@ -1,10 +1,11 @@
-"""The front end's data in a bundle: tagger, tokenizer, lexicon and written forms in one safetensors file."""
+"""The front end's data in a bundle, in one safetensors file: tagger, tokenizer, lexicon, written forms and
+rules of letter-to-sound."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData
-from kokoro_tvm.runtime.text.frontend.layout import FORMAT, HOMOGRAPHS, LAYERS
+from kokoro_tvm.runtime.text.frontend.layout import BETWEEN, FORMAT, HOMOGRAPHS, LAYERS, WITHIN
 from kokoro_tvm.runtime.text.frontend.tagger import Layer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
@@ -59,8 +60,13 @@ class FrontEndFile:
         """
         variant = "gb" if british else "us"
         try:
+            if (found := int(self._tensors["format"][0])) != FORMAT:
+                raise BundleError(
+                    f"{self._path} has layout {found}, and this version reads {FORMAT}. "
+                    "Build the bundle with this version."
+                )
             gold, silver, letters = (
-                Dictionary(self._tensors[name.format(variant)].tobytes())
+                self._dictionary(name.format(variant))
                 for name in ("lexicon.{}.gold", "lexicon.{}.silver", "letters.{}")
             )
             return EnglishData(self.tokenizer, self.tagger, gold, silver, letters, self._homographs(variant))
@@ -75,49 +81,53 @@ class FrontEndFile:
         packed = self._tensors.get(f"text.{language}")
         return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
 
-    @cached_property
-    def _rules(self) -> Any:
-        rules = json.loads(zlib.decompress(self._tensors["rules"].tobytes()))
-        if rules["format"] != FORMAT:
-            raise BundleError(
-                f"{self._path} has layout {rules['format']}, and this version reads {FORMAT}. "
-                "Build the bundle with this version."
-            )
-        return rules
+    def sounds(self, language: str) -> Mapping[str, Any] | None:
+        """Rules of letter-to-sound of a language (ISO 639-1), as `sounds.Sounds` reads them; None where the
+        file has none of it."""
+        packed = self._tensors.get(f"sounds.{language}")
+        return None if packed is None else json.loads(zlib.decompress(packed.tobytes()))
 
     @cached_property
     def tokenizer(self) -> TokenizerRules:
         """How English is cut."""
-        rules = self._rules
+        rules = json.loads(zlib.decompress(self._tensors["rules"].tobytes()))
         exceptions = {
-            word: tuple((text, norm) for text, norm in pieces) for word, pieces in rules["exceptions"].items()
+            word: tuple((text, norm) for text, _, norm in (p.partition(WITHIN) for p in pieces))
+            for word, pieces in self._parts("exceptions")
         }
-        return TokenizerRules(
-            rules["prefix"], rules["suffix"], rules["infix"], rules["url"], exceptions=exceptions
-        )
+        return TokenizerRules(**rules, exceptions=exceptions)
 
     @cached_property
     def tagger(self) -> TaggerData:
         """What the tagger learned."""
-        rules, tensors = self._rules, self._tensors
+        tensors = self._tensors
         return TaggerData(
             embeddings=tensors["embeddings"],
-            rows=tuple(rules["rows"]),
+            rows=tuple(map(int, tensors["rows"])),
             mix=self._layer("mix"),
             layers=tuple(self._layer(f"layer.{index}") for index in range(LAYERS)),
             weight=tensors["scores.weight"],
             bias=tensors["scores.bias"],
-            labels=tuple(rules["labels"]),
-            norms={int(key): norm for key, norm in rules["norms"].items()},
-            symbols=rules["symbols"],
+            labels=tuple(tensors["labels"].tobytes().decode().split("\n")),
+            norms=self._dictionary("norms"),
+            symbols={word: int(key) for word, (key,) in self._parts("symbols")},
         )
 
     def _homographs(self, variant: str) -> HomographData | None:
         if f"homographs.{variant}" not in self._tensors:
             return None
         arrays = {name: self._tensors[f"homographs.{name}"] for name in HOMOGRAPHS}
-        words = json.loads(zlib.decompress(self._tensors[f"homographs.{variant}"].tobytes()))
-        return HomographData(**arrays, words=words)
+        found = sorted(self._parts(f"homographs.{variant}"), key=lambda entry: int(entry[1][0]))
+        return HomographData(**arrays, words={word: readings for word, (_, *readings) in found})
 
     def _layer(self, name: str) -> Layer:
         return Layer(*(self._tensors[f"{name}.{part}"] for part in ("weight", "bias", "scale", "shift")))
+
+    def _parts(self, name: str) -> Iterator[tuple[str, list[str]]]:
+        """The words of a dictionary, each with the parts of its value."""
+        for word, value in self._dictionary(name).items():
+            if isinstance(value, str):
+                yield word, value.split(BETWEEN)
+
+    def _dictionary(self, name: str) -> Dictionary:
+        return Dictionary(self._tensors[name].tobytes())

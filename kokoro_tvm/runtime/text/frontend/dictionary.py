@@ -1,78 +1,168 @@
-"""A lexicon in little memory: one block of sorted lines, found by bisection.
+"""A dictionary in little memory: sorted words in small blocks, each of which is unpacked when a word of it is
+looked up.
 
-As a dict, the two hundred thousand words of one English would take 60 MB and 0.3 s to make.
+As a dict, the two hundred thousand words of one English would take 60 MB and 0.3 s to make. Python,
+JavaScript and C (libkokoro/text/dictionary.c) read the same bytes:
+
+* numbers of 32 bits, the lowest byte first: how many characters the dictionary is written in, and their code
+  points in order; how many blocks there are, and for each, and for their end, where it begins in the stream,
+  where it begins unpacked, and where its first word begins among the first words;
+* the first words of the blocks;
+* the stream: zlib's, flushed behind every block, so that a block is unpacked alone.
+
+Here a character is one byte: its place among the characters, behind three separators. A block is its words,
+then their values in the same order, each with `_END` behind it. In front of a word stands how many of its
+bytes are those of the word before it (one more, never 0), which are left out. A value is a text, or for
+each of its names in order `_NAME`, the name, and, unless it is None, `_TEXT` and its text.
 """
 
 from __future__ import annotations
 
-import json
+import codecs
+import struct
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
-__all__ = ["Dictionary", "Entry", "pack_lines"]
+__all__ = ["Dictionary", "Entry", "pack"]
 
 Entry: TypeAlias = "str | Mapping[str, str | None]"
 """Phonemes of a word; or phonemes by part of speech, "DEFAULT" among them. None: spelled letter by letter."""
 
-_BLOCK = 1024  # bytes between two lines whose words are bisected
+_END, _NAME, _TEXT = b"\0", b"\1", b"\2"
+_SEPARATORS = "\0\1\2"
+_MOST = 4096
+"""Bytes of a block, unpacked; C has so much room for one."""
+_SHARED = 254
 _REMEMBERED = 2048
+_BLOCKS = 128
 
 
-def pack_lines(entries: Mapping[str, Entry]) -> bytes:
-    """`entries` as `Dictionary` reads them: compressed lines "word<tab>phonemes", sorted by their bytes; of
-    an entry with parts of speech, its JSON."""
-    return zlib.compress(b"".join(sorted(_lines(entries))), 9)
+def pack(entries: Mapping[str, Entry]) -> bytes:
+    """`entries` as `Dictionary` reads them. Raises ValueError for what it cannot hold: the empty word, an
+    entry of more than 4 KB, more than 253 different characters."""
+    alphabet = sorted({char for word, entry in entries.items() for char in word + _written(entry)})
+    if len(alphabet) > 256 - len(_SEPARATORS):
+        raise ValueError(f"a dictionary of more than {256 - len(_SEPARATORS)} different characters")
+    codes = {char: place + len(_SEPARATORS) for place, char in enumerate(alphabet)}
 
+    def coded(text: str) -> bytes:
+        return bytes(map(codes.__getitem__, text))
 
-def _lines(entries: Mapping[str, Entry]) -> Iterable[bytes]:
-    for word, entry in entries.items():
-        spelled = (
-            entry
-            if isinstance(entry, str)
-            else json.dumps(entry, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    def value(entry: Entry) -> bytes:
+        if isinstance(entry, str):
+            return coded(entry)
+        return b"".join(
+            _NAME + coded(name) + (b"" if text is None else _TEXT + coded(text))
+            for name, text in sorted(entry.items())
         )
-        if any(mark in word + spelled for mark in "\t\n") or not word:
-            raise ValueError(f"not an entry of a lexicon: {word!r}: {spelled!r}")
-        yield f"{word}\t{spelled}\n".encode()
+
+    stream = zlib.compressobj(9)
+    packed = [stream.compress(b"")]
+    index, firsts = [], []
+    at = [len(packed[0]), 0, 0]
+    for block in _blocks(sorted((coded(word), value(entry)) for word, entry in entries.items())):
+        words, values = zip(*block, strict=True)
+        plain = _shortened(words) + b"".join(value + _END for value in values)
+        packed.append(stream.compress(plain) + stream.flush(zlib.Z_FULL_FLUSH))
+        index += at
+        firsts.append(words[0])
+        at = [at[0] + len(packed[-1]), at[1] + len(plain), at[2] + len(words[0])]
+    packed.append(stream.flush())
+    numbers = [len(alphabet), *map(ord, alphabet), len(firsts), *index, *at]
+    return struct.pack(f"<{len(numbers)}I", *numbers) + b"".join(firsts) + b"".join(packed)
+
+
+def _written(entry: Entry) -> str:
+    return entry if isinstance(entry, str) else "".join(name + (text or "") for name, text in entry.items())
+
+
+def _blocks(entries: list[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
+    block: list[tuple[bytes, bytes]] = []
+    size = 0
+    for word, value in entries:
+        length = len(word) + len(value) + 3
+        if length > _MOST or not word:
+            raise ValueError(f"no entry of a dictionary, because it is {'empty' if not word else 'too long'}")
+        if size + length > _MOST:
+            yield block
+            block, size = [], 0
+        block.append((word, value))
+        size += length - _shared(block[-2][0] if len(block) > 1 else b"", word)
+    if block:
+        yield block
+
+
+def _shared(before: bytes, word: bytes) -> int:
+    most = min(len(before), len(word), _SHARED)
+    return next((place for place in range(most) if before[place] != word[place]), most)
+
+
+def _shortened(words: tuple[bytes, ...]) -> bytes:
+    parts = []
+    for before, word in zip((b"", *words), words, strict=False):
+        shared = _shared(before, word)
+        parts.append(bytes([shared + 1]) + word[shared:] + _END)
+    return b"".join(parts)
 
 
 class Dictionary:
     """Words to entries. Threads may share it."""
 
     def __init__(self, packed: bytes) -> None:
-        """Open what `pack_lines` made."""
-        self._lines = b"\n" + zlib.decompress(packed)
-        self._starts: list[int] = []  # of the first line of every block
-        self._first: list[bytes] = []  # its word
-        place = 0
-        while place + 1 < len(self._lines):
-            line = self._lines[place + 1 : self._lines.index(b"\t", place)]
-            self._starts.append(place)
-            self._first.append(line)
-            found = self._lines.find(b"\n", place + _BLOCK)
-            place = len(self._lines) if found < 0 else found
+        """Open what `pack` made. Raises ValueError where it is something else."""
+        try:
+            (chars,) = struct.unpack_from("<I", packed)
+            points = struct.unpack_from(f"<{chars}I", packed, 4)
+            (blocks,) = struct.unpack_from("<I", packed, 4 + 4 * chars)
+            index = struct.unpack_from(f"<{3 * blocks + 3}I", packed, 8 + 4 * chars)
+        except struct.error as error:
+            raise ValueError(f"no dictionary: {error}") from error
+        self._alphabet = _SEPARATORS + "".join(map(chr, points))
+        self._codes = {ord(char): place for place, char in enumerate(self._alphabet)}
+        words = 8 + 4 * (chars + 3 * blocks + 3)
+        self._stream = packed[words + index[-1] :]
+        self._starts = index[::3]
+        firsts = index[2::3]
+        self._first = [packed[words + a : words + b] for a, b in pairwise(firsts)]
+        self._block = lru_cache(_BLOCKS)(self._unpacked)
         self.get = lru_cache(_REMEMBERED)(self._get)
+
+    def items(self) -> Iterator[tuple[str, Entry]]:
+        """All words with their entries, in order."""
+        for block in range(len(self._first)):
+            for word, value in self._unpacked(block).items():
+                yield self._decoded(word), self._entry(value)
 
     def _get(self, word: str) -> Entry | None:
         """The entry of a word as it is written here, capitals and all."""
-        key = word.encode("utf-8", "surrogatepass")
+        try:
+            key = codecs.charmap_encode(word, "strict", self._codes)[0]
+        except UnicodeEncodeError:  # a character that no word has
+            return None
         block = bisect_right(self._first, key) - 1
-        if block < 0:
-            return None
-        start = self._starts[block]
-        end = self._starts[block + 1] + 1 if block + 1 < len(self._starts) else len(self._lines)
-        found = self._lines.find(b"\n" + key + b"\t", start, end)
-        if found < 0:
-            return None
-        value = found + len(key) + 2
-        spelled = self._lines[value : self._lines.index(b"\n", value)].decode()
-        if spelled.startswith("{"):
-            entry: dict[str, str | None] = json.loads(spelled)
-            return entry
-        return spelled
+        value = self._block(block).get(key) if block >= 0 else None
+        return None if value is None else self._entry(value)
+
+    def _unpacked(self, block: int) -> dict[bytes, bytes]:
+        stream = self._stream[self._starts[block] : self._starts[block + 1]]
+        parts = zlib.decompressobj(-zlib.MAX_WBITS).decompress(stream).split(_END)
+        half = len(parts) // 2
+        words = accumulate(parts[:half], lambda before, word: before[: word[0] - 1] + word[1:], initial=b"")
+        next(words)
+        return dict(zip(words, parts[half:-1], strict=True))
+
+    def _entry(self, value: bytes) -> Entry:
+        if not value.startswith(_NAME):
+            return self._decoded(value)
+        named = (part.partition(_TEXT) for part in value.split(_NAME)[1:])
+        return {self._decoded(name): self._decoded(text) if mark else None for name, mark, text in named}
+
+    def _decoded(self, coded: bytes) -> str:
+        return codecs.charmap_decode(coded, "strict", self._alphabet)[0]
 
     def __len__(self) -> int:
-        return self._lines.count(b"\n") - 1
+        return sum(len(self._unpacked(block)) for block in range(len(self._first)))

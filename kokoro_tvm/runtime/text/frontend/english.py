@@ -120,6 +120,7 @@ class English:
     def _read_parts(self, word: Sequence[Part], context: Context) -> Context:
         """The longest parts a lexicon knows, from the end of the word to its beginning."""
         right = len(word)
+        guessed = False  # whether the whole word was: it stays unknown
         while right:
             for left in range(max(0, right - _LONGEST), right):
                 if not all(part.is_open for part in word[left:right]):
@@ -139,11 +140,13 @@ class English:
                     continue
                 if all(c in JOINTS for c in word[right].text):
                     word[right].settle("", "mark")
-                elif (guess := self._guess(join(word).text)) is not None:
+                elif not guessed and (guess := self._guess(join(word).text)) is not None:
                     word[0].settle(*guess)
                     for part in word[1:]:
                         part.settle("", guess[1])
                     return context
+                else:
+                    guessed = True
         settle(word)
         return context
 

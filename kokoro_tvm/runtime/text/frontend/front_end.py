@@ -6,6 +6,7 @@ import copy
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.files import OpenFile
@@ -21,6 +22,9 @@ from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
+
+if TYPE_CHECKING:
+    from kokoro_tvm.runtime.text.frontend.sounds import Sounds
 
 __all__ = ["FrontEnd", "Reading"]
 
@@ -57,6 +61,7 @@ class FrontEnd:
         self._file = file
         self._english: dict[str, English] = {}
         self._forms: dict[str, Language | None] = {}
+        self._sounds: dict[str, Sounds | None] = {}
 
     @classmethod
     def open(
@@ -102,7 +107,8 @@ class FrontEnd:
         if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
             from kokoro_tvm.runtime.text.frontend.converted import converted  # the other languages
 
-            found, notices = converted(sources, code, language)
+            sounds = None if language.espeak is not None else self._sounds_of(code)
+            found, notices = converted(sources, code, language, sounds)
             spoken, more = self._with_latin_words(found)
             notices += more
         else:
@@ -151,6 +157,18 @@ class FrontEnd:
                 data = self._file.forms(name) if self._file is not None and name else None
                 self._forms[code] = None if data is None else Language(data, code)
             return self._forms[code]
+
+    def _sounds_of(self, code: str) -> Sounds | None:
+        """Rules of letter-to-sound of a language; None where the bundle has none."""
+        from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES
+        from kokoro_tvm.runtime.text.frontend.sounds import Sounds  # imports normalization
+
+        with _opening:
+            if code not in self._sounds:
+                name = LANGUAGE_FILES.get(code)
+                data = self._file.sounds(name) if self._file is not None and name else None
+                self._sounds[code] = None if data is None else Sounds(data)
+            return self._sounds[code]
 
     def _of(self, code: str, file: FrontEndFile) -> English:
         with _opening:

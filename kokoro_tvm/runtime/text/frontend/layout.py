@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "HOMOGRAPHS", "LAYERS"]
+__all__ = ["BETWEEN", "FORMAT", "HOMOGRAPHS", "LAYERS", "WITHIN"]
 
-FORMAT = 4
-"""The version of the layout, in the tensor `rules`."""
+FORMAT = 5
+"""The version of the layout, in the tensor `format`."""
 LAYERS = 4
 """Layers of the tagger over a word and its neighbours."""
 HOMOGRAPHS = ("mean", "deviation", "scales", "biases", "weights")
 """Tensors of the model of words of two readings."""
+BETWEEN, WITHIN = "\x1e", "\x1f"
+"""In a dictionary's value, what stands between its parts, and within one."""

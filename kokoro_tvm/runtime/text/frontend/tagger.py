@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.hashing import hash_rows, id_of
 from kokoro_tvm.runtime.text.frontend.tokenizer import RawToken
 
@@ -58,7 +59,8 @@ class TaggerData:
     embeddings: rows of six tables (rows, channels), one after the other: of norm, first letter, last three,
     shape, following space, being space; rows: how many each table has; mix: the layer over them; layers:
     those over a word and its neighbours; weight (tags, channels) and bias (tags,) of the scores; labels: the
-    tags; norms: id of a word -> what is read in its place; symbols: words with an id of their own.
+    tags; norms: id of a word, as 16 hexadecimal digits -> what is read in its place; symbols: words with an
+    id of their own.
     """
 
     embeddings: Floats
@@ -68,7 +70,7 @@ class TaggerData:
     weight: Floats
     bias: Floats
     labels: tuple[str, ...]
-    norms: dict[int, str]
+    norms: Dictionary
     symbols: dict[str, int]
 
 
@@ -109,8 +111,8 @@ class Tagger:
     def _rows_of_word(self, text: str, norm: str) -> NDArray[np.uint16]:
         """Rows (4, 4) of the four tables that read a word's spelling."""
         symbols = self._data.symbols
-        read = norm or self._data.norms.get(id_of(text, symbols)) or text.lower()
-        features = (read, text[0], text[-3:], shape_of(text))
+        read = norm or self._data.norms.get(f"{id_of(text, symbols):016x}") or text.lower()
+        features = (str(read), text[0], text[-3:], shape_of(text))
         return np.array([self._rows(table, id_of(f, symbols)) for table, f in enumerate(features)], np.uint16)
 
     def _rows(self, table: int, key: int) -> tuple[int, ...]:

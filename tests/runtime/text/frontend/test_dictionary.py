@@ -1,21 +1,27 @@
-"""The lexicon in one block: what was packed is found, and nothing else."""
+"""The dictionary in blocks: what was packed is found, and nothing else."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack_lines
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
+from kokoro_tvm.runtime.text.frontend.layout import FORMAT
 
-words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n"), min_size=1, max_size=12)
+words = st.text("abcéAZ\0\1\2\t\n ’日🙂", min_size=1, max_size=12)
 phonemes = st.text("ˈæbkə ", max_size=6)
 entries = phonemes | st.dictionaries(st.sampled_from(["DEFAULT", "NOUN"]), st.none() | phonemes, min_size=1)
 
 
-@given(content=st.dictionaries(words, entries, max_size=60), others=st.lists(words))
+@given(content=st.dictionaries(words, entries, max_size=60), others=st.lists(words | st.text(max_size=3)))
 def test_every_word_has_its_entry(content: dict[str, str], others: list[str]) -> None:
-    dictionary = Dictionary(pack_lines(content))
+    dictionary = Dictionary(pack(content))
     assert len(dictionary) == len(content)
     assert {word: dictionary.get(word) for word in content} == content
     assert all(dictionary.get(word) == content.get(word) for word in others)
@@ -23,13 +29,38 @@ def test_every_word_has_its_entry(content: dict[str, str], others: list[str]) ->
 
 def test_many_blocks() -> None:
     content = {f"word{n}": "æ" * (n % 50) for n in range(5000)}
-    dictionary = Dictionary(pack_lines(content))
+    dictionary = Dictionary(pack(content))
     assert all(dictionary.get(word) == phonemes for word, phonemes in content.items())
     assert dictionary.get("word") is None
     assert dictionary.get("word49999") is None
 
 
-@pytest.mark.parametrize("content", [{"": "a"}, {"a\tb": "c"}, {"a": "b\nc"}])
-def test_what_would_break_a_line_is_refused(content: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="not an entry"):
-        pack_lines(content)
+def test_a_word_may_share_all_but_its_end_with_the_one_before() -> None:
+    content = {"a" * length: "b" for length in range(1, 600)}
+    assert dict(Dictionary(pack(content)).items()) == content
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ({"": "a"}, "empty"),
+        ({"a": "b" * 5000}, "too long"),
+        ({chr(place): "a" for place in range(0x4E00, 0x4F00)}, "more than 253"),
+    ],
+)
+def test_what_it_cannot_hold_is_refused(content: dict[str, str], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        pack(content)
+
+
+def test_what_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="no dictionary"):
+        Dictionary(b"\5\0\0\0abcd")
+
+
+def test_a_file_of_another_layout_is_refused() -> None:
+    file = FrontEndFile({"format": np.array([FORMAT - 1], np.int32)}, Path("front_end.safetensors"))
+    with pytest.raises(BundleError, match=rf"has layout {FORMAT - 1}, and this version reads {FORMAT}"):
+        file.english(british=False)
+    with pytest.raises(BundleError, match=r"is no front end that this version reads .*Build"):
+        FrontEndFile({}, Path("front_end.safetensors")).english(british=False)

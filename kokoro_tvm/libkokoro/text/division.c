@@ -1,0 +1,94 @@
+/* Where an utterance is divided: at clauses, else at spaces, near the middle. */
+#include "patterns.h"
+#include "speech.h"
+
+enum { BOUNDARIES = 5 };
+static const string SPACE = {(const int32_t[]){' '}, 1};
+
+string symbols_of(work *w, const words *all) {
+  builder out = {0};
+  for (size_t i = 0; i < all->count; ++i) {
+    put(w, &out, all->all[i].phonemes);
+    put(w, &out, all->all[i].space);
+  }
+  return BUILT(out);
+}
+
+int is_spoken(const word *each) {
+  for (size_t i = 0; i < each->phonemes.size; ++i)
+    if (is_alpha(each->phonemes.at[i])) return 1;
+  return 0;
+}
+
+/* The place nearest to the middle at a boundary of the best kind there is, with a sound at both sides; 0: there is none. */
+static size_t middle_cut(work *w, string symbols) {
+  size_t first = 0, last = symbols.size, best = 0;
+  while (first < symbols.size && !is_alpha(symbols.at[first])) ++first;
+  if (first == symbols.size) return 0;
+  while (!is_alpha(symbols.at[last - 1])) --last;
+  for (int kind = 0; kind < BOUNDARIES && !best; ++kind)
+    for (match found = FIRST_MATCH; next_match(w, &PATTERNS[PHONEMES_BOUNDARIES + kind], symbols, &found);) {
+      size_t twice = 2 * found.end, off = twice > symbols.size ? twice - symbols.size : symbols.size - twice;
+      size_t of_best = 2 * best > symbols.size ? 2 * best - symbols.size : symbols.size - 2 * best;
+      if (first < found.end && found.end < last && (!best || off < of_best)) best = found.end;
+    }
+  return best;
+}
+
+breath first_words(work *w, const words *all, size_t count) {
+  breath made = {.ends = CLAUSE};
+  for (size_t i = 0; i < count; ++i) PUSH(w, made.words, all->all[i]);
+  made.words.all[count - 1].space.size = 0;
+  return made;
+}
+
+int halve(work *w, const breath *whole, breath *before, breath *after) {
+  size_t cut = middle_cut(w, symbols_of(w, &whole->words)), place = 0;
+  words left = {0}, right = {0};
+  if (!cut) return 0;
+  for (size_t i = 0; i < whole->words.count; ++i) {
+    word each = whole->words.all[i];
+    size_t end = place + each.phonemes.size + each.space.size;
+    if (end <= cut) {
+      PUSH(w, left, each);
+    } else if (place >= cut) {
+      PUSH(w, right, each);
+    } else { /* a word of several, such as a number */
+      string begin = slice(each.phonemes, 0, cut - place);
+      word part = each;
+      part.phonemes = right_stripped(begin);
+      part.space = slice(begin, part.phonemes.size, begin.size);
+      PUSH(w, left, part);
+      each.phonemes = slice(each.phonemes, cut - place, each.phonemes.size);
+      PUSH(w, right, each);
+    }
+    place = end;
+  }
+  *before = first_words(w, &left, left.count);
+  *after = (breath){right, whole->ends, 0};
+  before->whole = after->whole = whole->whole;
+  return 1;
+}
+
+static int ends_clause(const word *each) {
+  if (is_spoken(each) || !each->space.size) return 0;
+  for (size_t i = 0; i < each->phonemes.size; ++i)
+    if (is_one_of(each->phonemes.at[i], ",;:—.!?…")) return 1;
+  return 0;
+}
+
+size_t first_clause(work *w, const words *all, size_t least) {
+  size_t length = 0, total = symbols_of(w, all).size;
+  for (size_t i = 0; i < all->count; ++i) {
+    length += all->all[i].phonemes.size + all->all[i].space.size;
+    if (ends_clause(&all->all[i]) && length >= least && total - length >= least) return i + 1;
+  }
+  return 0;
+}
+
+void join_words(work *w, words *first, const words *more) {
+  if (!more->count) return;
+  word *last = &first->all[first->count - 1];
+  if (!last->space.size) last->space = SPACE;
+  for (size_t i = 0; i < more->count; ++i) PUSH(w, *first, more->all[i]);
+}

@@ -1,0 +1,280 @@
+/* English text to phonemes: tokenizer, tagger, lexicon, and letters for what no lexicon has (english.py). */
+#include "english.h"
+
+#include "parts.h"
+#include "tagger.h"
+
+enum { FORMAT = 5, LONGEST = 20 }; /* LONGEST: parts of a word that are looked up together */
+
+struct english {
+  int british, has_homographs;
+  tokenizer tokenizer;
+  tagger tagger;
+  homographs homographs;
+  dictionary gold, silver, letters;
+};
+
+/* A text being read; `word`: the memory of one word of it. */
+typedef struct call {
+  work *w, word;
+  const english *of;
+  lexicon lexicon;
+  opened exceptions, norms, symbols, readings;
+} call;
+
+english *open_english(scope *s, const tensors *file, int british) {
+  english *made = take(s, s->kept, 1, sizeof *made);
+  const tensor *layout = get_tensor(s, file, "format", "I32", 1);
+  int found = layout->elements == 1 ? *(const int32_t *)layout->data : 0;
+  if (found != FORMAT)
+    fail(s, KOKORO_BUNDLE,
+         "The front end has layout %d, and this version reads %d. Build the bundle with this version.",
+         found, FORMAT);
+  made->british = british;
+  made->tokenizer = open_tokenizer(s, file);
+  made->tagger = open_tagger(s, file);
+  made->has_homographs = open_homographs(s, file, british, made->tagger.channels, &made->homographs);
+  made->gold = open_dictionary(s, file, british ? "lexicon.gb.gold" : "lexicon.us.gold");
+  made->silver = open_dictionary(s, file, british ? "lexicon.gb.silver" : "lexicon.us.silver");
+  made->letters = open_dictionary(s, file, british ? "letters.gb" : "letters.us");
+  return made;
+}
+
+/* Begins the memory of the next word. */
+static work *next_word(call *c) {
+  release(c->word.memory);
+  c->word = WORK(c->w->s, c->word.memory);
+  return &c->word;
+}
+
+static void release_memory(void *memory) { release(memory); }
+
+/* Memory that is released before the call ends, and with it where it fails. */
+static work passing(work *w) {
+  arena *memory = take(w->s, &w->s->scratch, 1, sizeof *memory);
+  give(w->s, &w->s->scratch, release_memory, memory);
+  return WORK(w->s, memory);
+}
+
+/* Phonemes that outlive what is passing. */
+static string lasting(call *c, string phonemes) { return some(joined(c->w, phonemes, (string){0})); }
+
+/* ---- capitals.py: words in capitals among words in capitals ---- */
+
+static int is_apostrophe(int32_t c) { return c == '\'' || c == 0x2018 || c == 0x2019; }
+
+/* Whether a text is letters, apostrophes aside, all of them capitals. */
+static int is_large(work *w, string text) {
+  builder letters = {0};
+  for (size_t i = 0; i < text.size; ++i)
+    if (!is_apostrophe(text.at[i])) put_char(w, &letters, text.at[i]);
+  string found = BUILT(letters), large = upper(w, found);
+  return all_alpha(found) && same(found, large) && !same(large, lower(w, found));
+}
+
+/* Which pieces are words of a run of words in capitals, one of which is no initialism; returns whether any is. */
+static int find_capitals(call *c, const pieces *all, char *large) {
+  size_t begin = 0, any = 0; /* of the run, whose words are marked 2 */
+  for (size_t place = 0; place <= all->count; ++place) {
+    work *w = next_word(c);
+    if (place < all->count && is_large(w, all->all[place].text)) {
+      large[place] = 2;
+    } else if (place == all->count || any_alnum(all->all[place].text)) {
+      size_t run = 0, shouted = 0;
+      for (size_t i = begin; i < place; ++i) run += large[i] == 2;
+      for (size_t i = begin; i < place && run > 1 && !shouted; ++i)
+        shouted = large[i] == 2 && all->all[i].text.size > 1 && !is_initialism(w, &c->lexicon, all->all[i].text);
+      for (size_t i = begin; i < place; ++i) large[i] = large[i] == 2 && shouted;
+      any = any || shouted;
+      begin = place + 1;
+    }
+  }
+  return any != 0;
+}
+
+static int is_any(string text, const char *const *of) {
+  for (; *of; ++of)
+    if (is_ascii_text(text, *of)) return 1;
+  return 0;
+}
+
+/* Tags of pieces, given those that they have in small letters and those as they stand: what would be a pronoun where
+ * none stands, after an article or before a noun, is none. */
+static void tag_capitals(const pieces *all, const string *small, string *tags, const char *large) {
+  static const char *const no_pronoun_after[] = {"DT", "JJ", "PRP$", NULL};
+  static const char *const adverbs[] = {"TODAY", "TONIGHT", "TOMORROW", "YESTERDAY", NULL};
+  for (size_t i = 0; i < all->count; ++i) {
+    string before = i ? small[i - 1] : (string){0}, after = {0};
+    if (i + 1 < all->count && !is_any(all->all[i + 1].text, adverbs)) after = small[i + 1];
+    int noun = is_any(before, no_pronoun_after) || (begins_with(after, "NN") && !begins_with(before, "VB"));
+    if (large[i] && !(is_ascii_text(small[i], "PRP") && noun)) tags[i] = small[i];
+  }
+}
+
+/* ---- english.py ---- */
+
+/* Parts of a text with their tags. */
+static part_list tag_text(call *c, string text) {
+  work *w = c->w;
+  const english *e = c->of;
+  pieces all = split(w, &e->tokenizer, &c->exceptions, text), small = all;
+  char *large = room(w, all.count + 1, 1);
+  int any = find_capitals(c, &all, large);
+  if (any) {
+    small.all = room(w, all.count, sizeof *small.all);
+    for (size_t i = 0; i < all.count; ++i) {
+      small.all[i] = all.all[i];
+      if (large[i]) small.all[i].text = lower(w, all.all[i].text);
+    }
+  }
+  work tagging = passing(w);
+  tagged found = tag_pieces(&tagging, &e->tagger, &c->norms, &c->symbols, &small);
+  string *readings = NULL;
+  if (e->has_homographs) readings = read_homographs(&tagging, &e->homographs, &c->readings, &small, &found);
+  if (any) {
+    string *tags = tag_pieces(&tagging, &e->tagger, &c->norms, &c->symbols, &all).tags;
+    tag_capitals(&all, found.tags, tags, large);
+    found.tags = tags;
+  }
+  part_list parts = {0};
+  for (size_t i = 0; i < all.count; ++i) {
+    const piece *p = &all.all[i];
+    if (is_space(p->text.at[0])) {
+      if (parts.count) parts.all[parts.count - 1].space = 1;
+      continue;
+    }
+    part made = {.text = p->text, .tag = found.tags[i], .start = p->start, .end = p->start + p->text.size};
+    made.space = p->space;
+    made.large = large[i];
+    if (readings && !IS_NONE(readings[i])) made.reading = lasting(c, readings[i]);
+    PUSH(w, parts, made);
+  }
+  release(tagging.memory);
+  return parts;
+}
+
+/* Phonemes by lexicon; NONE where it has none. */
+static string look_up(call *c, const part *p, context after) {
+  work *w = &c->word;
+  builder spelled = {0};
+  for (size_t i = 0; i < p->text.size; ++i)
+    put_char(w, &spelled, is_apostrophe(p->text.at[i]) ? '\'' : p->text.at[i]);
+  string text = nfkc(w, BUILT(spelled));
+  stress wanted = p->large ? AS_IT_IS : stress_of(w, text);
+  if (!IS_NONE(p->reading)) return restress(w, p->reading, wanted);
+  return read_word(w, &c->lexicon, text, p->tag, after, wanted);
+}
+
+/* The context of what stands before a part, which says `phonemes` and is followed by `after`. */
+static context before(context after, string phonemes, const part *p) {
+  context made = {after.vowel, is_ascii_text(p->text, "to") || is_ascii_text(p->text, "To")};
+  if (is_ascii_text(p->text, "TO")) made.to = is_ascii_text(p->tag, "TO") || is_ascii_text(p->tag, "IN");
+  for (size_t i = 0; i < phonemes.size; ++i) {
+    int32_t symbol = phonemes.at[i];
+    int vowel = is_vowel(symbol);
+    if (!is_pause(symbol) && !vowel && !is_consonant(symbol)) continue;
+    made.vowel = is_pause(symbol) ? PAUSE : vowel ? VOWEL : CONSONANT;
+    break;
+  }
+  return made;
+}
+
+/* Gives a word of one part its phonemes; the result is what it is to others. */
+static context read_part(call *c, part *p, context after) {
+  if (IS_NONE(p->phonemes)) {
+    int origin = FROM_LEXICON;
+    string found = look_up(c, p, after);
+    if (IS_NONE(found)) found = guess(&c->word, &c->lexicon, p->text, &origin);
+    if (!IS_NONE(found)) settle_part(p, lasting(c, found), origin);
+  }
+  if (IS_NONE(p->phonemes) && p->text.size == 1 && is_pause(p->text.at[0])) settle_part(p, p->text, FROM_MARK);
+  return before(after, p->phonemes, p);
+}
+
+static int all_open(const part *parts, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    if (!IS_NONE(parts[i].phonemes)) return 0;
+  return 1;
+}
+
+static void settle_all(part *parts, size_t count, string phonemes, int origin) {
+  for (size_t i = 0; i < count; ++i) settle_part(&parts[i], i ? (string){0} : phonemes, origin);
+}
+
+/* The longest parts a lexicon knows, from the end of the word to its beginning. */
+static context read_parts(call *c, word *each, context after) {
+  part *parts = each->parts;
+  int guessed = 0; /* whether the whole word was: it stays unknown */
+  for (size_t right = each->count; right;) {
+    size_t left = right > LONGEST ? right - LONGEST : 0;
+    string found = NONE;
+    next_word(c);
+    for (; left < right && IS_NONE(found); ++left) {
+      if (!all_open(parts + left, right - left)) continue;
+      part whole = join_parts(&c->word, parts + left, right - left);
+      found = look_up(c, &whole, after);
+      if (IS_NONE(found)) continue;
+      settle_all(parts + left, right - left, lasting(c, found), FROM_LEXICON);
+      after = before(after, found, &whole);
+      right = left;
+      break;
+    }
+    if (!IS_NONE(found)) continue;
+    part *last = &parts[--right];
+    if (!IS_NONE(last->phonemes)) continue;
+    if (all_joints(last->text)) {
+      settle_part(last, (string){0}, FROM_MARK);
+      continue;
+    }
+    if (guessed++) continue;
+    int origin;
+    found = guess(&c->word, &c->lexicon, join_parts(&c->word, parts, each->count).text, &origin);
+    if (IS_NONE(found)) continue;
+    settle_all(parts, each->count, lasting(c, found), origin);
+    return after;
+  }
+  settle_word(c->w, each);
+  return after;
+}
+
+/* The symbols that the model knows of the tap of American "better" and of the glottal stop. */
+static string written(work *w, string phonemes) {
+  builder made = {0};
+  for (size_t i = 0; i < phonemes.size; ++i) {
+    int32_t symbol = phonemes.at[i];
+    put_char(w, &made, symbol == 0x27E ? 'T' : symbol == 0x294 ? 't' : symbol);
+  }
+  return BUILT(made);
+}
+
+tokens read_english(work *w, const english *e, const source *from) {
+  static const int32_t space[] = {' '};
+  size_t lead = 0;
+  while (lead < from->text.size && is_space(from->text.at[lead])) ++lead;
+  call c = {.w = w, .word = passing(w), .of = e};
+  c.lexicon = (lexicon){use_dictionary(w, &e->gold), use_dictionary(w, &e->silver), use_dictionary(w, &e->letters),
+                        e->british};
+  c.exceptions = use_dictionary(w, &e->tokenizer.exceptions);
+  c.norms = use_dictionary(w, &e->tagger.norms);
+  c.symbols = use_dictionary(w, &e->tagger.symbols);
+  if (e->has_homographs) c.readings = use_dictionary(w, &e->homographs.words);
+  part_list parts = tag_text(&c, slice(from->text, lead, from->text.size));
+  word_list words = group_parts(w, &parts);
+  context after = {PAUSE, 0};
+  for (size_t i = words.count; i--;) {
+    word *each = &words.all[i];
+    next_word(&c);
+    after = each->count > 1 ? read_parts(&c, each, after) : read_part(&c, each->parts, after);
+  }
+  tokens made = {0};
+  for (size_t i = 0; i < words.count; ++i) {
+    part whole = join_parts(w, words.all[i].parts, words.all[i].count);
+    token found = {.text = whole.text, .tag = whole.tag, .origin = whole.origin};
+    found.phonemes = written(w, whole.phonemes);
+    found.space = (string){space, whole.space ? 1 : 0};
+    span_of(from, lead + whole.start, lead + whole.end, &found.start, &found.end);
+    PUSH(w, made, found);
+  }
+  release(c.word.memory);
+  return made;
+}

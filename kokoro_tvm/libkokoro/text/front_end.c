@@ -1,0 +1,120 @@
+#include "front_end.h"
+
+#include "markup.h"
+#include "paragraphs.h"
+#include "scanner.h"
+
+void add_notice(work *w, strings *notices, string notice) {
+  for (size_t i = 0; i < notices->count; ++i)
+    if (same(notices->all[i], notice)) return;
+  PUSH(w, *notices, notice);
+}
+
+/* Words once each, as a sentence: "Left out: a b." */
+static void add_list(work *w, strings *notices, const char *begin, const strings *words, const char *between, const char *end) {
+  builder out = {0};
+  if (!words->count) return;
+  put_ascii(w, &out, begin);
+  for (size_t i = 0; i < words->count; ++i) {
+    if (i) put_ascii(w, &out, between);
+    put(w, &out, words->all[i]);
+  }
+  put_ascii(w, &out, end);
+  add_notice(w, notices, BUILT(out));
+}
+
+normalized normalize(work *w, source from, const language *forms, strings *notices) {
+  edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, apostrophes, dashes, emoji_names};
+  strings words = {0};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i) {
+    edits made = steps[i](w, from.text);
+    from = edited(w, from, &made);
+  }
+  normalized found = {from, from};
+  if (forms) {
+    changes changed = {0};
+    edits made = scan_forms(w, forms, from.text, &changed);
+    found.source = edited(w, from, &made);
+    for (size_t i = 0; i < changed.count; ++i) {
+      builder each = {0};
+      put(w, &each, changed.all[i].key);
+      put_ascii(w, &each, " as ");
+      put(w, &each, changed.all[i].value);
+      add_notice(w, &words, BUILT(each));
+    }
+    add_list(w, notices, "Read with other letters: ", &words, ", ", "");
+  }
+  edits divided = divided_words(w, found.source.text);
+  strings long_words = {0};
+  for (size_t i = 0; i < divided.count; ++i)
+    add_notice(w, &long_words, slice(found.source.text, divided.all[i].start, divided.all[i].end));
+  add_list(w, notices, "Divided, because it is too long for a word: ", &long_words, " ", "");
+  found.source = edited(w, found.source, &divided);
+  return found;
+}
+
+static int has_sound(const token *t) { /* whether it speaks what it stands for */
+  for (size_t i = 0; i < t->phonemes.size; ++i)
+    if (!is_one_of(t->phonemes.at[i], ";:,.!?—…\"()“”«»¡¿ ")) return 1;
+  return 0;
+}
+
+static int any_of(const char *spoken, size_t start, size_t end, int value) {
+  for (size_t i = start; i < end; ++i)
+    if (spoken[i] == value) return 1;
+  return 0;
+}
+
+static int is_lost(int32_t c, int within) { /* within: behind what is lost */
+  int kind = category(c);
+  int sign = kind == CATEGORY('S', 'c') || kind == CATEGORY('S', 'm') || kind == CATEGORY('S', 'o');
+  return is_alnum(c) || sign || (within && (kind == CATEGORY('M', 'c') || kind == CATEGORY('M', 'n')));
+}
+
+/* Letters and figures of a text without markup that none of its tokens speaks, as far as they stand together, and signs
+ * that have a name. */
+static void find_left_out(work *w, const source *plain, const tokens *made, strings *lost) {
+  size_t first = (size_t)-1, last = 0;
+  for (size_t i = 0; i < plain->text.size; ++i) {
+    if (plain->starts[i] < first) first = plain->starts[i];
+    if (plain->ends[i] > last) last = plain->ends[i];
+  }
+  if (!plain->text.size) return;
+  char *spoken = room(w, last - first, 1);
+  for (size_t i = 0; i < made->count; ++i)
+    if (has_sound(&made->all[i]))
+      for (size_t place = made->all[i].start; place < made->all[i].end; ++place) spoken[place - first] = 1;
+  for (size_t start = 0, end; start < plain->text.size; start = end + 1) {
+    for (end = start; end < plain->text.size && !is_space(plain->text.at[end]);) ++end;
+    if (start == end || !any_of(spoken, plain->starts[start] - first, plain->ends[end - 1] - first, 0)) continue;
+    builder word = {0};
+    for (size_t i = start; i <= end; ++i) {
+      if (i < end && is_lost(plain->text.at[i], word.count > 0) &&
+          !any_of(spoken, plain->starts[i] - first, plain->ends[i] - first, 1)) {
+        put_char(w, &word, plain->text.at[i]);
+      } else if (word.count) {
+        add_notice(w, lost, BUILT(word));
+        word = (builder){0};
+      }
+    }
+  }
+}
+
+utterances read_text(work *w, const reader *r, const source *whole, strings *notices) {
+  utterances found = {0};
+  strings guessed = {0}, lost = {0};
+  sources parts = paragraphs(w, whole);
+  for (size_t i = 0; i < parts.count; ++i) {
+    normalized part = normalize(w, parts.all[i], r->forms, notices);
+    tokens made = read_english(w, r->english, &part.source);
+    for (size_t j = 0; j < made.count; ++j)
+      if (made.all[j].origin == FROM_LETTERS || made.all[j].origin == FROM_SPELLED)
+        add_notice(w, &guessed, made.all[j].text);
+    find_left_out(w, &part.plain, &made, &lost);
+    PUSH(w, found, made);
+  }
+  add_list(w, notices, "Read by their letters, because the lexicon does not have them: ", &guessed, " ",
+           ". Give their phonemes.");
+  add_list(w, notices, "Left out, because there are no phonemes for it: ", &lost, " ", "");
+  return found;
+}

@@ -1,0 +1,88 @@
+/* What is between two utterances: how sound goes over into silence (runtime/speech/joins.py, piece.py). */
+#include <math.h>
+
+#include "speech.h"
+
+enum { LAST_SOUND = 5 }; /* frames that the last phoneme before a pause is heard at most: runtime/speech/piece.py */
+static const double FADE = 0.010;
+
+static int64_t sum(const int64_t *all, size_t count) {
+  int64_t total = 0;
+  while (count--) total += *all++;
+  return total;
+}
+
+/* Frames from the first sound of a word to its last, where a pause follows. */
+static int64_t heard(const word *each, const int64_t *durations) {
+  size_t last = each->phonemes.size - 1;
+  return sum(durations, last) + (durations[last] < LAST_SOUND ? durations[last] : LAST_SOUND);
+}
+
+void cuts_of(const piece *p, int64_t samples_per_frame, int64_t *before, int64_t *after) {
+  int64_t first = -1, place = p->durations[0], end = 0, total = sum(p->durations, p->tokens);
+  const int64_t *durations = p->durations + 1;
+  for (size_t i = 0; i < p->words.count; ++i) {
+    const word *each = &p->words.all[i];
+    size_t symbols = each->phonemes.size + each->space.size;
+    if (is_spoken(each)) {
+      if (first < 0) first = place;
+      end = place + heard(each, durations);
+    }
+    place += sum(durations, symbols);
+    durations += symbols;
+  }
+  int64_t silence[2] = {first < 0 ? 0 : first, first < 0 ? 0 : total - end}, *cuts[2] = {before, after};
+  for (int i = 0; i < 2; ++i) {
+    int64_t cut = silence[i] * samples_per_frame - p->keep[i];
+    *cuts[i] = p->keep[i] < 0 || cut < 0 ? 0 : cut;
+  }
+}
+
+static float rise(int64_t place, int64_t count) {
+  return (float)(0.5 - 0.5 * cos(3.141592653589793 * (double)place / (double)(count > 1 ? count : 1)));
+}
+
+static void silence(float *audio, int64_t first, int64_t last, int64_t samples, int64_t fade) {
+  int64_t count = fade < (last - first) / 2 ? fade : (last - first) / 2;
+  for (int64_t i = first; i < last; ++i) {
+    float gain = 0;
+    if (first > 0 && i < first + count) gain = rise(count - 1 - (i - first), count);
+    if (last < samples && i >= last - count) gain = rise(i - (last - count), count);
+    audio[i] *= gain;
+  }
+}
+
+static void mute_marks(const piece *p, float *audio, int64_t samples_per_frame, int64_t rate, int64_t samples) {
+  int64_t fade = (int64_t)nearbyint(FADE * (double)rate), begin = 0, place = p->durations[0];
+  int64_t release = (int64_t)nearbyint(0.050 * (double)rate), attack = (int64_t)nearbyint(0.150 * (double)rate);
+  const int64_t *durations = p->durations + 1;
+  int sounding = 0, marked = 1;
+  for (size_t i = 0; i < p->words.count; ++i) {
+    const word *each = &p->words.all[i];
+    size_t symbols = each->phonemes.size + each->space.size;
+    if (is_spoken(each)) {
+      int64_t end = place * samples_per_frame - attack;
+      if (marked && end > begin + 2 * fade) silence(audio, begin, end, samples, fade);
+      begin = (place + heard(each, durations)) * samples_per_frame + release;
+      sounding = 1, marked = 0;
+    } else if (each->phonemes.size) {
+      marked = 1;
+    }
+    place += sum(durations, symbols);
+    durations += symbols;
+  }
+  if (sounding && samples > begin + 2 * fade) silence(audio, begin, samples, samples, fade);
+}
+
+int64_t finish_audio(const piece *p, float *audio, int64_t samples_per_frame, int64_t rate) {
+  int64_t samples = sum(p->durations, p->tokens) * samples_per_frame, before, after;
+  cuts_of(p, samples_per_frame, &before, &after);
+  mute_marks(p, audio, samples_per_frame, rate, samples);
+  int64_t kept = samples - before - after, fade = (int64_t)nearbyint(FADE * (double)rate);
+  if (fade > kept) fade = kept;
+  for (int64_t i = 0; before && i < kept; ++i) audio[i] = audio[before + i];
+  for (int64_t i = 0; before && i < fade; ++i) audio[i] *= rise(i, fade);
+  for (int64_t i = 0; after && i < fade; ++i) audio[kept - fade + i] *= rise(fade - 1 - i, fade);
+  for (int64_t i = 0; i < p->pause; ++i) audio[kept + i] = 0;
+  return kept + p->pause;
+}

@@ -1,0 +1,314 @@
+#include "language.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Figures that may have a name; characters before a form that it may depend on; bytes of a file. */
+enum { LONGEST = 66, BEFORE = 40, MOST_BYTES = 1 << 22 };
+
+static int by_key(const void *a, const void *b) { return compared(((const pair *)a)->key, ((const pair *)b)->key); }
+static int by_word(const void *a, const void *b) { return compared(((const item *)a)->word, ((const item *)b)->word); }
+
+pairs read_pairs(work *w, const json *object) {
+  pairs made = {room(w, (size_t)object->count, sizeof(pair)), 0};
+  for (const json *each = object->first; each; each = each->next)
+    if (each->kind == TEXT) made.all[made.count++] = (pair){decoded(w, each->key), decoded(w, each->text)};
+  if (made.count) qsort(made.all, made.count, sizeof *made.all, by_key);
+  return made;
+}
+
+const string *value_of(const pairs *all, string key) {
+  size_t low = 0, high = all->count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    int order = compared(all->all[middle].key, key);
+    if (!order) return &all->all[middle].value;
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return NULL;
+}
+
+const items *find_list(const language *l, string name) {
+  for (size_t i = 0; i < l->list_count; ++i)
+    if (same(l->lists[i].name, name)) return &l->lists[i];
+  return NULL;
+}
+
+const item *find_item(const items *list, string word) {
+  size_t low = 0, high = list->count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    int order = compared(list->all[middle].word, word);
+    if (!order) return &list->all[middle];
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return NULL;
+}
+
+static string optional(scope *s, work *w, const json *object, const char *key) {
+  const json *found = find(s, object, key, TEXT);
+  return found ? decoded(w, found->text) : (string){0};
+}
+
+static items read_list(scope *s, work *w, const json *list) {
+  items made = {decoded(w, list->key), room(w, (size_t)list->count, sizeof(item)), 0};
+  for (const json *each = list->first; each; each = each->next) {
+    item *to = &made.all[made.count++];
+    to->word = decoded(w, each->key);
+    to->is_text = each->kind == TEXT;
+    if (to->is_text) {
+      to->text = decoded(w, each->text);
+    } else {
+      to->one = optional(s, w, each, "one");
+      to->other = optional(s, w, each, "other");
+      to->minor_one = optional(s, w, each, "minor_one");
+      to->minor_other = optional(s, w, each, "minor_other");
+      to->gender = optional(s, w, each, "gender");
+    }
+  }
+  if (made.count) qsort(made.all, made.count, sizeof *made.all, by_word);
+  return made;
+}
+
+static spellings read_set(work *w, const json *set) {
+  spellings made = {decoded(w, set->key), room(w, (size_t)set->count, sizeof(spelling)), 0};
+  for (const json *each = set->first; each; each = each->next) {
+    const json *least = each->first, *divisor = least->next;
+    made.all[made.count++] =
+        (spelling){decoded(w, least->text), decoded(w, divisor->text), decoded(w, divisor->next->text)};
+  }
+  return made;
+}
+
+static void read_groups(work *w, rule *r, const char *names, size_t size) {
+  LIST(string) found = {0};
+  for (size_t start = 0, end; start < size; start = end + 1) {
+    for (end = start; end < size && names[end] != ' ';) ++end;
+    builder name = {0};
+    for (size_t i = start; i < end; ++i) put_char(w, &name, (unsigned char)names[i]);
+    PUSH(w, found, BUILT(name));
+  }
+  r->groups = found.all;
+  r->group_count = found.count;
+}
+
+void add_char(charset *to, int32_t c) {
+  int32_t bit = c < 128 ? c : 128 + (c & 127);
+  to->bits[bit >> 6] |= (uint64_t)1 << (bit & 63);
+}
+
+static rule read_rule(scope *s, work *w, const json *from) {
+  const json *kind = find(s, from, "begins", TEXT), *where = find(s, from, "where", TEXT), *needs = find(s, from, "needs", LIST);
+  rule made = {.say = decoded(w, get_text(s, from, "say")), .first = optional(s, w, from, "first")};
+  made.begins = format(s, s->kept, "%s", kind ? kind->text : "");
+  made.where = !where || strcmp(where->text, "word") == 0 ? AT_WORD : strcmp(where->text, "loose") == 0 ? LOOSE : INSIDE;
+  made.types = read_pairs(w, get(s, from, "types", OBJECT));
+  charset *sets = room(w, needs ? (size_t)needs->count : 0, sizeof *sets);
+  for (const json *each = needs ? needs->first : NULL; each; each = each->next, ++made.need_count) {
+    string chars = decoded(w, each->text);
+    for (size_t i = 0; i < chars.size; ++i) add_char(&sets[made.need_count], chars.at[i]);
+  }
+  made.needs = sets;
+  return made;
+}
+
+/* Rules with what is compiled of them; those of another variant are left out. */
+static void read_rules(scope *s, work *w, const tensors *file, const char *name, char code, const json *rules, language *l) {
+#define PART(part) format(s, &s->scratch, "text.%s." part, name)
+  const tensor *packed = get_tensor(s, file, PART("code"), "U8", 1), *sizes = get_tensor(s, file, PART("sizes"), "I32", 1);
+  const tensor *groups = get_tensor(s, file, PART("groups"), "U8", 1);
+  const int32_t *size = sizes->data;
+  int64_t count = sizes->elements == 3 ? (int64_t)size[0] + size[1] + size[2] : 0;
+  if (!count || count > MOST_BYTES || size[2] != 2 + 3 * rules->count || rules->count >= NO_RULE)
+    fail(s, KOKORO_BUNDLE, "The bundle's rules of %s are damaged. Build the bundle again.", name);
+  int32_t *codes = room(w, (size_t)count, sizeof *codes), *sets = codes + size[0], *place = sets + size[1];
+  unpack(s, packed, codes, (size_t)count * sizeof *codes);
+  const char *line = groups->data, *end = line + groups->size;
+#define COMPILED(at) ((pattern){*(at) < 0 ? NULL : codes + *(at), sets})
+  l->letters = COMPILED(place);
+  l->singular = COMPILED(place + 1);
+  l->rules = room(w, (size_t)rules->count, sizeof *l->rules);
+  place += 2;
+  for (const json *each = rules->first; each; each = each->next, place += 3) {
+    const char *behind = memchr(line, '\n', (size_t)(end - line));
+    if (!behind) behind = end;
+    const json *only = find(s, each, "only", TEXT);
+    if (!only || strchr(only->text, code)) {
+      rule *to = &l->rules[l->rule_count++];
+      *to = read_rule(s, w, each);
+      to->pattern = COMPILED(place);
+      to->after = COMPILED(place + 1);
+      to->not_after = COMPILED(place + 2);
+      read_groups(w, to, line, (size_t)(behind - line));
+    }
+    line = behind < end ? behind + 1 : end;
+  }
+}
+
+char kind_of(int32_t c) {
+  if (is_alpha(c)) return 'l';
+  if (is_decimal(c)) return 'd';
+  return category(c) == CATEGORY('M', 'n') || category(c) == CATEGORY('M', 'c') ? 'l' : 's';
+}
+
+int may_begin_with(const rule *r, int32_t c, char kind, int pointed) {
+  return holds(r->first, c) || strchr(r->begins, pointed ? 's' : kind) || (pointed && strchr(r->begins, 'p'));
+}
+
+static void index_rules(work *w, language *l) {
+  for (int32_t c = 0; c < BEGINNINGS; ++c) {
+    uint16_t *numbers = room(w, l->rule_count + 1, sizeof *numbers);
+    size_t count = 0;
+    for (size_t i = 0; i < l->rule_count; ++i)
+      if (c == POINTED ? may_begin_with(&l->rules[i], '.', 's', 1) : may_begin_with(&l->rules[i], c, kind_of(c), 0))
+        numbers[count++] = (uint16_t)i;
+    numbers[count] = NO_RULE;
+    l->beginning[c] = numbers;
+  }
+}
+
+static void read_numbers(scope *s, work *w, const json *numbers, language *l) {
+  const json *figures = find(s, numbers, "figures", LIST);
+  l->joint = decoded(w, get_text(s, numbers, "joint"));
+  l->point = decoded(w, get_text(s, numbers, "point"));
+  l->decimal = *get_text(s, numbers, "decimal");
+  l->decimals_by_figure = strcmp(get_text(s, numbers, "decimals"), "figures") == 0;
+  const json *figure = figures ? figures->first : NULL;
+  for (int i = 0; i < 10; ++i) {
+    int32_t written[] = {'0' + i};
+    l->figures[i] = figure ? decoded(w, figure->text) : in_words(w, l, (string){written, 1}, "cardinal", (string){0});
+    figure = figure ? figure->next : NULL;
+  }
+}
+
+const language *open_language(scope *s, const tensors *file, const char *name, char code) {
+  const tensor *packed = find_tensor(file, format(s, &s->scratch, "text.%s", name));
+  if (!packed) return NULL;
+  const json *data = unpack_json(s, packed);
+  work w = WORK(s, s->kept);
+  language *l = room(&w, 1, sizeof *l);
+  const json *lists = get(s, data, "lists", OBJECT), *types = get(s, data, "types", OBJECT);
+  const json *spellout = get(s, data, "spellout", OBJECT), *sets = get(s, spellout, "sets", OBJECT);
+  l->lists = room(&w, (size_t)lists->count, sizeof *l->lists);
+  for (const json *each = lists->first; each; each = each->next) l->lists[l->list_count++] = read_list(s, &w, each);
+  l->says.all = room(&w, (size_t)types->count, sizeof *l->says.all);
+  for (const json *each = types->first; each; each = each->next)
+    l->says.all[l->says.count++] = (pair){decoded(&w, each->key), optional(s, &w, each, "say")};
+  if (l->says.count) qsort(l->says.all, l->says.count, sizeof *l->says.all, by_key);
+  l->signs = read_pairs(&w, get(s, data, "signs", OBJECT));
+  l->replacements = read_pairs(&w, get(s, data, "replacements", OBJECT));
+  l->names = read_pairs(&w, get(s, spellout, "names", OBJECT));
+  l->sets = room(&w, (size_t)sets->count, sizeof *l->sets);
+  for (const json *each = sets->first; each; each = each->next) l->sets[l->set_count++] = read_set(&w, each);
+  read_rules(s, &w, file, name, code, get(s, data, "rules", LIST), l);
+  index_rules(&w, l);
+  read_numbers(s, &w, get(s, data, "numbers", OBJECT), l);
+  return l;
+}
+
+int match_rule(work *w, const rule *r, string text, size_t place, match *found) {
+  match ignored;
+  if (!match_at(w, &r->pattern, text, place, found) || found->end == place) return 0;
+  string before = slice(text, place > BEFORE ? place - BEFORE : 0, place);
+  if (r->after.code && !search(w, &r->after, before, 0, &ignored)) return 0;
+  return !r->not_after.code || !search(w, &r->not_after, before, 0, &ignored);
+}
+
+static const string *set_named(work *w, const language *l, const char *name, string gender) {
+  builder key = {0};
+  put_ascii(w, &key, name);
+  size_t bare = key.count;
+  put_char(w, &key, '-');
+  put(w, &key, gender);
+  const string *found = value_of(&l->names, BUILT(key));
+  if (!found) found = value_of(&l->names, (string){key.all, bare});
+  if (!found) fail(w->s, KOKORO_BUNDLE, "The bundle has no numbers of the kind '%s'. Build the bundle again.", name);
+  return found;
+}
+
+string in_words(work *w, const language *l, string figures, const char *name, string gender) {
+  if (!all_decimal(figures)) return in_number(w, l, figures, gender);
+  const string *set = set_named(w, l, name, gender);
+  builder number = {0};
+  string words;
+  for (size_t i = 0; i < figures.size; ++i) put_char(w, &number, '0' + decimal_of(figures.at[i]));
+  return figures.size <= LONGEST && spell_out(w, l, BUILT(number), *set, &words) ? words : in_figures(w, l, figures);
+}
+
+string in_figures(work *w, const language *l, string figures) {
+  builder out = {0};
+  int any = 0;
+  for (size_t i = 0; i < figures.size; ++i) {
+    int32_t c = figures.at[i];
+    if (c < '0' || c > '9') continue;
+    if (any++) put(w, &out, l->joint);
+    put(w, &out, l->figures[c - '0']);
+  }
+  return BUILT(out);
+}
+
+static void put_word(work *w, const language *l, builder *out, string word) { /* with the joint before it */
+  if (!word.size) return;
+  if (out->count) put(w, out, l->joint);
+  put(w, out, word);
+}
+
+string in_number(work *w, const language *l, string plain, string gender) {
+  builder out = {0};
+  size_t point = 0;
+  while (point < plain.size && plain.at[point] != '.') ++point;
+  string whole = slice(plain, 0, point), rest = slice(plain, point + 1, plain.size);
+  if (whole.size && !all_decimal(whole))
+    fail(w->s, KOKORO_BUNDLE, "A rule of the bundle has a number that is none. Build the bundle again.");
+  if (whole.size) put_word(w, l, &out, in_words(w, l, whole, "cardinal", gender));
+  if (point == plain.size) return BUILT(out);
+  put_word(w, l, &out, l->point);
+  size_t zeros = 0;
+  while (zeros < rest.size && rest.at[zeros] == '0') ++zeros;
+  if (l->decimals_by_figure || zeros == rest.size) {
+    put_word(w, l, &out, in_figures(w, l, rest));
+  } else {
+    put_word(w, l, &out, in_figures(w, l, slice(rest, 0, zeros)));
+    put_word(w, l, &out, in_words(w, l, slice(rest, zeros, rest.size), "cardinal", (string){0}));
+  }
+  return BUILT(out);
+}
+
+string plain_number(work *w, const language *l, string written) {
+  int32_t last = 0, first = 0, decimal = l->decimal;
+  size_t counts[2] = {0}, behind = 0;
+  for (size_t i = 0; i < written.size; ++i) {
+    int32_t c = written.at[i];
+    ++behind;
+    if (c != '.' && c != ',') continue;
+    ++counts[c == ','];
+    last = c;
+    if (!first) first = c;
+    behind = 0;
+  }
+  if (counts[0] && counts[1]) decimal = counts[last == ','] == 1 ? last : 0;
+  else if (counts[0] + counts[1] > 1 || (first && first != decimal && behind >= 3)) decimal = 0;
+  else if (first) decimal = first;
+  builder out = {0};
+  for (size_t i = 0; i < written.size; ++i) {
+    int32_t c = written.at[i];
+    if (c == decimal) put_char(w, &out, '.');
+    else if (is_digit(c)) put_char(w, &out, c);
+  }
+  return BUILT(out);
+}
+
+int counts_one(work *w, const language *l, string number) {
+  static const int32_t zero[] = {'0'};
+  match found;
+  while (number.size && *number.at == '0') ++number.at, --number.size;
+  return full_match(w, &l->singular, number.size ? number : (string){zero, 1}, &found);
+}
+
+int has_verb(const language *l, const char *name) {
+  for (size_t i = 0; i < l->names.count; ++i)
+    if (is_ascii_text(l->names.all[i].key, name)) return 1;
+  return 0;
+}

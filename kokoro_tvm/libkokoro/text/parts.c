@@ -1,0 +1,193 @@
+/* How words are cut and grouped is misaki's way (hexgrad, Apache-2.0; misaki/en.py). */
+#include "parts.h"
+
+#include <stdlib.h>
+
+#include "patterns.h"
+
+int is_pause(int32_t c) { return is_one_of(c, ";:,.!?—…"); }
+int is_joint(int32_t c) { return is_one_of(c, "',-._‘’/"); }
+
+int all_joints(string text) {
+  for (size_t i = 0; i < text.size; ++i)
+    if (!is_joint(text.at[i])) return 0;
+  return 1;
+}
+
+void settle_part(part *p, string phonemes, int origin) {
+  p->phonemes = some(phonemes);
+  p->origin = origin;
+}
+
+/* The class of a character as subtokens.py writes it. */
+static int32_t class_of(int32_t c) {
+  switch (c) {
+  case '-': case '_': case '.': case ',': case '\'': return c;
+  case 0x2018: case 0x2019: return '\'';
+  default: break;
+  }
+  switch (category(c)) {
+  case CATEGORY('L', 'u'): return 'U';
+  case CATEGORY('L', 'l'): return 'l';
+  case CATEGORY('L', 't'): case CATEGORY('L', 'm'): case CATEGORY('L', 'o'): return 'o';
+  case CATEGORY('N', 'd'): return '9';
+  default: return 'x';
+  }
+}
+
+/* The parts of a token: at capitals, figures, hyphens and apostrophes (subtokens.py). */
+static void cut(work *w, const part *token, part_list *into) {
+  builder classes = {0};
+  match found = FIRST_MATCH;
+  size_t first = into->count;
+  for (size_t i = 0; i < token->text.size; ++i) put_char(w, &classes, class_of(token->text.at[i]));
+  while (next_match(w, &PATTERNS[SUBTOKENS_PARTS], BUILT(classes), &found)) {
+    part made = {.text = slice(token->text, found.start, found.end), .tag = token->tag, .large = token->large};
+    made.start = token->start + found.start;
+    made.end = token->start + found.end;
+    PUSH(w, *into, made);
+  }
+  if (into->count == first + 1) into->all[first].reading = token->reading;
+  if (into->count > first) into->all[into->count - 1].space = token->space;
+}
+
+static int is_mark_tag(string tag) {
+  static const char *const tags[] = {".", ",", "-LRB-", "-RRB-", "``", "\"\"", "''", ":", "$", "#", "NFP"};
+  for (size_t i = 0; i < sizeof tags / sizeof *tags; ++i)
+    if (is_ascii_text(tag, tags[i])) return 1;
+  return 0;
+}
+
+/* What a mark is spoken as: of some tags always the same. */
+static string mark_of(work *w, const part *p) {
+  static const char *const by_tag[][2] = {{"-LRB-", "("}, {"-RRB-", ")"}, {"``", "“"}, {"\"\"", "”"}, {"''", "”"}};
+  builder marks = {0};
+  for (size_t i = 0; i < sizeof by_tag / sizeof *by_tag; ++i)
+    if (is_ascii_text(p->tag, by_tag[i][0])) return decoded(w, by_tag[i][1]);
+  for (size_t i = 0; i < p->text.size; ++i)
+    if (is_pause(p->text.at[i]) || is_one_of(p->text.at[i], "\"“”")) put_char(w, &marks, p->text.at[i]);
+  return BUILT(marks);
+}
+
+word_list group_parts(work *w, const part_list *all) {
+  part_list parts = {0};
+  word_list words = {0};
+  int growing = 0; /* whether the last word may take another part */
+  for (size_t i = 0; i < all->count; ++i) cut(w, &all->all[i], &parts);
+  for (size_t i = 0; i < parts.count; ++i) {
+    part *p = &parts.all[i];
+    if (is_ascii_text(p->tag, ":") && p->text.size == 1 && is_one_of(p->text.at[0], "-–"))
+      settle_part(p, decoded(w, "—"), FROM_MARK);
+    else if (is_mark_tag(p->tag) && !any_alnum(p->text))
+      settle_part(p, mark_of(w, p), FROM_MARK);
+    int open = IS_NONE(p->phonemes);
+    if (open && growing && !p[-1].space) {
+      ++words.all[words.count - 1].count;
+    } else {
+      PUSH(w, words, (word){p, 1});
+      growing = open && !p->space;
+    }
+  }
+  return words;
+}
+
+static int is_small(work *w, string c) { return *c.at < 0x80 ? *c.at < 'A' || *c.at > 'Z' : same(c, lower(w, c)); }
+
+/* Where the phonemes of a word come from: a guess where one of its parts does, else its first sound's. */
+static int origin_of(const part *parts, size_t count) {
+  int first = -1, sound = -1;
+  for (size_t i = 0; i < count; ++i) {
+    const part *p = &parts[i];
+    int empty = !IS_NONE(p->phonemes) && !p->phonemes.size, origin = p->origin;
+    if (empty && origin == FROM_NOTHING) continue;
+    if (origin == FROM_LETTERS || origin == FROM_SPELLED || origin == FROM_NOTHING) return origin;
+    if (first < 0) first = origin;
+    if (sound < 0 && p->phonemes.size) sound = origin;
+  }
+  return sound >= 0 ? sound : first >= 0 ? first : FROM_NOTHING;
+}
+
+part join_parts(work *w, const part *parts, size_t count) {
+  const part *last = &parts[count - 1];
+  if (count == 1) return *parts;
+  part made = {.start = parts->start, .end = last->end, .space = last->space, .apart = parts->apart, .large = 1};
+  builder text = {0}, phonemes = {0};
+  size_t heaviest = 0;
+  int known = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const part *p = &parts[i];
+    size_t letters = 0;
+    put(w, &text, p->text);
+    if (i + 1 < count && p->space) put_char(w, &text, ' ');
+    for (size_t c = 0; c < p->text.size; ++c) letters += is_small(w, slice(p->text, c, c + 1)) ? 1 : 2;
+    if (letters > heaviest || !i) made.tag = p->tag, heaviest = letters;
+    made.large = made.large && p->large;
+    if (IS_NONE(p->phonemes)) continue;
+    known = 1;
+    if (p->apart && phonemes.count && p->phonemes.size && !is_space(phonemes.all[phonemes.count - 1]))
+      put_char(w, &phonemes, ' ');
+    put(w, &phonemes, p->phonemes);
+  }
+  made.text = BUILT(text);
+  made.phonemes = known ? some(BUILT(phonemes)) : NONE;
+  made.origin = origin_of(parts, count);
+  return made;
+}
+
+/* What a part adds to its word's sound. */
+typedef struct sound {
+  size_t stressed, weight, index;
+} sound;
+
+static int weaker_first(const void *a, const void *b) {
+  const sound *left = a, *right = b;
+  if (left->stressed != right->stressed) return left->stressed < right->stressed ? -1 : 1;
+  if (left->weight != right->weight) return left->weight < right->weight ? -1 : 1;
+  return left->index < right->index ? -1 : left->index > right->index;
+}
+
+/* Whether the parts of a word are spoken with a space between them: of several kinds of characters. */
+static int are_apart(const word *done) {
+  int kinds = 0;
+  for (size_t i = 0; i < done->count; ++i) {
+    const part *p = &done->parts[i];
+    if (p->space && i + 1 < done->count) return 1;
+    for (size_t c = 0; c < p->text.size; ++c) {
+      int32_t each = p->text.at[c];
+      if (each == '/' || each == ' ') return 1;
+      if (!is_joint(each)) kinds |= is_alpha(each) ? 1 : each >= '0' && each <= '9' ? 2 : 4;
+    }
+  }
+  return (kinds & (kinds - 1)) != 0;
+}
+
+void settle_word(work *w, word *done) {
+  int apart = are_apart(done);
+  LIST(sound) sounds = {0};
+  size_t stressed = 0, weaker = 0;
+  for (size_t i = 0; i < done->count; ++i) {
+    part *p = &done->parts[i];
+    if (!IS_NONE(p->phonemes))
+      p->apart = apart && i > 0;
+    else if (i + 1 == done->count && p->text.size == 1 && is_pause(p->text.at[0]))
+      settle_part(p, p->text, FROM_MARK);
+    else if (all_joints(p->text))
+      settle_part(p, (string){0}, FROM_MARK);
+    if (!p->phonemes.size) continue;
+    sound found = {(size_t)holds(p->phonemes, PRIMARY), weight_of(p->phonemes), i};
+    stressed += found.stressed;
+    PUSH(w, sounds, found);
+  }
+  if (apart || sounds.count < 2) return;
+  if (sounds.count == 2 && done->parts[sounds.all[0].index].text.size == 1) {
+    sounds.all[0] = sounds.all[1];
+    weaker = 1;
+  } else if (stressed > (sounds.count + 1) / 2) {
+    qsort(sounds.all, sounds.count, sizeof(sound), weaker_first);
+    weaker = sounds.count / 2;
+  }
+  for (size_t i = 0; i < weaker; ++i) {
+    part *p = &done->parts[sounds.all[i].index];
+    p->phonemes = restress(w, p->phonemes, WEAKER);
+  }
+}

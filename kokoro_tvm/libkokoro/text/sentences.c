@@ -1,0 +1,101 @@
+/* From a passage of a text to the words of its sentences. */
+#include "sentences.h"
+
+#include <stdlib.h>
+
+static const string NONE = {0};
+
+static int is_mark(string phonemes) {
+  for (size_t i = 0; i < phonemes.size; ++i)
+    if (!is_one_of(phonemes.at[i], ";:,.!?—…\"()“”«»¡¿")) return 0;
+  return phonemes.size > 0;
+}
+
+static word placed(string text, size_t offset, size_t begin, size_t end, string phonemes, string space) {
+  if (begin >= end) return (word){NONE, phonemes, space, begin < text.size ? offset + begin : 0, begin < text.size ? offset + begin : 0};
+  return (word){slice(text, begin, end), phonemes, space, offset + begin, offset + end};
+}
+
+/* The words of an utterance. Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks
+ * between. */
+static words words_of(work *w, const tokens *all, string text, size_t offset) {
+  words made = {0};
+  size_t begin = 0, end = 0;
+  for (size_t i = 0; i < all->count; ++i) {
+    const token *t = &all->all[i];
+    int alike = t->start == begin && t->end == end;
+    if (begin <= t->start && t->start < end && (alike || !is_mark(t->phonemes))) {
+      word *last = &made.all[made.count - 1];
+      if (t->end > end) end = t->end;
+      *last = placed(text, offset, begin, end, joined(w, joined(w, last->phonemes, last->space), t->phonemes), t->space);
+    } else {
+      begin = t->start, end = t->end;
+      PUSH(w, made, placed(text, offset, begin, end, t->phonemes, t->space));
+    }
+  }
+  return made;
+}
+
+static int has_phonemes(const tokens *all) {
+  for (size_t i = 0; i < all->count; ++i)
+    if (stripped(all->all[i].phonemes).size) return 1;
+  return 0;
+}
+
+string quoted(work *w, string text, size_t most) {
+  builder out = {0}, words = {0};
+  text = stripped(text);
+  for (size_t i = 0; i < text.size && words.count < most; ++i)
+    if (!is_space(text.at[i])) put_char(w, &words, text.at[i]);
+    else if (!is_space(text.at[i - 1])) put_char(w, &words, ' ');
+  put_char(w, &out, '\'');
+  put(w, &out, BUILT(words));
+  put_char(w, &out, '\'');
+  return BUILT(out);
+}
+
+static int by_code(const void *a, const void *b) {
+  int32_t first = *(const int32_t *)a, second = *(const int32_t *)b;
+  return first < second ? -1 : first > second;
+}
+
+/* Signs of a text without a letter or a digit that are more than marks. */
+static void note_signs(work *w, string text, strings *notices) {
+  builder signs = {0}, out = {0};
+  for (size_t i = 0; i < text.size; ++i) {
+    int kind = category(text.at[i]);
+    if (kind == CATEGORY('S', 'o') || kind == CATEGORY('S', 'c') || kind == CATEGORY('S', 'k') || kind == CATEGORY('C', 'o'))
+      put_char(w, &signs, text.at[i]);
+  }
+  if (!signs.count) return;
+  qsort(signs.all, signs.count, sizeof *signs.all, by_code);
+  put_ascii(w, &out, "Left out, because it has no letter or digit:");
+  for (size_t i = 0; i < signs.count; ++i) {
+    int32_t c = signs.all[i];
+    if (i && c == signs.all[i - 1]) continue;
+    put_ascii(w, &out, c < 127 ? format(w->s, w->memory, " '%c'", (int)c)
+                               : format(w->s, w->memory, c < 256 ? " '\\x%02x'" : c < 0x10000 ? " '\\u%04x'" : " '\\U%08x'",
+                                        (unsigned)c));
+  }
+  add_notice(w, notices, BUILT(out));
+}
+
+breath_list read_sentences(work *w, const reader *r, string text, size_t offset, boundary ends, strings *notices) {
+  breath_list made = {0};
+  int phonemes = 0;
+  if (!has_words(w, text)) return note_signs(w, text, notices), made;
+  source own = source_of(w, text);
+  utterances found = read_text(w, r, &own, notices);
+  for (size_t i = 0; i < found.count; ++i) {
+    if (!has_phonemes(&found.all[i])) continue;
+    phonemes = 1;
+    words all = words_of(w, &found.all[i], text, offset);
+    if (!all.count) continue;
+    all.all[all.count - 1].space = NONE;
+    PUSH(w, made, (breath){all, SENTENCE, 0});
+  }
+  if (!phonemes)
+    add_notice(w, notices, joined(w, decoded(w, "Left out, because no phonemes came of it: "), quoted(w, text, 40)));
+  if (made.count) made.all[made.count - 1].ends = ends;
+  return made;
+}

@@ -1,0 +1,234 @@
+#include "tagger.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FIRST_SEED = 8, LONG_WORD = 100, SHAPE_RUN = 4, LANES = 4, WORDS = 4, HASHES = 4 };
+enum { NORM, FIRST_LETTER, LAST_THREE, SHAPE, SPACE_AFTER, IS_SPACE };
+static const float EPSILON = 1e-8f;
+
+static NORETURN void another(scope *s, const char *name) {
+  fail(s, KOKORO_BUNDLE, "The front end has a tagger of another shape (%s). Build the bundle with this version.", name);
+}
+
+static const float *vector(scope *s, const tensors *file, const char *name, size_t size) {
+  const tensor *found = get_tensor(s, file, name, "F32", 1);
+  if ((size_t)found->elements != size) another(s, name);
+  return found->data;
+}
+
+static layer open_layer(scope *s, const tensors *file, const char *name, size_t outputs, size_t inputs) {
+  const char *each[] = {"weight", "bias", "scale", "shift"};
+  char *full[4];
+  for (int i = 0; i < 4; ++i) full[i] = format(s, &s->scratch, "%s.%s", name, each[i]);
+  const tensor *weight = get_tensor(s, file, full[0], "F32", 3), *bias = get_tensor(s, file, full[1], "F32", 2);
+  if (weight->shape[0] < 1 || (size_t)weight->shape[1] != outputs || (size_t)weight->shape[2] != inputs ||
+      bias->elements != weight->shape[0] * weight->shape[1])
+    another(s, full[0]);
+  return (layer){.weight = weight->data,
+                 .bias = bias->data,
+                 .scale = vector(s, file, full[2], outputs),
+                 .shift = vector(s, file, full[3], outputs),
+                 .pieces = (size_t)weight->shape[0],
+                 .outputs = outputs,
+                 .inputs = inputs};
+}
+
+static string *open_labels(scope *s, const tensors *file, size_t count) {
+  const tensor *found = get_tensor(s, file, "labels", "U8", 1);
+  const char *at = found->data, *end = at + found->size;
+  string *labels = take(s, s->kept, count, sizeof *labels);
+  for (size_t i = 0; i < count; ++i) {
+    const char *next = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    size_t size = (size_t)((next ? next : end) - at);
+    if (!size || (next != NULL) != (i + 1 < count)) another(s, "labels");
+    int32_t *text = take(s, s->kept, size, sizeof *text);
+    for (size_t c = 0; c < size; ++c) text[c] = (unsigned char)at[c];
+    labels[i] = (string){text, size};
+    at = next + 1;
+  }
+  return labels;
+}
+
+tagger open_tagger(scope *s, const tensors *file) {
+  const tensor *embeddings = get_tensor(s, file, "embeddings", "F32", 2);
+  const tensor *rows = get_tensor(s, file, "rows", "I32", 1), *scores = get_tensor(s, file, "scores.weight", "F32", 2);
+  tagger made = {.embeddings = embeddings->data, .weight = scores->data};
+  made.channels = (size_t)embeddings->shape[1];
+  made.label_count = (size_t)scores->shape[0];
+  if (rows->elements != TAGGER_TABLES) another(s, "rows");
+  if (made.channels < 1 || made.channels > TAGGER_WIDEST || embeddings->shape[0] > 1 << 24) another(s, "embeddings");
+  if ((size_t)scores->shape[1] != made.channels || made.label_count < 1) another(s, "scores.weight");
+  int64_t left = embeddings->shape[0];
+  for (int i = 0; i < TAGGER_TABLES; ++i) {
+    int32_t count = ((const int32_t *)rows->data)[i];
+    if (count < 1 || count > left) another(s, "rows");
+    made.starts[i] = (uint32_t)(embeddings->shape[0] - left);
+    made.rows[i] = (uint32_t)count;
+    left -= count;
+  }
+  made.bias = vector(s, file, "scores.bias", made.label_count);
+  made.mix = open_layer(s, file, "mix", made.channels, TAGGER_TABLES * made.channels);
+  for (int i = 0; i < TAGGER_LAYERS; ++i)
+    made.layers[i] = open_layer(s, file, format(s, &s->scratch, "layer.%d", i), made.channels, 3 * made.channels);
+  made.labels = open_labels(s, file, made.label_count);
+  made.norms = open_dictionary(s, file, "norms");
+  made.symbols = open_dictionary(s, file, "symbols");
+  return made;
+}
+
+typedef float lanes __attribute__((vector_size(16)));
+
+static lanes load(const float *from) {
+  lanes loaded;
+  memcpy(&loaded, from, sizeof loaded);
+  return loaded;
+}
+
+static float sum_of(lanes each) { return (each[0] + each[1]) + (each[2] + each[3]); }
+
+/* Dot products of one row with the inputs of four words, which begin `step` apart: a row is read once for them all. */
+static void dots(const float *row, const float *inputs, size_t step, size_t count, float sums[WORDS]) {
+  const float *more[WORDS] = {inputs, inputs + step, inputs + 2 * step, inputs + 3 * step};
+  lanes a = {0}, b = {0}, c = {0}, d = {0}; /* not an array: that would be kept in memory */
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    lanes weights = load(row + i);
+    a += weights * load(more[0] + i);
+    b += weights * load(more[1] + i);
+    c += weights * load(more[2] + i);
+    d += weights * load(more[3] + i);
+  }
+  sums[0] = sum_of(a), sums[1] = sum_of(b), sums[2] = sum_of(c), sums[3] = sum_of(d);
+  for (; i < count; ++i)
+    for (size_t word = 0; word < WORDS; ++word) sums[word] += row[i] * more[word][i];
+}
+
+/* Maxout and layer normalisation of several words, whose inputs begin `step` apart, added to their outputs. */
+static void add_layer(const layer *l, const float *inputs, size_t step, float *out) {
+  float best[WORDS][TAGGER_WIDEST];
+  for (size_t o = 0; o < l->outputs; ++o)
+    for (size_t p = 0; p < l->pieces; ++p) {
+      size_t row = p * l->outputs + o;
+      float sums[WORDS];
+      dots(l->weight + row * l->inputs, inputs, step, l->inputs, sums);
+      for (size_t word = 0; word < WORDS; ++word) {
+        float value = sums[word] + l->bias[row];
+        best[word][o] = p && best[word][o] >= value ? best[word][o] : value;
+      }
+    }
+  for (size_t word = 0; word < WORDS; ++word) {
+    float mean = 0, variance = 0, *values = best[word];
+    for (size_t o = 0; o < l->outputs; ++o) mean += values[o];
+    mean /= (float)l->outputs;
+    for (size_t o = 0; o < l->outputs; ++o) values[o] -= mean, variance += values[o] * values[o];
+    float spread = sqrtf(variance / (float)l->outputs + EPSILON);
+    for (size_t o = 0; o < l->outputs; ++o) out[word * l->outputs + o] += values[o] * (l->scale[o] / spread) + l->shift[o];
+  }
+}
+
+static uint64_t finish(uint64_t state) {
+  state = (state ^ state >> 33) * 0xFF51AFD7ED558CCDu;
+  state = (state ^ state >> 33) * 0xC4CEB9FE1A85EC53u;
+  return state ^ state >> 33;
+}
+
+/* Adds the embedding of an id in a table: the rows that MurmurHash3_x64_128 (Austin Appleby, public domain) gives. */
+static void embed(const tagger *t, int table, uint64_t id, float *out) {
+  uint64_t mark = (uint64_t)(FIRST_SEED + table) ^ 8, low = id * 0x87C37B91114253D5u;
+  low = (low << 31 | low >> 33) * 0x4CF5AD432745937Fu;
+  low = (low ^ mark) + mark;
+  uint64_t high = finish(low + mark);
+  low = finish(low) + high;
+  high += low;
+  const uint32_t places[HASHES] = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
+  for (int i = 0; i < HASHES; ++i) {
+    const float *row = t->embeddings + (t->starts[table] + places[i] % t->rows[table]) * t->channels;
+    for (size_t c = 0; c < t->channels; ++c) out[c] += row[c];
+  }
+}
+
+static uint64_t id_of(work *w, opened *symbols, string text) {
+  string id = text_of(w, find_entry(symbols, text));
+  uint64_t value = 0;
+  if (IS_NONE(id)) return hash_text(w, text);
+  for (size_t i = 0; i < id.size; ++i) value = value * 10 + (uint64_t)(id.at[i] - '0');
+  return value;
+}
+
+/* X for capitals, x for other letters, d for digits, runs cut at four. */
+static string shape_of(work *w, string text) {
+  builder shape = {0};
+  int run = 0;
+  if (text.size >= LONG_WORD) return decoded(w, "LONG");
+  for (size_t i = 0; i < text.size; ++i) {
+    int32_t c = text.at[i], kind = is_alpha(c) ? is_upper(c) ? 'X' : 'x' : is_digit(c) ? 'd' : c;
+    run = shape.count && shape.all[shape.count - 1] == kind ? run + 1 : 1;
+    if (run <= SHAPE_RUN) put_char(w, &shape, kind);
+  }
+  return BUILT(shape);
+}
+
+static string norm_of(work *w, opened *norms, opened *symbols, string text) {
+  uint64_t id = id_of(w, symbols, text);
+  int32_t key[16];
+  for (int i = 15; i >= 0; --i, id >>= 4) key[i] = "0123456789abcdef"[id & 15];
+  string norm = text_of(w, find_entry(norms, (string){key, 16}));
+  return norm.size ? norm : lower(w, text);
+}
+
+static int all_space(string text) {
+  for (size_t i = 0; i < text.size; ++i)
+    if (!is_space(text.at[i])) return 0;
+  return text.size > 0;
+}
+
+/* The embeddings of a piece, one table's behind the other's, into zeros. */
+static void embed_piece(work *w, const tagger *t, opened *norms, opened *symbols, const piece *p, float *out) {
+  string text = p->text;
+  string read = p->norm.size ? p->norm : norm_of(w, norms, symbols, text);
+  string last = slice(text, text.size > 3 ? text.size - 3 : 0, text.size);
+  embed(t, NORM, id_of(w, symbols, read), out);
+  embed(t, FIRST_LETTER, id_of(w, symbols, slice(text, 0, 1)), out + FIRST_LETTER * t->channels);
+  embed(t, LAST_THREE, id_of(w, symbols, last), out + LAST_THREE * t->channels);
+  embed(t, SHAPE, id_of(w, symbols, shape_of(w, text)), out + SHAPE * t->channels);
+  embed(t, SPACE_AFTER, p->space != 0, out + SPACE_AFTER * t->channels);
+  embed(t, IS_SPACE, (uint64_t)all_space(text), out + IS_SPACE * t->channels);
+}
+
+tagged tag_pieces(work *w, const tagger *t, opened *norms, opened *symbols, const pieces *all) {
+  /* A text is padded with a zero for every layer, which the layers fill as if they were words; and with a row in front
+   * and as many behind as are computed together, which stay zeros. */
+  size_t channels = t->channels, wide = TAGGER_TABLES * channels, count = all->count, words = count + 2 * TAGGER_LAYERS;
+  size_t size = (1 + words + WORDS) * channels;
+  float *state = room(w, size, sizeof *state), *next = room(w, size, sizeof *next);
+  float *embedded = room(w, WORDS * wide, sizeof *embedded), *mixed = room(w, WORDS * channels, sizeof *mixed);
+  tagged found = {room(w, count + 1, sizeof(string)), NULL};
+  for (size_t i = 0; i < count; i += WORDS) {
+    size_t some = count - i < WORDS ? count - i : WORDS;
+    memset(embedded, 0, WORDS * wide * sizeof *embedded);
+    memset(mixed, 0, WORDS * channels * sizeof *mixed);
+    for (size_t j = 0; j < some; ++j) embed_piece(w, t, norms, symbols, &all->all[i + j], embedded + j * wide);
+    add_layer(&t->mix, embedded, wide, mixed);
+    memcpy(state + (1 + TAGGER_LAYERS + i) * channels, mixed, some * channels * sizeof *mixed);
+  }
+  for (int l = 0; l < TAGGER_LAYERS; ++l) {
+    memcpy(next, state, size * sizeof *next);
+    for (size_t i = 0; i < words; i += WORDS) add_layer(&t->layers[l], state + i * channels, channels, next + (1 + i) * channels);
+    memset(next + (1 + words) * channels, 0, WORDS * channels * sizeof *next);
+    float *done = state;
+    state = next, next = done;
+  }
+  found.states = state + (1 + TAGGER_LAYERS) * channels;
+  for (size_t i = 0; i < count; ++i) {
+    float highest = 0, sums[WORDS];
+    for (size_t l = 0; l < t->label_count; ++l) {
+      dots(t->weight + l * channels, found.states + i * channels, 0, channels, sums);
+      float score = sums[0] + t->bias[l];
+      if (l && score <= highest) continue;
+      highest = score;
+      found.tags[i] = t->labels[l];
+    }
+  }
+  return found;
+}
