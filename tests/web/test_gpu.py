@@ -146,7 +146,7 @@ def test_what_is_refused_when_it_is_launched_is_an_error(browser: Any, address: 
     with page(browser, address, injected) as tab:
         found = compute(tab, np.ones(3, np.float32), [(1.0, 0)])
     assert found["error"] == "GpuError"
-    assert found["message"].startswith("The GPU refuses what it was asked for (")
+    assert found["message"].startswith("The GPU refuses a command (")
 
 
 @pytest.mark.parametrize("reached", ["GPUQueue.prototype.submit", "GPUBuffer.prototype.mapAsync"])

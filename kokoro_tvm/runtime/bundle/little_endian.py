@@ -23,7 +23,7 @@ class LittleEndianReader:
         return struct.unpack(layout, self.take(struct.calcsize(layout)))
 
     def number(self, layout: str = "<Q") -> int:
-        """One number, 64 bits without a sign if nothing else is said."""
+        """One number, 64 bits without a sign unless given otherwise."""
         return self.fields(layout)[0]
 
     def block(self) -> bytes:

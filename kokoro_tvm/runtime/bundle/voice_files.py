@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 def is_voice_file(name: str) -> bool:
-    """Whether a voice that was asked for is a file, by its suffix."""
+    """Whether a voice is named by its file, by the suffix."""
     return Path(name).suffix in SUFFIXES
 
 

@@ -88,7 +88,7 @@ export class Player {
     this.paused = paused;
     this.#awake(!paused);
     this.#context = await openSound(record.sampleRate);
-    if (this.#record !== record) return; // stopped, or asked for another, meanwhile
+    if (this.#record !== record) return; // stopped, or playing another, meanwhile
     this.#node ??= this.#connect(this.#context, record.sampleRate);
     this.seek(seconds);
   }

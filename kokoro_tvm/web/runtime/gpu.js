@@ -261,7 +261,7 @@ export class Gpu {
     this.#launches = 0;
   }
 
-  /** From now on the browser says what it refuses, which it does later than it is asked. */
+  /** From now on the browser reports what it refuses, which it does later than the call. */
   #watch() {
     FILTERS.forEach((filter) => this.#device.pushErrorScope(filter));
   }
@@ -276,7 +276,7 @@ export class Gpu {
   #complain(error) {
     if (!error) return;
     const isMemory = globalThis.GPUOutOfMemoryError && error instanceof GPUOutOfMemoryError;
-    this.#fail(isMemory ? 'The GPU has too little memory.' : `The GPU refuses what it was asked for (${error.message}).`);
+    this.#fail(isMemory ? 'The GPU has too little memory.' : `The GPU refuses a command (${error.message}).`);
     this.#check();
   }
 

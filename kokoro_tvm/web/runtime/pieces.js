@@ -132,7 +132,7 @@ export class Pieces {
   #begin(piece) {
     if (this.#ahead.has(piece.sha256)) return;
     const bytes = this.#bytes(piece);
-    bytes.catch(() => {}); // who reads the piece is told
+    bytes.catch(() => {}); // whoever reads the piece gets the error
     this.#ahead.set(piece.sha256, bytes);
   }
 

@@ -21,7 +21,7 @@ from kokoro_tvm.runtime.bundle import verification
 from kokoro_tvm.runtime.bundle.files import OpenFile, OpenFiles
 from kokoro_tvm.runtime.session import loader
 from kokoro_tvm.runtime.session.private_copy import private_copy
-from kokoro_tvm.runtime.speech import synthesizer
+from kokoro_tvm.runtime.speech import opening
 
 TOKENS, REF_S = [0, 3, 20, 7, 0], np.array([0.5, -1.0, 0.25, 2.0], np.float32)
 Change = Callable[[Path, bytes], None]
@@ -56,7 +56,7 @@ def after_verification(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Non
         original(*arguments, **options)
         change()
 
-    monkeypatch.setattr(synthesizer, "verify_bundle", verify)
+    monkeypatch.setattr(opening, "verify_bundle", verify)
 
 
 def test_each_file_is_opened_once(bundle: Path) -> None:

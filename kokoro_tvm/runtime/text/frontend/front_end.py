@@ -115,13 +115,13 @@ class FrontEnd:
             english = self._of(code, self._file)
             spoken = [tuple(english.convert(source)) for source in sources]
             notices = _guessed(token for tokens in spoken for token in tokens)
-        said = [notice for part in normal for notice in part.notices] + notices
+        notices = [notice for part in normal for notice in part.notices] + notices
         lost = [
             word for part, tokens in zip(normal, spoken, strict=True) for word in left_out(part.plain, tokens)
         ]
         if lost:
-            said.append(f"Left out, because there are no phonemes for it: {' '.join(dict.fromkeys(lost))}")
-        return Reading(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(said)))
+            notices.append(f"Left out, because there are no phonemes for it: {' '.join(dict.fromkeys(lost))}")
+        return Reading(tuple(map(Utterance, spoken)), tuple(dict.fromkeys(notices)))
 
     def _with_latin_words(
         self, utterances: Iterable[Iterable[Token]]

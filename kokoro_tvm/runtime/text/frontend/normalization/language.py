@@ -111,7 +111,7 @@ class Language:
         return match
 
     def _pattern(self, pattern: str) -> re.Pattern[str]:
-        """A pattern of the rules, compiled when it is first asked for."""
+        """A pattern of the rules, compiled when it is first used."""
         found = self._compiled.get(pattern)
         if found is None:
             found = self._compiled[pattern] = _compiled(pattern_of(pattern, self.lists, self.types))
