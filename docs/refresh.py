@@ -152,6 +152,7 @@ def _bench_systems_table(result: Result) -> Iterator[list[str]]:
             for text in result.texts
         ]
         cold = f"{system.cold_start_s:.2f} s" if system.cold_start_s is not None else "–"
+        cold += f" (imports {system.import_s:.2f} s)" if system.import_s is not None else ""
         disk = f"{system.disk_bytes / 1e6:.0f} MB" if system.disk_bytes is not None else "–"
         versions = ", ".join(f"{name} {version}" for name, version in system.versions.items())
         runs_as = system.problem or system.details

@@ -14,7 +14,7 @@ from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.systems import System
 from kokoro_tvm.bench.texts import TEXTS, VOICE
 
-__all__ = ["cold_command", "cold_start"]
+__all__ = ["cold_command", "cold_start", "first_line", "import_command"]
 
 # What the installed command `kokoro-tvm` does, wherever it was installed.
 _SAY = ("-c", "from kokoro_tvm.cli import main; main()", "say")
@@ -32,14 +32,32 @@ def cold_command(system: System, utterance: Utterance, folder: Path, wav: Path) 
     return [sys.executable, "-m", "kokoro_tvm.bench.once", str(request)]
 
 
+def import_command(system: System) -> list[str]:
+    """The command that imports what a cold start of the system imports, and prints a line then."""
+    return [sys.executable, "-c", f"import {', '.join(system.imports)}; print()"]
+
+
 def cold_start(
     command: Sequence[str], threads: int, wav: Path, log: Path, variables: Mapping[str, str] | None = None
 ) -> float:
-    """Seconds until the process says, in its first line, that the WAV is written.
+    """Seconds until the process says, in its first line, that the WAV is written, see `first_line`.
 
-    What it takes to end afterwards does not count. Raises ChildError when it fails or writes none.
+    Raises ChildError when it writes none, too.
     """
     wav.unlink(missing_ok=True)
+    seconds = first_line(command, threads, log, variables)
+    if not wav.is_file():
+        raise ChildError(f"the cold start {last_words(0, log)}")
+    return seconds
+
+
+def first_line(
+    command: Sequence[str], threads: int, log: Path, variables: Mapping[str, str] | None = None
+) -> float:
+    """Seconds until the process prints its first line.
+
+    What it takes to end afterwards does not count. Raises ChildError when it fails.
+    """
     with log.open("wb") as errors:
         started = time.perf_counter()
         with subprocess.Popen(
@@ -50,6 +68,6 @@ def cold_start(
             seconds = time.perf_counter() - started
             process.stdout.read()
             status = process.wait()
-    if status != 0 or not wav.is_file():
+    if status != 0:
         raise ChildError(f"the cold start {last_words(status, log)}")
     return seconds

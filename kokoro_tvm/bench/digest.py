@@ -18,6 +18,7 @@ def system_result(
     contender: Contender,
     texts: Sequence[TextInfo],
     cold_starts: Sequence[float],
+    imports: Sequence[float],
     peaks: Mapping[str, float],
     problem: str | None,
 ) -> SystemResult:
@@ -37,6 +38,7 @@ def system_result(
         disk_bytes=system.disk_bytes,
         cold_starts_s=tuple(cold_starts),
         cold_start_s=statistics.median(cold_starts) if cold_starts else None,
+        import_s=statistics.median(imports) if imports else None,
         texts=tuple(
             _text_result(text, contender.answers[text.name], system.precision, peaks)
             for text in texts
@@ -88,9 +90,9 @@ def _text_result(
 def _components(
     text: TextInfo, warm: Sequence[Answer], precision: str, peaks: Mapping[str, float]
 ) -> Iterator[ComponentResult]:
-    """Only the decoder computes in a precision below float32."""
+    """Only the decoder computes in a precision below float32, and float16 is one that memory holds."""
     for name in warm[0].components:
-        peak = peaks.get(precision if name == "decoder" else "float32")
+        peak = peaks.get("bfloat16" if (name, precision) == ("decoder", "bfloat16") else "float32")
         seconds = statistics.median(answer.components[name] for answer in warm)
         lengths = zip(text.tokens, warm[0].frames, strict=True)
         flops = sum(component_flops(name, tokens, frames) for tokens, frames in lengths)

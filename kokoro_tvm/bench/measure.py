@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kokoro_tvm.bench.child import Child, ChildError, python_module
-from kokoro_tvm.bench.cold import cold_command, cold_start
+from kokoro_tvm.bench.cold import cold_command, cold_start, first_line, import_command
 from kokoro_tvm.bench.contender import Contender
 from kokoro_tvm.bench.digest import absent_result, system_result
 from kokoro_tvm.bench.engine import Utterance
@@ -94,13 +94,14 @@ def measure(
 
 @dataclass
 class _Measured:
-    """What was measured of a plan so far: by system its worker, seconds of its cold starts and what went
-    wrong with them; the best peak of the machine by precision."""
+    """What was measured of a plan so far: by system its worker, seconds of its cold starts, and of imports
+    alone, and what went wrong with them; the best peak of the machine by precision."""
 
     plan: Plan
     contenders: dict[str, Contender] = field(default_factory=dict)
     peaks: dict[str, float] = field(default_factory=dict)
     cold: dict[str, list[float]] = field(default_factory=dict)
+    imports: dict[str, list[float]] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
 
     def result(self) -> Result:
@@ -117,6 +118,7 @@ class _Measured:
                 self.contenders[system.name],
                 texts,
                 self.cold.get(system.name, ()),
+                self.imports.get(system.name, ()),
                 self.peaks,
                 self.problems.get(system.name),
             )
@@ -169,17 +171,23 @@ def _cold_starts(measured: _Measured, folder: Path, log: Log, keep: Callable[[Re
     """Starts every system anew, so many times; they take turns here too."""
     plan, problems = measured.plan, measured.problems
     wav = folder / "hello.wav"
-    for number in range(plan.cold):
-        log(f"cold starts, {number + 1} of {plan.cold}")
+    # Bytecode of all modules, as `pip install` writes it: a start before the first that counts makes it.
+    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+    for number in range(plan.cold + 1 if plan.cold else 0):
+        log(f"cold starts, {number} of {plan.cold}")
         for name, contender in rotated(list(measured.contenders.items()), number):
             if contender.problem or name in problems:
                 continue
             command = cold_command(contender.system, plan.hello, folder, wav)
-            variables = contender.system.variables
+            variables = {**contender.system.variables, **bytecode}
+            log_file, imports = folder / "cold.log", import_command(contender.system)
             try:
-                seconds = cold_start(command, plan.threads, wav, folder / "cold.log", variables)
+                seconds = cold_start(command, plan.threads, wav, log_file, variables)
+                importing = first_line(imports, plan.threads, log_file, variables)
             except ChildError as error:
                 problems[name] = f"failed: {error}"
-            else:
+                continue
+            if number > 0:
                 measured.cold.setdefault(name, []).append(seconds)
+                measured.imports.setdefault(name, []).append(importing)
         keep(measured.result())

@@ -62,7 +62,8 @@ class TextResult(Record):
 class SystemResult(Record):
     """A system: what it is, what it measured, and its `problem` where it did not run or failed.
 
-    `variables`: of its process's environment, which held it to an instruction set.
+    `variables`: of its process's environment, which held it to an instruction set; `import_s`: what of the
+    cold start it takes to import its modules, measured alone.
     """
 
     name: str
@@ -75,6 +76,7 @@ class SystemResult(Record):
     disk_bytes: int | None
     cold_starts_s: tuple[float, ...]
     cold_start_s: float | None
+    import_s: float | None = None
     texts: tuple[TextResult, ...]
     problem: str | None
 

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kokoro_tvm.bench.engine import EngineSpec
+from kokoro_tvm.bench.engines.stock_compiled import missing_compiler
 from kokoro_tvm.bench.engines.stock_gpu import missing_gpu
 from kokoro_tvm.bench.isa import HELD_BY, Isa
 from kokoro_tvm.bench.peer_models import PeerModels
@@ -18,6 +19,7 @@ from kokoro_tvm.runtime.session.device import Gpu
 __all__ = ["PEERS", "Absent", "Peer", "System", "bundle_systems", "choose_peers", "peer_system"]
 
 _ENGINES = "kokoro_tvm.bench.engines"
+_PYTORCH = ("torch", "kokoro")  # packages, which are called as their modules are
 _EXTRA = "`pip install '.[lab]'` in the repository"
 
 
@@ -27,7 +29,7 @@ class System:
 
     `precision`: "float32", "bfloat16", "int8", or "default" where the system chooses. `disk_bytes`: model and
     compiled code, without voices and without the libraries that run them. `variables`: of the environment of
-    its process, which hold it to an instruction set.
+    its process, which hold it to an instruction set. `imports`: the modules that it is.
     """
 
     name: str
@@ -35,6 +37,7 @@ class System:
     ours: bool
     precision: str
     engine: EngineSpec
+    imports: tuple[str, ...]
     versions: dict[str, str]
     disk_bytes: int
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -55,8 +58,8 @@ class Absent:
 class Peer:
     """A system of others: the packages it takes, and how to come by its model.
 
-    missing_gpu: where it computes on a GPU, why it cannot here, None where it can; can_be_held: whether it
-    follows the variables of HELD_BY.
+    missing: why it cannot compute here, None where it can; on_gpu: whether it does so on one; can_be_held:
+    whether it follows the variables of HELD_BY.
     """
 
     name: str
@@ -65,20 +68,39 @@ class Peer:
     module: str
     packages: tuple[str, ...]
     model: Callable[[PeerModels], Path]
-    missing_gpu: Callable[[], str | None] | None = None
+    missing: Callable[[], str | None] = lambda: None
+    on_gpu: bool = False
     can_be_held: bool = True
 
 
 PEERS = (
-    Peer("pytorch", "PyTorch", "float32", f"{_ENGINES}.stock", ("torch", "kokoro"), PeerModels.stock),
+    Peer("pytorch", "PyTorch", "float32", f"{_ENGINES}.stock", _PYTORCH, PeerModels.stock),
+    Peer(
+        "pytorch-bfloat16",
+        "PyTorch bfloat16",
+        "bfloat16",
+        f"{_ENGINES}.stock",
+        _PYTORCH,
+        PeerModels.stock,
+    ),
+    Peer(
+        "pytorch-compiled",
+        "PyTorch, compiled",
+        "float32",
+        f"{_ENGINES}.stock_compiled",
+        _PYTORCH,
+        PeerModels.stock,
+        missing_compiler,
+    ),
     Peer(
         "pytorch-gpu",
         "PyTorch, on the GPU",
         "float32",
         f"{_ENGINES}.stock_gpu",
-        ("torch", "kokoro"),
+        _PYTORCH,
         PeerModels.stock,
         missing_gpu,
+        on_gpu=True,
     ),
     Peer(
         "onnxruntime",
@@ -120,7 +142,7 @@ def choose_peers(
         if name not in known:
             raise InputError(f"There is no peer {name!r}. There are: {', '.join(known)}, or none.")
     if names is None:
-        return tuple(peer for peer in peers if gpu or peer.missing_gpu is None)
+        return tuple(peer for peer in peers if gpu or not peer.on_gpu)
     return tuple(peer for peer in peers if peer.name in names)
 
 
@@ -149,6 +171,7 @@ def _bundle_system(bundle: Bundle, name: str, threads: int) -> System | Absent:
         ours=True,
         precision=bundle.precision,
         engine=EngineSpec(f"{_ENGINES}.bundle", str(bundle.root), threads, bundle.precision),
+        imports=("numpy", "kokoro_tvm.cli", "kokoro_tvm.runtime"),
         versions=_versions(("apache-tvm",)),
         disk_bytes=sum(ref.size for ref in bundle.files() if ref != bundle.voices),
     )
@@ -161,7 +184,7 @@ def peer_system(peer: Peer, models: PeerModels, threads: int, isa: Isa | None = 
         return _absent(peer, f"it cannot be held to {isa.upper()}: ONNX Runtime has no switch for that")
     try:
         versions = _versions(peer.packages)
-        if peer.missing_gpu is not None and (reason := peer.missing_gpu()) is not None:
+        if (reason := peer.missing()) is not None:
             return _absent(peer, reason)
         model = peer.model(models)
     except PackageNotFoundError as error:
@@ -174,6 +197,7 @@ def peer_system(peer: Peer, models: PeerModels, threads: int, isa: Isa | None = 
         ours=False,
         precision=peer.precision,
         engine=EngineSpec(peer.module, str(model), threads, peer.precision),
+        imports=("numpy", *peer.packages),
         versions=versions,
         disk_bytes=_size(model),
         variables=HELD_BY[isa] if isa is not None else {},

@@ -77,7 +77,8 @@ def _timing(found: TextResult, stock: TextResult | None) -> list[str]:
 
 
 def _systems(result: Result) -> Table:
-    table = _table("Systems", "system, runs as, versions, problem", "cold start", "of PyTorch", "on disk")
+    right = ("cold start", "of it imports", "of PyTorch", "on disk")
+    table = _table("Systems", "system, runs as, versions, problem", *right)
     stock = next((s.cold_start_s for s in result.systems if s.name == "pytorch"), None)
     for system in result.systems:
         cold = system.cold_start_s
@@ -87,6 +88,7 @@ def _systems(result: Result) -> Table:
             ", ".join(f"{name} {version}" for name, version in system.versions.items()),
             Text(system.problem or ""),  # as it is: square brackets would be taken for markup
             "" if cold is None else f"{cold:.2f} s",
+            "" if system.import_s is None else f"{system.import_s:.2f} s",
             f"{cold / stock:.2f}" if cold is not None and stock else "",
             "" if system.disk_bytes is None else f"{system.disk_bytes / 1e6:.0f} MB",
         )

@@ -17,7 +17,7 @@ from kokoro_tvm.diagnostics.hardware import MachineInfo
 
 def fake_system(name: str, path: str = "", ours: bool = False, precision: str = "float32") -> System:
     spec = EngineSpec("benchmarking.fake_engine", path, 2, precision)
-    return System(name, name.capitalize(), ours, precision, spec, {"fake": "1.0"}, 1000)
+    return System(name, name.capitalize(), ours, precision, spec, ("json",), {"fake": "1.0"}, 1000)
 
 
 def timed(text: str, median: float, audio: float, components: tuple[ComponentResult, ...] = ()) -> TextResult:
@@ -45,13 +45,21 @@ def measured(name: str, precision: str, *texts: TextResult, ours: bool = False) 
         disk_bytes=327_000_000,
         cold_starts_s=(1.0, 1.1),
         cold_start_s=1.05,
+        import_s=0.4,
         texts=texts,
         problem=None,
     )
 
 
 def absent(name: str, problem: str) -> SystemResult:
-    update = {"details": "", "versions": {}, "disk_bytes": None, "cold_starts_s": (), "cold_start_s": None}
+    update = {
+        "details": "",
+        "versions": {},
+        "disk_bytes": None,
+        "cold_starts_s": (),
+        "cold_start_s": None,
+        "import_s": None,
+    }
     return measured(name, "default").model_copy(update={**update, "problem": problem})
 
 

@@ -67,13 +67,13 @@ def test_a_bundle_for_a_gpu_that_is_not_here_says_so(monkeypatch: pytest.MonkeyP
 
 
 def test_a_peer_on_a_gpu_runs_where_there_is_one(models: PeerModels) -> None:
-    (gpu,) = (p for p in PEERS if p.missing_gpu is not None)
+    (gpu,) = (p for p in PEERS if p.on_gpu)
     assert gpu not in choose_peers(None)
     assert gpu in choose_peers(None, gpu=True)
     assert choose_peers([gpu.name]) == (gpu,)
-    found = peer_system(replace(peer("numpy"), missing_gpu=lambda: "no GPU"), models, 1)
+    found = peer_system(replace(peer("numpy"), missing=lambda: "no GPU"), models, 1)
     assert isinstance(found, Absent) and found.reason == "no GPU"
-    assert isinstance(peer_system(replace(peer("numpy"), missing_gpu=lambda: None), models, 1), System)
+    assert isinstance(peer_system(peer("numpy"), models, 1), System)
 
 
 def test_bundles_go_by_their_recipes() -> None:
@@ -123,5 +123,8 @@ def test_choice() -> None:
     assert choose_peers(None, gpu=True) == PEERS
     assert choose_peers([]) == ()
     assert [p.name for p in choose_peers(["openvino", "pytorch"])] == ["pytorch", "openvino"]
-    with pytest.raises(InputError, match=r"no peer 'torch'.*pytorch, pytorch-gpu, onnx.*or none"):
+    with pytest.raises(
+        InputError,
+        match=r"no peer 'torch'.*pytorch, pytorch-bfloat16, pytorch-compiled, pytorch-gpu, onnx.*or none",
+    ):
         choose_peers(["torch"])

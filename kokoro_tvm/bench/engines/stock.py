@@ -1,4 +1,4 @@
-"""The stock model of the package `kokoro`, in PyTorch float32 with its defaults (`disable_complex=False`)."""
+"""The stock model of the package `kokoro`, in PyTorch with its defaults (`disable_complex=False`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["StockEngine", "open_engine"]
 
 class StockEngine:
     """`KModel` from a folder with `config.json` and `kokoro-v1_0.pth`, as the hub has them, on a device as
-    PyTorch calls it."""
+    PyTorch calls it. Precision bfloat16 is PyTorch's automatic mixed precision."""
 
     def __init__(self, spec: EngineSpec, device: str = "cpu") -> None:
         import torch
@@ -28,17 +28,32 @@ class StockEngine:
         )
         self._model = self._model.to(device).eval()
         self._device = device
-        self.details = "float32" if device == "cpu" else f"float32 on {device}"
+        self._mixed = spec.precision == "bfloat16"
+        precision = "mixed float32 and bfloat16" if self._mixed else "float32"
+        self.details = precision if device == "cpu" else f"{precision} on {device}"
+
+    def compile(self) -> None:
+        """Has `torch.compile` compile the components, once for all lengths."""
+        import torch
+
+        # The whole would be cut where durations are read; LSTMs of packed sequences it cannot compile.
+        for name in ("bert", "decoder"):
+            component = getattr(self._model, name)
+            component.forward = torch.compile(component.forward, dynamic=True)
+        self.details += ", compiled"
 
     def speak(self, utterances: Sequence[Utterance]) -> Spoken:
         import torch
 
         audio = []
         for utterance in utterances:
-            with torch.inference_mode():
+            with (
+                torch.inference_mode(),
+                torch.autocast(self._device, torch.bfloat16, enabled=self._mixed),
+            ):
                 given = (utterance.tokens, utterance.style)
                 tokens, style = (torch.tensor([each], device=self._device) for each in given)
-                audio.append(self._model.forward_with_tokens(tokens, style, 1)[0].cpu().numpy())
+                audio.append(self._model.forward_with_tokens(tokens, style, 1)[0].float().cpu().numpy())
         return Spoken(audio)
 
 
