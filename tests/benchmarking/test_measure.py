@@ -82,6 +82,8 @@ def test_one_that_fails_leaves_the_others_alone() -> None:
     )
     good, bad, shy, missing = result.systems
     assert good.problem is None and len(good.texts) == 2 and len(good.cold_starts_s) == 1
+    assert good.import_s is not None and good.import_s > 0
+    assert shy.import_s is None
     assert bad.problem == "failed on the text short: ended by signal SIGSEGV: its log is empty."
     assert str(shy.problem).startswith("failed to open: ended with exit status 1")
     assert missing.problem == "not run: it is not there"

@@ -55,7 +55,8 @@ def test_defaults(plans: list[Plan], root: Path, capsys: pytest.CaptureFixture[s
     assert run("--threads", "3") == 0
     (plan,) = plans
     assert [system.name for system in plan.systems] == [
-        *("cpu", "cpu-bf16", "pytorch", "onnxruntime", "onnxruntime-int8", "openvino", "openvino-default")
+        *("cpu", "cpu-bf16", "pytorch", "pytorch-bfloat16", "pytorch-compiled"),
+        *("onnxruntime", "onnxruntime-int8", "openvino", "openvino-default"),
     ]
     assert (plan.threads, plan.rounds, plan.cold) == (3, 5, 3)
     assert list(plan.spoken) == ["short", "medium", "long", "minute"]
@@ -146,7 +147,11 @@ def test_a_bundle_that_failed_is_reported_last_and_by_the_status(
 @pytest.mark.parametrize(
     "words, status, outcome",
     [
-        (["--against", "torch"], 2, "There is no peer 'torch'. There are: pytorch, pytorch-gpu, onnxruntime"),
+        (
+            ["--against", "torch"],
+            2,
+            "There is no peer 'torch'. There are: pytorch, pytorch-bfloat16, pytorch-compiled",
+        ),
         (["--text", "short,longer"], 2, "There is no text 'longer' to measure. There are: short, medium"),
         (["--rounds", "0"], 2, ""),
         (["artifacts/mine"], 5, "There is no bundle at artifacts/mine"),
