@@ -31,7 +31,7 @@ struct kokoro {
   int64_t reserved[COMPONENTS];  /* steps of length that the last call reserved memory for */
   tensors voices;                /* in alphabetical order */
   tensors front_end;             /* none where the bundle has no front end */
-  reader *readers[2];            /* American, British; NULL until a text is read in it */
+  const reader *readers[sizeof READ_LANGUAGES]; /* NULL until a text is read in it */
 };
 
 /* A word with what its times follow from. */

@@ -62,7 +62,7 @@ static void print_matches(work *w, int number, string text) {
 static void print_normal(work *w, const reader *r, string text) {
   source whole = source_of(w, text);
   strings notices = {0};
-  normalized made = normalize(w, whole, r->forms, &notices);
+  normalized made = normalize(w, whole, r, &notices);
   printf("[");
   print_text(made.source.text);
   putchar(',');
@@ -75,7 +75,7 @@ static void print_normal(work *w, const reader *r, string text) {
 }
 
 static void print_reading(work *w, const reader *r, string text) {
-  static const char *const origins[] = {"", "lexicon", "letters", "spelled", "mark"};
+  static const char *const origins[] = {"", "lexicon", "letters", "spelled", "mark", "rules", "english"};
   source whole = source_of(w, text);
   strings notices = {0};
   utterances made = read_text(w, r, &whole, &notices);
@@ -234,11 +234,13 @@ static void print_plan(work *w, const reader *r, model *m, string text) {
     print_text(decoded(w, call.error->text));
     putchar('}');
   } else {
-    while (next_piece(&p, &call, &found)) {
+    for (int there = 1; there;) {
+      there = next_piece(&p, &call, &found);
+      for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, decoded(w, encoded(w, p.notices.all[i])));
+      if (!there) continue;
       if (!first) putchar(',');
       first = 0;
       print_piece(w, &found);
-      for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, decoded(w, encoded(w, p.notices.all[i])));
     }
   }
   printf("],");
@@ -334,7 +336,6 @@ int main(int count, char **words) {
   scope s = {0};
   arena kept = {0};
   kokoro_error error;
-  reader r = {0};
   static model m;
   static char line[1 << 22];
   if (count < 3) return 2;
@@ -346,8 +347,9 @@ int main(int count, char **words) {
   os_status_of(from.descriptor, &status);
   from.size = status.size;
   tensors tensors = map_tensors(&s, &from);
-  r.forms = open_language(&s, &tensors, count > 3 ? words[3] : "en", *words[2]);
-  r.english = open_english(&s, &tensors, *words[2] == 'b');
+  const reader *american = open_reader(&s, &tensors, 'a', NULL);
+  const reader *own = open_reader(&s, &tensors, *words[2], strchr("ab", *words[2]) ? NULL : american);
+  const reader r = own ? *own : (reader){.forms = open_language(&s, &tensors, words[3], *words[2])};
   while (fgets(line, sizeof line, stdin)) {
     scope call = {0};
     arena memory = {0};
@@ -369,7 +371,7 @@ int main(int count, char **words) {
       if (strncmp(line, "steps", 5) == 0) {
         strings notices = {0};
         source whole = source_of(&w, text);
-        normalize(&w, whole, r.forms, &notices);
+        normalize(&w, whole, &r, &notices);
         printf("%llu", (unsigned long long)w.steps);
       }
       putchar('\n');
