@@ -55,6 +55,7 @@ def check(bundle: Path) -> None:
         tts.from_phonemes("ɡˈutən ≠ tˈäk.")
 
 
+@pytest.mark.slow("builds another toy")
 def test_a_fine_tune_of_the_toy(toy_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tuned(toy_copy / "artifacts" / "checkpoint" / "toy-model", toy_copy / "mine")
     written(toy_copy, "toy-model", "toy")

@@ -31,7 +31,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def twice(x: np.ndarray) -> np.ndarray:
     """What the kernel makes of it."""
     y = np.full_like(x, np.nan)
-    kept.native_kernel(scaled, NATIVE)(*map(tvm_ffi.from_dlpack, (x, y)))
+    kept.native_kernel(scaled(), NATIVE)(*map(tvm_ffi.from_dlpack, (x, y)))
     return y
 
 
@@ -46,9 +46,9 @@ def test_a_kernel_is_compiled_once(made: list[Path]) -> None:
 def test_another_version_of_a_tool_compiles_it_again(
     made: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept.native_kernel(scaled, NATIVE)
+    kept.native_kernel(scaled(), NATIVE)
     monkeypatch.setattr(kept, "_tools", lambda: {"linker": "g++ 99"})
-    kept.native_kernel(scaled, NATIVE)
+    kept.native_kernel(scaled(), NATIVE)
     assert len(made) == 2
 
 

@@ -16,6 +16,7 @@ import pytest
 __all__ = [
     "ASIAN",
     "BY_AV",
+    "PINNED",
     "SLOW_MODULES",
     "check",
     "each_format",
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 ASIAN = pytest.mark.slow("reads Japanese or Chinese by misaki's packages")
+PINNED = pytest.mark.slow("what pinned packages do changes with their pins alone")
 BY_AV = pytest.mark.slow("needs PyAV")
 SLOW_MODULES = {
     "imageio-ffmpeg": "imageio_ffmpeg",

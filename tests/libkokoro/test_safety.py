@@ -69,7 +69,7 @@ def checked(sanitized: Path, tvm: Path, tmp_path: Path) -> Speaker:
 
 
 def test_threads_share_a_bundle(run: Callable[..., str], compiled: Callable[[str], Path]) -> None:
-    assert run("threads", compiled("exact"), 12) == "equal\n"
+    assert run("threads", compiled("exact"), 4) == "equal\n"
 
 
 @pytest.mark.parametrize("cases", [500, pytest.param(100_000, marks=pytest.mark.nightly)])

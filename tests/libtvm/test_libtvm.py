@@ -94,7 +94,7 @@ def test_its_stage_goes_by_compiler_headers_and_versions(tmp_path: Path) -> None
 @needs_riscv
 def test_floats_are_passed_as_the_c_compiler_passes_them(tmp_path: Path) -> None:
     """A library of another ABI would not be loaded."""
-    (flags,) = struct.unpack_from("<I", library_of(RECIPE, scaled, tmp_path).read_bytes(), 48)
+    (flags,) = struct.unpack_from("<I", library_of(RECIPE, scaled(), tmp_path).read_bytes(), 48)
     assert flags & 6 == HARD_FLOAT_DOUBLE
     linux_compiler("riscv64").run(["-shared", "-nostdlib", "-xc", os.devnull, "-o", str(tmp_path / "c")], "c")
     assert struct.unpack_from("<I", (tmp_path / "c").read_bytes(), 48) == (flags,)
@@ -105,7 +105,7 @@ def test_floats_are_passed_as_the_c_compiler_passes_them(tmp_path: Path) -> None
 def test_it_runs_code_with_tvm_s_threads(runner_runtime: Callable[[str], list[Path]], tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 64, dtype=np.float32)
     server = runner_of(RECIPE).serve(runner_runtime(RECIPE), 2)
-    number = server.open(library_of(RECIPE, scaled, tmp_path), "module")
+    number = server.open(library_of(RECIPE, scaled(), tmp_path), "module")
     _, y = server.call(number, "scaled", [x, np.full(64, np.nan, np.float32)], result="arguments")
     assert np.allclose(y, np.exp(x) * np.float32(3) + x, rtol=1e-6)
     with pytest.raises(BundleError, match=r"could not load nothing\.so: .*cannot open shared object file"):

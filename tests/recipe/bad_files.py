@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-__all__ = ["ALL", "FAMILIES", "RECIPES", "TEXTS", "BadFile"]
+__all__ = ["FAMILIES", "RECIPES", "TEXTS", "BadFile"]
 
 RECIPES = Path(__file__).parent / "recipes"
 TEXTS = {name: (RECIPES / f"{name}.yaml").read_text(encoding="utf-8") for name in ("here", "full", "toy")}
@@ -447,11 +447,6 @@ def _key_mark(node: Any, path: Path_) -> Any:
     return mark
 
 
-ALL: dict[str, BadFile] = {
-    f"{family}: {name}": file for family, make in FAMILIES.items() for name, file in make()
-}
-
-
 def _measure() -> None:
     """Prints how many files there are and how long refusing takes."""
     import time
@@ -462,7 +457,7 @@ def _measure() -> None:
 
     taken: dict[str, float] = {}
     with TemporaryDirectory() as folder:
-        for name, bad in ALL.items():
+        for name, bad in (pair for make in FAMILIES.values() for pair in make()):
             for recipe, text in TEXTS.items():
                 Path(folder, f"{recipe}.yaml").write_text(text, encoding="utf-8")
             path = Path(folder, bad.file)

@@ -127,7 +127,7 @@ def test_an_index_one_off_ends_the_program(rotate: Rotate, serve: Callable[[], S
 @pytest.mark.skipif(obstacle_of("macos-arm64") is not None, reason=str(obstacle_of("macos-arm64")))
 def test_a_byte_that_was_changed_is_found_by_the_signature(tmp_path: Path) -> None:
     """Of the library that launches the kernels, too."""
-    path = library_of("macos-arm64", scaled, tmp_path)
+    path = library_of("macos-arm64", scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     content[len(content) // 4] ^= 1
     path.write_bytes(content)

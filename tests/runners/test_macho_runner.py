@@ -45,7 +45,7 @@ def test_the_same_arithmetic_gives_the_same_bits_as_on_linux(
     linux = runner_of("linux-arm64").serve(runner_runtime(RECIPE), 2)
     found = []
     for each, recipe in ((server, RECIPE), (linux, "linux-arm64")):
-        number = each.open(library_of(recipe, scaled, tmp_path), "module")
+        number = each.open(library_of(recipe, scaled(), tmp_path), "module")
         arguments = [X, np.full(64, np.nan, np.float32)]
         found.append(each.call(number, "scaled", arguments, result="arguments")[1])
     linux.close()
@@ -54,7 +54,7 @@ def test_the_same_arithmetic_gives_the_same_bits_as_on_linux(
 
 @needs_all
 def test_what_macos_c_library_has_alone(server: Server, tmp_path: Path) -> None:
-    path = library_of(RECIPE, filled, tmp_path)
+    path = library_of(RECIPE, filled(), tmp_path)
     assert b"_memset_pattern16" in path.read_bytes()
     number = server.open(path, "module")
     for place in ("end", "start"):
@@ -65,7 +65,7 @@ def test_what_macos_c_library_has_alone(server: Server, tmp_path: Path) -> None:
 @needs_all
 def test_one_instruction_changed_gives_another_result(server: Server, tmp_path: Path) -> None:
     """What is run is the library's own code: multiply-and-add becomes multiply-and-subtract."""
-    path = library_of(RECIPE, scaled, tmp_path)
+    path = library_of(RECIPE, scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     for at in range(0, len(content) - 3, 4):
         (word,) = struct.unpack_from("<I", content, at)
@@ -82,7 +82,7 @@ def test_one_instruction_changed_gives_another_result(server: Server, tmp_path: 
 def test_a_symbol_that_nobody_has_is_named_when_it_is_loaded(
     server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    path = library_of(RECIPE, scaled, tmp_path)
+    path = library_of(RECIPE, scaled(), tmp_path)
     path.write_bytes(path.read_bytes().replace(b"_expf\0", b"_expq\0"))
     with pytest.raises(
         BundleError, match=r"as macOS could not load scaled.dylib: .*nobody has its symbol _expq"
@@ -99,13 +99,13 @@ def test_a_library_of_another_platform_is_refused(
     recipe: str, reason: str, server: Server, tmp_path: Path
 ) -> None:
     with pytest.raises(BundleError, match=f"could not load scaled.*{reason}"):
-        server.open(library_of(recipe, scaled, tmp_path), "module")
+        server.open(library_of(recipe, scaled(), tmp_path), "module")
 
 
 @needs_all
 def test_a_damaged_library_is_refused_and_the_server_goes_on(server: Server, tmp_path: Path) -> None:
     """Cut short anywhere: the loader reads files that others may have written."""
-    content = library_of(RECIPE, scaled, tmp_path).read_bytes()
+    content = library_of(RECIPE, scaled(), tmp_path).read_bytes()
     for number, size in enumerate((0, 31, 33, 500, 1000, 20000, 40000)):
         path = tmp_path / f"cut-{number}.dylib"
         path.write_bytes(content[:size])
@@ -118,7 +118,7 @@ def test_a_damaged_library_is_refused_and_the_server_goes_on(server: Server, tmp
 @pytest.mark.parametrize("from_c", [False, True])
 def test_a_byte_that_was_changed_is_found_by_the_signature(from_c: bool, tmp_path: Path) -> None:
     """Of a component's library as of libkokoro."""
-    path = library_of(RECIPE, scaled, tmp_path)
+    path = library_of(RECIPE, scaled(), tmp_path)
     content = bytearray(path.read_bytes())
     content[len(content) // 4] ^= 1
     path.write_bytes(content)

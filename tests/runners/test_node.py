@@ -33,7 +33,7 @@ def server(runner_runtime: Callable[[str], list[Path]]) -> Iterator[Server]:
 @needs_node
 @pytest.mark.parametrize("place", ["aligned", "end", "start"])
 def test_arrays_lie_where_they_are_wanted(server: Server, place: Place, tmp_path: Path) -> None:
-    number = server.open(library_of(RECIPE, scaled, tmp_path), "module")
+    number = server.open(library_of(RECIPE, scaled(), tmp_path), "module")
     x, y = server.call(number, "scaled", [X, np.zeros(64, np.float32)], result="arguments", place=place)
     assert np.array_equal(x, X)
     assert np.allclose(y, np.exp(X) * 3 + X, rtol=1e-5)
@@ -55,7 +55,7 @@ def test_a_module_that_is_no_library_is_refused(server: Server, tmp_path: Path) 
     (tmp_path / "program.wasm").write_bytes(b"\0asm\1\0\0\0")  # which has nothing in it
     with pytest.raises(BundleError, match=r"it has no section dylink\.0"):
         server.open(tmp_path / "program.wasm", "module")
-    (tmp_path / "cut.wasm").write_bytes(library_of(RECIPE, scaled, tmp_path).read_bytes()[:100])
+    (tmp_path / "cut.wasm").write_bytes(library_of(RECIPE, scaled(), tmp_path).read_bytes()[:100])
     with pytest.raises(BundleError, match=r"could not load cut\.wasm: WebAssembly\.compile"):
         server.open(tmp_path / "cut.wasm", "module")
 

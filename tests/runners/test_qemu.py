@@ -48,7 +48,7 @@ def serve(runner_runtime: Callable[[str], list[Path]]) -> Iterator[Serve]:
 
 @needs_qemu
 def test_the_same_instructions_give_the_same_bits(serve: Serve, tmp_path: Path) -> None:
-    path = library_of(RECIPE, scaled, tmp_path)
+    path = library_of(RECIPE, scaled(), tmp_path)
     server = serve(OLD)
     number = server.open(path, "module")
     _, y = server.call(number, "scaled", [X, np.full(64, np.nan, np.float32)], result="arguments")
@@ -59,7 +59,7 @@ def test_the_same_instructions_give_the_same_bits(serve: Serve, tmp_path: Path) 
 
 @needs_qemu
 def test_an_instruction_that_the_cpu_lacks_is_named(serve: Serve, tmp_path: Path) -> None:
-    path = library_of(RECIPE, scaled, tmp_path, machine=machine_of("x86-64-v3", X86))
+    path = library_of(RECIPE, scaled(), tmp_path, machine=machine_of("x86-64-v3", X86))
     arguments = [X, np.zeros(64, np.float32)]
     server = serve(NEWER)
     _, y = server.call(server.open(path, "module"), "scaled", arguments, result="arguments")

@@ -50,13 +50,13 @@ def call(server: Server, path: Path, *arguments: Any, **options: Any) -> tuple[n
 
 
 def test_a_kernel_gives_what_it_should(recipe: str, server: Server, tmp_path: Path) -> None:
-    path = library_of(recipe, scaled, tmp_path)
+    path = library_of(recipe, scaled(), tmp_path)
     _, y = call(server, path, X, np.full(64, np.nan, np.float32))
     assert np.allclose(y, EXPECTED, rtol=1e-5)
 
 
 def test_an_array_can_stay(recipe: str, server: Server, tmp_path: Path) -> None:
-    number = server.open(library_of(recipe, scaled, tmp_path), "module")
+    number = server.open(library_of(recipe, scaled(), tmp_path), "module")
     kept = server.keep(X)
     for _ in range(2):
         x, y = server.call(number, "scaled", [kept, np.zeros(64, np.float32)], result="arguments")
@@ -66,14 +66,14 @@ def test_an_array_can_stay(recipe: str, server: Server, tmp_path: Path) -> None:
 
 def test_libraries_may_have_functions_of_one_name(recipe: str, server: Server, tmp_path: Path) -> None:
     """As the buckets of a component have."""
-    for kernel, expected in ((scaled, EXPECTED), (halved, X / 2), (scaled, EXPECTED)):
+    for kernel, expected in ((scaled(), EXPECTED), (halved(), X / 2), (scaled(), EXPECTED)):
         number = server.open(library_of(recipe, kernel, tmp_path, f"library-{expected[0]}"), "module")
         _, y = server.call(number, "scaled", [X, np.zeros(64, np.float32)], result="arguments")
         assert np.allclose(y, expected, rtol=1e-5)
 
 
 def test_a_kernel_that_leaves_its_arguments_is_found(recipe: str, serve: Serve, tmp_path: Path) -> None:
-    path = library_of(recipe, beyond, tmp_path)
+    path = library_of(recipe, beyond(), tmp_path)
     arguments = [np.ones(4, np.float32), np.zeros(4, np.float32)]
     server = serve()
     reason = LEAVING.get(recipe, "it was ended by signal SIGSEGV")
@@ -88,7 +88,7 @@ def test_what_tvm_raises_is_an_error_and_the_server_goes_on(
 ) -> None:
     with pytest.raises(BundleError, match=r"could not load none.so: .*none.so"):
         server.open(tmp_path / "none.so", "module")
-    path = library_of(recipe, scaled, tmp_path)
+    path = library_of(recipe, scaled(), tmp_path)
     with pytest.raises(BundleError, match=r"could not run scaled: .*argument"):
         call(server, path, X)
     _, y = call(server, path, X, np.zeros(64, np.float32))

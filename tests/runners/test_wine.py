@@ -37,7 +37,7 @@ def test_it_runs_as_if_this_were_windows(
     server = WINE.serve(runner_runtime(RECIPE), 2)
     (made,) = (path for path in tmp_path.iterdir() if path.name.startswith("kokoro-tvm-wine-"))
     assert sum(path.lstat().st_size for path in made.rglob("*")) < 1 << 20
-    path = library_of(RECIPE, scaled, tmp_path)
+    path = library_of(RECIPE, scaled(), tmp_path)
     number = server.open(path, "module")
     _, y = server.call(number, "scaled", [X, np.zeros(64, np.float32)], result="arguments")
     server.close()
@@ -45,7 +45,7 @@ def test_it_runs_as_if_this_were_windows(
     assert not (tmp_path / "users").exists()
     # Wine's own expf; everything else is the same code.
     here = np.zeros(64, np.float32)
-    native = library_of("x86-64-v3", scaled, tmp_path, "native")
+    native = library_of("x86-64-v3", scaled(), tmp_path, "native")
     tvm_ffi.load_module(str(native))["scaled"](*map(tvm_ffi.from_dlpack, (X.copy(), here)))
     assert np.allclose(y, here, rtol=1e-6)
 
@@ -83,11 +83,11 @@ def reordered() -> Any:
 @needs_wine
 def test_a_library_of_another_platform_is_refused(runner_runtime: Runtime, tmp_path: Path) -> None:
     server = WINE.serve(runner_runtime(RECIPE), 2)
-    elf = library_of("x86-64-v3", scaled, tmp_path)
+    elf = library_of("x86-64-v3", scaled(), tmp_path)
     with pytest.raises(BundleError, match=r"wine \S+ could not load scaled.so"):
         server.open(elf, "module")
     with pytest.raises(RuntimeError, match="invalid ELF header"):
-        tvm_ffi.load_module(str(library_of(RECIPE, scaled, tmp_path, "scaled").rename(tmp_path / "dll.so")))
+        tvm_ffi.load_module(str(library_of(RECIPE, scaled(), tmp_path, "scaled").rename(tmp_path / "dll.so")))
     server.close()
 
 

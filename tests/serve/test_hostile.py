@@ -214,6 +214,7 @@ def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
     assert audio.endswith(as_int16(server.synthesizer(text).audio))
 
 
+@pytest.mark.slow("serves ten clients for seconds")
 def test_others_hear_the_same_beside_hostile_clients(start: Callable[..., Server]) -> None:
     """Nothing is mixed, and memory ends as it began."""
     server = start(most_characters=100_000, most_sessions=8)

@@ -40,7 +40,7 @@ def test_every_artifact_has_a_prefix_of_its_own_that_tvm_takes(
 
 @needs_llvm
 def test_an_archive_has_an_index_and_code_for_ios_14(tmp_path: Path) -> None:
-    content = library_of(RECIPE, scaled, tmp_path).read_bytes()
+    content = library_of(RECIPE, scaled(), tmp_path).read_bytes()
     assert content.startswith(b"!<arch>\n")
     assert b"__.SYMDEF" in content[:200], "without an index Apple's linker refuses it"
     assert b"kokoro_scaled___tvm_ffi__library_ctx" in content
@@ -50,7 +50,7 @@ def test_an_archive_has_an_index_and_code_for_ios_14(tmp_path: Path) -> None:
 
 @needs_llvm
 def test_the_same_objects_give_the_same_bytes(tmp_path: Path) -> None:
-    one = library_of(RECIPE, scaled, tmp_path)
+    one = library_of(RECIPE, scaled(), tmp_path)
     Archive().link([tmp_path / "scaled.o"], tmp_path / "again.a")
     assert (tmp_path / "again.a").read_bytes() == one.read_bytes()
 
@@ -59,7 +59,7 @@ def test_the_same_objects_give_the_same_bytes(tmp_path: Path) -> None:
 def test_an_xcframework_has_the_code_of_all_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = {"decoder-130": scaled, "f0n-130": beyond}
+    names = {"decoder-130": scaled(), "f0n-130": beyond()}
     paths = [library_of(RECIPE, kernel, tmp_path, name) for name, kernel in names.items()]
     files = [SimpleNamespace(file=SimpleNamespace(path=path)) for path in paths]
     bundle: Any = SimpleNamespace(recipe="toy", components={"all": SimpleNamespace(libraries=files)})

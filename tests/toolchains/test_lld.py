@@ -32,7 +32,7 @@ linked = pytest.mark.parametrize(
 def test_a_library_for_arm_is_made_without_anything_of_arm(tmp_path: Path) -> None:
     if reason := ELF.check():
         pytest.skip(reason)
-    library = library_of("linux-arm64", scaled, tmp_path).read_bytes()
+    library = library_of("linux-arm64", scaled(), tmp_path).read_bytes()
     assert library[:6] == b"\x7fELF\x02\x01"
     assert int.from_bytes(library[18:20], "little") == 183, "EM_AARCH64"
     assert b"__tvm_ffi_scaled" in library
@@ -43,7 +43,7 @@ def test_the_same_objects_give_the_same_bytes(recipe: str, tmp_path: Path) -> No
     folders = [tmp_path / name for name in ("one", "two/deeper")]
     for folder in folders:
         folder.mkdir(parents=True)
-    one, other = (library_of(recipe, scaled, folder) for folder in folders)
+    one, other = (library_of(recipe, scaled(), folder) for folder in folders)
     assert one.read_bytes() == other.read_bytes()
     assert sorted(folders[0].iterdir()) == sorted([one, one.with_suffix(".o")])
 

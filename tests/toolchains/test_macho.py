@@ -36,7 +36,7 @@ def commands(library: bytes) -> dict[int, bytes]:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return library_of(RECIPE, scaled, tmp_path_factory.mktemp("macho")).read_bytes()
+    return library_of(RECIPE, scaled(), tmp_path_factory.mktemp("macho")).read_bytes()
 
 
 @needs_lld
@@ -52,7 +52,7 @@ def test_a_library_is_for_macos_11_and_takes_its_c_library_alone(library: bytes)
 
 @needs_lld
 def test_objects_are_linked_into_one(tmp_path: Path) -> None:
-    for kernel in (scaled, beyond):
+    for kernel in (scaled(), beyond()):
         library_of(RECIPE, kernel, tmp_path)
     MACHO.link([tmp_path / "scaled.o", tmp_path / "beyond.o"], tmp_path / "both.dylib")
     check_signature((tmp_path / "both.dylib").read_bytes())
@@ -62,7 +62,7 @@ def test_objects_are_linked_into_one(tmp_path: Path) -> None:
 def test_a_symbol_that_nobody_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(macho, "_STUB", macho._STUB.replace(" _expf,", ""))
     with pytest.raises(BuildError, match=r"could not link scaled.dylib: (.|\n)*undefined symbol: _expf"):
-        library_of(RECIPE, scaled, tmp_path)
+        library_of(RECIPE, scaled(), tmp_path)
     assert not (tmp_path / "scaled.dylib").exists()
 
 
@@ -73,7 +73,7 @@ def test_a_library_that_is_not_signed_is_no_library(monkeypatch: pytest.MonkeyPa
     program.chmod(0o755)
     monkeypatch.setattr(MACHO, "command", str(program))
     with pytest.raises(BuildError, match=r"LLD \S+ linked scaled.dylib wrongly: it has no signature"):
-        library_of(RECIPE, scaled, tmp_path)
+        library_of(RECIPE, scaled(), tmp_path)
     assert not (tmp_path / "scaled.dylib").exists()
 
 

@@ -21,7 +21,7 @@ needs_zig = pytest.mark.skipif(ZIG.check() is not None, reason=str(ZIG.check()))
 
 @needs_zig
 def test_a_library_is_linked_to_be_loaded_beside_others(tmp_path: Path) -> None:
-    library = library_of("wasm", scaled, tmp_path).read_bytes()
+    library = library_of("wasm", scaled(), tmp_path).read_bytes()
     assert library[:8] == b"\0asm\1\0\0\0"
     assert b"\x08dylink.0" in library[:32], "the section of what it needs comes first"
     for taken in (b"__memory_base", b"__table_base", b"expf", b"__tvm_ffi_scaled"):
@@ -33,7 +33,7 @@ def test_the_same_objects_give_the_same_bytes(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "two/deeper")]
     for folder in folders:
         folder.mkdir(parents=True)
-    one, other = (library_of("wasm", scaled, folder) for folder in folders)
+    one, other = (library_of("wasm", scaled(), folder) for folder in folders)
     assert one.read_bytes() == other.read_bytes()
 
 

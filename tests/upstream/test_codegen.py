@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 import tvm
+from tiers import PINNED
 from tvm import te
 
 from upstream.support import TVM_ISSUES, UNKNOWN, changed, computed, imported, in_child
 
-pytestmark = pytest.mark.upstream
+pytestmark = [pytest.mark.upstream, PINNED]
 
 
 def normalised(x: np.ndarray) -> np.ndarray:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import tvm
+from tiers import PINNED
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-pytestmark = pytest.mark.upstream
+pytestmark = [pytest.mark.upstream, PINNED]
 
 
 def text(kind: str, write: Any) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tiers import PINNED
 from torch import nn
 from torch.export import Dim
 
 from upstream.support import TVM_ISSUES, UNKNOWN, broken, changed, computed, imported
 
-pytestmark = pytest.mark.upstream
+pytestmark = [pytest.mark.upstream, PINNED]
 
 DYNAMIC = f"{TVM_ISSUES}/17818 (dynamic shapes)"
 

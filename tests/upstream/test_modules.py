@@ -6,11 +6,12 @@ import signal
 
 import pytest
 import tvm
+from tiers import PINNED
 from tvm import te
 
 from upstream.support import changed, in_child
 
-pytestmark = pytest.mark.upstream
+pytestmark = [pytest.mark.upstream, PINNED]
 
 
 def doubled(name: str) -> tvm.tirx.PrimFunc:

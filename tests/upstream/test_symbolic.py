@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from tiers import PINNED
 from tvm import relax, te, topi
 
 from upstream.support import computed
 
-pytestmark = pytest.mark.upstream
+pytestmark = [pytest.mark.upstream, PINNED]
 
 
 def module(build: Any) -> Any:

@@ -17,6 +17,7 @@ from kokoro_tvm.ops.base.semantic import Call
 from probe.conftest import LENGTH, inputs_of, subject_of
 
 TOLERANCE = 1e-4
+WHOLE = pytest.mark.slow("computes every value of a component")
 
 
 def look(subject: Subject, patterns: list[str], **options: object) -> Findings:
@@ -25,7 +26,9 @@ def look(subject: Subject, patterns: list[str], **options: object) -> Findings:
     return probe.findings("toy", probe.inside(values, inputs_of(subject)), len(values), False)
 
 
-@pytest.mark.parametrize("policy", ["exact", "masked", "padded"])
+@pytest.mark.parametrize(
+    "policy", ["masked", *(pytest.param(name, marks=WHOLE) for name in ("exact", "padded"))]
+)
 def test_a_sound_component_diverges_nowhere(policy: str, weights: dict[str, np.ndarray]) -> None:
     """Every value, those that are fused otherwise too, on the valid part alone."""
     subject = subject_of("text_encoder", policy, weights)
@@ -38,6 +41,7 @@ def test_a_sound_component_diverges_nowhere(policy: str, weights: dict[str, np.n
     assert found.rows[-1].shape == (1, 512, steps)
 
 
+@WHOLE
 def test_moments_are_compared_by_what_they_mean(weights: dict[str, np.ndarray]) -> None:
     """Blocks are the kernel's choice, and a convolution may leave them behind in blocks of its own."""
     subject = subject_of("f0n", "exact", weights)
@@ -59,6 +63,7 @@ def test_eager_runs_give_what_the_component_gives(exact: Subject) -> None:
     assert 0 < np.abs(single - double).max() < 1e-4
 
 
+@WHOLE
 def test_many_values_are_computed_in_parts(exact: Subject) -> None:
     result: list[str] = []
     found = look(exact, ["*"], together=200_000, progress=result.append)
@@ -107,6 +112,7 @@ def test_a_wrong_kernel_is_wrong_alone(exact: Subject, seed: int | None) -> None
     assert {row.value for row in rows} == set(exact.values)
 
 
+@WHOLE
 def test_operations_alone_take_moments_along(weights: dict[str, np.ndarray]) -> None:
     subject = subject_of("f0n", "masked", weights)
     values = [v for v in subject.values if v.operation == "adain_coefficients"][:2]

@@ -13,6 +13,9 @@ from kokoro_tvm.runtime.text.frontend.tokens import Token, in_word
 
 __all__ = ["aligned", "tokens_of"]
 
+_WINDOW = 512
+"""Symbols that are compared at once; most sentences have fewer."""
+
 _PARTS = re.compile(
     rf"(?P<mark>[{re.escape(''.join(sorted(MARKS)))}]+)|(?P<word>[^\s{re.escape(''.join(sorted(MARKS)))}]+)"
 )
@@ -52,9 +55,10 @@ def _cut(phonemes: str, sounds: list[str]) -> list[str]:
     Between stretches that are alike, places are found in proportion (difflib, Ratcliff and Obershelp 1988).
     """
     joined = "".join(sounds)
-    blocks = SequenceMatcher(None, joined, phonemes, autojunk=False).get_matching_blocks()
-    known = [(0, 0), *((a + n, b + n) for a, b, n in blocks), *((a, b) for a, b, _ in blocks)]
-    places = sorted(set(known))
+    known = {(0, 0), (len(joined), len(phonemes))}
+    for a, b, length in _alike(joined, phonemes):
+        known |= {(a, b), (a + length, b + length)}
+    places = sorted(known)
     from_, to = [a for a, _ in places], [b for _, b in places]
     parts, done, end = [], 0, 0
     for sound in sounds[:-1]:
@@ -65,6 +69,28 @@ def _cut(phonemes: str, sounds: list[str]) -> list[str]:
         parts.append(phonemes[done:place])
         done = place
     return [*parts, phonemes[done:]]
+
+
+def _alike(one: str, other: str) -> Iterator[tuple[int, int, int]]:
+    """(place in `one`, place in `other`, length) of stretches that are alike, in order.
+
+    They are looked for in one window after the other, because the time for a window grows with its square,
+    and for one that repeats a symbol with its cube.
+    """
+    a = b = 0
+    while a < len(one) and b < len(other):
+        last = a + _WINDOW >= len(one) and b + _WINDOW >= len(other)
+        trusted = _WINDOW if last else _WINDOW * 3 // 4  # behind it, what follows the window may fit better
+        matcher = SequenceMatcher(None, one[a : a + _WINDOW], other[b : b + _WINDOW], autojunk=False)
+        ahead = (trusted // 2, trusted // 2)
+        for block in matcher.get_matching_blocks():
+            length = min(block.size, trusted - max(block.a, block.b))
+            if length > 0:
+                yield a + block.a, b + block.b, length
+                ahead = block.a + length, block.b + length
+        if last:
+            return
+        a, b = a + ahead[0], b + ahead[1]
 
 
 def _between(place: int, from_: list[int], to: list[int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import num2words
@@ -24,7 +25,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.subtokens import cut
 from kokoro_tvm.runtime.text.frontend.tagger import shape_of
 
-FACTS = conversion.facts()
+facts = cache(conversion.facts)  # reads spaCy's package
 LARGEST = 10**36 - 1
 numbers = st.one_of(st.integers(0, 10_000), st.integers(0, LARGEST), st.integers(0, 12).map(lambda n: 10**n))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -81,12 +82,12 @@ def test_words_are_cut_as_misaki_cuts_them(word: str) -> None:
 
 @given(text=texts | st.sampled_from(sorted(filter(None, IDS))))
 def test_ids_are_spacys(text: str) -> None:
-    assert id_of(text, FACTS.symbols) == get_string_id(text)
+    assert id_of(text, facts().symbols) == get_string_id(text)
 
 
 def test_facts_of_spacy_are_those_of_the_one_installed() -> None:
-    assert FACTS.symbols == {name: number for name, number in IDS.items() if name}
-    assert FACTS.norms == BASE_NORMS
+    assert facts().symbols == {name: number for name, number in IDS.items() if name}
+    assert facts().norms == BASE_NORMS
 
 
 @given(text=texts.filter(bool))
