@@ -10,7 +10,8 @@
  *   read:TEXT    tokens and notices
  *   model:SPEED TOKENS FRAMES SYMBOL ID...   for the plans that follow
  *   plan:TEXT    pieces and notices
- *   fuzz:COUNT   plans so many random texts, the first with a seed of 1; prints how many were refused
+ *   fuzz:COUNT EVERY   reads so many random texts, up to the words that are said for them, and plans the speech of one in
+ *                      EVERY; prints how many of these were refused
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 
 #include "os.h"
 #include "patterns.h"
+#include "text/paragraphs.h"
 #include "text/speech.h"
 
 static void print_text(string text) {
@@ -303,8 +305,9 @@ static int plan_quietly(const reader *r, model *m, string text, kokoro_error *er
   return fits;
 }
 
-static void fuzz(const reader *r, model *m, uint64_t count) {
-  uint64_t refused = 0;
+static void fuzz(const reader *r, model *m, const char *given) {
+  char *behind;
+  uint64_t refused = 0, count = strtoull(given, &behind, 10), every = strtoull(behind, NULL, 10);
   kokoro_error error;
   for (uint64_t i = 1; i <= count; ++i) {
     scope s = {.error = &error};
@@ -312,7 +315,13 @@ static void fuzz(const reader *r, model *m, uint64_t count) {
     work w = WORK(&s, &memory);
     state = i * 0x9E3779B97F4A7C15u;
     drawn(2);
-    if (!plan_quietly(r, m, random_text(&w), &error)) {
+    string text = random_text(&w);
+    if (i % every) {
+      source whole = source_of(&w, text);
+      sources parts = paragraphs(&w, &whole);
+      strings notices = {0};
+      for (size_t part = 0; part < parts.count; ++part) normalize(&w, parts.all[part], r->forms, &notices);
+    } else if (!plan_quietly(r, m, text, &error)) {
       ++refused;
       if (error.code != KOKORO_INPUT) printf("text %llu: %s\n", (unsigned long long)i, error.text);
     }
@@ -362,7 +371,7 @@ int main(int count, char **words) {
       string text = read_line(&w, behind);
       if (strncmp(line, "chars", 5) == 0) print_characters();
       if (strncmp(line, "cases", 5) == 0) print_cases(&w, text);
-      if (strncmp(line, "fuzz", 4) == 0) fuzz(&r, &m, strtoull(behind, NULL, 10));
+      if (strncmp(line, "fuzz", 4) == 0) fuzz(&r, &m, behind);
       if (strncmp(line, "find", 4) == 0) print_matches(&w, atoi(line + 5), text);
       if (strncmp(line, "normal", 6) == 0) print_normal(&w, &r, text);
       if (strncmp(line, "read", 4) == 0) print_reading(&w, &r, text);
