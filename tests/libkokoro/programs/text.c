@@ -320,7 +320,7 @@ static void fuzz(const reader *r, model *m, const char *given) {
       source whole = source_of(&w, text);
       sources parts = paragraphs(&w, &whole);
       strings notices = {0};
-      for (size_t part = 0; part < parts.count; ++part) normalize(&w, parts.all[part], r->forms, &notices);
+      for (size_t part = 0; part < parts.count; ++part) normalize(&w, parts.all[part], r, &notices);
     } else if (!plan_quietly(r, m, text, &error)) {
       ++refused;
       if (error.code != KOKORO_INPUT) printf("text %llu: %s\n", (unsigned long long)i, error.text);
