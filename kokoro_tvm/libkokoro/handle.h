@@ -32,7 +32,7 @@ struct kokoro {
   tensors voices;                /* in alphabetical order */
   double least_norm, most_norm;  /* of rows of the bundle's own; 0 until a voice is added */
   tensors front_end;             /* none where the bundle has no front end */
-  reader *readers[2];            /* American, British; NULL until a text is read in it */
+  const reader *readers[sizeof READ_LANGUAGES]; /* NULL until a text is read in it */
 };
 
 /* A word with what its times follow from. */

@@ -31,22 +31,30 @@ static string read_characters(scope *s, kokoro_plan *p, const char *text) {
   return (string){characters, count};
 }
 
-/* What reads a language; opened when a text is first read in it, and kept by the bundle. */
-static const reader *reader_of(scope *s, kokoro *k, const spoken_language *spoken, const char *voice) {
-  int british = spoken->letter == 'b';
-  if ((spoken->letter != 'a' && !british) || spoken->espeak)
-    fail(s, KOKORO_INPUT, "libkokoro reads English text alone, and %s speaks %s. Give phonemes, or another voice.", voice,
-         spoken->name);
-  if (!k->front_end.count)
-    fail(s, KOKORO_INPUT, "%s has no front end, so that it speaks phonemes alone. Build it with `front_end`.", k->bundle->root);
-  if (k->readers[british]) return k->readers[british];
+/* What reads a language, by its letter; NULL for none. It is opened when a text is first read in it, and kept by the
+ * bundle. */
+static const reader *opened_reader(scope *s, kokoro *k, char letter, const reader *american) {
+  const char *found = strchr(READ_LANGUAGES, letter);
+  if (!found) return NULL;
+  const reader **place = &k->readers[found - READ_LANGUAGES];
   arena *kept = s->kept;
   s->kept = &k->kept;
-  reader *made = take(s, s->kept, 1, sizeof *made);
-  made->english = open_english(s, &k->front_end, british);
-  made->forms = open_language(s, &k->front_end, "en", spoken->letter);
+  if (!*place) *place = open_reader(s, &k->front_end, letter, american);
   s->kept = kept;
-  return k->readers[british] = made;
+  return *place;
+}
+
+static const reader *reader_of(scope *s, kokoro *k, const spoken_language *spoken, const char *voice) {
+  int english = spoken->letter == 'a' || spoken->letter == 'b';
+  const reader *found = NULL;
+  if (!k->front_end.count)
+    fail(s, KOKORO_INPUT, "%s has no front end, so that it speaks phonemes alone. Build it with `front_end`.", k->bundle->root);
+  if (!spoken->espeak)
+    found = opened_reader(s, k, spoken->letter, english ? NULL : opened_reader(s, k, 'a', NULL));
+  if (!found)
+    fail(s, KOKORO_INPUT, "libkokoro reads no %s text, and %s speaks %s. Give phonemes, or another voice.", spoken->name, voice,
+         spoken->name);
+  return found;
 }
 
 static int knows(void *with, int32_t symbol) { return id_of(((kokoro_plan *)with)->k, symbol) >= 0; }

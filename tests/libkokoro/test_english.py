@@ -164,7 +164,7 @@ def test_words_of_the_lexicon(ask: Ask, file: Path, code: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("code", "ab")
 def test_all_words_of_the_lexicon(ask: Ask, file: Path, code: str) -> None:
-    words_alike(ask, file, code, lexicon_words(data_of(file, code)), 20)
+    words_alike(ask, file, code, lexicon_words(data_of(file, code)), 6)
 
 
 @pytest.mark.parametrize("code", "ab")

@@ -1,5 +1,7 @@
 #include "front_end.h"
 
+#include <string.h>
+
 #include "markup.h"
 #include "paragraphs.h"
 #include "scanner.h"
@@ -23,17 +25,31 @@ static void add_list(work *w, strings *notices, const char *begin, const strings
   add_notice(w, notices, BUILT(out));
 }
 
-normalized normalize(work *w, source from, const language *forms, strings *notices) {
+const reader *open_reader(scope *s, const tensors *file, char letter, const reader *american) {
+  static const char *const names[] = {"en", "en", "es", "fr", "hi", "it", "pt"}; /* of READ_LANGUAGES */
+  const char *found = letter ? strchr(READ_LANGUAGES, letter) : NULL;
+  if (!found) return NULL;
+  const char *name = names[found - READ_LANGUAGES];
+  reader *made = take(s, s->kept, 1, sizeof *made);
+  if (letter == 'a' || letter == 'b') made->english = open_english(s, file, letter == 'b');
+  else if (!(made->sounds = open_sounds(s, file, name))) return NULL;
+  made->american = american;
+  made->forms = open_language(s, file, name, letter);
+  return made;
+}
+
+normalized normalize(work *w, source from, const reader *r, strings *notices) {
   edits (*const steps[])(work *, string) = {tags, entities, marks, composed_letters, apostrophes, dashes, emoji_names};
   strings words = {0};
-  for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i) {
+  size_t count = sizeof steps / sizeof *steps - !r->english; /* names of emoji are English */
+  for (size_t i = 0; i < count; ++i) {
     edits made = steps[i](w, from.text);
     from = edited(w, from, &made);
   }
   normalized found = {from, from};
-  if (forms) {
+  if (r->forms) {
     changes changed = {0};
-    edits made = scan_forms(w, forms, from.text, &changed);
+    edits made = scan_forms(w, r->forms, from.text, &changed);
     found.source = edited(w, from, &made);
     for (size_t i = 0; i < changed.count; ++i) {
       builder each = {0};
@@ -100,19 +116,48 @@ static void find_left_out(work *w, const source *plain, const tokens *made, stri
   }
 }
 
+/* Reads words in Latin letters as American English, with spaces at both sides of them. */
+static void read_latin(work *w, const reader *american, tokens *made, strings *notices) {
+  static const int32_t space[] = {' '};
+  int english = 0; /* whether the last token is */
+  for (size_t i = 0; i < made->count; ++i) {
+    token *each = &made->all[i], *last = each - 1;
+    int latin = each->origin == FROM_LATIN;
+    if (i && (latin || english) && !last->space.size && last->origin != FROM_MARK && each->origin != FROM_MARK)
+      last->space = (string){space, 1};
+    english = latin;
+    if (!latin) continue;
+    source word = source_of(w, nfkc(w, each->text));
+    utterances read = read_text(w, american, &word, notices);
+    builder phonemes = {0};
+    for (size_t j = 0; j < read.count; ++j) {
+      builder spoken = {0};
+      for (size_t k = 0; k < read.all[j].count; ++k) {
+        put(w, &spoken, read.all[j].all[k].phonemes);
+        put(w, &spoken, read.all[j].all[k].space);
+      }
+      if (j) put_char(w, &phonemes, ' ');
+      put(w, &phonemes, stripped(BUILT(spoken)));
+    }
+    each->phonemes = BUILT(phonemes);
+  }
+}
+
 utterances read_text(work *w, const reader *r, const source *whole, strings *notices) {
   utterances found = {0};
-  strings guessed = {0}, lost = {0};
+  strings guessed = {0}, lost = {0}, of_latin = {0};
   sources parts = paragraphs(w, whole);
   for (size_t i = 0; i < parts.count; ++i) {
-    normalized part = normalize(w, parts.all[i], r->forms, notices);
-    tokens made = read_english(w, r->english, &part.source);
+    normalized part = normalize(w, parts.all[i], r, notices);
+    tokens made = r->english ? read_english(w, r->english, &part.source) : read_sounds(w, r->sounds, &part.source);
+    if (r->american) read_latin(w, r->american, &made, &of_latin);
     for (size_t j = 0; j < made.count; ++j)
       if (made.all[j].origin == FROM_LETTERS || made.all[j].origin == FROM_SPELLED)
         add_notice(w, &guessed, made.all[j].text);
     find_left_out(w, &part.plain, &made, &lost);
     PUSH(w, found, made);
   }
+  for (size_t i = 0; i < of_latin.count; ++i) add_notice(w, notices, of_latin.all[i]);
   add_list(w, notices, "Read by their letters, because the lexicon does not have them: ", &guessed, " ",
            ". Give their phonemes.");
   add_list(w, notices, "Left out, because there are no phonemes for it: ", &lost, " ", "");

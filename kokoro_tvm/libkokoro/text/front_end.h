@@ -4,13 +4,21 @@
 #define KOKORO_FRONT_END_H
 
 #include "english.h"
-#include "language.h"
+#include "sounds.h"
+
+#define READ_LANGUAGES "abefhip" /* letters of LANGUAGES */
 
 /* What is open of a language. */
 typedef struct reader {
-  const english *english;
-  const language *forms; /* NULL: the file has none */
+  const english *english; /* NULL: it is read by its sounds */
+  const sounds *sounds;
+  const struct reader *american; /* reads words in Latin letters where the language has none; NULL of English */
+  const language *forms;         /* NULL: the file has none */
 } reader;
+
+/* What reads a language, by its letter; NULL where the file has nothing of it. american: what reads "a"; NULL for English.
+ * What is made goes into `s->kept`. Fails with KOKORO_BUNDLE. */
+const reader *open_reader(scope *s, const tensors *file, char letter, const reader *american);
 
 typedef LIST(string) strings;
 
@@ -19,8 +27,7 @@ typedef struct normalized {
   source source, plain;
 } normalized;
 
-/* forms: NULL leaves written forms as they stand. */
-normalized normalize(work *w, source from, const language *forms, strings *notices);
+normalized normalize(work *w, source from, const reader *r, strings *notices);
 
 /* The tokens of every paragraph of a text, which may have none; each notice once. */
 typedef LIST(tokens) utterances;

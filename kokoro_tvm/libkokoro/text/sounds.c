@@ -215,6 +215,14 @@ static string sound_of(work *w, const sounds *of, string written) {
   return BUILT(made);
 }
 
+/* Whether a word has a letter of the language. */
+static int has_letters(work *w, const sounds *of, string written) {
+  string letters = spelled(w, of, written);
+  for (size_t i = 0; i < letters.size; ++i)
+    if (letters.at[i] != APOSTROPHE) return 1;
+  return 0;
+}
+
 static int32_t spoken_mark(int32_t c) {
   switch (c) {
   case 0x964: case 0x965: return '.'; /* dandas of Devanagari */
@@ -246,7 +254,7 @@ static tokens tokens_of(work *w, const sounds *of, string text) {
     else put(w, &line, sound_of(w, of, each.text));
     match ignored;
     if (each.origin == FROM_RULES && match_at(w, &PATTERNS[SOUNDS_LATIN], each.text, 0, &ignored) &&
-        !spelled(w, of, each.text).size)
+        !has_letters(w, of, each.text))
       each.origin = FROM_LATIN;
     if (made.count && made.all[made.count - 1].end < each.start) made.all[made.count - 1].space = (string){space, 1};
     PUSH(w, made, each);

@@ -40,7 +40,7 @@ export class Sounds {
       const following = parts[index + 1]?.index ?? text.length;
       const token = { text: part[0], start: part.index, end, space: end < following ? " " : "", tag: "" };
       if (part.groups.mark) return { ...token, phonemes: spoken[index], origin: "mark" };
-      const latin = BEGINS_LATIN.test(part[0]) && !this._spelled(part[0]);
+      const latin = BEGINS_LATIN.test(part[0]) && !this._spelled(part[0]).replaceAll("'", "");
       return { ...token, phonemes: latin ? part[0] : spoken[index], origin: latin ? "latin" : "rules" };
     });
   }

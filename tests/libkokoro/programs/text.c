@@ -10,7 +10,8 @@
  *   read:TEXT    tokens and notices
  *   model:SPEED TOKENS FRAMES SYMBOL ID...   for the plans that follow
  *   plan:TEXT    pieces and notices
- *   fuzz:COUNT   plans so many random texts, the first with a seed of 1; prints how many were refused
+ *   fuzz:COUNT EVERY   reads so many random texts, up to the words that are said for them, and plans the speech of one in
+ *                      EVERY; prints how many of these were refused
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 
 #include "os.h"
 #include "patterns.h"
+#include "text/paragraphs.h"
 #include "text/speech.h"
 
 static void print_text(string text) {
@@ -62,7 +64,7 @@ static void print_matches(work *w, int number, string text) {
 static void print_normal(work *w, const reader *r, string text) {
   source whole = source_of(w, text);
   strings notices = {0};
-  normalized made = normalize(w, whole, r->forms, &notices);
+  normalized made = normalize(w, whole, r, &notices);
   printf("[");
   print_text(made.source.text);
   putchar(',');
@@ -75,7 +77,7 @@ static void print_normal(work *w, const reader *r, string text) {
 }
 
 static void print_reading(work *w, const reader *r, string text) {
-  static const char *const origins[] = {"", "lexicon", "letters", "spelled", "mark"};
+  static const char *const origins[] = {"", "lexicon", "letters", "spelled", "mark", "rules", "english"};
   source whole = source_of(w, text);
   strings notices = {0};
   utterances made = read_text(w, r, &whole, &notices);
@@ -234,11 +236,13 @@ static void print_plan(work *w, const reader *r, model *m, string text) {
     print_text(decoded(w, call.error->text));
     putchar('}');
   } else {
-    while (next_piece(&p, &call, &found)) {
+    for (int there = 1; there;) {
+      there = next_piece(&p, &call, &found);
+      for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, decoded(w, encoded(w, p.notices.all[i])));
+      if (!there) continue;
       if (!first) putchar(',');
       first = 0;
       print_piece(w, &found);
-      for (size_t i = 0; i < p.notices.count; ++i) PUSH(w, notices, decoded(w, encoded(w, p.notices.all[i])));
     }
   }
   printf("],");
@@ -301,8 +305,9 @@ static int plan_quietly(const reader *r, model *m, string text, kokoro_error *er
   return fits;
 }
 
-static void fuzz(const reader *r, model *m, uint64_t count) {
-  uint64_t refused = 0;
+static void fuzz(const reader *r, model *m, const char *given) {
+  char *behind;
+  uint64_t refused = 0, count = strtoull(given, &behind, 10), every = strtoull(behind, NULL, 10);
   kokoro_error error;
   for (uint64_t i = 1; i <= count; ++i) {
     scope s = {.error = &error};
@@ -310,7 +315,13 @@ static void fuzz(const reader *r, model *m, uint64_t count) {
     work w = WORK(&s, &memory);
     state = i * 0x9E3779B97F4A7C15u;
     drawn(2);
-    if (!plan_quietly(r, m, random_text(&w), &error)) {
+    string text = random_text(&w);
+    if (i % every) {
+      source whole = source_of(&w, text);
+      sources parts = paragraphs(&w, &whole);
+      strings notices = {0};
+      for (size_t part = 0; part < parts.count; ++part) normalize(&w, parts.all[part], r, &notices);
+    } else if (!plan_quietly(r, m, text, &error)) {
       ++refused;
       if (error.code != KOKORO_INPUT) printf("text %llu: %s\n", (unsigned long long)i, error.text);
     }
@@ -334,7 +345,6 @@ int main(int count, char **words) {
   scope s = {0};
   arena kept = {0};
   kokoro_error error;
-  reader r = {0};
   static model m;
   static char line[1 << 22];
   if (count < 3) return 2;
@@ -346,8 +356,9 @@ int main(int count, char **words) {
   os_status_of(from.descriptor, &status);
   from.size = status.size;
   tensors tensors = map_tensors(&s, &from);
-  r.forms = open_language(&s, &tensors, count > 3 ? words[3] : "en", *words[2]);
-  r.english = open_english(&s, &tensors, *words[2] == 'b');
+  const reader *american = open_reader(&s, &tensors, 'a', NULL);
+  const reader *own = open_reader(&s, &tensors, *words[2], strchr("ab", *words[2]) ? NULL : american);
+  const reader r = own ? *own : (reader){.forms = open_language(&s, &tensors, words[3], *words[2])};
   while (fgets(line, sizeof line, stdin)) {
     scope call = {0};
     arena memory = {0};
@@ -360,7 +371,7 @@ int main(int count, char **words) {
       string text = read_line(&w, behind);
       if (strncmp(line, "chars", 5) == 0) print_characters();
       if (strncmp(line, "cases", 5) == 0) print_cases(&w, text);
-      if (strncmp(line, "fuzz", 4) == 0) fuzz(&r, &m, strtoull(behind, NULL, 10));
+      if (strncmp(line, "fuzz", 4) == 0) fuzz(&r, &m, behind);
       if (strncmp(line, "find", 4) == 0) print_matches(&w, atoi(line + 5), text);
       if (strncmp(line, "normal", 6) == 0) print_normal(&w, &r, text);
       if (strncmp(line, "read", 4) == 0) print_reading(&w, &r, text);
@@ -369,7 +380,7 @@ int main(int count, char **words) {
       if (strncmp(line, "steps", 5) == 0) {
         strings notices = {0};
         source whole = source_of(&w, text);
-        normalize(&w, whole, r.forms, &notices);
+        normalize(&w, whole, &r, &notices);
         printf("%llu", (unsigned long long)w.steps);
       }
       putchar('\n');

@@ -53,7 +53,7 @@ class Sounds:
     def _token(self, part: re.Match[str], phonemes: str, space: str) -> Token:
         if part["mark"]:
             return Token(part[0], *part.span(), phonemes, space, origin="mark")
-        if _LATIN.match(part[0]) and not any(self._spelled(part[0])):
+        if _LATIN.match(part[0]) and not "".join(self._spelled(part[0])).strip("'"):
             return Token(part[0], *part.span(), part[0], space, origin="latin")
         return Token(part[0], *part.span(), phonemes, space, origin="rules")
 
