@@ -51,8 +51,8 @@ class FrontEnd:
         lexicon: UserLexicon | None = None,
         languages: Mapping[str, SpokenLanguage] = KOKORO,
     ) -> None:
-        """file: tagger and lexicon of the bundle; without it English goes by misaki with spaCy or by
-        espeak-ng, whichever is installed. lexicon: a user's words, in all languages. languages: the
+        """file: tagger, lexicon and rules of the bundle; without it English goes by misaki with spaCy or by
+        espeak-ng, whichever is installed, and languages that are read by rules go by espeak-ng. lexicon: a user's words, in all languages. languages: the
         bundle's."""
         self._languages = languages
         self.lexicon = lexicon or UserLexicon({})
