@@ -52,8 +52,8 @@ class FrontEnd:
         languages: Mapping[str, SpokenLanguage] = KOKORO,
     ) -> None:
         """file: tagger, lexicon and rules of the bundle; without it English goes by misaki with spaCy or by
-        espeak-ng, whichever is installed, and languages that are read by rules go by espeak-ng. lexicon: a user's words, in all languages. languages: the
-        bundle's."""
+        espeak-ng, whichever is installed, and what is read by rules goes by espeak-ng. lexicon: a user's
+        words, in all languages. languages: the bundle's."""
         self._languages = languages
         self.lexicon = lexicon or UserLexicon({})
         self.unread: frozenset[str] = frozenset()
