@@ -51,9 +51,9 @@ class FrontEnd:
         lexicon: UserLexicon | None = None,
         languages: Mapping[str, SpokenLanguage] = KOKORO,
     ) -> None:
-        """file: tagger and lexicon of the bundle; without it English goes by misaki with spaCy or by
-        espeak-ng, whichever is installed. lexicon: a user's words, in all languages. languages: the
-        bundle's."""
+        """file: tagger, lexicon and rules of the bundle; without it English goes by misaki with spaCy or by
+        espeak-ng, whichever is installed, and what is read by rules goes by espeak-ng. lexicon: a user's
+        words, in all languages. languages: the bundle's."""
         self._languages = languages
         self.lexicon = lexicon or UserLexicon({})
         self.unread: frozenset[str] = frozenset()
