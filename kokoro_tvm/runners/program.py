@@ -46,18 +46,25 @@ class Program:
 
     def speak(
         self,
-        phonemes: str,
+        request: str | NDArray[np.int64],
         voice: str,
         speed: float,
         seed: int = 0,
         noise: NDArray[np.float32] | None = None,
     ) -> Utterance:
-        """One utterance, with the noise of a seed, or with noise (samples,). Raises BundleError."""
+        """One utterance, with the noise of a seed, or with noise (samples,). Raises BundleError.
+
+        request: phonemes, whose silent ends are not drawn out at a low speed, or tokens (T,) as they are.
+        """
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
             folder = Path(name)
             for path in self._files:  # a bundle's are not executable
                 Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
-            words = ["--phonemes", phonemes, "--voice", voice, "--speed", repr(float(speed))]
+            if isinstance(request, str):
+                words = ["--phonemes", request]
+            else:
+                words = ["--tokens", ",".join(map(str, request))]
+            words += ["--voice", voice, "--speed", repr(float(speed))]
             if noise is None:
                 words += ["--seed", str(seed)]
             else:

@@ -129,7 +129,7 @@ def _from_c(
     def speak(reference: Reference) -> Utterance:
         log(f"saying {reference.name} from C")
         noise = reference.noise()[0] if reference.piece else None
-        about = reference.phonemes, reference.voice, reference.speed
+        about = reference.tokens[0], reference.voice, reference.speed
         return program.speak(*about, seed=reference.seed, noise=noise)
 
     return speak

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kokoro_tvm import Synthesizer
@@ -54,9 +55,10 @@ def test_it_says_what_python_says(bundle: Path) -> None:
         noise = partial(draw_noise, 11, piece=piece)
         expected = synthesizer.run(tokens, style, speed=0.7, noise=noise)
         given = noise(expected.audio.size) if piece else None
-        found = speaking(bundle).speak(phonemes, voice, 0.7, seed=11, noise=given)
-        assert found.audio.tobytes() == expected.audio.tobytes()
-        assert found.durations.tolist() == expected.durations.tolist()
+        for request in (phonemes, np.asarray(tokens).reshape(-1)):
+            found = speaking(bundle).speak(request, voice, 0.7, seed=11, noise=given)
+            assert found.audio.tobytes() == expected.audio.tobytes()
+            assert found.durations.tolist() == expected.durations.tolist()
 
 
 def test_a_failure_has_the_reason(bundle: Path) -> None:
