@@ -42,7 +42,7 @@ def declare(place: Place, recipe: Recipe) -> Stage:
             "tables": {
                 "unicode": unicodedata.unidata_version,
                 "abbreviations": learned().sha256(ABBREVIATIONS),
-                **executed_code(f"{module}:*" for module in MODULES),  # imports none
+                **executed_code([f"{module}:*" for module in MODULES]),  # imports none
             },
             "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
         },
