@@ -13,11 +13,10 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from kokoro_tvm.libkokoro.patterns import Sets, compile_pattern, ranges_of
 
-__all__ = ["inputs", "tables"]
+__all__ = ["MODULES", "expressions", "tables"]
 
 _TEXT = "kokoro_tvm.runtime.text"
 _EXPRESSIONS = {
@@ -46,6 +45,8 @@ _EXPRESSIONS = {
 }
 """Modules, and the names that their expressions have in them: `_LEAD` of paragraphs is PARAGRAPHS_LEAD in C;
 of several, the second is ..._1."""
+MODULES = (*_EXPRESSIONS, "kokoro_tvm.runtime.bundle.languages")
+"""What has values that are compiled in."""
 _BARE = ("Cn", "Co", "Cs")  # categories of characters that are all alike
 _BLOCK = 128  # characters of a page of the table
 _WIDTH = 116  # of a line of numbers
@@ -70,23 +71,12 @@ def tables() -> Mapping[str, str]:
     }
 
 
-def inputs() -> dict[str, Any]:
-    """What the tables are made of, as JSON has it."""
-    return {
-        "unicode": unicodedata.unidata_version,
-        "expressions": {name: [each.pattern, int(each.flags)] for name, each in _expressions()},
-        "pictures": importlib.import_module(f"{_TEXT}.frontend.normalization.emoji")._NAMES,
-        "abbreviations": _abbreviation_lists(),
-        "languages": _languages(),
-    }
-
-
 def _languages() -> dict[str, str]:
     known = importlib.import_module("kokoro_tvm.runtime.bundle.languages").KOKORO
     return {letter: each.name for letter, each in known.items()}
 
 
-def _expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
+def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
     """Name in C and expression."""
     for path, attributes in _EXPRESSIONS.items():
         module = importlib.import_module(path)
@@ -116,7 +106,7 @@ def _array(kind: str, name: str, values: Sequence[int]) -> str:
 def _patterns() -> tuple[str, str]:
     sets, arrays, entries = Sets(), [], []
     names, groups = [], []
-    for name, expression in _expressions():
+    for name, expression in expressions():
         compiled = compile_pattern(expression.pattern, sets, expression.flags & ~re.UNICODE)
         names.append(name)
         groups += [f"{name}_{group.upper()} = {place}" for group, place in compiled.groups.items()]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import unicodedata
 from dataclasses import asdict
 from pathlib import Path
 
 from kokoro_tvm import libkokoro
+from kokoro_tvm.engine.code import executed_code
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
 from kokoro_tvm.libkokoro import HEADER, compile_libkokoro, names_of, sources
-from kokoro_tvm.libkokoro.generated import inputs
+from kokoro_tvm.libkokoro.generated import MODULES
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import Place
 from kokoro_tvm.targets import target_kind, tools_for
@@ -20,6 +22,8 @@ from kokoro_tvm.toolchains.cc import CCompiler
 from kokoro_tvm.toolchains.zig import ZigC
 
 __all__ = ["compiler_of", "declare", "run"]
+
+ABBREVIATIONS = libkokoro.FOLDER.parent / "runtime" / "text" / "abbreviations.json"
 
 
 def declare(place: Place, recipe: Recipe) -> Stage:
@@ -35,7 +39,11 @@ def declare(place: Place, recipe: Recipe) -> Stage:
             "sources": {
                 path.relative_to(libkokoro.FOLDER).as_posix(): learned().sha256(path) for path in sources()
             },
-            "tables": inputs(),
+            "tables": {
+                "unicode": unicodedata.unidata_version,
+                "abbreviations": learned().sha256(ABBREVIATIONS),
+                **executed_code([f"{module}:*" for module in MODULES]),  # imports none
+            },
             "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
         },
     )

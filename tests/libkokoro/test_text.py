@@ -6,7 +6,6 @@ import functools
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -29,7 +28,7 @@ from toy_bundle import edit_manifest, file_entry
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BuildError, InputError
 from kokoro_tvm.libkokoro import FOLDER, compile_sources
-from kokoro_tvm.libkokoro.generated import inputs
+from kokoro_tvm.libkokoro.generated import expressions
 from kokoro_tvm.model.front_end.expressions import language_arrays
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
 from kokoro_tvm.model.safetensors_file import write_arrays
@@ -164,14 +163,14 @@ def test_cases_and_normal_forms(read: Reader) -> None:
 
 
 def test_expressions_find_what_python_finds(read: Reader) -> None:
-    expressions = [re.compile(*given) for given in inputs()["expressions"].values()]
+    found_in = [expression for _, expression in expressions()]
     texts = [text for text, _ in front_end_vectors.drawn(examples(400), seed=5)]
     texts += ["sitting ticking", "{a|b:c}[x]", "←%x← →→→ [→→] =%a= $(cardinal,one{a}other{b})$", *LONG]
     texts += [part * 30 for part in LONG]
-    asked = [(number, text) for number in range(len(expressions)) for text in texts]
+    asked = [(number, text) for number in range(len(found_in)) for text in texts]
     found = read(f"find:{number}:{hexadecimal(text)}" for number, text in asked)
     for (number, text), matches in zip(asked, found, strict=True):
-        expression = expressions[number]
+        expression = found_in[number]
         wanted = [
             [edge for group in range(expression.groups + 1) for edge in match.span(group)]
             for match in expression.finditer(text)

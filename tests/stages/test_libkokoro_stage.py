@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from kokoro_tvm.engine.used import used_again
 from kokoro_tvm.platforms import Platform
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
-from kokoro_tvm.runtime.text.frontend import paragraphs
 from kokoro_tvm.targets import llvm
 from kokoro_tvm.toolchains import cc
 
@@ -65,10 +63,16 @@ def test_an_edit_of_a_source_compiles_it_again(
 
 
 def test_an_edit_of_an_expression_that_is_compiled_in_does(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paragraphs, "_BOX", re.compile("another"))
-    assert [change.name for change in stage.state().changes] == ["tables.expressions.PARAGRAPHS_BOX.0"]
+    copy = tmp_path / "kokoro_tvm"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "web"))
+    monkeypatch.setattr(code, "_PACKAGE", copy)
+    assert stage.is_current()
+    file = copy / "runtime" / "text" / "frontend" / "paragraphs.py"
+    file.write_text(file.read_text(encoding="utf-8").replace("_BOX = re.compile(", "_BOX = re.compile('a' "))
+    changed = ["tables.kokoro_tvm.runtime.text.frontend.paragraphs:_BOX"]
+    assert [change.name for change in stage.state().changes] == changed
 
 
 @pytest.mark.parametrize(
