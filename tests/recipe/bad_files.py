@@ -290,7 +290,7 @@ def _forms() -> Iterator[tuple[str, BadFile]]:
     source = ("checkpoint", "sources", 0)
     for file, path, words in (
         ("full", ("model",), "Toy a/b ../toy toy.yaml _toy " + "x" * 65),
-        ("full", ("precision",), "float16 Float32 fp32"),
+        ("full", ("precision",), "float64 Float32 fp32"),
         ("full", ("length",), "dynamic Exact"),
         ("full", ("target", "kind"), "vulkan LLVM"),
         ("full", ("target", "mcpu"), "natvie -zen x,y"),

@@ -109,7 +109,11 @@ SPOILED = {
     "pass-option": ("full", "a.number: 2", "a.number: [2]"),
     "cpu-feature": ("full", "+avx512f", "avx512f"),
     "padded-enforced": ("full", "length: masked", "length: padded"),
-    "precision-of-another-kind": ("full", "precision: float32", "precision: float16"),
+    "precision-of-another-kind": (
+        "here",
+        "{kind: llvm, mcpu: native}",
+        "{kind: cuda, host: {kind: llvm, mcpu: native}}\nprecision: bfloat16",
+    ),
     "c-with-float16-weights": (
         "full",
         "timeout_s: 60",

@@ -118,7 +118,7 @@ def test_systems_take_turns(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("kokoro_tvm.bench.load.__main__.started", started)
     engine = EngineSpec("none", "none", 1, "float32")
-    systems = [System(name, name.title(), name == "a", "float32", engine, {}, 0) for name in ("a", "b")]
+    systems = [System(name, name.title(), name == "a", "float32", engine, (), {}, 0) for name in ("a", "b")]
     said: list[str] = []
     turns = []
     for load in measure(systems, Path(), [(1, 0), (3, 0), (3, 2)], 0.0, 2, SMALL, said.append):
@@ -284,7 +284,7 @@ def test_utterances_are_as_long_as_a_model_takes_and_lose_nothing(phonemes: str)
 
 def test_commands(tmp_path: Path) -> None:
     engine = EngineSpec("kokoro_tvm.bench.engines.stock", "model", 2, "float32")
-    ours = System("cpu", "kokoro-tvm cpu", True, "float32", engine, {}, 0)
+    ours = System("cpu", "kokoro-tvm cpu", True, "float32", engine, (), {}, 0)
     assert command(ours, Path("b"), 7, tmp_path)[3:] == ["serve", "--bundle", "model", "--port", "7"]
     request = Path(command(replace(ours, ours=False, name="pytorch"), Path("b"), 7, tmp_path)[-1])
     assert '"bundle": "b", "port": 7' in request.read_text()
