@@ -22,6 +22,7 @@ from unittest import mock
 
 import numpy as np
 import yaml
+from examples import examples
 
 from kokoro_tvm.documents.captions import write_captions
 from kokoro_tvm.errors import InputError
@@ -45,12 +46,24 @@ from kokoro_tvm.runtime.text.markup.reading import read_marked
 from kokoro_tvm.truth.phonemes import sentences
 from kokoro_tvm.truth.written_forms import written_forms
 
-__all__ = ["FILE", "drawn", "few_texts", "many_texts", "message", "vectors", "without_espeak", "write"]
+__all__ = [
+    "CASES",
+    "FILE",
+    "drawn",
+    "few_texts",
+    "many_texts",
+    "message",
+    "texts_of",
+    "vectors",
+    "without_espeak",
+    "write",
+]
 
 FILE = Path(__file__).parent / "web" / "frontend" / "vectors.json"
 """The vectors of `few_texts`."""
 
-_READINGS = Path(__file__).parent / "runtime/text/frontend/cases/readings/en.yaml"
+CASES = Path(__file__).parent / "runtime/text/frontend/cases"
+_READINGS = CASES / "readings/en.yaml"
 _VOICES = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
 _LEXICON = {"kokoro": "kəkˈɔɹO", "New  York": "nˈujˌɔɹk", "don’t": "dˈOnt", "W3C": "dˈʌbᵊlju", "😀": "hˈæpi"}
 _WITH_LEXICON = (
@@ -237,6 +250,21 @@ def drawn(count: int, seed: int) -> Iterator[tuple[str, str]]:
 
     for number in range(count):
         yield "".join(part() for _ in range(draw.randrange(1, 12))), "ab"[number % 2]
+
+
+def texts_of(language: str) -> Iterator[str]:
+    """Cases and plain sentences of a language, parts of them put together at random, random characters."""
+    cases = yaml.safe_load((CASES / f"{language}.yaml").read_text(encoding="utf-8"))
+    texts = [row["written"] for rows in cases.values() for row in rows]
+    for path in CASES.glob(f"{language}.plain.txt"):
+        texts += path.read_text(encoding="utf-8").splitlines()
+    yield from texts
+    draw = random.Random(language)
+    parts = [*" ".join(texts).split(), *sorted({char for text in texts for char in text})]
+    for _ in range(examples(300)):
+        yield "".join(draw.choice(parts) + draw.choice(("", " ")) for _ in range(draw.randrange(1, 12)))
+    for text, _ in drawn(examples(100), seed=100):
+        yield text
 
 
 def _vector(

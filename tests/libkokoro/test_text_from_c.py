@@ -189,14 +189,12 @@ def test_written_forms_of_every_language(
     program: Path, read: Reader, tmp_path: Path, code: str, name: str
 ) -> None:
     """Those that libkokoro does not speak yet, too: their rules are compiled here."""
-    from test_front_end_vectors import texts_of
-
     forms = FrontEndFile.open(read.file).forms(name)
     assert forms is not None
     arrays = map_safetensors(read.file) | language_arrays(name, forms)
     widest_first = sorted(arrays.items(), key=lambda item: -item[1].itemsize)
     write_arrays(tmp_path / "front_end", dict(widest_first), {})
-    texts = list(texts_of(name))
+    texts = list(front_end_vectors.texts_of(name))
     found = Reader(program, tmp_path / "front_end")((f"normal:{hexadecimal(t)}" for t in texts), code, name)
     assert found == written(Language(forms, code), texts, names=code in "ab")
 
@@ -218,11 +216,9 @@ def texts_of_pieces(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def texts_of_sounds(count: int) -> list[tuple[str, str]]:
     """Cases and plain sentences of languages that are read by their sounds, and words of English in them."""
-    from test_front_end_vectors import texts_of
-
     found = []
     for code in "efhip":
-        texts = random.Random(code).sample([*texts_of(LANGUAGE_FILES[code])], count)
+        texts = random.Random(code).sample([*front_end_vectors.texts_of(LANGUAGE_FILES[code])], count)
         found += [
             (text.replace("\0", ""), code) for text in [*texts, "OK, Google — ɐ, Ӕ ñɏ «a». 👍 iPhone's"]
         ]

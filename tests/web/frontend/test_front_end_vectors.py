@@ -9,15 +9,12 @@ import random
 import shutil
 import subprocess
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 
 import front_end_vectors
 import pytest
 import unicode_names
-from examples import examples
 from misaki_languages import sentences
-from yaml import safe_load
 
 from kokoro_tvm.javascript import WEB
 from kokoro_tvm.model.front_end.sound_rules import sound_languages
@@ -29,8 +26,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 HERE = Path(__file__).parent
-CASES = HERE.parents[1] / "runtime" / "text" / "frontend" / "cases"
-SOUNDS = CASES.with_name("sounds.tsv")
+SOUNDS = front_end_vectors.CASES.with_name("sounds.tsv")
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node here: `node` is not installed")
 
@@ -50,21 +46,6 @@ def test_strings_and_patterns() -> None:
     node_test("python.test.mjs")
 
 
-def texts_of(language: str) -> Iterator[str]:
-    """Cases and plain sentences of a language, parts of them put together at random, random characters."""
-    cases = safe_load((CASES / f"{language}.yaml").read_text(encoding="utf-8"))
-    texts = [row["written"] for rows in cases.values() for row in rows]
-    for path in CASES.glob(f"{language}.plain.txt"):
-        texts += path.read_text(encoding="utf-8").splitlines()
-    yield from texts
-    draw = random.Random(language)
-    parts = [*" ".join(texts).split(), *sorted({char for text in texts for char in text})]
-    for _ in range(examples(300)):
-        yield "".join(draw.choice(parts) + draw.choice(("", " ")) for _ in range(draw.randrange(1, 12)))
-    for text, _ in front_end_vectors.drawn(examples(100), seed=100):
-        yield text
-
-
 @needs_node
 def test_javascript_normalizes_as_python(front_end_files: Path, tmp_path: Path) -> None:
     """Words, their places and notices, in every language that has a file of written forms."""
@@ -74,7 +55,7 @@ def test_javascript_normalizes_as_python(front_end_files: Path, tmp_path: Path) 
     for code, name in LANGUAGE_FILES.items():
         if (forms := file.forms(name)) is not None:
             language = Language(forms, code)
-            for text in texts_of(name):
+            for text in front_end_vectors.texts_of(name):
                 normal = normalize(SourceText.of(text), language, code in "ab")
                 source = normal.source
                 rows.append([code, name, text, source.text, source.starts, source.ends, normal.notices])
