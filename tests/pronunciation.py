@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from kokoro_tvm.measure.phonemes import distance
 from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
 from kokoro_tvm.runtime.text.frontend.espeak import EspeakText
 from kokoro_tvm.runtime.text.frontend.sounds import Sounds
@@ -73,17 +74,7 @@ def _bare(phonemes: str) -> str:
 def error_rate(found: Iterable[Pair]) -> float:
     """Phonemes and stress marks that have to be changed, left out or put in, by those of espeak-ng."""
     found = list(found)
-    return sum(_distance(a, b) for _, a, b in found) / sum(len(b) for _, _, b in found)
-
-
-def _distance(a: str, b: str) -> int:
-    """Levenshtein's."""
-    row = list(range(len(b) + 1))
-    for place, char in enumerate(a, start=1):
-        last, row[0] = row[0], place
-        for other, theirs in enumerate(b, start=1):
-            last, row[other] = row[other], min(row[other] + 1, row[other - 1] + 1, last + (char != theirs))
-    return row[-1]
+    return sum(distance(b, a) for _, a, b in found) / sum(len(b) for _, _, b in found)
 
 
 def words(language: str, held: bool) -> list[str]:

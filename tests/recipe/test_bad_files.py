@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bad_files import FAMILIES, RECIPES, TEXTS, BadFile
+from counted_calls import counted
 
 from kokoro_tvm.recipe import Known, LocatedRecipeError, check_file
 
@@ -43,17 +42,7 @@ def refused(bad: BadFile, folder: Path, known: Known) -> LocatedRecipeError:
 
 def problem(bad: BadFile, folder: Path, known: Known) -> str:
     """What is wrong with how a file is refused; "" where it is as it should be."""
-    calls = 0
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        error = refused(bad, folder, known)
-    finally:
-        sys.setprofile(None)
+    calls, error = counted(lambda: refused(bad, folder, known))
     message, line, caret = str(error).split("\n")
     if (error.line, error.column) != bad.at:
         return f"it is at {bad.at}: {message}"

@@ -18,15 +18,8 @@ pairs read_pairs(work *w, const json *object) {
 }
 
 const string *value_of(const pairs *all, string key) {
-  size_t low = 0, high = all->count;
-  while (low < high) {
-    size_t middle = (low + high) / 2;
-    int order = compared(all->all[middle].key, key);
-    if (!order) return &all->all[middle].value;
-    if (order < 0) low = middle + 1;
-    else high = middle;
-  }
-  return NULL;
+  pair wanted = {.key = key}, *found = all->count ? bsearch(&wanted, all->all, all->count, sizeof wanted, by_key) : NULL;
+  return found ? &found->value : NULL;
 }
 
 const items *find_list(const language *l, string name) {
@@ -36,15 +29,8 @@ const items *find_list(const language *l, string name) {
 }
 
 const item *find_item(const items *list, string word) {
-  size_t low = 0, high = list->count;
-  while (low < high) {
-    size_t middle = (low + high) / 2;
-    int order = compared(list->all[middle].word, word);
-    if (!order) return &list->all[middle];
-    if (order < 0) low = middle + 1;
-    else high = middle;
-  }
-  return NULL;
+  item wanted = {.word = word};
+  return list->count ? bsearch(&wanted, list->all, list->count, sizeof wanted, by_word) : NULL;
 }
 
 static string optional(scope *s, work *w, const json *object, const char *key) {

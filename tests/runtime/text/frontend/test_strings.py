@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import Any
-
 import pytest
+from counted_calls import counted
 
 from kokoro_tvm.runtime.text.frontend.strings import aligned
-
-
-def calls_of(function: Callable[[], Any]) -> int:
-    """Calls of Python and of C, which do not depend on how fast the machine is."""
-    calls = 0
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return calls
 
 
 def spoken(text: str, phonemes: str, alone: list[str]) -> list[tuple[str, str]]:
@@ -45,6 +26,6 @@ def test_so_are_those_of_a_text_of_any_length() -> None:
 @pytest.mark.parametrize("symbol", ["x", "xy"])
 def test_the_time_for_one_symbol_again_and_again_grows_with_its_length(symbol: str) -> None:
     def calls(count: int) -> int:
-        return calls_of(lambda: spoken("a b", symbol * count, ["b", symbol * count]))
+        return counted(lambda: spoken("a b", symbol * count, ["b", symbol * count]))[0]
 
     assert calls(2000) < 2.5 * calls(1000)
