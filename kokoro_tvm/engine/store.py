@@ -254,9 +254,10 @@ class Store:
                     source(output).replace(path)
                     durable.sync_folder(path.parent)
                     self.verified.note({path: output.sha256}, settle=False)
-            durable.write(self._record_path(record.key), record.to_bytes())
             if record.derivation.keys() >= {*USED}:
+                # Before the record, which nobody would find otherwise if this is killed between the two.
                 _note(self._request_path(record.request), record.key)
+            durable.write(self._record_path(record.key), record.to_bytes())
         return record
 
     def restore(self, record: Record, folder: Path, stage: str = "") -> bool:

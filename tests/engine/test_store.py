@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Store:
 def publish(store: Store, word: str, stage: str = "cpu.x", **files: str) -> Record:
     """A record of a stage that wrote these files (one that holds the word, if none are given)."""
     written = files or {"word": word}
-    derivation = {"word": word}
+    derivation = {"word": word, "code": {}, "files": {}}
     with store.lock("a" * 64), store.workspace("a" * 64) as folder:
         for name, content in written.items():
             with open(folder / name, "w") as stream:  # noqa: PTH123  (not what the tests make fail)
@@ -180,7 +180,7 @@ def test_gc_keeps_what_is_asked_for(store: Store, tmp_path: Path) -> None:
     collected = collect(store, {two.key})
     assert collected == foreseen
     assert (collected.records, collected.objects, collected.temporaries) == (1, 1, 1)
-    assert collected.bytes == len(one.to_bytes()) + 1 + 5
+    assert collected.bytes == len(one.to_bytes()) + 1 + len(f"{one.key}\n") + 5
     assert store.record(one.key) is None
     assert store.restore(two, tmp_path / "out")
     assert collect(store, {two.key}).records == 0
@@ -305,6 +305,7 @@ def test_a_write_that_fails_damages_nothing(
         fresh = Store(store.root, paranoid=True)
         assert kept in fresh.records()
         assert all(fresh.holds(o) for r in fresh.records() for o in r.outputs)
+        assert all(r in fresh.requested(r.request) for r in fresh.records()), "else it is built again"
         assert fresh.restore(kept, tmp_path / "out", "cpu.x")
         assert tree(tmp_path / "out") == {"word": b"kept"}
         if faulty.calls < count:
