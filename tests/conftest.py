@@ -28,7 +28,7 @@ WORKER_MEMORY_GB = 4.0  # what the largest test takes, with the real weights
 LONGEST = (
     *("test_speaks.py", "test_portable.py", "test_on_gpu.py", "test_tiny.py", "web/test_wasm_bundle.py"),
     # Of the default tier: as the last ones they would keep one worker busy while the other has no file left.
-    *("truth/test_stock.py", "web/frontend/test_front_end_vectors.py", "test_patterns.py"),
+    *("truth/test_stock.py", "test_patterns.py"),
     *(
         "engine/test_faults.py",
         "compiler/test_export.py",

@@ -1,4 +1,4 @@
-"""Texts with what the front end and the planner make of them: the JavaScript is held to the same.
+"""Texts with what is read of them and planned, in Python: the JavaScript that plans is held to the same.
 
 `python tests/front_end_vectors.py FRONT_END` writes the file of the tests, from the front_end.safetensors of
 a bundle.
@@ -14,7 +14,7 @@ import random
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,9 @@ from kokoro_tvm.errors import InputError
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
 from kokoro_tvm.noise import draw_noise
 from kokoro_tvm.runtime.bundle.voices import Voices, describe
+from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.runtime.session.routing import TooLongError
+from kokoro_tvm.runtime.speech import sentences as sentences_module
 from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses, muted
 from kokoro_tvm.runtime.speech.plan import Plan
@@ -39,10 +41,11 @@ from kokoro_tvm.runtime.speech.words import timeline
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
-from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
 from kokoro_tvm.runtime.text.markup import Known
-from kokoro_tvm.runtime.text.markup.reading import read_marked
+from kokoro_tvm.runtime.text.reading import read_utterances
 from kokoro_tvm.truth.phonemes import sentences
 from kokoro_tvm.truth.written_forms import written_forms
 
@@ -59,17 +62,12 @@ __all__ = [
     "write",
 ]
 
-FILE = Path(__file__).parent / "web" / "frontend" / "vectors.json"
+FILE = Path(__file__).parent / "web" / "vectors.json"
 """The vectors of `few_texts`."""
 
 CASES = Path(__file__).parent / "runtime/text/frontend/cases"
 _READINGS = CASES / "readings/en.yaml"
 _VOICES = {"a": "af_heart", "b": "bf_emma", "e": "ef_dora"}
-_LEXICON = {"kokoro": "kəkˈɔɹO", "New  York": "nˈujˌɔɹk", "don’t": "dˈOnt", "W3C": "dˈʌbᵊlju", "😀": "hˈæpi"}
-_WITH_LEXICON = (
-    "Kokoro's KOKORO in New York, kokoros and new york don't 😀😀 [kokoro](+2) [kokoro](/ˈa/) W3C W3Cs W3C.",
-    "**Kokoro** is [Kokoro](-2).",
-)
 _RATE, _SAMPLES_PER_FRAME = 24_000, 600
 _NOISES = [(0, 5000, 0), (123456789012345678, 4097, 7), (2**64 - 1, 3, 2**32 - 1)]
 _FRAGMENTS = """
@@ -139,6 +137,9 @@ _TEXTS = (
     "a" * 200,
     "[pause:1h] a",
     "[pause:2000s][pause:2000s]a",
+    "a",
+    "It is [never](-2) [too](+1) late: [105](#a&#) or [1](#a#), [tomato](/təmˈAtO/)es, "
+    "[New York](/nˈujˌɔɹk/)'s, **[bold](/ˈa/)**, ![a cat](/a.png) [x](/ˈa/).",
     "日本語です。",
     "word " * 150,
     "😀 and 𝟛 " * 30,
@@ -180,13 +181,13 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
     most = {"tokens": 160, "frames": 600}
     model = _Model(config["vocab"], most)
     with without_espeak():
-        opened = FrontEndFile.open(file)
-        front_end, with_lexicon = FrontEnd(opened), FrontEnd(opened, UserLexicon(_LEXICON))
-        spelled = [_vector(text, "a", with_lexicon, model) | {"lexicon": True} for text in _WITH_LEXICON]
-        found = [
-            _vector(text, code, front_end, model, captions=i % 15 == 0)
-            for i, (text, code) in enumerate(texts)
-        ]
+        front_end = FrontEnd(FrontEndFile.open(file))
+        readings: dict[str, Any] = {}
+        with mock.patch.object(sentences_module, "read_utterances", _recording(readings)):
+            found = [
+                _vector(text, code, front_end, model, captions=i % 15 == 0)
+                for i, (text, code) in enumerate(texts)
+            ]
     noises = [
         {
             "seed": str(seed),
@@ -202,9 +203,37 @@ def vectors(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
         "rows": 100,
         "voices": list(_VOICES.values()),
         "noises": noises,
-        "lexicon": _LEXICON,
-        "texts": [*spelled, *found],
+        "readings": list(readings.values()),
+        "texts": found,
     }
+
+
+def _recording(readings: dict[str, Any]) -> Callable[..., list[Utterance]]:
+    """`read_utterances` that writes down a text, its links and the language, what is read or the error, and
+    the notices."""
+
+    def read(source: SourceText, code: str, front_end: FrontEnd) -> list[Utterance]:
+        links = [[x.start, x.end, x.phonemes, x.stress, x.flags, x.alias] for x in source.links]
+        request = [source.text, links, code]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                utterances = read_utterances(source, code, front_end)
+                result: Any = [
+                    [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in u.tokens]
+                    for u in utterances
+                ]
+            except InputError as error:
+                result = {"error": str(error)}
+        notices = [str(each.message) for each in caught]
+        readings[json.dumps(request)] = [*request, result, [message(notice) for notice in notices]]
+        for notice in notices:
+            warn(notice)
+        if isinstance(result, dict):
+            raise InputError(result["error"])
+        return utterances
+
+    return read
 
 
 @contextmanager
@@ -219,7 +248,7 @@ def few_texts() -> list[tuple[str, str]]:
     """Texts of every kind: those of the committed file."""
     forms = [(form.written, "b" if form.british else "a") for form in written_forms()]
     read = [(text, "ab"[i % 2]) for i, text in enumerate([*_readings(), *sentences()[::60]])]
-    return [*((text, "a") for text in _TEXTS), *forms[::4], *read, *list(drawn(40, seed=40))]
+    return [("a", "b"), *((text, "a") for text in _TEXTS), *forms[::4], *read, *list(drawn(40, seed=40))]
 
 
 def _readings() -> Iterator[str]:
@@ -275,15 +304,6 @@ def _vector(
     known = Known(model.bundle.vocabulary, lambda other: describe(voices.split(other or voice)[0]).code)
     vector: dict[str, Any] = {"text": text, "voice": voice}
 
-    def reading() -> Any:
-        return [
-            {
-                "pause": u.pause,
-                "tokens": [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in u.tokens],
-            }
-            for u in read_marked(text, known, front_end)
-        ]
-
     def planned() -> Any:
         style = Style(lambda other: voices.table(other or voice), 0.9, Pauses(), Division())
         found = plan_pieces(model, sentences_of_text(text, known, front_end), style)  # type: ignore[arg-type]
@@ -313,14 +333,13 @@ def _vector(
             for piece in plan.pieces
         ]
 
-    for name, made in (("reading", reading), ("plan", planned)):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                vector[name] = made()
-            except InputError as error:
-                vector[name] = {"error": message(str(error))}
-        vector[f"{name} notices"] = [message(str(each.message)) for each in caught]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            vector["plan"] = planned()
+        except InputError as error:
+            vector["plan"] = {"error": message(str(error))}
+    vector["notices"] = [message(str(each.message)) for each in caught]
     return vector
 
 
@@ -345,10 +364,15 @@ def main() -> None:
 
 
 def write(file: Path, found: dict[str, Any]) -> None:
-    """Write vectors as JSON, a text a line."""
-    texts = ",\n".join(json.dumps(text) for text in found["texts"])
-    head = json.dumps(found | {"texts": []}, separators=(",", ":"))
-    file.write_text(head.removesuffix("[]}") + "[\n" + texts + "\n]}\n", encoding="utf-8")
+    """Write vectors as JSON, a reading and a text a line."""
+
+    def lines(name: str) -> str:
+        rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in found[name])
+        return f'"{name}":[\n{rows}\n]'
+
+    head = {name: value for name, value in found.items() if name not in ("readings", "texts")}
+    begin = json.dumps(head, separators=(",", ":")).removesuffix("}")
+    file.write_text(f"{begin},{lines('readings')},{lines('texts')}}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Every regular expression of JavaScript modules, as JSON: what stands between slashes, and what RegExp and Pattern
-// are given. node --expose-internals patterns.mjs FOLDER, which is a copy: modules are run with a few lines more.
+// Every regular expression of JavaScript modules, as JSON: what stands between slashes, and what RegExp is
+// given. node --expose-internals patterns.mjs FOLDER, which is a copy: modules are run with a few lines more.
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, sep } from "node:path";
@@ -7,8 +7,6 @@ import { pathToFileURL } from "node:url";
 
 const { parse } = createRequire(import.meta.url)("internal/deps/acorn/acorn/dist/acorn"); // the parser Node has
 const folder = process.argv[2];
-const MADE = ["RegExp", "Pattern"];
-const ANCHORED = ["match", "fullmatch"];
 const BY_TEXT = ["match", "matchAll", "search"];
 
 /** All nodes of a tree, each with those around it. */
@@ -18,19 +16,6 @@ function* nodes(node, around = []) {
     yield [node, around];
     for (const each of Object.values(node)) if (typeof each === "object") yield* nodes(each, [node, ...around]);
   }
-}
-
-/** How a pattern of a module's own is used: where it begins at a place, or a search, which is what is not known too. */
-function usesOf(around, all) {
-  const [declarator, , statement] = around;
-  if (declarator?.type !== "VariableDeclarator" || statement?.type.startsWith("Export")) return ["search"];
-  const uses = new Set();
-  for (const [node, [use, call]] of all) {
-    if (node.type !== "Identifier" || node.name !== declarator.id.name || node === declarator.id) continue;
-    const method = use.type === "MemberExpression" && use.object === node && call.arguments?.length === 1 && use.property.name;
-    uses.add(ANCHORED.includes(method) ? method : "search");
-  }
-  return uses.size ? [...uses] : ["search"];
 }
 
 globalThis.found = [];
@@ -52,17 +37,16 @@ for (const name of readdirSync(folder, { recursive: true }).filter((name) => /\.
   for (const [node, around] of all) {
     const place = `web/${name.split(sep).join("/")}:${text.slice(0, node.start).split("\n").length}`;
     const callee = ["NewExpression", "CallExpression"].includes(node.type) ? node.callee : undefined;
-    if (node.regex) found.push({ place, kind: "RegExp", uses: ["search"], source: node.regex.pattern, flags: node.regex.flags });
-    if (MADE.includes(callee?.name)) {
+    if (node.regex) found.push({ place, source: node.regex.pattern, flags: node.regex.flags });
+    if (callee?.name === "RegExp") {
       const given = text.slice(node.arguments[0].start, node.arguments.at(-1).end);
-      const about = { place, kind: callee.name, uses: usesOf(around, all), given };
-      added += `\nnote(${JSON.stringify(about)}, () => [${given}]);`;
+      added += `\nnote(${JSON.stringify({ place, given })}, () => [${given}]);`;
     }
     const [parameter] = node.arguments ?? [];
     const isText = parameter?.type === "TemplateLiteral" || typeof parameter?.value === "string";
     if (BY_TEXT.includes(callee?.property?.name) && isText) errors.push({ place, reason: "a pattern that is a text" });
     const known = around[0]?.callee === node || /^(Import|Export|Class)/.test(around[0]?.type) || around[0]?.type === "BinaryExpression";
-    if (MADE.includes(node.name) && !known) errors.push({ place, reason: `${node.name} is handed on` });
+    if (node.name === "RegExp" && !known) errors.push({ place, reason: "RegExp is handed on" });
   }
   if (added) {
     appendFileSync(join(folder, name), added);

@@ -41,6 +41,8 @@ _SETS = {
     "Mc": "\u0903\u093e-\u0940",
     "N": "0-9²³¹¼-¾٠-٩Ⅰ-Ⅿ",
     "Nd": "0-9٠-٩",
+    "Nl": "Ⅰ-Ⅿ",
+    "No": "²³¹¼-¾",
     "S": "$+<=>^`|~¢-©¬®-±´¸×÷",
     "So": "¦©®°",
     "Sc": "$¢-¥",
@@ -67,11 +69,6 @@ ELSEWHERE = frozenset(
             for name in ("prefix", "suffix", "infix", "url")
         ),
         ("runtime/text/frontend/normalization/language.py", "pattern"),
-        ("web/frontend/normalization/language.js", "pattern"),
-        *(("web/frontend/tokenizer.js", f"rules.{name}") for name in ("prefix", "suffix", "infix", "url")),
-        # What `Pattern` is made of is found where one is made.
-        ("web/frontend/python.js", "translated(this.source, this._flags), `du${kind}`"),
-        ("web/frontend/python.js", "`(?:${this.source})\\\\Z`, this._flags"),
     }
 )
 """What is read by other tests: a tokenizer's rules are data, and are tried on the longest word there is; a
@@ -107,11 +104,7 @@ def javascript_expressions(folder: Path) -> list[Expression]:
     ]
     if hidden:
         raise ValueError(f"{hidden} cannot be read from the source.")
-    return [
-        Expression(each["place"], _ANCHORED[use].replace("{}", in_python(each)), _flags(each["flags"]))
-        for each in answer["found"]
-        for use in each["uses"]
-    ]
+    return [Expression(each["place"], in_python(each), _flags(each["flags"])) for each in answer["found"]]
 
 
 def _flags(letters: str) -> int:
@@ -120,9 +113,7 @@ def _flags(letters: str) -> int:
 
 
 def in_python(found: dict[str, str]) -> str:
-    """A pattern of JavaScript in Python's syntax; one of the page's `Pattern` has it already."""
-    if found["kind"] == "Pattern":
-        return found["source"]
+    """A pattern of JavaScript in Python's syntax."""
     made, inside = "", False
     for token in _TOKEN.finditer(found["source"]):
         kind, text = token.lastgroup, token[0]

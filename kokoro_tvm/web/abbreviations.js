@@ -7,10 +7,11 @@
  */
 
 import WORDS from "./abbreviation_words.js";
-import { Pattern, capitalize, isUpper } from "./frontend/python.js";
+import { charAt, isUpper } from "./characters.js";
 
-const LAST_WORD = new Pattern("(?:[^\\W\\d_]\\.){0,10}[^\\W\\d_]{1,20}$");
-const NEXT_WORD = new Pattern("([^\\W\\d_]{1,20}(?:['’][^\\W\\d_]{1,8})?)(?![\\w.])");
+const LETTER = "[\\p{L}\\p{Nl}\\p{No}]"; // and what is a number, but not of figures
+const LAST_WORD = new RegExp(`(?:${LETTER}\\.){0,10}${LETTER}{1,20}(?=\\n?$)`, "u");
+const NEXT_WORD = new RegExp(`^${LETTER}{1,20}(?:['’]${LETTER}{1,8})?(?![\\p{L}\\p{N}_.])`, "u");
 const NAMED_AFTER = new Set(WORDS.titles);
 const ABBREVIATIONS = new Set([...WORDS.titles, ...WORDS.others]);
 const HOURS = new Set(["a.m", "p.m"]);
@@ -20,7 +21,7 @@ const DAYS = new Set(WORDS.dates);
 /** The abbreviation, or the initial, that a text ends with in front of its point; null where there is none.
  * @param {string} before @returns {string | null} */
 export function abbreviationIn(before) {
-  const word = LAST_WORD.search(before)?.[0];
+  const word = LAST_WORD.exec(before)?.[0];
   if (word === undefined) return null;
   const letters = word.split(".");
   const dotted = letters.length > 1 && letters.every((letter) => [...letter].length === 1);
@@ -33,11 +34,13 @@ export function abbreviationIn(before) {
  * after: the word and what follows it.
  * @param {string} after @param {string} abbreviation @returns {boolean} */
 export function beginsSentence(after, abbreviation) {
-  const found = NEXT_WORD.match(after)?.[1];
-  if (found === undefined || NAMED_AFTER.has(abbreviation) || !isUpper([...found][0])) return false;
+  const found = NEXT_WORD.exec(after)?.[0];
+  if (found === undefined || NAMED_AFTER.has(abbreviation)) return false;
+  const first = charAt(found, 0);
+  if (!isUpper(first)) return false;
   const word = found.replace("’", "'");
   if (abbreviation === "etc" || (HOURS.has(abbreviation) && word !== word.toUpperCase())) {
     return !DAYS.has(word.toLowerCase());
   }
-  return word === capitalize(word) && BEGINNINGS.has(word.toLowerCase());
+  return word.slice(first.length) === word.slice(first.length).toLowerCase() && BEGINNINGS.has(word.toLowerCase());
 }

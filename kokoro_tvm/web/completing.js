@@ -1,7 +1,7 @@
 /** A plan, as it is or as it was edited, with durations where it lacks them: `complete` and `render` of Python. */
 
 import { InputError } from "./errors.js";
-import { length } from "./frontend/python.js";
+import { length } from "./characters.js";
 import { encode, sorted } from "./phonemes.js";
 import { spokenDurations } from "./planning.js";
 import { styleOf } from "./voices.js";

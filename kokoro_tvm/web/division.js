@@ -5,7 +5,7 @@
  * hurried, so they are divided at clauses.
  */
 
-import { length, rstrip } from "./frontend/python.js";
+import { length, rstrip } from "./characters.js";
 import { middleCut } from "./phonemes.js";
 
 /** @typedef {import("./plan.js").Word} Word */

@@ -1,6 +1,6 @@
 /** What is between two pieces: how long the pause is, by the marks, and how sound goes over into silence. */
 
-import { rint } from "./frontend/python.js";
+import { rint } from "./characters.js";
 
 /** @typedef {import("./plan.js").Word} Word */
 /** @typedef {import("./plan.js").Piece} Piece */

@@ -1,6 +1,6 @@
 /** What a caller should know though nothing failed: words that were guessed, symbols left out. */
 
-import { head, split } from "./frontend/python.js";
+import { head, split } from "./characters.js";
 
 /** Takes a notice, a sentence. @typedef {(message: string) => void} Warn */
 

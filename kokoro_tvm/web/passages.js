@@ -8,8 +8,10 @@
  */
 
 import { abbreviationIn, beginsSentence } from "./abbreviations.js";
-import { MOST, blockAt, isOneLine, mayBegin } from "./frontend/blocks.js";
-import { Pattern, back, charAt, charBefore, endOf, forth, isLower, length, lstrip, rstrip } from "./frontend/python.js";
+import { MOST, blockAt, isOneLine, mayBegin } from "./blocks.js";
+import {
+  BLANK, BLANK_LINE, SPACE, back, charAt, endOf, forth, isLower, isPair, length, lstrip, rstrip,
+} from "./characters.js";
 
 /**
  * Part of a text: without space at both ends, its first character's place, and what ends it; "end" where nothing but
@@ -24,16 +26,16 @@ const WIDE = "。｡！？।॥"; // need no space after them
 const QUOTED_ON = /[」』）]/; // a particle may follow, as in 「はい。」と答えた
 const HIRAGANA = /^[ぁ-ゟ]/;
 const WITHOUT_SPACES = /^[ぁ-ヿ一-鿿]/;
-const FRENCH = "(?:[ \\u00a0\\u202f]»(?!\\w))?"; // a quote's end has a space before it; German quotes begin so
-const END = new Pattern(
-  `(?P<mark>(?:[.!?…]+|[${WIDE}]+)[${CLOSING}]*${FRENCH})(?P<gap>\\s*)|\\n[^\\S\\n]*\\n\\s*|\\n\\s*`,
+const FRENCH = "(?:[ \\u00a0\\u202f]»(?![\\p{L}\\p{N}_]))?"; // a quote's end has a space before it; German quotes begin so
+const END = new RegExp(
+  `(?<mark>(?:[.!?…]+|[${WIDE}]+)[${CLOSING}]*${FRENCH})(?<gap>[${SPACE}]*)|\\n[${BLANK}]*\\n[${SPACE}]*|\\n[${SPACE}]*`,
+  "gu",
 );
-const BLANK_LINE = new Pattern("\\n[^\\S\\n]*\\n");
-const CLAUSE = new Pattern(`[;:,—、，；：][${CLOSING}]*\\s*`);
-const SPACES = new Pattern("\\s+");
+const CLAUSE = new RegExp(`[;:,—、，；：][${CLOSING}]*[${SPACE}]*`, "gu");
+const SPACES = new RegExp(`[${SPACE}]+`, "gu");
 const LONGEST = 1500; // characters; a passage without an end of a sentence is cut here
 const LONGEST_GAP = 4096; // characters of space that are waited through for what follows
-const UNFINISHED = new Pattern("[^\\W\\d_]*(?:['’][^\\W\\d_]*)?");
+const UNFINISHED = /^[\p{L}\p{Nl}\p{No}]*(?:['’][\p{L}\p{Nl}\p{No}]*)?$/u;
 const LONGEST_WORD = 32; // characters of the word after an abbreviation, and of what follows it
 const MOST_OPENING = 64; // quotes and brackets that are waited through for the letter after them
 
@@ -73,7 +75,7 @@ class Reader {
     const buffer = this._buffer;
     if (this._breaks && !this._beginLine()) return null;
     const longest = forth(buffer, 0, LONGEST);
-    for (const found of END.finditer(buffer)) {
+    for (const found of buffer.matchAll(END)) {
       if (found.index < this._mark) continue; // the point of "2. Second"
       const length = found.index + (found.groups.mark ?? "").length;
       if (found[0].length > LONGEST_GAP) return [length, "paragraph"];
@@ -104,7 +106,7 @@ class Reader {
     if (after === buffer.length && !this._ended) return null;
     const first = charAt(buffer, after);
     const { mark, gap } = found.groups;
-    if (BLANK_LINE.search(found[0])) return "paragraph";
+    if (BLANK_LINE.test(found[0])) return "paragraph";
     if (mark === undefined) return "clause";
     if (WIDE.includes(mark[0])) {
       const goesOn = after === end && !gap && QUOTED_ON.test(mark[mark.length - 1]);
@@ -115,7 +117,7 @@ class Reader {
     const abbreviation = mark === "." ? abbreviationIn(buffer.slice(back(buffer, found.index, 20), found.index)) : null;
     if (abbreviation === null) return "sentence";
     const following = buffer.slice(after, forth(buffer, after, LONGEST_WORD));
-    if (length(following) < LONGEST_WORD && UNFINISHED.fullmatch(following) && !this._ended) return null;
+    if (length(following) < LONGEST_WORD && UNFINISHED.test(following) && !this._ended) return null;
     return beginsSentence(following, abbreviation) ? "sentence" : "clause";
   }
 
@@ -139,9 +141,10 @@ class Reader {
   /** Where a passage without an end is cut: after a mark of a clause, else at a space, else anywhere. */
   _forced(longest) {
     const window = this._buffer.slice(0, longest);
-    let places = Array.from(CLAUSE.finditer(window, forth(window, 0, LONGEST / 2)), endOf);
-    if (!places.length) places = Array.from(SPACES.finditer(window), endOf);
-    return places[places.length - 1] ?? longest;
+    const half = forth(window, 0, LONGEST / 2);
+    let found = [...window.matchAll(CLAUSE)].filter(({ index }) => index >= half);
+    if (!found.length) found = [...window.matchAll(SPACES)];
+    return found.length ? endOf(found[found.length - 1]) : longest;
   }
 
   _take(length, boundary) {
@@ -179,7 +182,7 @@ export function* wholeCharacters(texts, most) {
     const ready = held ? all.slice(0, -1) : all;
     for (let place = 0; place < ready.length; ) {
       const end = Math.min(place + most, ready.length);
-      const cut = end < ready.length && charBefore(ready, end + 1).length === 2 ? end - 1 : end;
+      const cut = end < ready.length && isPair(ready, end - 1) ? end - 1 : end;
       yield ready.slice(place, cut);
       place = cut;
     }

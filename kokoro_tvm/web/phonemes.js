@@ -1,18 +1,18 @@
 /** Phoneme strings: to token ids, and where they divide: at sentence ends, else clause ends, else spaces. */
 
 import { InputError } from "./errors.js";
-import { Pattern, endOf, isAlpha, isSpace, length, quote, strip } from "./frontend/python.js";
+import { SPACE, endOf, isAlpha, isSpace, length, quote, strip } from "./characters.js";
 
 /** Symbols of phonemes to the model's tokens. @typedef {Map<string, number>} Vocabulary */
 
 const CLOSING = "[)\\]}”’»\"']*";
 // In order of preference; a part ends where the match ends. The last is for texts without space after marks.
 const BOUNDARIES = [
-  new Pattern(`(?<![.!?…])[.!?…]+${CLOSING}\\s+`),
-  new Pattern(`(?<![;:])[;:]+${CLOSING}\\s+`),
-  new Pattern(`(?:(?<![,—])[,—]+${CLOSING}\\s+|(?<!\\s)\\s+(?=—))`),
-  new Pattern("\\s+"),
-  new Pattern(`[.!?…;:,—]+${CLOSING}`),
+  new RegExp(`(?<![.!?…])[.!?…]+${CLOSING}[${SPACE}]+`, "gu"),
+  new RegExp(`(?<![;:])[;:]+${CLOSING}[${SPACE}]+`, "gu"),
+  new RegExp(`(?:(?<![,—])[,—]+${CLOSING}[${SPACE}]+|(?<![${SPACE}])[${SPACE}]+(?=—))`, "gu"),
+  new RegExp(`[${SPACE}]+`, "gu"),
+  new RegExp(`[.!?…;:,—]+${CLOSING}`, "gu"),
 ];
 
 /** `phonemes` with tabs and line breaks as spaces; throws an InputError when empty or with a NUL character.
@@ -53,7 +53,7 @@ export function middleCut(phonemes) {
   if (!sounds.length) return null;
   const [first, last] = [sounds[0], sounds[sounds.length - 1]];
   for (const boundary of BOUNDARIES) {
-    const cuts = Array.from(boundary.finditer(phonemes), endOf).filter((cut) => first < cut && cut <= last);
+    const cuts = Array.from(phonemes.matchAll(boundary), endOf).filter((cut) => first < cut && cut <= last);
     if (cuts.length) {
       const whole = length(phonemes);
       const off = cuts.map((cut) => Math.abs(2 * length(phonemes.slice(0, cut)) - whole));

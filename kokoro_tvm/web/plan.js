@@ -6,7 +6,7 @@
  */
 
 import { InputError } from "./errors.js";
-import { length, quote } from "./frontend/python.js";
+import { length, quote } from "./characters.js";
 import { FACTORS, LONGEST_PAUSE } from "./limits.js";
 import { sounds } from "./phonemes.js";
 

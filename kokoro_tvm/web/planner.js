@@ -2,16 +2,15 @@
 
 import { DIVISION } from "./division.js";
 import { InputError } from "./errors.js";
-import { head, length, quote } from "./frontend/python.js";
+import { head, length, quote } from "./characters.js";
 import { PAUSES } from "./joins.js";
 import { SPEEDS } from "./limits.js";
-import { readMarked } from "./markup/reading.js";
 import { Plan } from "./plan.js";
 import { planPieces } from "./planning.js";
 import { sentencesOfPhonemes, sentencesOfText } from "./sentences.js";
 import { LANGUAGES, describe } from "./voices.js";
 
-/** @typedef {import("./frontend/front_end.js").FrontEnd} FrontEnd */
+/** @typedef {import("./front_end.js").FrontEnd} FrontEnd */
 /** @typedef {import("./planning.js").Model} Model */
 /** @typedef {import("./planning.js").Planned} Planned */
 /** @typedef {import("./voices.js").Voices} Voices */
@@ -75,12 +74,6 @@ export class Planner {
     this._voices.table(voice);
     const { sampleRate, samplesPerFrame } = this._model;
     return new Plan({ pieces: [], voice, speed, seed, sampleRate, samplesPerFrame });
-  }
-
-  /** Utterances of a text, one a paragraph, with tokens, phonemes and places.
-   * @param {string} text @param {Options} [options] */
-  read(text, options = {}) {
-    return readMarked(text, this._known(options), this._frontEnd, options.ssml ?? null, options.markup ?? true);
   }
 
   _planned(sentences, options, { warn }) {

@@ -2,7 +2,7 @@
 
 import { breaths, halves, symbolsOf } from "./division.js";
 import { InputError } from "./errors.js";
-import { head, isSpace, length, quote, rint } from "./frontend/python.js";
+import { head, isSpace, length, quote, rint } from "./characters.js";
 import { ATTACK, pauseAfter, pauseBetween } from "./joins.js";
 import { MARKS } from "./marks.js";
 import { codeOf, encode, hasSound, sorted } from "./phonemes.js";

@@ -1,22 +1,24 @@
 /** From text or phonemes to the words of sentences, each sentence as soon as the text shows where it ends. */
 
+import { SPACE, endOf, isSpace, lstrip } from "./characters.js";
 import { InputError } from "./errors.js";
-import { isSpace } from "./frontend/python.js";
-import { SourceText } from "./frontend/source.js";
-import { tokensOf } from "./frontend/strings.js";
 import { MARKS } from "./marks.js";
 import { parse } from "./markup/index.js";
-import { markedPassages, ownText, voiceOf } from "./markup/passages.js";
+import { markedPassages, voiceOf } from "./markup/passages.js";
 import { quoted } from "./notices.js";
 import { clean, hasSound, listed, sorted } from "./phonemes.js";
 import { Word } from "./plan.js";
-import { readUtterances } from "./text.js";
+import { SourceText } from "./source.js";
 
 /** @typedef {import("./division.js").Breath} Breath */
-/** @typedef {import("./frontend/front_end.js").FrontEnd} FrontEnd */
-/** @typedef {import("./frontend/tokens.js").Token} Token */
+/** @typedef {import("./front_end.js").FrontEnd} FrontEnd */
+/** @typedef {import("./front_end.js").Token} Token */
+/** @typedef {Pick<Token, "start" | "end" | "phonemes" | "space">} Spoken */
 /** @typedef {import("./markup/items.js").Known} Known */
 /** @typedef {import("./markup/items.js").Manner} Manner */
+
+const MARK = [...MARKS].join("");
+const PARTS = new RegExp(`[${MARK}]+|[^${SPACE}${MARK}]+`, "gu");
 
 /** Sentences of a text as they come; ssml, markup: as `parse` takes them.
  *
@@ -48,9 +50,11 @@ export function* sentencesOfText(text, known, frontEnd, ssml = null, markup = tr
 
 /** The words of each of its utterances, none of them empty. @returns {Word[][]} */
 function wordsOfPassage(passage, known, frontEnd) {
-  if (!passage.source.text) return [];
-  const utterances = readUtterances(ownText(passage), known.language(voiceOf(passage)), frontEnd, known.warn);
-  const found = utterances.map(({ tokens }) => wordsOf(tokens, passage.source, passage.manners));
+  const { text, links } = passage.source;
+  if (!text) return [];
+  const { utterances, notices } = frontEnd.read(text, links, known.language(voiceOf(passage)));
+  notices.forEach(known.warn);
+  const found = utterances.map((tokens) => wordsOf(tokens, passage.source, passage.manners));
   return found
     .filter((words) => words.length)
     .map((words, index) => {
@@ -82,12 +86,25 @@ export function* sentencesOfPhonemes(phonemes, { symbols, warn }) {
   }
 }
 
+/** A string of phonemes as tokens, words and marks apart; their spans are the string's own.
+ * @param {string} phonemes @returns {Spoken[]} */
+function tokensOf(phonemes) {
+  const leading = phonemes.length - lstrip(phonemes).length;
+  const blank = { start: 0, end: 0, phonemes: "", space: phonemes.slice(0, leading) };
+  const found = [...phonemes.matchAll(PARTS)];
+  const tokens = found.map((part, place) => {
+    const space = phonemes.slice(endOf(part), found[place + 1]?.index);
+    return { start: part.index, end: endOf(part), phonemes: part[0], space };
+  });
+  return leading ? [blank, ...tokens] : tokens;
+}
+
 /** The words of tokens, whose spans are places in the text of `source`; the words have its places, and the manner of the
  * character that they begin with.
  *
  * Tokens that stand for the same characters ("two", "dollars" for "$2") are one word, with marks between.
- * @param {Token[]} tokens @param {SourceText} source @param {Manner[]} [manners] @returns {Word[]} */
-export function wordsOf(tokens, source, manners = []) {
+ * @param {Spoken[]} tokens @param {SourceText} source @param {Manner[]} [manners] @returns {Word[]} */
+function wordsOf(tokens, source, manners = []) {
   /** @type {Word[]} */
   const words = [];
   let [begin, end] = [0, 0]; // of the last word, in the text

@@ -2,7 +2,7 @@
 
 import { InputError } from "./errors.js";
 import { floats } from "./floats.js";
-import { quote } from "./frontend/python.js";
+import { quote } from "./characters.js";
 import { readTensor } from "./torch_file.js";
 
 /** @typedef {import("./voices.js").Table} Table */

@@ -1,7 +1,7 @@
 /** Voices: style tables by name, mixes of them, language and gender from a voice's name. */
 
 import { BundleError, InputError } from "./errors.js";
-import { length, partition, quote, strip } from "./frontend/python.js";
+import { length, quote, strip } from "./characters.js";
 import { readSafetensors } from "./safetensors.js";
 import { nearest } from "./similar.js";
 
@@ -36,7 +36,7 @@ export function languagesOf(found) {
  * follow Kokoro's naming. @param {string} name @param {Record<string, string>} [languages] the bundle's, by their letters
  * @returns {VoiceInfo} */
 export function describe(name, languages = LANGUAGES) {
-  const prefix = name.includes("_") ? [...partition(name, "_")[0]] : [];
+  const prefix = name.includes("_") ? [...name.split("_")[0]] : [];
   const [letter, sex] = prefix.length === 2 ? prefix : ["", ""];
   const letters = Object.keys(languages);
   const code = letters.length === 1 ? letters[0] : letter; // what speaks one language speaks it in every voice

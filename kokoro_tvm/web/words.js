@@ -1,6 +1,6 @@
 /** When each word and each phoneme is heard: by the place of the model's tokens in a plan. */
 
-import { length } from "./frontend/python.js";
+import { length } from "./characters.js";
 
 /** @typedef {import("./plan.js").Piece} Piece */
 /** @typedef {import("./plan.js").Plan} Plan */

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
+import front_end_vectors
 import numpy as np
 import pytest
 import soundfile
@@ -252,6 +254,49 @@ def test_a_site_says_a_text_as_the_runner_does(
     assert audio.size == speech.audio.size
     assert np.linalg.norm(audio - speech.audio) < 10 ** (-90 / 20) * np.linalg.norm(speech.audio)
     assert found["voices"] == list(tts.voices.names)
+
+
+READ = {
+    "a": "Dr. Smith was [never](+2) seen; [tomatoes](/təmˈAtOz/) cost $5 a kg. 😀",
+    "b": "<speak>The <sub alias='World Wide Web'>WWW</sub> <emphasis>is</emphasis> here.</speak>",
+    "e": "¿Cuánto cuestan 3 kg de manzanas? [Kokoro](/kokˈoɾo/) habla.",
+    "f": "Les enfants ont vingt amis à Paris, le 3 mai.",
+    "h": "मेरे पास 5 किताबें हैं। Python अच्छा है।",
+    "i": "Il gatto mangia 12 pesci, perché ha fame.",
+    "p": "Você tem 3 irmãos em São Paulo?",
+}
+
+PLAN = """async (texts) => {
+  const { open } = await import("./bundle_synthesizer.js");
+  const tts = await open(document.baseURI);
+  const plans = {};
+  for (const [lang, text] of Object.entries(texts)) {
+    const notices = [];
+    const { pieces } = await tts.plan(text, { lang, warn: (notice) => notices.push(notice) });
+    const words = pieces.flatMap(({ words }) => words);
+    const place = (unit) => [...text.slice(0, unit)].length;
+    plans[lang] = [words.map((w) => [w.text, place(w.start), place(w.end), w.phonemes, w.space]), notices];
+  }
+  return plans;
+}"""
+
+
+def test_a_page_reads_all_its_languages_as_python_does(
+    site: str, bundle: Path, runner_runtime: Callable[[str], list[Path]]
+) -> None:
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.goto(site)
+        found = tab.evaluate(PLAN, READ)
+    tts = open_synthesizer(NODE, bundle, 1, runner_runtime("wasm"))
+    with front_end_vectors.without_espeak():
+        for code, text in READ.items():
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                plan = tts.plan(text, language=code)
+            words = [[w.text, w.start, w.end, w.phonemes, w.space] for w in plan.words]
+            notices = [front_end_vectors.message(str(each.message)) for each in caught]
+            assert found[code] == [words, notices]
 
 
 def test_the_page_of_a_site_speaks(site: str) -> None:

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Plan } from "../../kokoro_tvm/web/plan.js";
 import { Planner } from "../../kokoro_tvm/web/planner.js";
-import { FrontEnd } from "../../kokoro_tvm/web/frontend/front_end.js";
+import { FrontEnd } from "../../kokoro_tvm/web/front_end.js";
 import { Voices, describe, languagesOf, styleOf } from "../../kokoro_tvm/web/voices.js";
 
 test("a row of a voice has memory of its own: a worker that is sent it gets nothing else", () => {
@@ -47,7 +47,7 @@ test("a bundle's languages and voices are its own", async () => {
   const voices = new Voices(new Map([["bernd", table], ["anna", table]]));
   const languages = languagesOf({ d: { name: "German", espeak: "de" } });
   const model = { vocabulary: new Map([["ä", 1]]), predict: async () => null, sampleRate: 24000, samplesPerFrame: 600 };
-  const planner = new Planner(model, voices, new FrontEnd(null, undefined, languages), languages);
+  const planner = new Planner(model, voices, await FrontEnd.open(null, null, languages), languages);
   const notices = [];
   const options = { warn: (notice) => notices.push(notice) };
   assert.equal(planner.empty(options).voice, "anna");

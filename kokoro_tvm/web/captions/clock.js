@@ -1,6 +1,6 @@
 /** Times as captions write them. */
 
-import { rint } from "../frontend/python.js";
+import { rint } from "../characters.js";
 
 /** `HH:MM:SS.mmm` with another decimal `point`; hours go on beyond 99. @param {number} seconds @param {string} point */
 export function clock(seconds, point) {

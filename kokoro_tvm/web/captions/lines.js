@@ -6,7 +6,7 @@
  */
 
 import { abbreviationIn, beginsSentence } from "../abbreviations.js";
-import { length, split, strip } from "../frontend/python.js";
+import { length, split, strip } from "../characters.js";
 
 /** @typedef {import("../words.js").TimedWord} TimedWord */
 

@@ -1,9 +1,9 @@
 /** Markup inside a text: brackets (`[pause:0.5s]`) and a part of SSML, both parsed into the same values. */
 
 import { InputError } from "../errors.js";
-import { Pattern, charAt, head, length } from "../frontend/python.js";
-import { SourceText } from "../frontend/source.js";
+import { SPACE, charAt, head, length } from "../characters.js";
 import { wholeCharacters } from "../passages.js";
+import { SourceText } from "../source.js";
 import { parseInline } from "./inline.js";
 import { PLAIN } from "./items.js";
 import { parseSsml } from "./ssml.js";
@@ -12,10 +12,10 @@ import { parseSsml } from "./ssml.js";
 /** @typedef {import("./items.js").Known} Known */
 
 const PORTION = 1 << 12; // units that are looked at together
-const COMMENT = "<!--(?:(?!-->).)*-->";
-const SSML = new Pattern(
-  `\\ufeff?\\s*(<\\?xml[^>]*>\\s*)?(${COMMENT}\\s*)*<(speak[\\s/>]|!DOCTYPE\\s+speak)`,
-  "s",
+const COMMENT = "<!--(?:(?!-->)[^])*-->";
+const SSML = new RegExp(
+  `^\\ufeff?[${SPACE}]*(<\\?xml[^>]*>[${SPACE}]*)?(${COMMENT}[${SPACE}]*)*<(speak[${SPACE}/>]|!DOCTYPE[${SPACE}]+speak)`,
+  "u",
 );
 const DECISION = 1 << 10; // characters of the text that decide whether it is SSML
 
@@ -36,7 +36,7 @@ export function* parse(text, known, ssml = null, markup = true) {
   }
   if (ssml === null) {
     const begin = beginning(portions);
-    ssml = SSML.match(head(begin, DECISION)) !== null;
+    ssml = SSML.test(head(begin, DECISION));
     portions = chained(begin, portions);
   }
   yield* ssml ? parseSsml(portions, known) : parseInline(portions, known);
@@ -71,7 +71,7 @@ function beginning(portions) {
     if (done) return begin;
     begin += value;
     const first = charAt(begin.replace(/^[\ufeff \t\r\n]+/, ""), 0);
-    if (length(begin) >= DECISION || (first && first !== "<") || SSML.match(begin)) return begin;
+    if (length(begin) >= DECISION || (first && first !== "<") || SSML.test(begin)) return begin;
   }
 }
 

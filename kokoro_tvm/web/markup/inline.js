@@ -6,9 +6,8 @@
  * comes in.
  */
 
-import { linkOf } from "../frontend/links.js";
-import { Pattern, endOf, forth, head, length, strip } from "../frontend/python.js";
-import { SourceText, WORD } from "../frontend/source.js";
+import { BLANK_LINE, forth, head, length, split, strip } from "../characters.js";
+import { SourceText, linkFrom } from "../source.js";
 import { PLAIN, breakOf, sameManner } from "./items.js";
 import { at, checkSymbols, rate, seconds } from "./values.js";
 
@@ -27,11 +26,17 @@ const SURE = /[ˈˌ ]/; // no path has these
 const LETTERS = /^[a-z]+$/;
 const VOWEL = /[aeiou]/;
 const NOT_ENGLISH = /[ceoqrxy]/; // letters that are phonemes of other languages
-const BLANK_LINE = new Pattern("\\n[^\\S\\n]*\\n");
 
-/** The text without space at both ends, and with one space for every run of it inside. @param {SourceText} source */
-export function inOneLine(source) {
-  return source.joined(Array.from(WORD.finditer(source.text), (word) => [word.index, endOf(word)]));
+/** What the round brackets ask for, without its place; null for what is not known.
+ * @param {string} request @returns {import("../source.js").Link | null} */
+function linkOf(request) {
+  if (/^[-+]?[0-9]+$/.test(request) || ["0.5", "+0.5", "-0.5"].includes(request)) {
+    return linkFrom(0, 0, { stress: Number(request) });
+  }
+  const marks = request.length > 1 ? request[0] + request[request.length - 1] : "";
+  if (marks === "//") return linkFrom(0, 0, { phonemes: request.replace(/^\/+|(?<!\/)\/+$/g, "") });
+  if (marks === "##") return linkFrom(0, 0, { flags: request.replace(/^#+|(?<!#)#+$/g, "") });
+  return null;
 }
 
 /** Stretches of one manner that follow each other, as one. @param {Stretch[]} stretches @returns {Stretch} */
@@ -83,7 +88,7 @@ class Inline {
     const close = this._find("]", 1);
     const inner = close > 0 ? this._buffer.slice(1, close) : "[";
     const setting = SETTING.exec(inner);
-    if (inner.includes("[") || BLANK_LINE.search(inner) || !strip(inner)) {
+    if (inner.includes("[") || BLANK_LINE.test(inner) || !strip(inner)) {
       const begun = BEGUN.exec(this._buffer);
       if (begun) this._note(`'${begun[0]}' has no closing bracket`);
     } else if (setting) {
@@ -129,7 +134,7 @@ class Inline {
         const phonemes = at(this._line, this._column, () => checkSymbols(given, this._known.symbols));
         link = { ...link, phonemes };
       }
-      text = inOneLine(text);
+      text = text.inOneLine();
       text = text.withLinks([{ ...link, start: 0, end: text.text.length }]);
     }
     this._consume(end + 1);
@@ -145,8 +150,7 @@ class Inline {
     if (![...written].every((symbol) => this._known.symbols.has(symbol))) return false;
     if (!LETTERS.test(written)) return true;
     const english = ["a", "b"].includes(this._known.language(this._manner.voice));
-    const words = Array.from(WORD.finditer(text.toLowerCase()), (word) => word[0]);
-    return VOWEL.test(written) && !(english && NOT_ENGLISH.test(written)) && !words.includes(written);
+    return VOWEL.test(written) && !(english && NOT_ENGLISH.test(written)) && !split(text.toLowerCase()).includes(written);
   }
 
   _plain(length) {

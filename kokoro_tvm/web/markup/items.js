@@ -16,7 +16,7 @@ export const sameManner = (a, b) => a.voice === b.voice && a.rate === b.rate && 
 /**
  * Text without markup, with its places in what was parsed, and with its links, each within a line.
  *
- * @typedef {{source: import("../frontend/source.js").SourceText, manner: Manner}} Stretch
+ * @typedef {{source: import("../source.js").SourceText, manner: Manner}} Stretch
  */
 
 /**

@@ -1,10 +1,10 @@
-/** Sentences of a text with markup, and its paragraphs: what is read as one, in one voice, up to a break. */
+/** Sentences of a text with markup: what is read as one, in one voice, up to a break. */
 
 import { InputError } from "../errors.js";
-import { isAlnum, strip, lstrip } from "../frontend/python.js";
-import { SourceText, moved } from "../frontend/source.js";
+import { isAlnum } from "../characters.js";
 import { LONGEST_PAUSE } from "../limits.js";
 import { passages } from "../passages.js";
+import { SourceText, moved } from "../source.js";
 import { breakOf } from "./items.js";
 
 /** @typedef {import("../joins.js").Boundary} Boundary */
@@ -30,31 +30,17 @@ const RANKS = ["clause", "sentence", "paragraph", "end"];
 /** The voice a passage is spoken in; null for that of the request. @param {MarkedPassage} passage */
 export const voiceOf = ({ manners }) => (manners.length ? manners[0].voice : null);
 
-/** A passage's text as a source of its own. @param {MarkedPassage} passage */
-export const ownText = ({ source }) => SourceText.of(source.text, 0, source.links);
-
 /** Sentences, each as soon as what is there of the text shows its end; breaks end a sentence too.
  *
  * Pauses that follow each other add up. Throws an InputError where they exceed the longest.
  * @param {Iterable<Item>} items @returns {Iterable<MarkedPassage>} */
-export const markedPassages = (items) => joined(items[Symbol.iterator](), passages);
-
-/** All text between two breaks as one passage. @param {Iterable<Item>} items @returns {Iterable<MarkedPassage>} */
-export const markedSections = (items) => joined(items[Symbol.iterator](), whole);
-
-/** @param {Iterable<string>} portions @returns {Iterable<Passage>} */
-function* whole(portions) {
-  const text = [...portions].join("");
-  if (strip(text)) yield { text: strip(text), start: text.length - lstrip(text).length, boundary: "end" };
-}
-
-function* joined(items, divided) {
+export function* markedPassages(items) {
   /** @type {MarkedPassage | null} */
   let held = null; // the last passage before breaks, whose boundary is not known
   let found = breakOf(); // the breaks since then
-  const section = new Section(items);
+  const section = new Section(items[Symbol.iterator]());
   while (!section.ended) {
-    for (const passage of divided(section.portions())) {
+    for (const passage of passages(section.portions())) {
       if (held || found.pause !== null) yield closed(held, found);
       const marked = section.take(passage, found);
       [held, found] = [null, breakOf()];
@@ -104,7 +90,7 @@ class Section {
     this._ends = [];
     /** @type {Manner[]} */
     this._manners = [];
-    /** @type {import("../frontend/source.js").Link[]} */
+    /** @type {import("../source.js").Link[]} */
     this._links = [];
   }
 

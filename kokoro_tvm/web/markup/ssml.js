@@ -6,9 +6,9 @@
  */
 
 import { InputError } from "../errors.js";
-import { Pattern, endOf, length, split, strip } from "../frontend/python.js";
-import { SourceText, linkFrom } from "../frontend/source.js";
-import { LONGEST_LINK, inOneLine } from "./inline.js";
+import { endOf, length, split, strip } from "../characters.js";
+import { SourceText, linkFrom } from "../source.js";
+import { LONGEST_LINK } from "./inline.js";
 import { PLAIN, breakOf } from "./items.js";
 import { at, checkSymbols, fromIpa, listedSymbols, pitch, rate, seconds, shown } from "./values.js";
 import { Xml } from "./xml.js";
@@ -16,7 +16,7 @@ import { Xml } from "./xml.js";
 /** @typedef {import("./items.js").Item} Item */
 /** @typedef {import("./items.js").Known} Known */
 /** @typedef {import("./items.js").Manner} Manner */
-/** @typedef {import("../frontend/source.js").Link} Link */
+/** @typedef {import("../source.js").Link} Link */
 
 const BREAKS = new Map([
   ["none", null], ["x-weak", 0.05], ["weak", 0.2], ["medium", 0.3], ["strong", 0.4], ["x-strong", 0.8],
@@ -25,7 +25,7 @@ const STRESSES = new Map([["strong", 2], ["moderate", 1], ["none", null], ["redu
 const SILENT = ["desc", "metadata"]; // what is about a document, and not part of it
 const PASSED_OVER = /^(version|xmlns|xml|xsi)(:.*)?$/; // attributes that say nothing about how to speak
 const MOST_OPEN = 64; // elements within each other
-const WORD = new Pattern("\\w+");
+const WORD = /[\p{L}\p{N}_]+/gu;
 /** Elements that are followed, with the attributes that are. @type {Map<string, string[]>} */
 const ELEMENTS = new Map([
   ["speak", []], ["p", []], ["s", []], ["break", ["time", "strength"]], ["phoneme", ["ph", "alphabet"]],
@@ -133,7 +133,7 @@ class Elements {
 
   _say(source) {
     if (this._stress !== null) {
-      const words = [...WORD.finditer(source.text)];
+      const words = [...source.text.matchAll(WORD)];
       source = source.withLinks(words.map((word) => linkFrom(word.index, endOf(word), { stress: this._stress })));
     }
     this.items.push({ source, manner: this._manner });
@@ -147,7 +147,7 @@ class Elements {
   /** Hand out the text of <phoneme> and <sub>; of one without text, what is spoken. */
   _release({ link, text: held }, place) {
     this._held = null;
-    let text = inOneLine(held);
+    let text = held.inOneLine();
     if (!text.text) {
       const spoken = link.phonemes || link.alias || "";
       const places = Array(spoken.length).fill(place);

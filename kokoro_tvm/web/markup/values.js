@@ -1,7 +1,7 @@
 /** Values that markup gives: times, factors, phonemes. An InputError says what to write instead. */
 
 import { InputError } from "../errors.js";
-import { head, split, strip } from "../frontend/python.js";
+import { head, split, strip } from "../characters.js";
 import { listed, sorted } from "../phonemes.js";
 import { FACTORS, LONGEST_PAUSE } from "../limits.js";
 

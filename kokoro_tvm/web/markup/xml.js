@@ -7,8 +7,8 @@
  */
 
 import { InputError } from "../errors.js";
-import { SourceText } from "../frontend/source.js";
-import { length } from "../frontend/python.js";
+import { SourceText } from "../source.js";
+import { length } from "../characters.js";
 import { at } from "./values.js";
 
 /**

@@ -1,8 +1,7 @@
 /** What a worker does for a synthesizer: reads, plans and speaks, so that the page's thread is free meanwhile. */
 
 import { completed } from '../completing.js';
-import { FrontEndFile } from '../frontend/data.js';
-import { FrontEnd } from '../frontend/front_end.js';
+import { FrontEnd } from '../front_end.js';
 import { revived } from '../plan.js';
 import { Planner } from '../planner.js';
 import { render } from '../rendering.js';
@@ -33,11 +32,11 @@ export class Speaking {
   /** @param {import('./model.js').Model} model @returns {Promise<Speaking>} rejected with a BundleError */
   static async open(model) {
     const { bundle } = model;
-    const { voices, front_end: frontEnd, style_dim: half } = bundle.manifest;
+    const { voices, text, front_end: frontEnd, style_dim: half } = bundle.manifest;
     const tables = Voices.open(await bundle.file(voices), 2 * half);
     const languages = languagesOf(bundle.manifest.languages);
-    const data = frontEnd ? await FrontEndFile.open(await bundle.file(frontEnd)) : null;
-    return new Speaking(model, tables, new FrontEnd(data, undefined, languages), languages);
+    const [code, data] = frontEnd ? [await bundle.file(text), await bundle.file(frontEnd)] : [null, null];
+    return new Speaking(model, tables, await FrontEnd.open(code, data, languages), languages);
   }
 
   constructor(model, voices, frontEnd, languages) {

@@ -1,58 +1,31 @@
-/** What is tested without a front end's data: strings and patterns as Python has them, voices, joins. */
+/** Characters as Python has them, voices, joins. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { InputError } from "../../../kokoro_tvm/web/errors.js";
-import * as py from "../../../kokoro_tvm/web/frontend/python.js";
-import { fadeIn, fadeOut, mute } from "../../../kokoro_tvm/web/joins.js";
-import { Voices, rowOf, styleOf } from "../../../kokoro_tvm/web/voices.js";
-
-const found = (pattern, text, flags = "") => new py.Pattern(pattern, flags).findall(text);
-
-test("classes are Unicode's", () => {
-  assert.deepEqual(found("\\w+", "naïve 日本 a_1 ½"), ["naïve", "日本", "a_1", "½"]);
-  assert.deepEqual(found("\\d+", "12 ٣٤ ²"), ["12", "٣٤"]);
-  assert.deepEqual(found("\\S+", "a\x1cb\x85c\ufeffd"), ["a", "b", "c\ufeffd"]);
-  assert.deepEqual(found("[^\\W\\d_]+", "ab_1é2"), ["ab", "é"]);
-  assert.deepEqual(found("[^\\S\\n]", "a \n\t"), [" ", "\t"]);
-  assert.deepEqual(found("[\\W_]", "a_-b"), ["_", "-"]);
-  assert.deepEqual(found("[][a-c-]", "[d]-b"), ["[", "]", "-", "b"]);
-  assert.deepEqual(found("\\bé\\w*\\b", "été, é"), ["été", "é"]);
-});
-
-test("an end is before a last line break too", () => {
-  assert.ok(new py.Pattern("a$").search("a\n"));
-  assert.equal(new py.Pattern("a$").search("a\n\n"), null);
-  assert.equal(new py.Pattern("a").fullmatch("a\n"), null);
-  assert.deepEqual(found("a.", "a\nab"), ["ab"]);
-  assert.deepEqual(found("a.", "a\nab", "s"), ["a\n", "ab"]);
-});
-
-test("upper and lower case are alike as in Python", () => {
-  assert.deepEqual(found("fig|vs|k", "FİG fıg Vſ \u212a", "i"), ["FİG", "fıg", "Vſ", "\u212a"]);
-  assert.deepEqual(found("[a-c]+", "aBc", "i"), ["aBc"]);
-});
-
-test("what has no translation is an error", () => {
-  assert.throws(() => found("(?>a)", "a"), /no translation/);
-  assert.throws(() => found("(?i)a", "a"), /no translation/);
-  assert.throws(() => found("\\G", "a"), /no translation/);
-});
+import { blockAt } from "../../kokoro_tvm/web/blocks.js";
+import { InputError } from "../../kokoro_tvm/web/errors.js";
+import * as py from "../../kokoro_tvm/web/characters.js";
+import { fadeIn, fadeOut, mute } from "../../kokoro_tvm/web/joins.js";
+import { Voices, rowOf, styleOf } from "../../kokoro_tvm/web/voices.js";
 
 test("characters are counted as code points", () => {
   const text = "a😀b";
   assert.equal(py.length(text), 3);
   assert.equal(py.back(text, 4, 2), 1);
   assert.equal(py.forth(text, 0, 2), 3);
-  assert.equal(py.charBefore(text, 3), "😀");
   assert.equal(py.head(text, 2), "a😀");
 });
 
-test("digits of every script have values", () => {
-  assert.deepEqual([..."7٣²①𝟛"].map(py.digit), [7, 3, 2, 1, 3]);
-  assert.equal(py.digit("½"), null);
-  assert.equal(py.digit(""), null);
+test("space is Python's", () => {
+  assert.deepEqual(py.split(" a\x1cb\x85c\ufeffd\u3000"), ["a", "b", "c\ufeffd"]);
+  assert.equal(py.strip("\x1f a b\u2029"), "a b");
+});
+
+test("a number begins an item in figures of every script", () => {
+  const block = (text) => blockAt(text, 0, false)?.kind;
+  assert.deepEqual(["1. a", "٠١. a", "𝟏) a"].map(block), ["numbered", "numbered", "numbered"]);
+  assert.deepEqual(["2. a", "٢. a", "² a"].map(block), [undefined, undefined, undefined]);
 });
 
 test("halves are rounded to the even number", () => {

@@ -5,7 +5,7 @@
  * characters.
  */
 
-import { Pattern, digit, endOf } from "./python.js";
+import { SPACE, endOf } from "./characters.js";
 
 /** @typedef {"heading" | "item" | "numbered" | "row" | "fence" | "rule"} Kind */
 
@@ -13,13 +13,14 @@ import { Pattern, digit, endOf } from "./python.js";
 export const MOST = 8;
 
 const FIRST = new Set("#-*+•‣◦▪0123456789|`~_=");
-const BLOCK = new Pattern(
-  "(?P<heading>\\#{1,6})(?=\\s)" +
-    "|(?P<rule>-{3}(?=[-\\s])|\\*{3}(?=[*\\s])|_{3}(?=[_\\s])|={3}(?=[=\\s]))" +
-    "|(?P<item>[-*+•‣◦▪])[ \\t]" +
-    "|(?P<numbered>\\d{1,3})[.)][ \\t]{1,3}(?=\\S)" +
-    "|(?P<row>\\|)" +
-    "|(?P<fence>```|~~~)",
+const BLOCK = new RegExp(
+  `(?<heading>#{1,6})(?=[${SPACE}])` +
+    `|(?<rule>-{3}(?=[-${SPACE}])|\\*{3}(?=[*${SPACE}])|_{3}(?=[_${SPACE}])|={3}(?=[=${SPACE}]))` +
+    "|(?<item>[-*+•‣◦▪])[ \\t]" +
+    `|(?<numbered>\\p{Nd}{1,3})[.)][ \\t]{1,3}(?=[^${SPACE}])` +
+    "|(?<row>\\|)" +
+    "|(?<fence>```|~~~)",
+  "uy",
 );
 /** @type {Kind[]} */
 const KINDS = ["heading", "item", "numbered", "row", "fence", "rule"];
@@ -41,10 +42,20 @@ export const isOneLine = (kind) => kind !== "item" && kind !== "numbered";
  * @returns {{kind: Kind, end: number} | null}
  */
 export function blockAt(text, place, numbered) {
-  const found = BLOCK.match(text, place);
-  if (!found || (found.groups.numbered && !numbered && !isOne(found.groups.numbered))) return null;
-  const kind = KINDS.find((name) => found.groups[name]);
+  BLOCK.lastIndex = place;
+  const found = BLOCK.exec(text);
+  if (!found?.groups || (found.groups.numbered && !numbered && !isOne(found.groups.numbered))) return null;
+  const { groups } = found;
+  const kind = KINDS.find((name) => groups[name]);
   return kind ? { kind, end: endOf(found) } : null;
 }
 
 const isOne = (figures) => Number([...figures].map(digit).join("")) === 1;
+
+/** The value of a figure of any script: they come in tens, from 0 to 9. @param {string} figure */
+function digit(figure) {
+  const code = figure.codePointAt(0) ?? 0;
+  let zero = code;
+  while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero--;
+  return (code - zero) % 10;
+}

@@ -1,0 +1,102 @@
+/**
+ * Texts by their characters, as Python has them: code points, and its classes of them.
+ *
+ * Places in a text are UTF-16 units, as everywhere in JavaScript; wherever characters are counted, they are code points.
+ */
+
+/** Space within a line, and all space, for the brackets of an expression; `\s` of JavaScript has other members. */
+export const BLANK = "\\t\\v-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+export const SPACE = `\\n${BLANK}`;
+/** Two line breaks with nothing between them. */
+export const BLANK_LINE = new RegExp(`\\n[${BLANK}]*\\n`, "u");
+/** What stands between spaces. */
+export const WORD = new RegExp(`[^${SPACE}]+`, "gu");
+
+const LEADING = new RegExp(`^[${SPACE}]+`, "u");
+const ALL_SPACE = new RegExp(`^[${SPACE}]+$`, "u");
+const PRINTABLE = /^[^\p{C}\p{Z}]$/u;
+
+/** @param {string} text */
+export const lstrip = (text) => text.replace(LEADING, "");
+/** @param {string} text */
+export const rstrip = (text) => {
+  // By hand: a search for the pattern would begin at every space of the text.
+  let end = text.length;
+  while (end && ALL_SPACE.test(text[end - 1])) end--;
+  return text.slice(0, end);
+};
+/** @param {string} text */
+export const strip = (text) => rstrip(lstrip(text));
+/** Words between spaces. @param {string} text @returns {string[]} */
+export const split = (text) => text.match(WORD) ?? [];
+
+/** @param {string} text */
+export const isSpace = (text) => ALL_SPACE.test(text);
+/** @param {string} text */
+export const isAlpha = (text) => /^\p{L}+$/u.test(text);
+/** @param {string} text */
+export const isAlnum = (text) => /^[\p{L}\p{N}]+$/u.test(text);
+/** Whether a single character is a capital. @param {string} char */
+export const isUpper = (char) => /^\p{Uppercase}$/u.test(char);
+/** Whether a single character is a small letter. @param {string} char */
+export const isLower = (char) => /^\p{Lowercase}$/u.test(char);
+
+/** The character that begins at a place, "" at the end. @param {string} text @param {number} place */
+export function charAt(text, place) {
+  const code = place >= 0 ? text.codePointAt(place) : undefined;
+  return code === undefined ? "" : String.fromCodePoint(code);
+}
+
+/** The place `count` characters before another. @param {string} text @param {number} place @param {number} count */
+export function back(text, place, count) {
+  for (; count && place > 0; count--) place -= isPair(text, place - 2) ? 2 : 1;
+  return place;
+}
+
+/** The place `count` characters after another. @param {string} text @param {number} place @param {number} count */
+export function forth(text, place, count) {
+  for (; count && place < text.length; count--) place += isPair(text, place) ? 2 : 1;
+  return place;
+}
+
+/** The beginning of a text, of at most so many characters. @param {string} text @param {number} most */
+export const head = (text, most) => text.slice(0, forth(text, 0, most));
+
+/** How many characters a text has. @param {string} text */
+export function length(text) {
+  let count = text.length;
+  for (let place = 0; place + 1 < text.length; place++) if (isPair(text, place)) count--;
+  return count;
+}
+
+/** Whether the two units from a place on are one character. @param {string} text @param {number} place */
+export function isPair(text, place) {
+  return (text.charCodeAt(place) & 0xfc00) === 0xd800 && (text.charCodeAt(place + 1) & 0xfc00) === 0xdc00;
+}
+
+/** Where a match ends. @param {RegExpMatchArray} match */
+export const endOf = (match) => (match.index ?? 0) + match[0].length;
+
+/** The nearest whole number, halves to the even one. @param {number} value */
+export function rint(value) {
+  const low = Math.floor(value);
+  const over = value - low;
+  return over < 0.5 || (over === 0.5 && low % 2 === 0) ? low : low + 1;
+}
+
+/** A text or a symbol as Python's `repr` shows it. @param {string} text */
+export function quote(text) {
+  const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const shown = [...text].map((char) => {
+    if (char === mark || char === "\\") return `\\${char}`;
+    const name = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[char];
+    return name ?? (char === " " || PRINTABLE.test(char) ? char : escaped(char));
+  });
+  return mark + shown.join("") + mark;
+}
+
+function escaped(char) {
+  const code = char.codePointAt(0) ?? 0;
+  const [letter, width] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
+  return `\\${letter}${code.toString(16).padStart(width, "0")}`;
+}
