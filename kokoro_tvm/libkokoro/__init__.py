@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from kokoro_tvm.libkokoro.generated import tables
 from kokoro_tvm.toolchains.cc import MINGW, CCompiler
 from kokoro_tvm.toolchains.code_signature import check_signature
 from kokoro_tvm.toolchains.zig import MACOS as MACOS_COMPILER
+from kokoro_tvm.toolchains.zig import WASI
 
 __all__ = [
     "FOLDER",
@@ -22,9 +24,11 @@ __all__ = [
     "Names",
     "compile_libkokoro",
     "compile_sources",
+    "compile_text",
     "library_sources",
     "names_of",
     "sources",
+    "text_sources",
 ]
 
 HEADER = "kokoro.h"
@@ -44,6 +48,8 @@ MACOS = Names("libkokoro.dylib", "speak")
 WINDOWS = Names("kokoro.dll", "speak.exe")
 
 _PROGRAM = FOLDER / "speak.c"
+_SHARED = ("base.c", "files.c", "json.c")  # of what the front end of pages needs of the library
+_STACK = 1 << 20
 _OF_SYSTEM = {
     LINUX: ("os_posix.c", "os_linux.c"),
     MACOS: ("os_posix.c", "os_darwin.c"),
@@ -61,7 +67,17 @@ def names_of(compiler: CCompiler | None) -> Names:
 def sources() -> list[Path]:
     """Every file that the library and its program are made of, on any platform, headers too; but for what is
     generated."""
-    return sorted(path for path in FOLDER.rglob("*.[ch]"))
+    return sorted(path for path in FOLDER.rglob("*.[ch]") if path.parent.name != "wasm")
+
+
+def text_sources() -> list[Path]:
+    """Every file that the front end of pages is made of, headers too; but for what is generated."""
+    found = [*FOLDER.glob("wasm/*.[ch]"), *FOLDER.glob("text/*.c"), *map(FOLDER.joinpath, _SHARED)]
+    for path in found:  # which grows
+        for name in re.findall(r'^#include "(.+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
+            headers = [header for folder in (path.parent, FOLDER) if (header := folder / name).exists()]
+            found += [header.resolve() for header in headers[:1] if header.resolve() not in found]
+    return sorted(found)
 
 
 def library_sources(names: Names) -> list[Path]:
@@ -79,6 +95,16 @@ def compile_sources(compiler: CCompiler, sources: Sequence[Path], out: Path, *op
             Path(folder, name).write_text(content, encoding="ascii")
         made = [path for path in sorted(Path(folder).iterdir()) if path.suffix == ".c"]
         compiler.compile([*sources, *made], out, f"-I{FOLDER}", f"-I{folder}", *options)
+
+
+def compile_text(compiler: CCompiler, out: Path, *options: str) -> None:
+    """Makes the front end of pages, as `wasm/module.c` describes it: WebAssembly that imports nothing; for
+    another platform a library. Raises BuildError."""
+    made_of = [path for path in text_sources() if path.suffix == ".c"]
+    if compiler == WASI:
+        web = [f"-I{FOLDER / 'wasm'}", "-s", "-msimd128", "-mexec-model=reactor"]
+        options = (*web, "-Wl,--export=__stack_pointer", f"-Wl,-z,stack-size={_STACK}", *options)
+    compile_sources(compiler, made_of, out, *options)
 
 
 def compile_libkokoro(compiler: CCompiler, out: Path, *options: str) -> None:

@@ -114,5 +114,7 @@ typedef struct tensors {
 
 /* Maps an open file; its tensors are read-only. Fails. */
 tensors map_tensors(scope *s, const file *file);
+/* The tensors of a file whose content is in memory, and has to stay there. Fails. */
+tensors read_tensors(scope *s, const file *file, void *content);
 
 #endif

@@ -140,7 +140,6 @@ static tensor read_tensor(scope *s, const file *each, const json *entry, char *d
 }
 
 tensors map_tensors(scope *s, const file *each) {
-  char why[120];
   if (each->size < 1) fail(s, KOKORO_BUNDLE, "%s is empty. Copy or build the bundle again.", each->path);
   mapping *mapped = malloc(sizeof *mapped);
   if (!mapped) fail_memory(s);
@@ -151,7 +150,12 @@ tensors map_tensors(scope *s, const file *each) {
     fail(s, KOKORO_SYSTEM, "%s cannot be mapped (%s).", each->path, strerror(errno));
   }
   give(s, s->kept, unmap, mapped);
-  const unsigned char *bytes = mapped->start;
+  return read_tensors(s, each, mapped->start);
+}
+
+tensors read_tensors(scope *s, const file *each, void *content) {
+  char why[120];
+  const unsigned char *bytes = content;
   uint64_t size = 0;
   for (int i = 7; i >= 0 && each->size >= 8; --i) size = size << 8 | bytes[i];
   if (size < 2 || each->size < 8 || size > (uint64_t)each->size - 8 || size > 1 << 26)
@@ -165,6 +169,6 @@ tensors map_tensors(scope *s, const file *each) {
   for (const json *entry = header->first; entry; entry = entry->next)
     if (strcmp(entry->key, "__metadata__"))
       made.all[made.count++] =
-          read_tensor(s, each, entry, (char *)mapped->start + 8 + size, each->size - 8 - (int64_t)size);
+          read_tensor(s, each, entry, (char *)content + 8 + size, each->size - 8 - (int64_t)size);
   return made;
 }

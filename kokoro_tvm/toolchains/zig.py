@@ -17,7 +17,7 @@ from kokoro_tvm.toolchains.cc import CCompiler, run_compiler
 from kokoro_tvm.toolchains.macho import OLDEST
 from kokoro_tvm.toolchains.wasm_offsets import with_offsets
 
-__all__ = ["MACOS", "MOST_MEMORY", "ZIG", "Zig", "ZigC"]
+__all__ = ["MACOS", "MOST_MEMORY", "WASI", "ZIG", "Zig", "ZigC"]
 
 MOST_MEMORY = (1 << 32) - (1 << 16)
 """Bytes that code of 32-bit addresses may have; what takes shared memory from outside has to name a limit."""
@@ -97,3 +97,6 @@ class ZigC(CCompiler):
 
 MACOS = ZigC("zig cc", "ziglang", f"aarch64-macos.{OLDEST['macos']}")
 """For macOS on arm64. It signs what it links ad hoc."""
+
+WASI = ZigC("zig cc", "ziglang", "wasm32-wasi")
+"""For WebAssembly, with a C library that asks for WASI where it needs a system."""

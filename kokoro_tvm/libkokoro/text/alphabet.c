@@ -24,7 +24,8 @@ static string with_marks(work *w, string phonemes, int32_t primary, int32_t seco
 string restress(work *w, string phonemes, stress wanted) {
   int primary = holds(phonemes, PRIMARY), secondary = holds(phonemes, SECONDARY);
   if (wanted == AS_IT_IS) return phonemes;
-  if (wanted <= UNSTRESSED && primary) return with_marks(w, phonemes, SECONDARY, 0);
+  if (wanted == MUTED) return with_marks(w, phonemes, 0, 0);
+  if (wanted == LOWERED || (wanted <= UNSTRESSED && primary)) return with_marks(w, phonemes, SECONDARY, 0);
   if (!primary && !secondary && wanted >= UNSTRESSED) {
     builder made = {0};
     size_t vowel = 0;

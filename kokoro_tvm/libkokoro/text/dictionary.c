@@ -21,11 +21,6 @@ static size_t cell(const dictionary *from, size_t block, int column) {
   return number(from->index + 4 * (COLUMNS * block + (size_t)column));
 }
 
-string some(string text) {
-  static const int32_t nothing;
-  return text.at ? text : (string){&nothing, 0};
-}
-
 dictionary open_dictionary(scope *s, const tensors *file, const char *name) {
   const tensor *found = get_tensor(s, file, name, "U8", 1);
   const uint8_t *at = found->data;

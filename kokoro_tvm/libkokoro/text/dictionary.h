@@ -42,10 +42,4 @@ int has_name(entry found, string name);
 string text_of(work *w, entry found);
 string text_of_name(work *w, entry found, string name);
 
-/* No text, which is not the empty one. */
-#define NONE ((string){NULL, 0})
-#define IS_NONE(text) (!(text).at)
-/* A text that is not none. */
-string some(string text);
-
 #endif

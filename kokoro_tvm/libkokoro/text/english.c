@@ -113,11 +113,33 @@ static void tag_capitals(const pieces *all, const string *small, string *tags, c
 
 /* ---- english.py ---- */
 
-/* Parts of a text with their tags. */
-static part_list tag_text(call *c, string text) {
+/* The pieces, cut where phonemes are given for a part of one: the rest of it is read too. */
+static pieces cut_at_links(work *w, const pieces *all, const links *links) {
+  pieces made = {0};
+  size_t edge = 0; /* of all, two a link */
+  if (!links->count) return *all;
+  for (size_t i = 0; i < all->count; ++i) {
+    piece each = all->all[i], rest = each;
+    size_t end = each.start + each.text.size;
+    for (; edge < 2 * links->count; ++edge) {
+      const link *l = &links->all[edge / 2];
+      size_t place = edge % 2 ? l->end : l->start;
+      if (place >= end) break;
+      if (place <= rest.start || IS_NONE(l->phonemes)) continue;
+      PUSH(w, made, (piece){.text = slice(rest.text, 0, place - rest.start), .start = rest.start});
+      rest = (piece){.text = slice(rest.text, place - rest.start, rest.text.size), .start = place, .space = each.space};
+    }
+    PUSH(w, made, rest);
+  }
+  return made;
+}
+
+/* Parts of a text with their tags, and with what links ask of them. */
+static part_list tag_text(call *c, string text, const links *links) {
   work *w = c->w;
   const english *e = c->of;
-  pieces all = split(w, &e->tokenizer, &c->exceptions, text), small = all;
+  pieces whole = split(w, &e->tokenizer, &c->exceptions, text), all = cut_at_links(w, &whole, links), small = all;
+  const link *next = links->all, *last = next + links->count, *spoken = NULL;
   char *large = room(w, all.count + 1, 1);
   int any = find_capitals(c, &all, large);
   if (any) {
@@ -147,6 +169,20 @@ static part_list tag_text(call *c, string text) {
     made.space = p->space;
     made.large = large[i];
     if (readings && !IS_NONE(readings[i])) made.reading = lasting(c, readings[i]);
+    while (next < last && next->end <= made.start) ++next;
+    if (next < last && next->start < made.end) {
+      made.stress = next->stress;
+      if (next == spoken) { /* what a link spans is one word */
+        settle_part(&made, (string){0}, FROM_GIVEN);
+        part both[] = {parts.all[parts.count - 1], made};
+        parts.all[parts.count - 1] = join_parts(w, both, 2);
+        continue;
+      }
+      if (!IS_NONE(next->phonemes)) {
+        settle_part(&made, next->phonemes, FROM_GIVEN);
+        spoken = next;
+      }
+    }
     PUSH(w, parts, made);
   }
   release(tagging.memory);
@@ -161,8 +197,10 @@ static string look_up(call *c, const part *p, context after) {
     put_char(w, &spelled, is_apostrophe(p->text.at[i]) ? '\'' : p->text.at[i]);
   string text = nfkc(w, BUILT(spelled));
   stress wanted = p->large ? AS_IT_IS : stress_of(w, text);
-  if (!IS_NONE(p->reading)) return restress(w, p->reading, wanted);
-  return read_word(w, &c->lexicon, text, p->tag, after, wanted);
+  string found = p->reading;
+  if (IS_NONE(found)) found = read_word(w, &c->lexicon, text, p->tag, after, wanted);
+  else found = restress(w, found, wanted);
+  return IS_NONE(found) ? found : restress(w, found, p->stress);
 }
 
 /* The context of what stands before a part, which says `phonemes` and is followed by `after`. */
@@ -258,7 +296,14 @@ tokens read_english(work *w, const english *e, const source *from) {
   c.norms = use_dictionary(w, &e->tagger.norms);
   c.symbols = use_dictionary(w, &e->tagger.symbols);
   if (e->has_homographs) c.readings = use_dictionary(w, &e->homographs.words);
-  part_list parts = tag_text(&c, slice(from->text, lead, from->text.size));
+  links links = {0};
+  for (size_t i = 0; i < from->links.count; ++i) {
+    link moved = from->links.all[i];
+    moved.start -= moved.start < lead ? moved.start : lead;
+    moved.end -= moved.end < lead ? moved.end : lead;
+    if (moved.start < moved.end) PUSH(w, links, moved);
+  }
+  part_list parts = tag_text(&c, slice(from->text, lead, from->text.size), &links);
   word_list words = group_parts(w, &parts);
   context after = {PAUSE, 0};
   for (size_t i = words.count; i--;) {

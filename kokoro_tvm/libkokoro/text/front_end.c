@@ -44,12 +44,12 @@ normalized normalize(work *w, source from, const reader *r, strings *notices) {
   size_t count = sizeof steps / sizeof *steps - !r->english; /* names of emoji are English */
   for (size_t i = 0; i < count; ++i) {
     edits made = steps[i](w, from.text);
-    from = edited(w, from, &made);
+    from = freely_edited(w, from, &made);
   }
   normalized found = {from, from};
   if (r->forms) {
     changes changed = {0};
-    edits made = scan_forms(w, r->forms, from.text, &changed);
+    edits made = scan_forms(w, r->forms, &from, &changed);
     found.source = edited(w, from, &made);
     for (size_t i = 0; i < changed.count; ++i) {
       builder each = {0};
@@ -65,7 +65,7 @@ normalized normalize(work *w, source from, const reader *r, strings *notices) {
   for (size_t i = 0; i < divided.count; ++i)
     add_notice(w, &long_words, slice(found.source.text, divided.all[i].start, divided.all[i].end));
   add_list(w, notices, "Divided, because it is too long for a word: ", &long_words, " ", "");
-  found.source = edited(w, found.source, &divided);
+  found.source = freely_edited(w, found.source, &divided);
   return found;
 }
 
@@ -98,7 +98,7 @@ static void find_left_out(work *w, const source *plain, const tokens *made, stri
   if (!plain->text.size) return;
   char *spoken = room(w, last - first, 1);
   for (size_t i = 0; i < made->count; ++i)
-    if (has_sound(&made->all[i]))
+    if (made->all[i].origin == FROM_GIVEN || has_sound(&made->all[i]))
       for (size_t place = made->all[i].start; place < made->all[i].end; ++place) spoken[place - first] = 1;
   for (size_t start = 0, end; start < plain->text.size; start = end + 1) {
     for (end = start; end < plain->text.size && !is_space(plain->text.at[end]);) ++end;
@@ -117,7 +117,7 @@ static void find_left_out(work *w, const source *plain, const tokens *made, stri
 }
 
 /* Reads words in Latin letters as American English, with spaces at both sides of them. */
-static void read_latin(work *w, const reader *american, tokens *made, strings *notices) {
+static void read_latin(work *w, const reader *american, int marked, tokens *made, strings *notices) {
   static const int32_t space[] = {' '};
   int english = 0; /* whether the last token is */
   for (size_t i = 0; i < made->count; ++i) {
@@ -128,6 +128,7 @@ static void read_latin(work *w, const reader *american, tokens *made, strings *n
     english = latin;
     if (!latin) continue;
     source word = source_of(w, nfkc(w, each->text));
+    word.marked = marked;
     utterances read = read_text(w, american, &word, notices);
     builder phonemes = {0};
     for (size_t j = 0; j < read.count; ++j) {
@@ -143,23 +144,30 @@ static void read_latin(work *w, const reader *american, tokens *made, strings *n
   }
 }
 
+static const char NO_STRESS[] =
+    "The stress of single words, and how a number is read, can be chosen with the English front end of a bundle alone; here "
+    "such links and <emphasis> change nothing.";
+
 utterances read_text(work *w, const reader *r, const source *whole, strings *notices) {
   utterances found = {0};
   strings guessed = {0}, lost = {0}, of_latin = {0};
   sources parts = paragraphs(w, whole);
+  int unmet = 0; /* whether a link asks for what this language does not have */
   for (size_t i = 0; i < parts.count; ++i) {
     normalized part = normalize(w, parts.all[i], r, notices);
     tokens made = r->english ? read_english(w, r->english, &part.source) : read_sounds(w, r->sounds, &part.source);
-    if (r->american) read_latin(w, r->american, &made, &of_latin);
+    for (size_t j = 0; j < part.source.links.count && !r->english; ++j) unmet |= IS_NONE(part.source.links.all[j].phonemes);
+    if (r->american) read_latin(w, r->american, whole->marked, &made, &of_latin);
     for (size_t j = 0; j < made.count; ++j)
       if (made.all[j].origin == FROM_LETTERS || made.all[j].origin == FROM_SPELLED)
         add_notice(w, &guessed, made.all[j].text);
     find_left_out(w, &part.plain, &made, &lost);
     PUSH(w, found, made);
   }
+  if (unmet) add_notice(w, notices, decoded(w, NO_STRESS));
   for (size_t i = 0; i < of_latin.count; ++i) add_notice(w, notices, of_latin.all[i]);
   add_list(w, notices, "Read by their letters, because the lexicon does not have them: ", &guessed, " ",
-           ". Give their phonemes.");
+           whole->marked ? ". Give their phonemes, [word](/phonemes/)." : ". Give their phonemes.");
   add_list(w, notices, "Left out, because there are no phonemes for it: ", &lost, " ", "");
   return found;
 }

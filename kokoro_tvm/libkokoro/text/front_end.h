@@ -1,5 +1,5 @@
 /* From text to phonemes, in the language of the voice (runtime/text/frontend/front_end.py, normalization/__init__.py,
- * left_out.py). Text is read as Python reads it without markup, without espeak-ng and without a lexicon of the user. */
+ * left_out.py). Text is read as Python reads it without espeak-ng and without a lexicon of the user. */
 #ifndef KOKORO_FRONT_END_H
 #define KOKORO_FRONT_END_H
 

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "lexicon.h"
-#include "source.h"
 
 enum { AROUND = 4, CONTEXT = 9 };
 

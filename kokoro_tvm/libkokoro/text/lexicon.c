@@ -202,7 +202,7 @@ static int is_abbreviation(string word) {
 
 static string am(const reading *r, string word) {
   if (begins_with(r->tag, "NN")) return spell(r->w, r->l, word);
-  if (r->after.vowel == PAUSE || !is(word, "am") || (r->wanted >= SLIGHT && r->wanted != AS_IT_IS))
+  if (r->after.vowel == PAUSE || !is(word, "am") || r->wanted >= SLIGHT)
     return choose(r->w, find_entry(&r->l->gold, decoded(r->w, "am")), (string){0}, NULL);
   return decoded(r->w, "ɐm");
 }

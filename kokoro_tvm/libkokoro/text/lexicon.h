@@ -3,6 +3,7 @@
 #define KOKORO_LEXICON_H
 
 #include "dictionary.h"
+#include "source.h"
 
 enum { PRIMARY = 0x2C8, SECONDARY = 0x2CC };
 
@@ -11,8 +12,6 @@ int is_vowel(int32_t symbol);
 int is_consonant(int32_t symbol);
 size_t weight_of(string phonemes); /* how long they take to say */
 
-/* A requested stress (restress in alphabet.py), or AS_IT_IS. */
-typedef enum stress { WEAKER, UNSTRESSED, SLIGHT, STRESSED, STRONG, AS_IT_IS } stress; /* -0.5, 0, 0.5, 1, 2, None */
 string restress(work *w, string phonemes, stress wanted);
 
 /* What is spoken after a word: begins with a vowel or not, or is a pause or nothing; whether it is "to". */

@@ -43,7 +43,7 @@ static source without_marks(work *w, source from, block_kind kind) {
     put_edit(w, &made, found.start, found.end, "");
   while (kind == ROW && next_match(w, &PATTERNS[PARAGRAPHS_CELL], from.text, &found))
     put_edit(w, &made, found.start, found.end, found.end < from.text.size ? ", " : "");
-  return edited(w, from, &made);
+  return freely_edited(w, from, &made);
 }
 
 static void finish(work *w, const source *whole, const part *each, sources *found) {
@@ -59,7 +59,7 @@ static void finish(work *w, const source *whole, const part *each, sources *foun
   }
   if (!words.count) return;
   source made = without_marks(w, joined_spans(w, whole, &words), each->kind);
-  if (has_words(w, made.text)) PUSH(w, *found, made);
+  if (is_speakable(w, &made)) PUSH(w, *found, made);
 }
 
 static size_t words_of_line(work *w, string text, size_t place, size_t end) { /* where they begin */

@@ -43,6 +43,7 @@ static void cut(work *w, const part *token, part_list *into) {
   for (size_t i = 0; i < token->text.size; ++i) put_char(w, &classes, class_of(token->text.at[i]));
   while (next_match(w, &PATTERNS[SUBTOKENS_PARTS], BUILT(classes), &found)) {
     part made = {.text = slice(token->text, found.start, found.end), .tag = token->tag, .large = token->large};
+    made.stress = token->stress;
     made.start = token->start + found.start;
     made.end = token->start + found.end;
     PUSH(w, *into, made);
@@ -73,10 +74,13 @@ word_list group_parts(work *w, const part_list *all) {
   part_list parts = {0};
   word_list words = {0};
   int growing = 0; /* whether the last word may take another part */
-  for (size_t i = 0; i < all->count; ++i) cut(w, &all->all[i], &parts);
+  for (size_t i = 0; i < all->count; ++i)
+    if (IS_NONE(all->all[i].phonemes)) cut(w, &all->all[i], &parts);
+    else PUSH(w, parts, all->all[i]);
   for (size_t i = 0; i < parts.count; ++i) {
     part *p = &parts.all[i];
-    if (is_ascii_text(p->tag, ":") && p->text.size == 1 && is_one_of(p->text.at[0], "-–"))
+    if (!IS_NONE(p->phonemes)) growing = 0; /* a link gave them */
+    else if (is_ascii_text(p->tag, ":") && p->text.size == 1 && is_one_of(p->text.at[0], "-–"))
       settle_part(p, decoded(w, "—"), FROM_MARK);
     else if (is_mark_tag(p->tag) && !any_alnum(p->text))
       settle_part(p, mark_of(w, p), FROM_MARK);
@@ -111,6 +115,7 @@ part join_parts(work *w, const part *parts, size_t count) {
   const part *last = &parts[count - 1];
   if (count == 1) return *parts;
   part made = {.start = parts->start, .end = last->end, .space = last->space, .apart = parts->apart, .large = 1};
+  int several = 0; /* stresses */
   builder text = {0}, phonemes = {0};
   size_t heaviest = 0;
   int known = 0;
@@ -122,12 +127,15 @@ part join_parts(work *w, const part *parts, size_t count) {
     for (size_t c = 0; c < p->text.size; ++c) letters += is_small(w, slice(p->text, c, c + 1)) ? 1 : 2;
     if (letters > heaviest || !i) made.tag = p->tag, heaviest = letters;
     made.large = made.large && p->large;
+    several = several || (p->stress != AS_IT_IS && made.stress != AS_IT_IS && p->stress != made.stress);
+    if (p->stress != AS_IT_IS) made.stress = p->stress;
     if (IS_NONE(p->phonemes)) continue;
     known = 1;
     if (p->apart && phonemes.count && p->phonemes.size && !is_space(phonemes.all[phonemes.count - 1]))
       put_char(w, &phonemes, ' ');
     put(w, &phonemes, p->phonemes);
   }
+  if (several) made.stress = AS_IT_IS;
   made.text = BUILT(text);
   made.phonemes = known ? some(BUILT(phonemes)) : NONE;
   made.origin = origin_of(parts, count);

@@ -10,6 +10,7 @@ typedef struct part {
   string text, tag, phonemes, reading; /* phonemes, reading: NONE while they are not known, and where there is none */
   size_t start, end;
   int space, origin, apart, large;
+  stress stress; /* that a link asks for */
 } part;
 typedef LIST(part) part_list;
 
@@ -24,7 +25,7 @@ int is_joint(int32_t c); /* marks inside a word that are not spoken */
 int all_joints(string text);
 void settle_part(part *p, string phonemes, int origin);
 
-/* Words, each as its parts; marks are words of one part, and have their phonemes. */
+/* Words, each as its parts; marks and what has its phonemes already are words of one part. */
 word_list group_parts(work *w, const part_list *all);
 /* One part of several, the same where it is alone; its phonemes are NONE as long as none has any. */
 part join_parts(work *w, const part *parts, size_t count);

@@ -29,7 +29,7 @@ enum {
 enum { BEGINNING, END, END_STRING, BOUNDARY, NOT_BOUNDARY };
 
 enum { HEAD = 3, MOST_SLOTS = 128, STEPS = 4096 };
-static const size_t NONE = (size_t)-1;
+static const size_t UNSET = (size_t)-1;
 
 /* What is taken back where nothing fits any more. */
 typedef struct choice {
@@ -214,7 +214,7 @@ static int run(matcher *m, int32_t code, size_t place, int whole, size_t *end) {
         break;
       case SAME: {
         size_t start = m->slots[2 * at[1]], behind = m->slots[2 * at[1] + 1], size = behind - start;
-        fits = start != NONE && behind != NONE && size <= m->text.size - place &&
+        fits = start != UNSET && behind != UNSET && size <= m->text.size - place &&
                same((string){m->text.at + start, size}, (string){m->text.at + place, size});
         m->steps += fits ? size : 0;
         code += 2, place += fits ? size : 0;
@@ -231,14 +231,14 @@ static int attempt(matcher *m, size_t place, int whole, match *found) {
   int32_t c = place < m->text.size ? m->text.at[place] : -1;
   step(m);
   if (m->head[2] >= 0 && (c < 0 || !takes(m, m->head[2], c))) return 0;
-  for (int32_t i = 0; i < m->head[1]; ++i) m->slots[i] = NONE;
+  for (int32_t i = 0; i < m->head[1]; ++i) m->slots[i] = UNSET;
   m->count = 0;
   if (!run(m, 0, place, whole, &found->end)) return 0;
   found->start = place;
   for (int32_t i = 1; i < m->head[0]; ++i) {
-    int whole = m->slots[2 * i + 1] != NONE; /* a group that has begun and not ended took no part */
-    found->groups[i].start = whole ? m->slots[2 * i] : NONE;
-    found->groups[i].end = whole ? m->slots[2 * i + 1] : NONE;
+    int whole = m->slots[2 * i + 1] != UNSET; /* a group that has begun and not ended took no part */
+    found->groups[i].start = whole ? m->slots[2 * i] : UNSET;
+    found->groups[i].end = whole ? m->slots[2 * i + 1] : UNSET;
   }
   found->groups[0].start = found->start;
   found->groups[0].end = found->end;
@@ -287,7 +287,7 @@ int search_until(work *w, const pattern *p, string text, size_t place, size_t la
 }
 
 int next_match(work *w, const pattern *p, string text, match *found) {
-  size_t place = found->groups[0].start == NONE ? 0 : found->end + (found->end == found->start);
+  size_t place = found->groups[0].start == UNSET ? 0 : found->end + (found->end == found->start);
   return search(w, p, text, place, found);
 }
 
@@ -296,4 +296,4 @@ string group_of(string text, const match *found, int number) {
   return slice(text, found->groups[number].start, found->groups[number].end);
 }
 
-int took_part(const match *found, int number) { return found->groups[number].start != NONE; }
+int took_part(const match *found, int number) { return found->groups[number].start != UNSET; }

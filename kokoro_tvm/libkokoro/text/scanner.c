@@ -1,9 +1,11 @@
 #include "scanner.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "patterns.h"
 
-enum { DEEPEST = 3 }; /* parts that are read again within parts */
-static const string NONE = {0};
+enum { DEEPEST = 3, TAKEN = 0xE000 }; /* DEEPEST: parts that are read again within parts; TAKEN: what a link has */
 
 /* A scan of a text: what is found of it. */
 typedef struct scan {
@@ -178,7 +180,7 @@ static void read_sign(scan *s, size_t place) {
 static void run(scan *s) {
   for (size_t place = 0; place < s->text.size;) {
     int32_t c = s->text.at[place];
-    if (c == ' ') {
+    if (c == ' ' || c == TAKEN) {
       ++place;
       continue;
     }
@@ -197,9 +199,40 @@ static void run(scan *s) {
   }
 }
 
-edits scan_forms(work *w, const language *l, string text, changes *changed) {
+/* A number as a link wants it: with "&" as "a hundred and five" where it has "a" too. */
+static string flagged(work *w, const language *l, string figures, string flags) {
+  int full = has_verb(l, "full") && (holds(flags, '&') || holds(flags, 'n'));
+  string words = in_words(w, l, figures, full ? "full" : "cardinal", (string){0}), one = decoded(w, "one ");
+  if (!holds(flags, 'a') || !starts_with(words, one)) return words;
+  return joined(w, decoded(w, "a "), slice(words, one.size, words.size));
+}
+
+/* Takes what links give phonemes for, and their numbers, out of a text. */
+static string without_links(work *w, const language *l, string text, const links *links, edits *numbers) {
+  if (!links->count) return text;
+  int32_t *left = room(w, text.size, sizeof *left);
+  memcpy(left, text.at, text.size * sizeof *left);
+  for (size_t i = 0; i < links->count; ++i) {
+    const link *each = &links->all[i];
+    string written = slice((string){left, text.size}, each->start, each->end);
+    int is_number = each->flags.size && all_decimal(written);
+    if (is_number) PUSH(w, *numbers, (edit){each->start, each->end, flagged(w, l, written, each->flags)});
+    for (size_t place = each->start; place < each->end && (is_number || is_fixed(each)); ++place) left[place] = TAKEN;
+  }
+  return (string){left, text.size};
+}
+
+static int by_start(const void *a, const void *b) { /* no two begin at one place */
+  const edit *first = a, *second = b;
+  return first->start < second->start ? -1 : first->start > second->start;
+}
+
+edits scan_forms(work *w, const language *l, const source *from, changes *changed) {
   scan outer = {.w = w, .l = l, .changed = changed};
-  scan s = scan_of(&outer, folded(w, text), 0);
+  edits numbers = {0};
+  scan s = scan_of(&outer, without_links(w, l, folded(w, from->text), &from->links, &numbers), 0);
   run(&s);
+  for (size_t i = 0; i < numbers.count; ++i) PUSH(w, s.made, numbers.all[i]);
+  if (numbers.count) qsort(s.made.all, s.made.count, sizeof *s.made.all, by_start);
   return spaced(w, l, &s.made, s.text);
 }

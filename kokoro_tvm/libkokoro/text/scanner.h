@@ -7,8 +7,9 @@
 /* What is said otherwise than it is written, and how. */
 typedef LIST(pair) changes;
 
-/* What of a text is said otherwise than it is written; `changed` gets the words with other letters. */
-edits scan_forms(work *w, const language *l, string text, changes *changed);
+/* What of a text is said otherwise than it is written, but for what a link gives phonemes for; `changed` gets the words
+ * with other letters. */
+edits scan_forms(work *w, const language *l, const source *from, changes *changed);
 
 /* templates.c: the words of a form whose groups are `found`, in the text of a scan. `read` reads a part by the rules. */
 typedef struct form {

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-static const string NONE = {0};
 
 static int is_mark(string phonemes) {
   for (size_t i = 0; i < phonemes.size; ++i)
@@ -64,7 +63,8 @@ static void note_signs(work *w, string text, strings *notices) {
   builder signs = {0}, out = {0};
   for (size_t i = 0; i < text.size; ++i) {
     int kind = category(text.at[i]);
-    if (kind == CATEGORY('S', 'o') || kind == CATEGORY('S', 'c') || kind == CATEGORY('S', 'k') || kind == CATEGORY('C', 'o'))
+    if (kind == CATEGORY('S', 'o') || kind == CATEGORY('S', 'c') || kind == CATEGORY('S', 'k') ||
+        kind == CATEGORY('C', 's') || kind == CATEGORY('C', 'o'))
       put_char(w, &signs, text.at[i]);
   }
   if (!signs.count) return;
@@ -80,22 +80,39 @@ static void note_signs(work *w, string text, strings *notices) {
   add_notice(w, notices, BUILT(out));
 }
 
+static int has_category(string text, int wanted) {
+  for (size_t i = 0; i < text.size; ++i)
+    if (category(text.at[i]) == wanted) return 1;
+  return 0;
+}
+
+utterances read_passage(work *w, const reader *r, const source *from, strings *notices) {
+  utterances made = {0};
+  source spoken = aliased(w, *from);
+  int speakable = is_speakable(w, &spoken);
+  if (holds(speakable ? spoken.text : from->text, 0))
+    fail(w->s, KOKORO_INPUT, "The text holds a NUL byte, so it is probably not text. Remove it first.");
+  if (!speakable) return note_signs(w, from->text, notices), made;
+  if (has_category(spoken.text, CATEGORY('C', 's')))
+    fail(w->s, KOKORO_INPUT, "The text is not valid UTF-8. Convert it to UTF-8 first.");
+  utterances found = read_text(w, r, &spoken, notices);
+  for (size_t i = 0; i < found.count; ++i)
+    if (has_phonemes(&found.all[i])) PUSH(w, made, found.all[i]);
+  if (!made.count)
+    add_notice(w, notices, joined(w, decoded(w, "Left out, because no phonemes came of it: "), quoted(w, from->text, 40)));
+  return made;
+}
+
 breath_list read_sentences(work *w, const reader *r, string text, size_t offset, boundary ends, strings *notices) {
   breath_list made = {0};
-  int phonemes = 0;
-  if (!has_words(w, text)) return note_signs(w, text, notices), made;
   source own = source_of(w, text);
-  utterances found = read_text(w, r, &own, notices);
+  utterances found = read_passage(w, r, &own, notices);
   for (size_t i = 0; i < found.count; ++i) {
-    if (!has_phonemes(&found.all[i])) continue;
-    phonemes = 1;
     words all = words_of(w, &found.all[i], text, offset);
     if (!all.count) continue;
     all.all[all.count - 1].space = NONE;
     PUSH(w, made, (breath){all, SENTENCE, 0});
   }
-  if (!phonemes)
-    add_notice(w, notices, joined(w, decoded(w, "Left out, because no phonemes came of it: "), quoted(w, text, 40)));
   if (made.count) made.all[made.count - 1].ends = ends;
   return made;
 }

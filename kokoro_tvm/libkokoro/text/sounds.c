@@ -275,20 +275,40 @@ static tokens tokens_of(work *w, const sounds *of, string text) {
   return made;
 }
 
-tokens read_sounds(work *w, const sounds *of, const source *from) {
+/* The words of a stretch of a text, of one for which a link gives phonemes that alone. */
+static void read_stretch(work *w, const sounds *of, const source *from, span all, const link *given, tokens *made) {
   string text = from->text;
-  size_t first = 0, last = text.size;
+  size_t first = all.start, last = all.end, begin = made->count;
   static const int32_t space[] = {' '};
-  tokens made = {0};
   while (first < last && is_space(text.at[first])) ++first;
   while (last > first && is_space(text.at[last - 1])) --last;
-  if (first == last) return made;
-  if (any_alnum(text)) made = tokens_of(w, of, slice(text, first, last));
-  else PUSH(w, made, marks_of(w, slice(text, first, last)));
-  for (size_t i = 0; i < made.count; ++i) {
-    token *each = &made.all[i];
-    if (i + 1 == made.count) each->space = (string){space, last < text.size ? 1 : 0};
+  if (first == last) return;
+  string stretch = slice(text, first, last);
+  if (given) {
+    PUSH(w, *made, (token){.text = stretch, .phonemes = given->phonemes, .end = stretch.size, .origin = FROM_GIVEN});
+  } else if (any_alnum(stretch)) {
+    tokens words = tokens_of(w, of, stretch);
+    for (size_t i = 0; i < words.count; ++i) PUSH(w, *made, words.all[i]);
+  } else {
+    PUSH(w, *made, marks_of(w, stretch));
+  }
+  for (size_t i = begin; i < made->count; ++i) {
+    token *each = &made->all[i];
+    if (i + 1 == made->count) each->space = (string){space, last < text.size && is_space(text.at[last])};
     span_of(from, first + each->start, first + each->end, &each->start, &each->end);
   }
+}
+
+tokens read_sounds(work *w, const sounds *of, const source *from) {
+  tokens made = {0};
+  size_t done = 0;
+  for (size_t i = 0; i < from->links.count; ++i) {
+    const link *each = &from->links.all[i];
+    if (IS_NONE(each->phonemes)) continue;
+    read_stretch(w, of, from, (span){done, each->start}, NULL, &made);
+    read_stretch(w, of, from, (span){each->start, each->end}, each, &made);
+    done = each->end;
+  }
+  read_stretch(w, of, from, (span){done, from->text.size}, NULL, &made);
   return made;
 }

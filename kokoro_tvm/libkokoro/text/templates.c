@@ -6,7 +6,6 @@
 #include "patterns.h"
 
 enum { DEEPEST = 16 }; /* brackets of a template */
-static const string NONE = {0};
 
 static string written_as(const form *f, string group) { /* empty where it is not there */
   for (size_t i = 0; i < f->r->group_count; ++i)

@@ -25,6 +25,11 @@ void *grown(work *w, void *all, size_t count, size_t *most, size_t size) {
   return more;
 }
 
+string some(string text) {
+  static const int32_t nothing;
+  return text.at ? text : (string){&nothing, 0};
+}
+
 void put(work *w, builder *text, string more) {
   if (!more.size) return;
   if (text->count + more.size > text->room) {

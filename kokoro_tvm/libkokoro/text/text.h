@@ -30,6 +30,12 @@ typedef struct string {
   size_t size;
 } string;
 
+/* No text, which is not the empty one. */
+#define NONE ((string){NULL, 0})
+#define IS_NONE(text) (!(text).at)
+/* A text that is not none. */
+string some(string text);
+
 /* A list that grows: LIST(string) words = {0}; PUSH(w, words, word); words.all[0], words.count. */
 #define LIST(type) struct { type *all; size_t count, room; }
 #define PUSH(w, list, ...) \

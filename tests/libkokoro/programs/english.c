@@ -34,7 +34,7 @@ static string text_of_line(work *w, const char *line) {
 static void print_tokens(work *w, const english *e, string text) {
   size_t *places = room(w, 2 * text.size + 1, sizeof *places);
   for (size_t i = 0; i < text.size; ++i) places[i] = i, places[text.size + i] = i + 1;
-  source from = {text, places, places + text.size};
+  source from = {.text = text, .starts = places, .ends = places + text.size};
   tokens made = read_english(w, e, &from);
   for (size_t i = 0; i < made.count; ++i) {
     const token *t = &made.all[i];
