@@ -40,6 +40,7 @@ from kokoro_tvm.stages import (
     runtime,
     speak,
     speech,
+    text,
     throughput,
     validate,
 )
@@ -94,7 +95,7 @@ class RecipeGraph:
             self.checkpoint,
             *(stage for stage in (self.front_end, self.phonemes) if stage is not None),
             *self._machines,
-            *(stage for stage in (self.runtime, runner, self.libkokoro) if stage is not None),
+            *(stage for stage in (self.runtime, runner, self.libkokoro, self.text) if stage is not None),
             *(self.export(spec) for spec in specs),
             *(self.lower(spec) for spec in specs),
             *(self.compile(spec) for spec in specs),
@@ -185,6 +186,14 @@ class RecipeGraph:
     def libkokoro(self) -> Stage | None:
         """None where the recipe does not ask for it."""
         return libkokoro.declare(self.place, self.recipe) if self.recipe.runtime.c else None
+
+    @cached_property
+    def text(self) -> Stage | None:
+        """None for what runs in no browser, or has no front end."""
+        target = self.recipe.target
+        if self.front_end is None or not target_kind(target.kind).is_for_browsers(target):
+            return None
+        return text.declare(self.place)
 
     @cached_property
     def _runtime_parts(self) -> _Files:
@@ -280,6 +289,8 @@ class RecipeGraph:
             parts |= {file: (self.golden, file) for file in self.golden.outputs}
         if self.libkokoro is not None:
             parts |= files_of("libkokoro", self.libkokoro)
+        if self.text is not None:
+            parts |= {file: (self.text, file) for file in self.text.outputs}
         return bundle.declare(self.place, self.recipe, parts, judged, self.checkpoint, self.front_end)
 
     @cached_property

@@ -89,7 +89,7 @@ def _bundle(path: Path) -> Bundle:
         raise BundleError(
             f"{path} is no bundle for WebAssembly, and a page runs nothing else. Build one: `doit wasm`."
         )
-    if bundle.front_end is None:
+    if bundle.front_end is None or bundle.text is None:
         raise BundleError(f"{path} has no front end, so a page could not read text with it.")
     return bundle
 
@@ -100,8 +100,10 @@ def _check_pair(path: Path, bundle: Bundle, gpu: Path, other: Bundle) -> None:
         raise BundleError(f"{gpu} is no bundle for WebGPU. Build one: `doit webgpu`.")
     if other.golden is None:
         raise BundleError(f"{gpu} has no word to compare a GPU with: its gates were not run. Build it again.")
-    same = [(each.model, each.voices.sha256, each.front_end) for each in (bundle, other)]
-    read = [(model, voices, front_end and front_end.sha256) for model, voices, front_end in same]
+    read = [
+        (each.model, *(file and file.sha256 for file in (each.voices, each.front_end, each.text)))
+        for each in (bundle, other)
+    ]
     if read[0] != read[1]:
         raise BundleError(
             f"{gpu} has another model, front end or other voices than {path}. Build both again."

@@ -139,7 +139,7 @@ def _buckets(facts: Facts, axis: str) -> list[int]:
 def _files(facts: Facts) -> list[tuple[str, int, str]]:
     """Every file the manifest vouches for: name, size, sha256."""
     parts = facts.manifest["components"].values()
-    entries = [e for key in ("voices", "front_end") if (e := facts.manifest[key]) is not None]
+    entries = [e for key in ("voices", "front_end", "text") if (e := facts.manifest.get(key))]
     entries += [e for part in parts for e in (part["weights"], *part["libraries"])]
     return [(e["file"], e["size"], e["sha256"]) for e in entries]
 

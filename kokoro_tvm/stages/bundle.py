@@ -31,7 +31,10 @@ def declare(
     """parts: see `kokoro_tvm.stages.manifest`; validations: artifact -> its report, without which nothing is
     bundled; front_end: None where the bundle has none."""
     texts = files_of("front_end", front_end, without="tagger.zip") if front_end else {}
-    copied = ("libraries/", "kernels/", "machine_code/", "weights/", "runtime", "ffi", "libkokoro/", "golden")
+    copied = (
+        *("libraries/", "kernels/", "machine_code/", "weights/", "runtime", "ffi", "libkokoro/"),
+        *("text", "golden"),
+    )
     names = [file for name, (_, file) in parts.items() if name.startswith(copied)]
     _, not_run = find_runner(recipe.target.model_dump(mode="json"))
     toolchain = tools_for(recipe.target).toolchain()
@@ -98,7 +101,7 @@ def run(
     from kokoro_tvm.engine.durable import link
     from kokoro_tvm.runtime.bundle.provenance import FILE
     from kokoro_tvm.stages.files import read_json
-    from kokoro_tvm.stages.manifest import GOLDEN, component_files, describe
+    from kokoro_tvm.stages.manifest import GOLDEN, TEXT, component_files, describe
     from kokoro_tvm.stages.provenance import gate_values, statement
 
     with safe_open(str(inputs["checkpoint/weights.safetensors"]), framework="numpy") as weights:
@@ -107,6 +110,8 @@ def run(
     files = {"voices.safetensors": inputs["voices"]}
     if manifest["golden"] is not None:
         files[GOLDEN] = inputs[GOLDEN]
+    if manifest["text"] is not None:
+        files[TEXT] = inputs[TEXT]
     if manifest["front_end"] is not None:
         files["front_end.safetensors"] = inputs["front_end/front_end.safetensors"]
     for component in component_files(inputs):
@@ -142,7 +147,7 @@ def run(
 
 
 def _sha256(manifest: dict[str, Any], name: str) -> str:
-    files = ("voices", "front_end", "golden", "runtime", "ffi")
+    files = ("voices", "front_end", "text", "golden", "runtime", "ffi")
     entries = [entry for key in files if (entry := manifest[key]) is not None] + manifest["libkokoro"]
     for component in manifest["components"].values():
         entries += [component["weights"], *component["libraries"]]

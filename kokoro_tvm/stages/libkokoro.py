@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from kokoro_tvm import libkokoro
 from kokoro_tvm.engine.code import executed_code
@@ -21,7 +23,7 @@ from kokoro_tvm.targets import target_kind, tools_for
 from kokoro_tvm.toolchains.cc import CCompiler
 from kokoro_tvm.toolchains.zig import ZigC
 
-__all__ = ["compiler_of", "declare", "run"]
+__all__ = ["compiler_of", "declare", "run", "source_facts"]
 
 ABBREVIATIONS = libkokoro.FOLDER.parent / "runtime" / "text" / "abbreviations.json"
 
@@ -36,17 +38,22 @@ def declare(place: Place, recipe: Recipe) -> Stage:
         facts=lambda: {
             "compiler": compiler_of(recipe).version(),
             "platform": asdict(target_kind(recipe.target.kind).platform(recipe.target)),
-            "sources": {
-                path.relative_to(libkokoro.FOLDER).as_posix(): learned().sha256(path) for path in sources()
-            },
-            "tables": {
-                "unicode": unicodedata.unidata_version,
-                "abbreviations": learned().sha256(ABBREVIATIONS),
-                **executed_code([f"{module}:*" for module in MODULES]),  # imports none
-            },
             "versions": versions("apache-tvm-ffi"),  # whose headers are compiled in
+            **source_facts(sources()),
         },
     )
+
+
+def source_facts(paths: Sequence[Path]) -> dict[str, Any]:
+    """What is compiled: sources, and what the tables that they include are made of."""
+    return {
+        "sources": {path.relative_to(libkokoro.FOLDER).as_posix(): learned().sha256(path) for path in paths},
+        "tables": {
+            "unicode": unicodedata.unidata_version,
+            "abbreviations": learned().sha256(ABBREVIATIONS),
+            **executed_code([f"{module}:*" for module in MODULES]),  # imports none
+        },
+    }
 
 
 def compiler_of(recipe: Recipe) -> CCompiler:

@@ -2,7 +2,7 @@
 
 Their parts are inputs of a stage: config, machine; runtime, ffi and voices (if needed); parameters/COMPONENT,
 weights/COMPONENT and libraries/COMPONENT-BUCKET; kernels/COMPONENT-BUCKET, machine_code/COMPONENT-BUCKET,
-front_end/front_end.safetensors, golden.safetensors and libkokoro/FILE where they are.
+front_end/front_end.safetensors, text.wasm, golden.safetensors and libkokoro/FILE where they are.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, Entry,
 from kokoro_tvm.runtime.bundle.storage import storage_step
 from kokoro_tvm.stages.files import read_json
 
-__all__ = ["GOLDEN", "ComponentFiles", "component_files", "describe", "loose_bundle"]
+__all__ = ["GOLDEN", "TEXT", "ComponentFiles", "component_files", "describe", "loose_bundle"]
 
 GOLDEN = "golden.safetensors"
+TEXT = "text.wasm"
 
 _FRONT_END = "front_end/front_end.safetensors"
 
@@ -89,6 +90,7 @@ def describe(
         "front_end": _entry("front_end.safetensors", _file(inputs, _FRONT_END))
         if _FRONT_END in inputs
         else None,
+        "text": _entry(TEXT, _file(inputs, TEXT)) if TEXT in inputs else None,
         "golden": _entry(GOLDEN, _file(inputs, GOLDEN)) if GOLDEN in inputs else None,
         "components": {
             files.name: _component(files, table[files.name], recipe["length"], eager)

@@ -105,11 +105,11 @@ class Bundle:
     None where that has to be installed, `ffi` the `libtvm_ffi` that goes with it, for whatever is not Python;
     `libkokoro` is the C library, its program and its header, where the bundle has them.
     `not_run` is why its gates were not run, empty where they were. `front_end` is None where the model's
-    recipe has none: English then goes by what is installed. `golden` is what pages compare their speech with,
-    in bundles for browsers. `languages` are by the letter of names of voices; one whose name says none speaks
-    the first. `sha256` is that of bundle.json, which has the
-    digests of all other files. `version` is that of the kokoro-tvm that wrote it, for information. Both are
-    empty for a bundle that was not read from a file.
+    recipe has none: English then goes by what is installed. Bundles for browsers have `text`, the front end's
+    code, and `golden`, what pages compare their speech with. `languages` are by the letter of names of
+    voices; one whose name says none speaks the first. `sha256` is that of bundle.json, which has the digests
+    of all other files. `version` is that of the kokoro-tvm that wrote it, for information. Both are empty for
+    a bundle that was not read from a file.
     """
 
     root: Path
@@ -134,6 +134,7 @@ class Bundle:
     languages: Mapping[str, SpokenLanguage] = field(default_factory=lambda: KOKORO)
     target: dict[str, Any] = field(default_factory=dict)
     front_end: FileRef | None = None
+    text: FileRef | None = None
     golden: FileRef | None = None
     schema: int = SCHEMA
     version: str = ""
@@ -161,7 +162,7 @@ class Bundle:
 
     def files(self) -> tuple[FileRef, ...]:
         """Every file whose digest the manifest has."""
-        found = (file for file in (self.front_end, self.golden) if file is not None)
+        found = (file for file in (self.front_end, self.text, self.golden) if file is not None)
         return (self.voices, *found, *self.libkokoro, *self.component_files())
 
     def component_files(self) -> tuple[FileRef, ...]:
@@ -273,6 +274,7 @@ def _bundle(root: Path, node: Node, digest: str) -> Bundle:
         vocabulary={symbol: vocabulary.get(symbol, int) for symbol in vocabulary.names()},
         voices=_file(root, node.child("voices")),
         front_end=_file(root, node.child("front_end")) if node.has("front_end") else None,
+        text=_file(root, node.child("text")) if node.has("text") else None,
         golden=_file(root, node.child("golden")) if node.has("golden") else None,
         components={name: _component(root, name, components.child(name)) for name in COMPONENTS},
         cpu_features=tuple(str(feature) for feature in node.get("cpu_features", list)),
