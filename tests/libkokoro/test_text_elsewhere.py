@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 
 import front_end_vectors
 import pytest
+from readings import drawn_passages, reading, units
 
-from kokoro_tvm.libkokoro import FOLDER, LINUX, compile_sources, library_sources
+from kokoro_tvm.libkokoro import FOLDER, LINUX, compile_sources, compile_text, library_sources
 from kokoro_tvm.runners.qemu import Qemu
+from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.toolchains.cc import CCompiler
-from kokoro_tvm.toolchains.zig import ZigC
+from kokoro_tvm.toolchains.zig import WASI
 
 HERE = Path(__file__).parent / "programs"
 SHARED = [
@@ -60,12 +68,47 @@ def test_on_other_cpus(machine: Qemu, expected: str, front_end_files: Path, tmp_
     assert printed([*start.command, str(front_end_files / "front_end.safetensors"), "a"]) == expected
 
 
-def test_as_webassembly(expected: str, front_end_files: Path, tmp_path: Path) -> None:
-    """In Node."""
-    compiler, wasi = ZigC("zig cc", "ziglang", "wasm32-wasi"), HERE / "wasi"
-    if reason := compiler.check() or (None if shutil.which("node") else "no Node here"):
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The module of a bundle for browsers."""
+    if reason := WASI.check() or (None if shutil.which("node") else "no Node here"):
         pytest.skip(reason)
-    options = (f"-I{wasi}", "-msimd128", "-s")
-    compile_sources(compiler, [*SHARED, wasi / "os_wasi.c"], tmp_path / "text.wasm", *options)
-    command = ["node", "--no-warnings", str(wasi / "run.mjs"), str(tmp_path / "text.wasm")]
-    assert printed([*command, str(front_end_files), "a"]) == expected
+    made = tmp_path_factory.mktemp("module") / "text.wasm"
+    compile_text(WASI, made)
+    return made
+
+
+def node_test(file: str, **variables: Path) -> str:
+    environment = os.environ | {name: str(path) for name, path in variables.items()}
+    command = ["node", "--test", str(HERE.parents[1] / "web" / file)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_pages_read_passages_as_python_does(module: Path, front_end_files: Path, tmp_path: Path) -> None:
+    """In seven languages, with links; and go on behind what cannot be read."""
+    path = front_end_files / "front_end.safetensors"
+    front_end, rows = FrontEnd(FrontEndFile.open(path)), []
+    for code in "abefhip":
+        for source in drawn_passages(code, 25):
+            place = units(source.text)
+            links = [asdict(replace(x, start=place[x.start], end=place[x.end])) for x in source.links]
+            read, notices = reading(source, code, front_end)
+            for token in chain.from_iterable(read):
+                token[1:3] = [place[token[1]], place[token[2]]]
+            rows.append([source.text, links, code, read, notices])
+    (tmp_path / "readings.json").write_text(json.dumps(rows), encoding="utf-8")
+    variables = {"TEXT": module, "FRONT_END": path, "READINGS": tmp_path / "readings.json"}
+    assert f"{len(rows)} of {len(rows)} passages" in node_test("front_end.test.mjs", **variables)
+
+
+def test_pages_plan_texts_as_python_does(module: Path, front_end_files: Path) -> None:
+    node_test("planning.test.mjs", TEXT=module, FRONT_END=front_end_files / "front_end.safetensors")
+
+
+def test_the_module_needs_nothing_of_its_host(module: Path) -> None:
+    """And is small: what travels before the first word."""
+    script = "WebAssembly.instantiate(fs.readFileSync(process.argv[1]))"  # fails where something is missing
+    subprocess.run(["node", "-e", script, str(module)], check=True)
+    assert len(gzip.compress(module.read_bytes())) < 220_000

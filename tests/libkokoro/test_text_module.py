@@ -5,22 +5,17 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
-import random
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import front_end_vectors
 import pytest
-from misaki_languages import sentences
+from readings import Reading, drawn_passages, reading, units
 
-from kokoro_tvm.errors import InputError
 from kokoro_tvm.libkokoro import compile_text
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
-from kokoro_tvm.runtime.text.reading import read_utterances
+from kokoro_tvm.runtime.text.frontend.source import Link
 from kokoro_tvm.toolchains.cc import CCompiler
 
 STRICT = (
@@ -35,7 +30,7 @@ STRICT = (
 # What the module does not need of the library's files stays out, as of WebAssembly.
 SHARED = ("-shared", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-Wl,--gc-sections")
 ABSENT = -(2**31)
-Reading = tuple[Any, list[str]]
+READ_LANGUAGES = "abefhip"
 
 
 class Error(ctypes.Structure):
@@ -61,23 +56,22 @@ class Module:
         return bytes(self._library.last_error().contents.text).decode()
 
     def read(self, text: str, links: Sequence[Link], code: str) -> Reading:
-        """Utterances as lists of tokens, or the error; and the notices. Places are characters."""
-        unit = [0, *itertools.accumulate(1 + (char > "\uffff") for char in text)]
-        numbers, units = [unit[-1], len(links)], text
+        unit = units(text)
+        numbers, given = [unit[-1], len(links)], text
         for link in links:
             numbers += [unit[link.start], unit[link.end]]
             numbers.append(ABSENT if link.stress is None else int(2 * link.stress))
-            for given in (link.phonemes, link.alias, link.flags):
-                numbers.append(ABSENT if given is None else len(_utf16(given)) // 2)
-                units += given or ""
-        request = b"".join(number.to_bytes(4, "little", signed=True) for number in numbers) + _utf16(units)
+            for each in (link.phonemes, link.alias, link.flags):
+                numbers.append(ABSENT if each is None else len(_utf16(each)) // 2)
+                given += each or ""
+        request = b"".join(number.to_bytes(4, "little", signed=True) for number in numbers) + _utf16(given)
         assert self._library.reads(ord(code)), self.error
         ctypes.memmove(self._library.take_request(len(request)), request, len(request))
         answer = self._library.read_request(ord(code))
         if not answer:
             return {"error": self.error}, []
         utterances, notices = json.loads(ctypes.string_at(answer))
-        place = {unit: place for place, unit in enumerate(unit)}
+        place = {start: place for place, start in enumerate(unit)}
         for token in itertools.chain.from_iterable(utterances):
             token[1:3] = [place[token[1]], place[token[2]]]
         return utterances, notices
@@ -94,61 +88,21 @@ def module(here: CCompiler, front_end_files: Path, tmp_path_factory: pytest.Temp
     return Module(library, front_end_files / "front_end.safetensors")
 
 
-@pytest.fixture(scope="module")
-def front_end(front_end_files: Path) -> FrontEnd:
-    return FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
-
-
-def expected(source: SourceText, code: str, front_end: FrontEnd) -> Reading:
-    """What Python makes of it."""
-    with warnings.catch_warnings(record=True) as caught, front_end_vectors.without_espeak():
-        warnings.simplefilter("always")
-        try:
-            read = read_utterances(source, code, front_end)
-        except InputError as error:
-            return {"error": str(error)}, []
-    tokens = [
-        [[t.text, t.start, t.end, t.phonemes, t.space, t.tag, t.origin] for t in each.tokens] for each in read
-    ]
-    return tokens, [front_end_vectors.message(str(each.message)) for each in caught]
-
-
 def test_passages_of_texts_with_markup(module: Module) -> None:
     """Those that Python made of the texts of tests/web/vectors.json."""
     rows = json.loads(front_end_vectors.FILE.read_text(encoding="utf-8"))["readings"]
     assert sum(1 for _, links, *_ in rows if links) > 5
     for text, links, code, read, notices in rows:
         given = [Link(*link) for link in links]
-        found = module.read(text, given, code) if code in "abefhip" else (read, notices)
+        found = module.read(text, given, code) if code in READ_LANGUAGES else (read, notices)
         assert found == (read, [] if isinstance(read, dict) else notices), text
 
 
-@pytest.mark.parametrize("code", "abefhip")
-def test_links_anywhere(module: Module, front_end: FrontEnd, code: str) -> None:
-    """Of every kind, beside and within words, with space at their ends, behind each other."""
-    draw = random.Random(code)
-    texts = [text for text, _ in front_end_vectors.few_texts()] if code in "ab" else sentences(code)
-    own = ("a 😀 105 b", " 1 ", "NEW YORK 5 O'Neill's", "x")
-    for text in (*(text[:120] for text in draw.sample(list(texts), 25)), *own):
-        places = sorted(draw.sample(range(len(text) + 1), min(2 * draw.randint(0, 4), len(text) // 2 * 2)))
-        links = tuple(
-            Link(start, end, **drawn_request(draw))
-            for start, end in zip(places[::2], places[1::2], strict=True)
-        )
-        source = SourceText.of(text, 0, links)
-        assert module.read(text, links, code) == expected(source, code, front_end), (text, links)
-
-
-def drawn_request(draw: random.Random) -> dict[str, Any]:
-    """What a link asks for."""
-    return draw.choice(
-        (
-            {"phonemes": draw.choice(("ˈa", "wˈɜɹld", ""))},
-            {"stress": draw.choice((-3, -2, -1, -0.5, 0, 0.5, 1, 2, 7))},
-            {"flags": draw.choice(("a", "&", "n&a", "x"))},
-            {"alias": draw.choice(("World Wide Web", "5", "", "😀", "A"))},
-        )
-    )
+@pytest.mark.parametrize("code", READ_LANGUAGES)
+def test_links_anywhere(module: Module, front_end_files: Path, code: str) -> None:
+    front_end = FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
+    for source in drawn_passages(code, 25):
+        assert module.read(source.text, source.links, code) == reading(source, code, front_end), source
 
 
 def test_what_is_no_text_is_refused(module: Module) -> None:
