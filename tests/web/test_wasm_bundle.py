@@ -46,13 +46,13 @@ def test_every_gate_was_run_in_node(bundle: Path) -> None:
     assert np.abs(audio).max() > 0.001
 
 
-def test_the_bundle_brings_one_runtime_and_a_library_for_each_component(bundle: Path) -> None:
+def test_the_bundle_brings_one_runtime_its_front_end_and_a_library_for_each_component(bundle: Path) -> None:
     manifest = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     assert manifest["cpu_features"] == ["simd128", "atomics"]
     assert manifest["runtime"]["file"] == "libtvm.wasm"
     files = [c["libraries"][0]["file"] for c in manifest["components"].values()]
     assert all(name.endswith(".wasm") for name in files)
-    assert {path.name for path in bundle.glob("*.wasm")} == {*files, "libtvm.wasm"}
+    assert {path.name for path in bundle.glob("*.wasm")} == {*files, "libtvm.wasm", "text.wasm"}
 
 
 def test_no_library_says_where_it_was_built(bundle: Path) -> None:

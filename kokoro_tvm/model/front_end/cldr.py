@@ -92,7 +92,7 @@ class Cldr:
             if not rules:
                 raise KeyError(name)
             ordered = sorted(_rule(base, text, hyphen) for base, text in rules.items())
-            # As text, because JavaScript's numbers are not exact there.
+            # As text, because numbers of JSON are not exact there for every reader.
             found[name] = [(str(least), str(divisor), text) for least, divisor, text in ordered]
             for _, _, text in ordered:
                 waiting += re.findall(r"%%?[\w-]+", text)

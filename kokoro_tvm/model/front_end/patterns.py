@@ -13,7 +13,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import pattern_of
 __all__ = ["PatternError", "beginnings", "begins_with_group", "check_spoken", "checked", "needed"]
 
 _parser: Any = __import__("sre_parse") if sys.version_info < (3, 11) else re._parser  # type: ignore[attr-defined]
-_FOREIGN = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
+_REFUSED = re.compile(r"\\[wWsSbBDAZzpP]|(?<!\\)\(\?(?:[aiLmsux#(]|P[=>])|\\[0-9]")
 _MOST = 512  # repetitions
 _SETS = 3  # of characters that a pattern needs; more keep no more rules away
 
@@ -23,10 +23,10 @@ class PatternError(ValueError):
 
 
 def checked(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
-    """The pattern, compiled. Raises PatternError where it is none, where Python and JavaScript would differ
-    on it, and where it repeats something without a bound."""
-    if (foreign := _FOREIGN.search(pattern)) is not None:
-        raise PatternError(f"`{foreign[0]}` is not the same in Python and JavaScript; use {{:L}} or {{:W}}")
+    """The pattern, compiled. Raises PatternError where it is none, where it has a class of characters that
+    leaves out the marks of a script, and where it repeats something without a bound."""
+    if (found := _REFUSED.search(pattern)) is not None:
+        raise PatternError(f"`{found[0]}` is not for written forms; use {{:L}} or {{:W}}, or write characters")
     try:
         written = pattern_of(pattern, lists, types)
     except KeyError as error:

@@ -1,6 +1,7 @@
 /** What a worker does for a synthesizer: reads, plans and speaks, so that the page's thread is free meanwhile. */
 
 import { completed } from '../completing.js';
+import { BundleError } from '../errors.js';
 import { FrontEnd } from '../front_end.js';
 import { revived } from '../plan.js';
 import { Planner } from '../planner.js';
@@ -35,6 +36,7 @@ export class Speaking {
     const { voices, text, front_end: frontEnd, style_dim: half } = bundle.manifest;
     const tables = Voices.open(await bundle.file(voices), 2 * half);
     const languages = languagesOf(bundle.manifest.languages);
+    if (frontEnd && !text) throw new BundleError('The bundle has no text.wasm, which reads its text. Build the bundle again.');
     const [code, data] = frontEnd ? [await bundle.file(text), await bundle.file(frontEnd)] : [null, null];
     return new Speaking(model, tables, await FrontEnd.open(code, data, languages), languages);
   }

@@ -27,9 +27,9 @@ _NUMBERS = (
     "\u3192-\u3195\u3220-\u3229\u3248-\u324f\u3251-\u325f\u3280-\u3289\u32b1-\u32bf"
 )
 LETTER = rf"(?:[^\W\d_{_NUMBERS}]|[{_MARKS}])"
-"""A letter, as a regular expression; in JavaScript [\\p{L}\\p{M}]."""
+"""A letter or a mark that stands with one, as a regular expression."""
 WORD = rf"(?:\w|[{_MARKS}])"
-"""A letter, a figure or a low line; in JavaScript [\\p{L}\\p{M}\\p{N}_]."""
+"""A letter, a mark, a figure or a low line."""
 _MACRO = re.compile(r"\{(?:(?P<group>[a-z]\w*)|(?P<named>[a-z]\w*)?:(?P<type>[A-Za-z]\w*))\}")
 _ONE_BY_ONE = re.compile(r"[0-9]")
 
