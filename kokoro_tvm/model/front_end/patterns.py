@@ -26,7 +26,7 @@ def checked(pattern: str, lists: Any, types: Any) -> re.Pattern[str]:
     """The pattern, compiled. Raises PatternError where it is none, where it has a class of characters that
     leaves out the marks of a script, and where it repeats something without a bound."""
     if (found := _REFUSED.search(pattern)) is not None:
-        raise PatternError(f"`{found[0]}` is not for written forms; use {{:L}} or {{:W}}, or write characters")
+        raise PatternError(f"`{found[0]}` is not for written forms; use {{:L}}, {{:W}} or characters")
     try:
         written = pattern_of(pattern, lists, types)
     except KeyError as error:
