@@ -28,7 +28,7 @@ SANITIZED = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-fno-omit
 SANITIZED += ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ORIGINS = ("", "lexicon", "letters", "spelled", "mark")
 VOWELS = {-1: None, 0: False, 1: True}
-STRESSES = (-0.5, 0.0, 0.5, 1.0, 2.0, None)  # in the order of lexicon.h
+STRESSES = (None, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # in the order of source.h
 SPECIAL = """
 a A am Am AM an AN i I by By BY to To TO in In IN the The THE used Used USED . / % & + @
 vs VS. vſ Vs. vs.. U.S. e.g a.b. abc.d .. K İ ß ŉ ' s' US IT Σ ΑΣ 'TIS

@@ -78,9 +78,9 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def node_test(file: str, **variables: Path) -> str:
+def node_test(file: Path, **variables: Path) -> str:
     environment = os.environ | {name: str(path) for name, path in variables.items()}
-    command = ["node", "--test", str(HERE.parents[1] / "web" / file)]
+    command = ["node", "--test", str(file)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -100,11 +100,12 @@ def test_pages_read_passages_as_python_does(module: Path, front_end_files: Path,
             rows.append([source.text, links, code, read, notices])
     (tmp_path / "readings.json").write_text(json.dumps(rows), encoding="utf-8")
     variables = {"TEXT": module, "FRONT_END": path, "READINGS": tmp_path / "readings.json"}
-    assert f"{len(rows)} of {len(rows)} passages" in node_test("front_end.test.mjs", **variables)
+    assert f"{len(rows)} of {len(rows)} passages" in node_test(HERE / "front_end.mjs", **variables)
 
 
 def test_pages_plan_texts_as_python_does(module: Path, front_end_files: Path) -> None:
-    node_test("planning.test.mjs", TEXT=module, FRONT_END=front_end_files / "front_end.safetensors")
+    program = HERE.parents[1] / "web" / "planning.test.mjs"
+    node_test(program, TEXT=module, FRONT_END=front_end_files / "front_end.safetensors")
 
 
 def test_the_module_needs_nothing_of_its_host(module: Path) -> None:

@@ -105,6 +105,13 @@ def test_links_anywhere(module: Module, front_end_files: Path, code: str) -> Non
         assert module.read(source.text, source.links, code) == reading(source, code, front_end), source
 
 
+def test_a_link_within_another_is_passed_over(module: Module) -> None:
+    """No markup makes one; what edits the same characters twice has no place to write to."""
+    outer, last = Link(0, 3, alias="World Wide Web"), Link(3, 5, stress=1)
+    inner = [outer, Link(0, 2, alias="5"), Link(1, 3, phonemes="a"), last]
+    assert module.read("WWW a", inner, "a") == module.read("WWW a", [outer, last], "a")
+
+
 def test_what_is_no_text_is_refused(module: Module) -> None:
     assert module.read("a\0", (), "a")[0] == {
         "error": "The text holds a NUL byte, so it is probably not text. Remove it first."

@@ -94,6 +94,7 @@ static source source_from(work *w, const int32_t *request) {
   size_t *starts = room(w, size + 1, sizeof *starts), *place_of = room(w, size + 1, sizeof *place_of);
   source made = {.text = characters(w, units, size, starts), .starts = starts, .ends = starts + 1, .marked = 1};
   for (size_t i = 0; i <= made.text.size; ++i) place_of[starts[i]] = i;
+  size_t done = 0; /* no link is within another */
   units += size;
   for (; count--; numbers += OF_LINK) {
     link each = {.start = place_of[numbers[START]], .end = place_of[numbers[END]]};
@@ -101,7 +102,10 @@ static source source_from(work *w, const int32_t *request) {
     each.phonemes = given(w, &units, numbers[PHONEMES]);
     each.alias = given(w, &units, numbers[ALIAS]);
     each.flags = given(w, &units, numbers[FLAGS]);
-    if (each.start < each.end) PUSH(w, made.links, each);
+    if (each.start >= done && each.start < each.end) {
+      PUSH(w, made.links, each);
+      done = each.end;
+    }
   }
   return made;
 }

@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { BundleError, InputError } from "../../kokoro_tvm/web/errors.js";
-import { FrontEnd } from "../../kokoro_tvm/web/front_end.js";
+import { BundleError, InputError } from "../../../kokoro_tvm/web/errors.js";
+import { FrontEnd } from "../../../kokoro_tvm/web/front_end.js";
 
 const [code, data] = [readFileSync(process.env.TEXT), readFileSync(process.env.FRONT_END)];
 const frontEnd = await FrontEnd.open(code, data);
