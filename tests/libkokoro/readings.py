@@ -18,7 +18,7 @@ from kokoro_tvm.runtime.text.reading import read_utterances
 
 Reading = tuple[Any, list[str]]
 """Utterances as lists of tokens, or the error; and the notices. Places are characters."""
-_OWN = ("a 😀 105 b", " 1 ", "NEW YORK 5 O'Neill's", "x")
+_OWN = ("a 😀 105 b", "1", "NEW YORK 5 O'Neill's", "x")
 
 
 def reading(source: SourceText, code: str, front_end: FrontEnd) -> Reading:
@@ -36,10 +36,12 @@ def reading(source: SourceText, code: str, front_end: FrontEnd) -> Reading:
 
 
 def drawn_passages(code: str, count: int) -> Iterator[SourceText]:
-    """Texts of a language with links of every kind, beside and within words, with space at their ends."""
+    """Texts of a language, each in one line, as that of a link is, with links of every kind, beside and
+    within words, with space at their ends."""
     draw = random.Random(code)
     texts = [text for text, _ in front_end_vectors.few_texts()] if code in "ab" else sentences(code)
-    for text in (*(text[:120] for text in draw.sample(list(texts), count)), *_OWN):
+    lines = (" ".join(text[:120].split()) for text in draw.sample(list(texts), count))
+    for text in (*lines, *_OWN):
         places = sorted(draw.sample(range(len(text) + 1), min(2 * draw.randint(0, 4), len(text) // 2 * 2)))
         spans = zip(places[::2], places[1::2], strict=True)
         yield SourceText.of(text, 0, tuple(Link(*span, **_request(draw)) for span in spans))

@@ -88,6 +88,11 @@ def module(here: CCompiler, front_end_files: Path, tmp_path_factory: pytest.Temp
     return Module(library, front_end_files / "front_end.safetensors")
 
 
+@pytest.fixture(scope="module")
+def front_end(front_end_files: Path) -> FrontEnd:
+    return FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
+
+
 def test_passages_of_texts_with_markup(module: Module) -> None:
     """Those that Python made of the texts of tests/web/vectors.json."""
     rows = json.loads(front_end_vectors.FILE.read_text(encoding="utf-8"))["readings"]
@@ -99,9 +104,8 @@ def test_passages_of_texts_with_markup(module: Module) -> None:
 
 
 @pytest.mark.parametrize("code", READ_LANGUAGES)
-def test_links_anywhere(module: Module, front_end_files: Path, code: str) -> None:
-    front_end = FrontEnd(FrontEndFile.open(front_end_files / "front_end.safetensors"))
-    for source in drawn_passages(code, 25):
+def test_links_anywhere(module: Module, front_end: FrontEnd, code: str) -> None:
+    for source in drawn_passages(code, 15):
         assert module.read(source.text, source.links, code) == reading(source, code, front_end), source
 
 
