@@ -147,9 +147,8 @@ def emit(
             rows = k.opaque(own_tiles * plan.rows)
             left = k.opaque(steps - start)
             with k.when(block != filled[0]):  # else another task of this thread had other columns of it
-                _fill(
-                    k, plan, source, signal, pitch, start * source.stride + origin, rows + (plan.halo + spare)
-                )
+                begin = start * source.stride + origin
+                _fill(k, plan, source, signal, pitch, begin, rows + (plan.halo + spare))
                 k.store(filled, block, 0)
             first_column = k.opaque(part * plan.column_blocks // split)
             last_column = k.opaque((part + 1) * plan.column_blocks // split)
