@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["merge", "put", "replace"]
+__all__ = ["merge", "put", "replace", "rows_of"]
 
 
 def put(path: Path, name: str, rows: Iterable[Sequence[str]]) -> None:
@@ -19,14 +19,20 @@ def put(path: Path, name: str, rows: Iterable[Sequence[str]]) -> None:
 def merge(path: Path, name: str, keys: int, rows: Iterable[Sequence[str]]) -> None:
     """Puts rows into the table of that name: each replaces the one with the same first `keys` cells, or comes
     last."""
-    head, _, *kept = [
+    head, *kept = rows_of(path, name)
+    merged = {tuple(row[:keys]): row for row in kept}
+    merged |= {tuple(row[:keys]): list(row) for row in rows}
+    put(path, name, [head, *merged.values()])
+
+
+def rows_of(path: Path, name: str) -> list[list[str]]:
+    """The cells of the table of that name, its head first."""
+    head, _, *body = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in _between(path, name).splitlines()
         if line.startswith("|")
     ]
-    merged = {tuple(row[:keys]): row for row in kept}
-    merged |= {tuple(row[:keys]): list(row) for row in rows}
-    put(path, name, [head, *merged.values()])
+    return [head, *body]
 
 
 def replace(path: Path, name: str, content: str) -> None:

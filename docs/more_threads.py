@@ -4,13 +4,14 @@
 
 The utterance is spoken on one thread, and every kernel's parallel loops are timed and their tasks counted:
 blocks of time, or of columns, which threads take one by one. A thread takes the next task whenever it is
-free; what is outside of loops is not shared. Left out is what starting threads costs and that they share
-caches and memory, so this is the least time that the division into tasks allows. Of three utterances, the
-fastest of every part counts.
+free; what is outside of loops is not shared. Left out is what starting threads costs, that they share caches
+and memory, and that each of them transforms the input of a block whose columns they share, which one thread
+does once: so this is less than the division into tasks allows. Of three utterances, the fastest of every part
+counts.
 
 A library calls the runtime's TVMBackendParallelLaunch by a pointer, which TVM sets when it loads the library.
 Here it is set to a function of this script, which runs a loop on the calling thread alone. Kernels hand out
-their tasks by a counter (`ops.cpu.kernel.Kernel.parallel`): what it has at the end of a loop says how many
+their tasks by a counter (`ops.cpu.kernel.Kernel.threads`): what it has at the end of a loop says how many
 there were.
 """
 

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 from lab_tables import put_lab
-from markdown_tables import merge, put, replace
+from machines_table import put_machines
+from markdown_tables import put, replace
 from numpy.typing import NDArray
 
 from kokoro_tvm import Synthesizer
@@ -98,36 +99,19 @@ def _put_bench(path: Path) -> None:
     peaks = " and ".join(f"{v / 1e9:.0f} GFLOP/s in {name}" for name, v in result.peak_flops_per_s.items())
     caption = f"{result.machine}; {result.threads} threads, {result.rounds} rounds, voice {result.voice}. "
     caption += f"Peak: {peaks}. "
+    if result.kernels is not None:
+        caption += f"Kernels `{result.kernels}`. "
     if not result.complete:
         caption += "The run was cut off before its end. "
     if result.others_cores is not None:
         caption += f"Others kept {result.others_cores:.2f} cores busy. "
     caption += f"{result.date}."
     replace(path, "bench-machine", caption)
-    merge(path, "bench-machines", 2, _bench_machines_rows(result))
-    for held in sorted(ARTIFACTS.glob("bench-*.json")):
-        merge(path, "bench-machines", 2, _bench_machines_rows(read_result(held)))
+    put_machines(path, [result, *map(read_result, sorted(ARTIFACTS.glob("bench-*.json")))])
     put(path, "bench", _bench_table(result))
     put(path, "bench-systems", _bench_systems_table(result))
     put(path, "bench-components", _bench_components_table(result))
     draw_chart(DOCS / "bench.png", result)
-
-
-def _bench_machines_rows(result: Result) -> Iterator[list[str]]:
-    """Of every bundle on this machine: median seconds, and their share of the time of its best peer."""
-    machine = f"{result.machine.cpu}, {result.threads} threads"
-    machine += f", peers held to {result.isa.upper()}" if result.isa else ""
-    titles = {system.name: system.title for system in result.systems}
-    for system in (system for system in result.systems if system.ours):
-        against = "best float32 peer" if system.precision == "float32" else "best peer"
-        found = {c.text: c for c in result.comparisons if (c.name, c.against) == (system.name, against)}
-        cells = [
-            f"{timed.median_s:.2f} s, {beside.ratio:.2f} of {titles[beside.of]}"
-            if (timed := system.on(text)) and (beside := found.get(text))
-            else "not run"
-            for text in ("short", "medium", "long")
-        ]
-        yield [machine, f"`{system.name}`", result.date, *cells]
 
 
 def _bench_table(result: Result) -> Iterator[list[str]]:

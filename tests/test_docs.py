@@ -7,8 +7,10 @@ import re
 import shlex
 from pathlib import Path
 
+import machines_table
 import pytest
 import typer
+from markdown_tables import rows_of
 from recipe_fields import recipe_fields
 from reference_pages import commands, generated
 
@@ -46,6 +48,12 @@ COMMANDS = dict(commands(typer.main.get_command(build_app())))
 def test_every_command_has_a_section_and_no_other() -> None:
     titles = re.findall(r"^## (kokoro-tvm.*)$", read("docs/commands.md"), re.MULTILINE)
     assert sorted(titles) == sorted(COMMANDS)
+
+
+def test_figures_of_earlier_kernels_say_so() -> None:
+    """Where this fails, kernels have changed: `python docs/machines_table.py`."""
+    rows = rows_of(machines_table.PAGE, "bench-machines")
+    assert rows == list(machines_table.marked(rows))
 
 
 def test_patches() -> None:

@@ -15,6 +15,7 @@ from kokoro_tvm.bench.contender import Contender
 from kokoro_tvm.bench.digest import absent_result, system_result
 from kokoro_tvm.bench.engine import Utterance
 from kokoro_tvm.bench.isa import Isa
+from kokoro_tvm.bench.kernels import kernels_digest
 from kokoro_tvm.bench.quiet import Watch
 from kokoro_tvm.bench.results import Result, TextInfo, compare
 from kokoro_tvm.bench.rounds import rotated, run_rounds
@@ -132,6 +133,7 @@ class _Measured:
             complete=False,
             isa=plan.isa,
             voice=VOICE,
+            kernels=kernels_digest(),
             others_cores=None,
             peak_flops_per_s=dict(self.peaks),
             texts=tuple(texts),

@@ -102,7 +102,8 @@ class Result(Record):
     """One run of the benchmark.
 
     `rounds`: how many were planned; `complete`: whether the run came to its end; `isa`: the instruction set
-    that peers were held to, None: whatever they choose; `others_cores`: how many cores other processes kept
+    that peers were held to, None: whatever they choose; `kernels`: see `bench.kernels`, of the checkout that
+    measured, None where a run did not record it; `others_cores`: how many cores other processes kept
     busy, on the mean, None where the system does not tell or the run did not come to its end.
     """
 
@@ -114,6 +115,7 @@ class Result(Record):
     complete: bool = True
     isa: Isa | None = None
     voice: str
+    kernels: str | None = None
     others_cores: float | None
     peak_flops_per_s: dict[str, float]
     texts: tuple[TextInfo, ...]

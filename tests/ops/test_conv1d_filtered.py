@@ -101,7 +101,7 @@ def test_masked(name: str, machine: Machine) -> None:
 
 @machines
 @pytest.mark.parametrize(
-    ("name", "limit"), [("3 taps", 1.2e-6), ("7 taps, 3 apart", 2.4e-6), ("11 taps, 5 apart", 3.2e-6)]
+    ("name", "limit"), [("3 taps", 1.2e-6), ("7 taps, 3 apart", 6.5e-6), ("11 taps, 5 apart", 3.2e-6)]
 )
 def test_the_error_is_that_of_a_few_bits(name: str, limit: float, machine: Machine) -> None:
     """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the results."""

@@ -18,7 +18,7 @@ FEATURES = {
     "neon": Features(4, 32, by_lane=True),
     "wasm": Features(4, 12, eager_memory=True),
 }
-FILTERINGS = [DIRECT, Filtering(4, 3), Filtering(4, 4), Filtering(6, 3), Filtering(5, 7), Filtering(6, 6)]
+FILTERINGS = [DIRECT, *(Filtering(*each) for each in [(4, 3), (4, 4), (6, 3), (5, 7), (8, 7), (6, 6)])]
 
 
 def chosen(filtering: Filtering) -> Choice:
@@ -206,6 +206,17 @@ def test_nothing_is_lost_where_nothing_may_be(features: Features) -> None:
 def test_groups_of_taps_are_filtered_where_it_was_measured(features: Features) -> None:
     found = Plan(128, 128, 11, 1, features, tolerant=True).filtering
     assert found == (Filtering(2, 2).of(Filtering(6, 6)) if features.lanes == 16 else Filtering(6, 6))
+
+
+@machines
+def test_seven_taps_have_most_points_where_it_was_measured(features: Features) -> None:
+    found = Plan(128, 128, 7, 1, features, tolerant=True).filtering
+    assert found == (Filtering(8, 7) if features.lanes >= 8 else Filtering(5, 7))
+
+
+def test_rounded_weights_have_fewer_points() -> None:
+    features = replace(FEATURES["avx512"], precision="float16")
+    assert Plan(128, 128, 7, 1, features, tolerant=True).filtering == Filtering(5, 7)
 
 
 @machines

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms
 
-MOST_POINTS = 11
+MOST_POINTS = 14
 FILTERINGS = [
     Filtering(outputs, taps)
     for outputs in range(1, MOST_POINTS + 1)
@@ -95,9 +95,9 @@ def test_signals_and_results_keep_their_size(filtering: Filtering) -> None:
         assert (gains <= most).all()
 
 
-@pytest.mark.parametrize(("outputs", "taps"), [(11, 2), (2, 11), (6, 7)])
+@pytest.mark.parametrize(("outputs", "taps"), [(14, 2), (2, 14), (9, 7)])
 def test_too_many_points(outputs: int, taps: int) -> None:
-    with pytest.raises(ValueError, match=rf"F\({outputs}, {taps}\) needs 12 points, at most 11 are known"):
+    with pytest.raises(ValueError, match=rf"F\({outputs}, {taps}\) needs 15 points, at most 14 are known"):
         transforms(Filtering(outputs, taps))
 
 
@@ -122,6 +122,7 @@ def test_opposite_points_share_their_sums(filtering: Filtering) -> None:
         (Filtering(4, 4), 3.1),
         (Filtering(6, 3), 4.6),
         (Filtering(5, 7), 15.3),
+        (Filtering(8, 7), 58.3),
         (Filtering(6, 6), 15.1),
         (Filtering(2, 2).of(Filtering(4, 4)), 3.3),
         (Filtering(2, 3).of(Filtering(4, 4)), 4.0),

@@ -25,6 +25,7 @@ _FILTERINGS = {
         Filtering(4, 4),
         Filtering(4, 7),
         Filtering(5, 7),
+        Filtering(8, 7),
         Filtering(6, 6),
     ),
     "bfloat16": (DIRECT, Filtering(2, 3), Filtering(4, 3), Filtering(4, 4)),

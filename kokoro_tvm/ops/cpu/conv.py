@@ -132,53 +132,55 @@ def emit(
         const(plan.column_blocks, "int64"),
     )
     split = k.opaque(select(blocks < tasks, parts, const(1, "int64")))
-    with (
-        plan.operand.instructions(),
-        k.parallel(blocks * split) as task,
-        amx.configured(k) if plan.tiles_multiply else nullcontext(),
-    ):
-        block = k.opaque(task // split)
-        part = k.opaque(task - block * split)
-        first_tile = k.opaque(block * tiles // blocks)
-        own_tiles = k.opaque((block + 1) * tiles // blocks - first_tile)
-        start = k.opaque(first_tile * plan.tile_steps)
-        rows = k.opaque(own_tiles * plan.rows)
-        left = k.opaque(steps - start)
+    with plan.operand.instructions(), k.threads(blocks * split) as taken:
         signal = k.scratch(plan.filtering.points * pitch * plan.row_floats, plan.operand.dtype)
         products = k.scratch(plan.filtering.points * plan.tiles * plan.rows * plan.columns)
         factors = Factors(k, plan, weight, matrix)
-        _fill(k, plan, source, signal, pitch, start * source.stride + origin, rows + (plan.halo + spare))
-        first_column = k.opaque(part * plan.column_blocks // split)
-        last_column = k.opaque((part + 1) * plan.column_blocks // split)
-        with k.loop(last_column - first_column) as offset:
-            column_block = k.let(first_column + offset, "column_block")
-            base = shift(column_block) if shift is not None else const(0, "int64")
-            with k.loop(plan.filtering.points) as point:
-                factors.prepare(column_block, point, base)
-                with k.loop(own_tiles * (plan.rows // plan.held)) as tile:
-                    first_row = k.let(point * pitch + tile * plan.held + (base if spare else 0))
-                    target = k.let((point * (plan.tiles * plan.rows) + tile * plan.held) * plan.columns)
-                    ends = (signal, first_row), (products, target)
-                    if plan.tiles_multiply:
-                        place = (column_block, point)
-                        multiply = partial(_multiply_tiles, k, plan, weights=(weight, place), ends=ends)
-                    else:
-                        of = factors.of(column_block, point, tile)
-                        multiply = partial(_multiply, k, plan, factors=of, ends=ends)
-                    if plan.few_rows:
-                        few = left - tile * plan.held <= plan.few_rows
-                        k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.held))
-                    else:
-                        multiply(plan.held)
-            _interpolate(k, plan, products, column_block, rows, start, left, write)
+        filled = k.registers(1, k.index_dtype)  # the block that lies in the signal
+        k.store(filled, const(-1, k.index_dtype), 0)
+        with taken() as task, amx.configured(k) if plan.tiles_multiply else nullcontext():
+            block = k.opaque(task // split)
+            part = k.opaque(task - block * split)
+            first_tile = k.opaque(block * tiles // blocks)
+            own_tiles = k.opaque((block + 1) * tiles // blocks - first_tile)
+            start = k.opaque(first_tile * plan.tile_steps)
+            rows = k.opaque(own_tiles * plan.rows)
+            left = k.opaque(steps - start)
+            with k.when(block != filled[0]):  # else another task of this thread had other columns of it
+                begin = start * source.stride + origin
+                _fill(k, plan, source, signal, pitch, begin, rows + (plan.halo + spare))
+                k.store(filled, block, 0)
+            first_column = k.opaque(part * plan.column_blocks // split)
+            last_column = k.opaque((part + 1) * plan.column_blocks // split)
+            with k.loop(last_column - first_column) as offset:
+                column_block = k.let(first_column + offset, "column_block")
+                base = shift(column_block) if shift is not None else const(0, "int64")
+                with k.loop(plan.filtering.points) as point:
+                    factors.prepare(column_block, point, base)
+                    with k.loop(own_tiles * (plan.rows // plan.held)) as tile:
+                        first_row = k.let(point * pitch + tile * plan.held + (base if spare else 0))
+                        target = k.let((point * (plan.tiles * plan.rows) + tile * plan.held) * plan.columns)
+                        ends = (signal, first_row), (products, target)
+                        if plan.tiles_multiply:
+                            place = (column_block, point)
+                            multiply = partial(_multiply_tiles, k, plan, weights=(weight, place), ends=ends)
+                        else:
+                            of = factors.of(column_block, point, tile)
+                            multiply = partial(_multiply, k, plan, factors=of, ends=ends)
+                        if plan.few_rows:
+                            few = left - tile * plan.held <= plan.few_rows
+                            k.choose(few, partial(multiply, plan.few_rows), partial(multiply, plan.held))
+                        else:
+                            multiply(plan.held)
+                _interpolate(k, plan, products, column_block, rows, start, left, write)
+                if moments is not None:
+                    results, gathered = moments
+                    count = k.opaque(minimum(rows * plan.filtering.outputs, left))
+                    column = k.let(column_block * plan.columns)
+                    gather(k, results, start, count, column, (gathered, block), plan.columns)
             if moments is not None:
-                results, gathered = moments
-                count = k.opaque(minimum(rows * plan.filtering.outputs, left))
-                column = k.let(column_block * plan.columns)
-                gather(k, results, start, count, column, (gathered, block), plan.columns)
-        if moments is not None:
-            with k.when(task == 0):
-                clear_slots(k, moments[1], blocks)
+                with k.when(task == 0):
+                    clear_slots(k, moments[1], blocks)
 
 
 def _interpolate(

@@ -20,9 +20,6 @@ __all__ = ["Plan", "folded", "pack", "phases"]
 _WIDE = 512 * 512
 _TILE_ROWS = 32  # of two tiles of AMX, each with the two of a column block
 _LARGEST_DILATION = 6  # a register tile holds whole dilations
-# Filtering groups of taps too makes weights, which pages load, 1.5 times as large; it pays with this many
-# lanes, and was not measured with fewer.
-_MEASURED_LANES = 16
 
 # What the transformed input of a block may take of the second-level cache; of one point, where the weights of
 # a point are transformed there too.
@@ -66,10 +63,7 @@ class Plan:
             return self.operand.filtering(self.choice.outputs, self.choice.taps)
         if not self._filters:
             return DIRECT
-        table = self.operand.filterings
-        found = next((f for most, f in table if self.reach <= most), table[-1][1])
-        if self.features.lanes < _MEASURED_LANES:
-            found = found.inner
+        found = self.operand.filtering_by_rule(self.reach, self.features.lanes)
         stored_transformed = not self.wide and self.phases == 1
         return found if stored_transformed or self._transformable(found) else DIRECT
 

@@ -6,8 +6,8 @@ contiguous memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -97,16 +97,17 @@ class Kernel(BaseKernel):
     # control flow
 
     @contextmanager
-    def parallel(self, extent: Expr) -> Iterator[Expr]:
-        """A loop whose iterations threads take one by one as they come free, so that one that is held up (by
-        another process, by a cold cache) does not keep the others waiting for more than what it has begun."""
+    def threads(self, extent: Expr) -> Iterator[Callable[[], AbstractContextManager[Expr]]]:
+        """Threads that share the iterations of a loop. They take them one by one as they come free, so that
+        one that is held up (by another process, by a cold cache) does not keep the others waiting for more
+        than what it has begun. What is made within is a thread's own; the result, used once, is the loop over
+        the iterations that it takes, in ascending order."""
         extent = self.let(self.index(extent))
         counter = self.registers(1, "int64")  # on the launching thread's stack, which outlives the launch
         self.store(counter, const(0, "int64"), 0)
-        with (
-            T.attr(0, "pragma_import_llvm", tvm.ir.StringImm(_NEXT)),
-            T.parallel(minimum(extent, const(_MOST_THREADS, "int64"))),
-        ):
+
+        @contextmanager
+        def taken() -> Iterator[Expr]:
             mine = self.registers(1, "int64")
             address = tvm.tirx.address_of(counter[const(0, "int64")])
             take = tvm.tirx.call_extern("int64", "kokoro_next", address)
@@ -114,6 +115,18 @@ class Kernel(BaseKernel):
             with T.While(mine[const(0, "int64")] < extent):
                 yield self.let(mine[const(0, "int64")])
                 self.store(mine, take, 0)
+
+        with (
+            T.attr(0, "pragma_import_llvm", tvm.ir.StringImm(_NEXT)),
+            T.parallel(minimum(extent, const(_MOST_THREADS, "int64"))),
+        ):
+            yield taken
+
+    @contextmanager
+    def parallel(self, extent: Expr) -> Iterator[Expr]:
+        """A loop whose iterations threads share."""
+        with self.threads(extent) as taken, taken() as iteration:
+            yield iteration
 
     def each_parallel(self, extent: int, body: Any) -> None:
         """The same with the whole vectors shared out among the threads."""
