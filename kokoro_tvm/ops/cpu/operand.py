@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.filtering import IN_FLOAT32, Filtering
 from kokoro_tvm.ops.cpu.bfloat16 import pairs
 from kokoro_tvm.ops.cpu.dot import bfloat16_instructions, dot_pairs, round_pairs
-from kokoro_tvm.ops.cpu.filtering import Filtering
 from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["BFLOAT16", "FLOAT16_WEIGHTS", "FLOAT32", "OPERANDS", "Operand"]
@@ -60,12 +60,7 @@ class Operand(ABC):
 
 class _Float32(Operand):
     name, dtype, stored, terms = "float32", "float32", "float32", 1
-    # More points save more products and lose more bits: relative errors of a layer are 5e-7, 1.5e-6 and 2e-6.
-    filterings = (
-        (3, Filtering(6, 3)),
-        (7, Filtering(5, 7)),
-        (12, Filtering(2, 2).of(Filtering(6, 6))),
-    )
+    filterings = IN_FLOAT32
 
     def pack(self, weight: NDArray[np.float32]) -> np.ndarray:
         return weight

@@ -20,7 +20,7 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["DIRECT", "MOST_POINTS", "Filtering", "Transforms", "transforms"]
+__all__ = ["DIRECT", "IN_FLOAT32", "MOST_POINTS", "Filtering", "Transforms", "transforms"]
 
 
 # Magnitudes of the finite points, by how many such points there are: each stands for itself and its opposite,
@@ -89,6 +89,10 @@ class Filtering:
 
 
 DIRECT = Filtering(1, 1)
+
+# What float32 is filtered by, for up to so many taps. More points save more products and lose more bits:
+# relative errors of a layer are 5e-7, 1.5e-6 and 2e-6.
+IN_FLOAT32 = ((3, Filtering(6, 3)), (7, Filtering(5, 7)), (12, Filtering(2, 2).of(Filtering(6, 6))))
 
 
 @dataclass(frozen=True)
