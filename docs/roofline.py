@@ -2,9 +2,10 @@
 
     .venv/bin/python docs/roofline.py [RECIPE]
 
-The tables of docs/gpu.md. A launch takes as long as its arithmetic on the cores that its workgroups reach, or
-as long as its bytes take through memory, whichever is more, and the time that starting it takes. Caches,
-latency and occupancy within a core are left out, so real times are longer.
+The tables of docs/gpu.md. A launch takes as long as its float32 instructions take on the cores that its
+workgroups reach, or as its threads take to read what they compute with, or as long as its bytes take through
+memory, whichever is more, and the time that starting it takes. Latency, conflicts and how many threads a core
+has at a time are left out, so real times are longer.
 """
 
 from __future__ import annotations
@@ -118,12 +119,9 @@ def _launch(module: Any, call: Any, analyzer: Any) -> Launch:
     known = json.loads(str(kernel.attrs[WORK])) if WORK in kernel.attrs else {}
     result = shapes[len(given)]
     steps = result[1] if len(result) > 1 else 1
-    return Launch(
-        kind=_kind(str(call.args[0].name_hint), known, shapes),
-        flops=int(known.get("flops_per_step", 0)) * steps,
-        bytes=sum(sizes),
-        work=_work(kernel, shapes),
-    )
+    flops = int(known.get("flops_per_step", 0)) * steps
+    kind = _kind(str(call.args[0].name_hint), known, shapes)
+    return Launch(kind, flops, sum(sizes), _work(kernel, shapes, flops // 2))
 
 
 def _kind(name: str, known: Mapping[str, Any], shapes: Sequence[Sequence[int]]) -> str:
@@ -139,14 +137,14 @@ def _shape(type_: Any, analyzer: Any) -> list[int]:
     return [int(analyzer.simplify(extent)) for extent in getattr(type_, "shape", ())]
 
 
-def _work(kernel: Any, shapes: list[list[int]]) -> Work | None:
-    """What a kernel does for arguments of these shapes."""
+def _work(kernel: Any, shapes: list[list[int]], least: int) -> Work | None:
+    """What a kernel does for arguments of these shapes; least: see `work_of`."""
     analyzer = tvm.sym.Analyzer()
     for parameter, shape in zip(kernel.params, shapes, strict=False):
         for extent, value in zip(getattr(parameter.ty, "shape", ()), shape, strict=True):
             if isinstance(extent, tvm.ir.Var):
                 analyzer.bind(extent, tirx.const(value, extent.ty.dtype))
-    return work_of(kernel, analyzer)
+    return work_of(kernel, analyzer, least)
 
 
 def main(name: str = "cuda") -> None:
