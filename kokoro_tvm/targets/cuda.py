@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.features import Workgroup
 from kokoro_tvm.spec import GpuArchitecture, distinct
 from kokoro_tvm.targets.gpu import GpuKind, GpuTarget, GpuTools
 from kokoro_tvm.toolchains import nvrtc
@@ -45,7 +44,6 @@ class Cuda(GpuKind):
 
     spec = CudaTarget
     name = "cuda"
-    workgroup = Workgroup(threads=1024, shared_bytes=48 << 10)
     has_machine_code = True
 
     def tools(self, spec: CudaTarget) -> CudaTools:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["GpuKind", "GpuTarget", "GpuTools"]
 
 _HOST = ("mtriple", "mcpu", "mattr")  # of a machine's options, what is the host's
+_THREADS, _SHARED_BYTES = 256, 16384  # of a workgroup: what every WebGPU has, and every other GPU
 
 
 class GpuTarget(TargetSpec):
@@ -52,8 +53,6 @@ class GpuKind(TargetKind):
     has_kernels = True
     name: ClassVar[str]
     """TVM's, and the recipe's."""
-    workgroup: ClassVar[Workgroup] = Workgroup(threads=256, shared_bytes=16 << 10)
-    """What every WebGPU has, and every other GPU."""
 
     def describe(self, spec: GpuTarget) -> str:
         return f"{spec.kind}, launched by {HOST.describe(spec.host)}"
@@ -63,13 +62,9 @@ class GpuKind(TargetKind):
 
     def resolve(self, spec: GpuTarget, precision: str) -> Machine:
         host = HOST.resolve(spec.host, "float32")
+        limits = Workgroup(_THREADS, _SHARED_BYTES)
         features = Features(
-            lanes=1,
-            registers=0,
-            precision=precision,
-            kernels="gpu",
-            eager_memory=True,
-            workgroup=self.workgroup,
+            lanes=1, registers=0, precision=precision, kernels="gpu", eager_memory=True, workgroup=limits
         )
         options = {**host.options, **self.options(spec)}
         return Machine(self.name, options, features, host.required)

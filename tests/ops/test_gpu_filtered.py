@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -19,7 +17,6 @@ from .samples import Use, assert_moments, conv1d
 from .support import check_masked, every_length, random_lengths, reference, results, run
 
 LIMITS = Workgroup(256, 16 << 10)
-LARGE = Workgroup(1024, 48 << 10)
 CUDA = GPUS["cuda"]
 # Both numbers of lanes that a point has, one and two groups of taps, 15 and 16 rows.
 LAYERS = {
@@ -60,18 +57,6 @@ def test_what_surrounds_it(layer: Use) -> None:
 
 
 @AS_CPP
-def test_a_larger_workgroup_has_threads_without_results() -> None:
-    """352 threads for 11 points; 256 of them have a row each in the end."""
-    machine = replace(RACES, features=replace(RACES.features, workgroup=LARGE))
-    layer = conv1d(16, 128, 11, stride=1, dilation=5, padding=25, tolerant=True)
-    for steps in (1, 91, 200):
-        tensors = layer.tensors(steps)
-        y, moments = results("conv1d", tensors, layer.attributes, machine=machine, moments=True)
-        layer.near(y, reference("conv1d", tensors, layer.attributes))
-        assert_moments(moments, ops.moments(torch.from_numpy(y).double()).numpy())
-
-
-@AS_CPP
 @pytest.mark.skipif(vulkan.check() is not None, reason=str(vulkan.check()))
 @pytest.mark.parametrize("name", ["3 taps", "11 taps, 5 apart"])
 def test_in_a_browser_s_language(name: str) -> None:
@@ -105,18 +90,14 @@ def test_the_error_is_that_of_a_few_bits(taps: int, dilation: int, limit: float)
     assert np.sqrt(np.mean(error**2)) <= limit * np.sqrt(np.mean(want**2))
 
 
-@pytest.mark.parametrize(
-    ("limits", "taps", "lanes"),
-    [*((LIMITS, *each) for each in ((2, 32), (3, 32), (5, 16), (11, 16))), (LARGE, 3, 32), (LARGE, 11, 32)],
-    ids=str,
-)
-def test_a_tile_keeps_within_a_workgroup(limits: Workgroup, taps: int, lanes: int) -> None:
+@pytest.mark.parametrize(("taps", "lanes"), [(2, 32), (3, 32), (5, 16), (7, 16), (11, 16)])
+def test_a_tile_keeps_within_a_workgroup(taps: int, lanes: int) -> None:
     for dilation in (1, 2, 3, 5, 8):
-        tile = FilteredTile.choose(128, 128, taps, dilation, limits)
+        tile = FilteredTile.choose(128, 128, taps, dilation, LIMITS)
         assert tile is not None
         assert tile.lanes == lanes
-        assert tile.threads <= limits.threads
-        assert 4 * sum(tile.shared) <= limits.shared_bytes
+        assert tile.threads <= LIMITS.threads
+        assert 4 * sum(tile.shared) <= LIMITS.shared_bytes
         assert tile.steps >= 64  # what moments want
         assert tile.seen_rows <= tile.pitch
 
