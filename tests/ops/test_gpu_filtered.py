@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ import torch
 from kokoro_tvm import ops
 from kokoro_tvm.features import Workgroup
 from kokoro_tvm.ops.base.filtering import transforms
+from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
 from kokoro_tvm.runners import vulkan
 
@@ -110,6 +113,18 @@ def test_weights_are_those_of_the_filtering() -> None:
     assert packed.shape == (2, 11, 16, 64)
     want = transforms(tile.filtering).weight @ np.append(weight[3, 5, 6:], 0)
     np.testing.assert_allclose(packed[1, :, 5, 3], want, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("precision", "tolerant", "filtered"),
+    [("float32", True, True), ("float32", False, False), ("float16", True, False)],
+)
+def test_only_what_loses_nothing_else_is_filtered(precision: str, tolerant: bool, filtered: bool) -> None:
+    features = replace(CUDA.features, precision=precision)
+    shapes = {"x": (1, "n", 128), "weight": (128, 128, 3)}
+    attributes = {"stride": 1, "dilation": 1, "padding": 1, "tolerant": tolerant}
+    call = Call(shapes, attributes, (1, "n", 128), features)
+    assert ("F(6, 3)" in registry()["conv1d"].packings(call)["weight"].name) == filtered
 
 
 @pytest.mark.parametrize(
