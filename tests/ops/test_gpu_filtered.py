@@ -13,6 +13,7 @@ from kokoro_tvm.features import Workgroup
 from kokoro_tvm.ops.base.filtering import transforms
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
+from kokoro_tvm.ops.moments import FEWEST_STEPS
 from kokoro_tvm.runners import vulkan
 
 from .on_gpu import AS_CPP, GPUS, RACES
@@ -101,7 +102,7 @@ def test_a_tile_keeps_within_a_workgroup(taps: int, lanes: int) -> None:
         assert tile.lanes == lanes
         assert tile.threads <= LIMITS.threads
         assert 4 * sum(tile.shared) <= LIMITS.shared_bytes
-        assert tile.steps >= 64  # what moments want
+        assert tile.steps >= FEWEST_STEPS
         assert tile.seen_rows <= tile.pitch
 
 
@@ -129,8 +130,22 @@ def test_only_what_loses_nothing_else_is_filtered(precision: str, tolerant: bool
 
 @pytest.mark.parametrize(
     "refused",
-    [(128, 128, 1, 1), (128, 128, 3, 9), (512, 512, 3, 1), (128, 96, 3, 1), (21, 128, 3, 1)],
-    ids=["one tap", "far apart", "wide", "half a tile", "part of the channels"],
+    [
+        (128, 128, 1, 1),
+        (128, 128, 3, 9),
+        (128, 128, 7, 6),
+        (512, 512, 3, 1),
+        (128, 96, 3, 1),
+        (21, 128, 3, 1),
+    ],
+    ids=[
+        "one tap",
+        "far apart",
+        "too short a tile for moments",
+        "wide",
+        "half a tile",
+        "part of the channels",
+    ],
 )
 def test_the_direct_kernel_has_the_rest(refused: tuple[int, int, int, int]) -> None:
     assert FilteredTile.choose(*refused, LIMITS) is None

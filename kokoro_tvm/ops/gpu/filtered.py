@@ -23,6 +23,7 @@ from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.ops.gpu.weights import held_as
+from kokoro_tvm.ops.moments import FEWEST_STEPS
 
 __all__ = ["FilteredTile", "convolve"]
 
@@ -106,7 +107,7 @@ class FilteredTile:
     @property
     def layout(self) -> str:
         """What decides how weights are packed."""
-        return f"{self.filtering}"
+        return str(self.filtering)
 
     @classmethod
     def choose(
@@ -123,7 +124,8 @@ class FilteredTile:
         tile = cls(filtering, taps, dilation, lanes, _MOST_DEPTH)
         while tile.depth > 1 and 4 * sum(tile.shared) > workgroup.shared_bytes:
             tile = cls(filtering, taps, dilation, lanes, tile.depth // 2)
-        return tile if channels % tile.depth == outputs % tile.outputs == 0 else None
+        whole = channels % tile.depth == outputs % tile.outputs == 0
+        return tile if whole and tile.steps >= FEWEST_STEPS else None
 
     def pack(self, weight: np.ndarray, dtype: str) -> np.ndarray:
         """Weight (O, I, K) as (groups, points, I, O), transformed in float64. Raises BuildError for one that
