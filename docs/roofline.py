@@ -2,9 +2,10 @@
 
     .venv/bin/python docs/roofline.py [RECIPE]
 
-The tables of docs/gpu.md. A launch takes as long as its arithmetic on the cores that its workgroups reach, or
-as long as its bytes take through memory, whichever is more, and the time that starting it takes. Caches,
-latency and occupancy within a core are left out, so real times are longer.
+The tables of docs/gpu.md. A launch takes as long as its float32 instructions take on the cores that its
+workgroups reach, or as its threads take to read what they compute with, or as long as its bytes take through
+memory, whichever is more, and the time that starting it takes. Latency, conflicts and how many threads a core
+has at a time are left out, so real times are longer.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tvm
+from kernel_work import Work, work_of
 from tvm import relax, tirx
 
 from kokoro_tvm.constants import FRAMES_PER_SECOND
@@ -32,37 +35,46 @@ TOKENS_PER_SECOND = 15  # as English is spoken
 @dataclass(frozen=True)
 class Gpu:
     """A GPU's figures: float32 arithmetic without matrix units in TFLOP/s, memory in GB/s, cores that
-    workgroups run on, and the time that a launch takes besides, in microseconds."""
+    workgroups run on, the time that a launch takes besides, in microseconds, and how many threads multiply
+    and add in the time in which one reads a word from shared memory or through the nearest cache: 0 where it
+    is not known."""
 
     name: str
     tflops: float
     gb_per_s: float
     cores: int
     launch_us: float
+    per_word: int = 0
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel, executed once. flops: where its operation counts them; bytes: of its arguments; groups: how
-    many workgroups it has, 0 where it has no grid yet."""
+    """A kernel, executed once. kind: of its operation and sizes; flops: where its operation counts them, as
+    the definition has them; work: None where it has no grid yet; bytes: of its arguments."""
 
+    kind: str
     flops: int
     bytes: int
-    groups: int
+    work: Work | None
 
     def seconds(self, gpu: Gpu) -> float:
         """The least time on a GPU."""
-        reached = min(1.0, self.groups / gpu.cores) if self.groups else 1.0
-        arithmetic, memory = self.flops / (gpu.tflops * 1e12 * reached), self.bytes / (gpu.gb_per_s * 1e9)
-        return max(arithmetic, memory) + gpu.launch_us * 1e-6
+        memory, within = self.bytes / (gpu.gb_per_s * 1e9), 0.0
+        if self.work is not None:
+            reached = min(1.0, self.work.groups / gpu.cores)
+            taken = max(self.work.instructions, self.work.words * gpu.per_word)
+            within = 2 * taken / (gpu.tflops * 1e12 * reached)
+        return max(within, memory) + gpu.launch_us * 1e-6
 
 
-# NVIDIA's datasheets: float32 without tensor cores, memory bandwidth, multiprocessors. Apple's: 10 cores of
-# 128 lanes at 1.398 GHz; LPDDR5-6400, 128 bits wide.
+# NVIDIA's datasheets: float32 without tensor cores, memory bandwidth, multiprocessors; these have 64 and 128
+# lanes and read 32 words a clock. Apple's: 10 cores of 128 lanes at 1.398 GHz; LPDDR5-6400, 128 bits wide.
+# Intel's: 6 cores of 128 lanes at 1.35 GHz; LPDDR4X-4267, 128 bits wide.
 GPUS = (
-    Gpu("NVIDIA A100 SXM, 80 GB", tflops=19.5, gb_per_s=2039, cores=108, launch_us=3),
-    Gpu("NVIDIA H100 SXM5", tflops=66.9, gb_per_s=3350, cores=132, launch_us=3),
+    Gpu("NVIDIA A100 SXM, 80 GB", tflops=19.5, gb_per_s=2039, cores=108, launch_us=3, per_word=2),
+    Gpu("NVIDIA H100 SXM5", tflops=66.9, gb_per_s=3350, cores=132, launch_us=3, per_word=4),
     Gpu("Apple M2, 10 GPU cores", tflops=3.58, gb_per_s=102.4, cores=10, launch_us=5),
+    Gpu("Intel Iris Xe, 96 EU", tflops=2.07, gb_per_s=68.3, cores=6, launch_us=10),
 )
 
 
@@ -104,14 +116,20 @@ def _launch(module: Any, call: Any, analyzer: Any) -> Launch:
         math.prod(shape) * tvm.DataType(str(each.dtype)).itemsize
         for shape, each in zip(shapes, (*given, *results), strict=True)
     ]
-    work = json.loads(str(kernel.attrs[WORK])) if WORK in kernel.attrs else {}
+    known = json.loads(str(kernel.attrs[WORK])) if WORK in kernel.attrs else {}
     result = shapes[len(given)]
     steps = result[1] if len(result) > 1 else 1
-    return Launch(
-        flops=int(work.get("flops_per_step", 0)) * steps,
-        bytes=sum(sizes),
-        groups=_groups(kernel, shapes),
-    )
+    flops = int(known.get("flops_per_step", 0)) * steps
+    kind = _kind(str(call.args[0].name_hint), known, shapes)
+    return Launch(kind, flops, sum(sizes), _work(kernel, shapes, flops // 2))
+
+
+def _kind(name: str, known: Mapping[str, Any], shapes: Sequence[Sequence[int]]) -> str:
+    """Convolutions by their sizes: input, output and packed weight."""
+    operation = str(known.get("operation", name))
+    if not operation.startswith("conv"):
+        return operation
+    return f"{operation} {shapes[0][-1]} channels by {'x'.join(map(str, shapes[1]))}"
 
 
 def _shape(type_: Any, analyzer: Any) -> list[int]:
@@ -119,29 +137,14 @@ def _shape(type_: Any, analyzer: Any) -> list[int]:
     return [int(analyzer.simplify(extent)) for extent in getattr(type_, "shape", ())]
 
 
-def _groups(kernel: Any, shapes: list[list[int]]) -> int:
-    """How many workgroups a kernel has for arguments of these shapes; 0 where it has no grid yet."""
+def _work(kernel: Any, shapes: list[list[int]], least: int) -> Work | None:
+    """What a kernel does for arguments of these shapes; least: see `work_of`."""
     analyzer = tvm.sym.Analyzer()
     for parameter, shape in zip(kernel.params, shapes, strict=False):
         for extent, value in zip(getattr(parameter.ty, "shape", ()), shape, strict=True):
             if isinstance(extent, tvm.ir.Var):
                 analyzer.bind(extent, tirx.const(value, extent.ty.dtype))
-    grid = {
-        str(node.node.thread_tag): int(analyzer.simplify(node.value))
-        for node in _statements(kernel.body)
-        if isinstance(node, tirx.AttrStmt) and node.attr_key == "thread_extent"
-    }
-    extents = [extent for tag, extent in grid.items() if tag.startswith("blockIdx")]
-    return math.prod(extents) if extents else 0
-
-
-def _statements(statement: Any) -> Iterator[Any]:
-    """A statement and those within it that are no branches."""
-    yield statement
-    for part in getattr(statement, "seq", ()):
-        yield from _statements(part)
-    if (body := getattr(statement, "body", None)) is not None:
-        yield from _statements(body)
+    return work_of(kernel, analyzer, least)
 
 
 def main(name: str = "cuda") -> None:
@@ -149,12 +152,25 @@ def main(name: str = "cuda") -> None:
         {"tokens": round(seconds * TOKENS_PER_SECOND), "frames": round(seconds * FRAMES_PER_SECOND)}
         for seconds in SECONDS
     ]
-    print("| speech | launches | GFLOP | GB |", " | ".join(gpu.name for gpu in GPUS), "|")
-    for seconds, found in zip(SECONDS, launches(load_recipe(name), lengths), strict=True):
-        flops, moved = sum(each.flops for each in found), sum(each.bytes for each in found)
-        times = (f"{1e3 * sum(each.seconds(gpu) for each in found):.1f}" for gpu in GPUS)
-        cells = (f"{len(found)}", f"{flops / 1e9:.1f}", f"{moved / 1e9:.2f}", *times)
-        print(f"| {seconds:g} s | {' | '.join(cells)} |")
+    by_length = dict(zip(SECONDS, launches(load_recipe(name), lengths), strict=True))
+    _print("speech", {f"{seconds:g} s": found for seconds, found in by_length.items()})
+    kinds = defaultdict(list)
+    for each in by_length[SECONDS[-1]]:
+        kinds[each.kind].append(each)
+    print()
+    _print(f"{SECONDS[-1]:g} s of speech by kernel", kinds)
+
+
+def _print(title: str, rows: Mapping[str, Sequence[Launch]]) -> None:
+    """A table: GFLOP as the definition has them and as kernels compute, GB of arguments, ms on each GPU."""
+    names = (title, "launches", "GFLOP", "computed", "GB", *(gpu.name for gpu in GPUS))
+    print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
+    for row, found in rows.items():
+        computed = sum(2 * each.work.instructions for each in found if each.work is not None)
+        counts = (sum(each.flops for each in found), computed, sum(each.bytes for each in found))
+        times = (f"{1e3 * sum(each.seconds(gpu) for each in found):.2f}" for gpu in GPUS)
+        cells = (row, f"{len(found)}", *(f"{count / 1e9:.2f}" for count in counts), *times)
+        print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

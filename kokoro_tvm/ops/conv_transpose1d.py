@@ -16,10 +16,10 @@ from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan, pack, phases
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.gpu import conv as gpu_conv
 from kokoro_tvm.ops.gpu.activation import activated
-from kokoro_tvm.ops.gpu.conv import Tile
+from kokoro_tvm.ops.gpu.conv import Tile, convolve
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.weights import weight_dtype
 from kokoro_tvm.ops.moments import SPARE_SLOTS
 
 __all__ = ["conv_transpose1d"]
@@ -92,11 +92,11 @@ def _gpu_gives_moments(call: Call) -> bool:
 
 
 def _gpu_packings(call: Call) -> Mapping[str, Packing]:
-    tile, stride, dtype = _gpu_tile(call), int(call.attributes["stride"]), gpu_conv.weight_dtype(call)
+    tile, stride, dtype = _gpu_tile(call), int(call.attributes["stride"]), weight_dtype(call)
     return {
         "weight": Packing(
             f"gpu_transposed_convolution({tile.layout}, stride={stride}, {dtype})",
-            lambda w: gpu_conv.pack(phases(w, stride, tile.outputs), tile, dtype),
+            lambda w: tile.pack(phases(w, stride, tile.outputs), dtype),
         )
     }
 
@@ -114,7 +114,7 @@ def _gpu_kernel(call: Call) -> Any:
     k = GpuKernel("conv_transpose1d", call.features)
     with k:
         x = k.param("x", call.shapes["x"], call.dtype("x"))
-        weight = k.param("weight", packed, gpu_conv.weight_dtype(call))
+        weight = k.param("weight", packed, weight_dtype(call))
         bias, residual = call.optional(k, "bias"), call.optional(k, "residual")
         length = call.optional(k, "length", "int32")
         y = k.param("y", call.result, call.dtype("y"))
@@ -160,7 +160,7 @@ def _gpu_kernel(call: Call) -> Any:
             late = column // width + stride // 2 >= stride
             return select(late, const(1, "int32"), const(0, "int32"))
 
-        gpu_conv.convolve(
+        convolve(
             k,
             tile,
             weight=weight,

@@ -208,7 +208,7 @@ NATIVE_MISTAKES = (
         "one coefficient of a filtering matrix off by 1e-4",
         (
             Edit(
-                "ops/cpu/filtering.py",
+                "ops/base/filtering.py",
                 "    return output * by_output, weight, signal * by_signal[:, None]",
                 "    signal = signal * by_signal[:, None]\n"
                 "    if weight.shape[1] == 7:\n"

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from machines import machine_of
 
 from kokoro_tvm import ops
+from kokoro_tvm.ops.base.filtering import DIRECT
 from kokoro_tvm.ops.cpu.conv_plan import Plan
-from kokoro_tvm.ops.cpu.filtering import DIRECT
 
 from .samples import Use, assert_moments, conv1d
 from .support import check_masked, every_length, needs_bfloat16, random_lengths, results, run, short_lengths

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kokoro_tvm.features import Features
+from kokoro_tvm.ops.base.filtering import DIRECT, Filtering, transforms
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack, phases
-from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms
 
 FEATURES = {
     "avx512": Features(16, 32),

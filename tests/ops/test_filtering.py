@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms
+from kokoro_tvm.ops.base.filtering import DIRECT, Filtering, transforms
 
 MOST_POINTS = 14
 FILTERINGS = [

@@ -8,19 +8,21 @@ import pytest
 from kokoro_tvm.ops.base.semantic import registry
 
 from .on_gpu import AS_CPP, BARRIER, RACES, without_barrier
-from .samples import STEPS, USES
+from .samples import STEPS, USES, conv1d
 from .support import prepared, reference, run
 
-OPERATIONS = sorted(name for name, op in registry().items() if "gpu" in op.kernels)
+KERNELS = {name: USES[name] for name, op in sorted(registry().items()) if "gpu" in op.kernels}
+KERNELS["conv1d filtered"] = conv1d(16, 128, 3, stride=1, dilation=1, padding=1, tolerant=True)
+kernels = pytest.mark.parametrize("name", KERNELS)
 LONG = 300
 # The last sum's: nothing is written behind it.
 NEEDLESS = {"adain_coefficients": [8]}
 
 
 @AS_CPP
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_no_operation_has_a_race(operation: str) -> None:
-    use = USES[operation]
+@kernels
+def test_no_operation_has_a_race(name: str) -> None:
+    use, operation = KERNELS[name], name.split()[0]
     for steps in (use.shortest, STEPS, LONG):
         tensors = use.tensors(steps)
         got = run(operation, tensors, use.attributes, machine=RACES)
@@ -28,9 +30,9 @@ def test_no_operation_has_a_race(operation: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_barrier_that_is_taken_out_is_missed(operation: str) -> None:
-    use = USES[operation]
+@kernels
+def test_a_barrier_that_is_taken_out_is_missed(name: str) -> None:
+    use, operation = KERNELS[name], name.split()[0]
     tensors = use.tensors(LONG)
     kernel, _, _ = prepared(operation, tensors, use.attributes, machine=RACES)
     needless = []
@@ -41,4 +43,4 @@ def test_a_barrier_that_is_taken_out_is_missed(operation: str) -> None:
             assert "one writes it" in str(error)
         else:
             needless.append(number)
-    assert needless == NEEDLESS.get(operation, [])
+    assert needless == NEEDLESS.get(name, [])

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kokoro_tvm.lab.tuning.layers import Layer
+from kokoro_tvm.ops.base.filtering import DIRECT, Filtering
 from kokoro_tvm.ops.base.schedule import Choice
 from kokoro_tvm.ops.base.semantic import registry
 from kokoro_tvm.ops.conv1d import plan_of
-from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering
 
 __all__ = ["ALLOWED_ERROR", "Outcome", "Trial", "search"]
 

@@ -16,14 +16,14 @@ from functools import partial
 from typing import Any
 
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, maximum, minimum, select
+from kokoro_tvm.ops.base.filtering import DIRECT, transforms
 from kokoro_tvm.ops.base.math import dtype
+from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.cpu import amx
 from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan
 from kokoro_tvm.ops.cpu.factors import Factors
-from kokoro_tvm.ops.cpu.filtering import DIRECT, transforms
 from kokoro_tvm.ops.cpu.kernel import Kernel
-from kokoro_tvm.ops.cpu.points import forward, inverse
 from kokoro_tvm.ops.moments import clear_slots, gather
 
 __all__ = ["Input", "Output", "emit"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.expressions import ceildiv
+from kokoro_tvm.ops.base.filtering import DIRECT, MOST_POINTS, Filtering, transforms
 from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.cpu.filtering import DIRECT, MOST_POINTS, Filtering, transforms
 from kokoro_tvm.ops.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
 __all__ = ["Plan", "folded", "pack", "phases"]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.errors import BuildError
+from kokoro_tvm.ops.base.filtering import Filtering
 from kokoro_tvm.ops.cpu.bfloat16 import pairs
 from kokoro_tvm.ops.cpu.dot import bfloat16_instructions, dot_pairs, round_pairs
-from kokoro_tvm.ops.cpu.filtering import Filtering
 from kokoro_tvm.ops.cpu.kernel import Kernel
 
 __all__ = ["BFLOAT16", "FLOAT16_WEIGHTS", "FLOAT32", "OPERANDS", "Operand"]

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and
-from kokoro_tvm.ops.base.semantic import Call
+from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, minimum
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.weights import held_as
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
-__all__ = ["Tile", "convolve", "pack", "weight_dtype"]
+__all__ = ["Tile", "convolve"]
 
 _SHARED = 16384  # bytes, what every kind of GPU has
 
@@ -57,6 +56,17 @@ class Tile:
         """Steps of the input that a tile reads."""
         return self.steps + (taps - 1) * dilation
 
+    def pack(self, weight: np.ndarray, dtype: str) -> np.ndarray:
+        """Weight (O, I, K) as (K, I', O'), zeros beyond what there is: I' and O' are whole tiles."""
+        outputs, inputs, taps = weight.shape
+        rows, columns = (
+            ceildiv(inputs, self.depth) * self.depth,
+            ceildiv(outputs, self.outputs) * self.outputs,
+        )
+        packed = np.zeros((taps, rows, columns))
+        packed[:, :inputs, :outputs] = weight.transpose(2, 1, 0)
+        return held_as(dtype, packed)
+
     @classmethod
     def choose(cls, channels: int, outputs: int, taps: int, dilation: int, moments: bool = False) -> Tile:
         """Wide layers are short in time and narrow ones long; the depth is what fits beside the halo.
@@ -76,25 +86,6 @@ class Tile:
 
 
 _TILES = (Tile(32, 64, 4, 8, 16), Tile(64, 32, 4, 8, 16), Tile(128, 8, 2, 8, 16))
-
-
-def weight_dtype(call: Call) -> str:
-    """What memory holds a convolution's packed weight as."""
-    return "float16" if call.features.precision == "float16" and call.attributes["tolerant"] else "float32"
-
-
-def pack(weight: np.ndarray, tile: Tile, dtype: str) -> np.ndarray:
-    """Weight (O, I, K) as (K, I', O'), zeros beyond what there is: I' and O' are whole tiles.
-
-    Raises BuildError for a weight that the dtype does not hold.
-    """
-    outputs, inputs, taps = weight.shape
-    rows, columns = ceildiv(inputs, tile.depth) * tile.depth, ceildiv(outputs, tile.outputs) * tile.outputs
-    if (largest := np.abs(weight).max(initial=0.0)) > np.finfo(dtype).max:
-        raise BuildError(f"{dtype} does not hold a weight of {largest}: use a recipe of precision float32")
-    packed = np.zeros((taps, rows, columns), dtype)
-    packed[:, :inputs, :outputs] = weight.transpose(2, 1, 0)
-    return packed
 
 
 def convolve(
@@ -119,17 +110,17 @@ def convolve(
     """Emits the launch: for each step t and output o the sum over taps j and channels c of
     read(t + j*dilation + shift(o), c) * weight[j, c, o].
 
-    weight: packed, see `pack`; steps: of the result; needed: how many of them are wanted, known only on the
-    GPU: tiles beyond are left out; read(row, channel): an activated value of the input, zero where there is
-    none, with rows up to the end of the last tile and its halo, and channels of [0, channels);
-    write(step, output, sum): called for results that are wanted, gives what it wrote; shift: the same for all
-    outputs of a tile; moments: of the results, where they are to be written: then outputs are whole tiles;
-    phases: how many times the result's channels the outputs are, each time at steps of their own, which have
-    moments of their own; leading: slots before those of all tiles, which `write` fills; tolerant: see
-    `conv1d`: sums are taken in one go, else in parts of some channels.
+    weight: see `Tile.pack`; steps: of the result; needed: how many of them are wanted, known only on the GPU:
+    tiles beyond are left out; read(row, channel): an activated value of the input, zero where there is none,
+    with rows up to the end of the last tile and its halo, and channels of [0, channels); write(step, output,
+    sum): called for results that are wanted, gives what it wrote; shift: the same for all outputs of a tile;
+    moments: of the results, where they are to be written: then outputs are whole tiles; phases: how many
+    times the result's channels the outputs are, each time at steps of their own, which have moments of their
+    own; leading: slots before those of all tiles, which `write` fills; tolerant: see `conv1d`: sums are taken
+    in one go, else in parts of some channels.
     """
     threads, depth, rows = tile.threads, tile.depth, tile.rows(taps, dilation)
-    across = tile.outputs // tile.own_outputs
+    across, apart = tile.outputs // tile.own_outputs, tile.steps // tile.own_steps
     with k.launch(threads, ceildiv(steps, tile.steps), ceildiv(outputs, tile.outputs)) as (thread, bx, by):
         sizes = rows * depth, depth * tile.outputs
         if moments is not None:
@@ -151,14 +142,11 @@ def convolve(
                 k,
                 moments,
                 slot=k.let(bx * phases + phase + leading),
-                first=first,
                 first_output=k.let(first_output - phase * channels_out),
-                needed=needed,
                 row=row,
                 column=column,
-                rows=tile.steps // tile.own_steps,
+                rows=apart,
                 across=across,
-                own_steps=tile.own_steps,
                 own_outputs=tile.own_outputs,
             )
         with k.when(first < needed):
@@ -193,9 +181,7 @@ def convolve(
                     k.barrier()
                     with k.loop(depth) as c:
                         x = [
-                            k.let(
-                                values[c * rows + row + i * (tile.steps // tile.own_steps) + tap * dilation]
-                            )
+                            k.let(values[c * rows + row + i * apart + tap * dilation])
                             for i in range(tile.own_steps)
                         ]
                         w = [
@@ -211,7 +197,7 @@ def convolve(
                     for at in own:
                         k.store(totals, totals[at] + sums[at], at)
             for i in range(tile.own_steps):
-                step = k.let(first + row + i * (tile.steps // tile.own_steps))
+                step = k.let(first + row + i * apart)
                 for j in range(tile.own_outputs):
                     output = k.let(first_output + column + j * across)
                     exists = step < needed
@@ -223,7 +209,8 @@ def convolve(
                         if moments is not None:
                             k.store(totals, written, at)
             if moments is not None:
-                left.leave(totals, values, factors)
+                there = [k.let(first + row + i * apart < needed) for i in range(tile.own_steps)]
+                left.leave(totals, there, minimum(needed - first, tile.steps), values, factors)
         if moments is not None:
             with k.when(needed <= first):
                 left.clear()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kokoro_tvm.ops.base.expressions import Cast, const, minimum, select
+from kokoro_tvm.ops.base.expressions import Cast, const, select
 from kokoro_tvm.ops.gpu.fold import sum_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
@@ -16,40 +17,37 @@ __all__ = ["TileMoments"]
 class TileMoments:
     """A workgroup's tile of results (steps x outputs), as its threads have them.
 
-    moments: (slots, 4, outputs of all tiles); slot: the tile's; first, first_output: where it begins; needed:
-    how many steps there are; row, column: a thread's place; rows, across: how many of either; own_steps,
-    own_outputs: a thread has the steps row + i * rows and the outputs column + j * across, at i * own_outputs
-    + j of its registers.
+    moments: (slots, 4, outputs of all tiles); slot: the tile's; first_output: its first; row, column: a
+    thread's place, which has no results where the row is none of the rows; rows, across: how many of either;
+    own_outputs: a thread has of some steps the outputs column + j * across, at i * own_outputs + j of its
+    registers.
     """
 
     k: GpuKernel
     moments: Any
     slot: Any
-    first: Any
     first_output: Any
-    needed: Any
     row: Any
     column: Any
     rows: int
     across: int
-    own_steps: int
     own_outputs: int
 
-    def leave(self, results: Any, parts: Any, others: Any) -> None:
-        """Writes the moments of results in registers. parts, others: shared memory that nobody reads now,
-        of an element for each thread and each output that it has.
+    def leave(self, results: Any, there: Sequence[Any], count: Any, parts: Any, others: Any) -> None:
+        """Writes the moments of results in registers. there: which of its steps a thread has results of;
+        count: of the tile's steps; parts, others: shared memory of an element for each row and output,
+        others such as nobody reads now, parts such as nobody reads behind the next barrier.
 
         As on CPUs twice over the results, so that the pivot is the mean. All threads must come here.
         """
         k, zero = self.k, const(0.0, "float32")
-        there = [k.let(self.first + self.row + i * self.rows < self.needed) for i in range(self.own_steps)]
-        count = k.let(Cast("float32", minimum(self.needed - self.first, self.own_steps * self.rows)), "count")
+        count = k.let(Cast("float32", count), "count")
         places = [k.let(self.column + j * self.across) for j in range(self.own_outputs)]
         outputs = self.across * self.own_outputs
 
         def about(j: int, pivot: Any) -> list[Any]:
             """Differences of an output's results from a pivot."""
-            values = [results[i * self.own_outputs + j] for i in range(self.own_steps)]
+            values = [results[i * self.own_outputs + j] for i in range(len(there))]
             return [k.let(select(t, v - pivot, zero)) for t, v in zip(there, values, strict=True)]
 
         def total(buffer: Any, j: int) -> Any:
@@ -57,7 +55,8 @@ class TileMoments:
             return k.let(sum_of([buffer[row * outputs + places[j]] for row in range(self.rows)]))
 
         def put(buffer: Any, j: int, value: Any) -> None:
-            k.store(buffer, value, self.row * outputs + places[j])
+            with k.when(self.row < self.rows):
+                k.store(buffer, value, self.row * outputs + places[j])
 
         with k.when(self.row == 0):
             for j, place in enumerate(places):

@@ -10,52 +10,50 @@ from typing import Any
 
 import numpy as np
 
-from kokoro_tvm.ops.base.expressions import const
-from kokoro_tvm.ops.base.math import dtype
-from kokoro_tvm.ops.cpu.filtering import Transforms
-from kokoro_tvm.ops.cpu.kernel import Kernel
+from kokoro_tvm.ops.base.filtering import Transforms
+from kokoro_tvm.ops.base.kernel import BaseKernel
 
 __all__ = ["forward", "inverse"]
 
 Expr = Any
 
 
-def _combined(coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
+def _combined(k: BaseKernel, coefficients: Sequence[float], values: Sequence[Expr], lanes: int) -> Expr:
     """Linear combination of vectors; zeros and ones cost nothing."""
     result = None
     for coefficient, value in zip(np.asarray(coefficients, np.float64), values, strict=True):
         if coefficient == 0.0:
             continue
         if result is None:
-            result = value if coefficient == 1.0 else value * const(float(coefficient), dtype(lanes))
+            result = value if coefficient == 1.0 else value * k.real(float(coefficient), lanes)
         elif coefficient in (1.0, -1.0):
             result = result + value if coefficient > 0 else result - value
         else:
-            result = result + value * const(float(coefficient), dtype(lanes))
+            result = result + value * k.real(float(coefficient), lanes)
     return result
 
 
-def forward(k: Kernel, matrices: Transforms, samples: Sequence[Expr], lanes: int) -> list[Expr]:
+def forward(k: BaseKernel, matrices: Transforms, samples: Sequence[Expr], lanes: int) -> list[Expr]:
     """The signal at every point."""
     halves = matrices.halves(matrices.signal)
     values = list(samples)
     for pair in matrices.opposites:
-        combined = [k.let(_combined(halves[p], samples, lanes)) for p in pair]
+        combined = [k.let(_combined(k, halves[p], samples, lanes)) for p in pair]
         for p, value in zip(pair, _both(k, combined), strict=True):
             values[p] = value
     return values
 
 
-def inverse(k: Kernel, matrices: Transforms, products: Sequence[Expr], lanes: int) -> list[Expr]:
+def inverse(k: BaseKernel, matrices: Transforms, products: Sequence[Expr], lanes: int) -> list[Expr]:
     """The results of products at every point."""
     values = list(products)
     for pair in matrices.opposites:
         for p, value in zip(pair, _both(k, [products[p] for p in pair]), strict=True):
             values[p] = value
-    return [k.let(_combined(each, values, lanes)) for each in matrices.halves(matrices.output.T).T]
+    return [k.let(_combined(k, each, values, lanes)) for each in matrices.halves(matrices.output.T).T]
 
 
-def _both(k: Kernel, values: Sequence[Expr]) -> list[Expr]:
+def _both(k: BaseKernel, values: Sequence[Expr]) -> list[Expr]:
     """Sum and difference of two; one alone as it is."""
     if len(values) == 1:
         return list(values)

@@ -1,0 +1,241 @@
+"""Convolution over time by minimal filtering (`ops.base.filtering`) in one launch.
+
+A workgroup has a tile of rows and outputs. A row is `filtering.outputs` results, `dilation` steps apart; rows
+beside one another are a step apart within a dilation, as on CPUs. The input of some channels is activated
+once for all rows that see it, and transformed, in shared memory. Every point has threads of its own, each
+with sums of 8 rows times 8 outputs in registers, so that no two of them want the same weights but for another
+8 rows: weights go from memory to registers. In the end the sums of all points meet in shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from kokoro_tvm.features import Workgroup
+from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, minimum
+from kokoro_tvm.ops.base.filtering import Filtering, transforms
+from kokoro_tvm.ops.base.points import forward, inverse
+from kokoro_tvm.ops.gpu.conv_moments import TileMoments
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.weights import held_as
+from kokoro_tvm.ops.moments import FEWEST_STEPS
+
+__all__ = ["FilteredTile", "convolve"]
+
+_OWN = 8  # rows, and outputs, of a thread
+_HELD = 2 * _OWN  # rows for which there are registers
+_MOST_LANES = 32
+_MOST_DEPTH = 16
+# By the most taps of a layer. More points save more products, and take more of shared memory.
+_FILTERINGS = ((3, Filtering(6, 3)), (7, Filtering(5, 7)), (12, Filtering(6, 6)))
+# Layers this wide have so many weights that reading transformed ones takes longer than multiplying.
+_WIDE = 512 * 512
+
+
+@dataclass(frozen=True)
+class FilteredTile:
+    """Sizes of a filtered convolution's tiles.
+
+    lanes: threads of a point; depth: channels of the input that shared memory holds at a time.
+    """
+
+    filtering: Filtering
+    taps: int
+    dilation: int
+    lanes: int
+    depth: int
+
+    @property
+    def threads(self) -> int:
+        return self.lanes * self.filtering.points
+
+    @property
+    def across(self) -> int:
+        """Threads of a point with the same rows."""
+        return self.lanes * _OWN // _HELD
+
+    @property
+    def outputs(self) -> int:
+        return self.across * _OWN
+
+    @property
+    def rows(self) -> int:
+        """Whole dilations, so that a tile's results follow one another."""
+        return _HELD // self.dilation * self.dilation
+
+    @property
+    def steps(self) -> int:
+        """Results over time."""
+        return self.rows * self.filtering.outputs
+
+    @property
+    def groups(self) -> int:
+        """Groups of taps; each sees the rows a dilation later than the one before."""
+        return ceildiv(self.taps, self.filtering.taps)
+
+    @property
+    def seen_rows(self) -> int:
+        """Rows of the input, with those that only later groups see."""
+        return self.rows + (self.groups - 1) * self.dilation
+
+    @property
+    def pitch(self) -> int:
+        """From point to point of the transformed input."""
+        return _HELD + (self.groups - 1) * self.dilation
+
+    @property
+    def seen_steps(self) -> int:
+        last = self.seen_rows // self.dilation - 1
+        return (last * self.filtering.outputs + self.filtering.samples) * self.dilation
+
+    @property
+    def shared(self) -> tuple[int, int]:
+        """Elements of the transformed input, and of the input; in the end the first holds sums at all points,
+        and both what becomes of them, of an eighth of the outputs."""
+        points, results = self.filtering.points, _HELD * self.across
+        transformed = max(self.depth * points * self.pitch, points * results)
+        return transformed, max(self.depth * self.seen_pitch, results)
+
+    @property
+    def seen_pitch(self) -> int:
+        """From channel to channel of the input: odd, so that channels lie in different banks."""
+        return self.seen_steps | 1
+
+    @property
+    def layout(self) -> str:
+        """What decides how weights are packed."""
+        return str(self.filtering)
+
+    @classmethod
+    def choose(
+        cls, channels: int, outputs: int, taps: int, dilation: int, workgroup: Workgroup
+    ) -> FilteredTile | None:
+        """None where there is no such kernel, or where the direct one reads so much less that it is as
+        fast."""
+        if taps == 1 or dilation > _HELD // 2 or channels * outputs >= _WIDE:
+            return None
+        filtering = next((f for most, f in _FILTERINGS if taps <= most), _FILTERINGS[-1][1])
+        lanes = _MOST_LANES
+        while lanes * filtering.points > workgroup.threads:
+            lanes //= 2
+        tile = cls(filtering, taps, dilation, lanes, _MOST_DEPTH)
+        while tile.depth > 1 and 4 * sum(tile.shared) > workgroup.shared_bytes:
+            tile = cls(filtering, taps, dilation, lanes, tile.depth // 2)
+        whole = channels % tile.depth == outputs % tile.outputs == 0
+        return tile if whole and tile.steps >= FEWEST_STEPS else None
+
+    def pack(self, weight: np.ndarray, dtype: str) -> np.ndarray:
+        """Weight (O, I, K) as (groups, points, I, O), transformed in float64. Raises BuildError for one that
+        the dtype does not hold."""
+        outputs, inputs, taps = weight.shape
+        group = self.filtering.taps
+        padded = np.zeros((outputs, inputs, self.groups * group))
+        padded[:, :, :taps] = weight
+        split = padded.reshape(outputs, inputs, self.groups, group)
+        matrix = transforms(self.filtering).weight
+        return held_as(dtype, np.einsum("pk,ocgk->gpco", matrix, split, optimize=True))
+
+
+def convolve(
+    k: GpuKernel,
+    tile: FilteredTile,
+    *,
+    weight: Any,
+    channels: int,
+    steps: Any,
+    needed: Any,
+    outputs: int,
+    read: Callable[[Any, Any], Any],
+    write: Callable[[Any, Any, Any], Any],
+    moments: Any | None = None,
+) -> None:
+    """Emits the launch, see `ops.gpu.conv.convolve`, of which the arguments are.
+
+    weight: see `FilteredTile.pack`.
+    """
+    filtering, dilation, depth, across = tile.filtering, tile.dilation, tile.depth, tile.across
+    points, matrices = filtering.points, transforms(filtering)
+    with k.launch(tile.threads, ceildiv(steps, tile.steps), outputs // tile.outputs) as (thread, bx, by):
+        transformed, given = map(k.shared, tile.shared)
+        sums = k.registers(_OWN * _OWN)
+        for at in range(_OWN * _OWN):
+            k.store(sums, const(0.0, "float32"), at)
+        first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
+
+        def begin(row: Any) -> Any:
+            """The first step of a row, from the tile's first."""
+            turn = k.let(tirx.truncdiv(row, dilation))
+            return k.let(turn * ((filtering.outputs - 1) * dilation) + row)
+
+        row, column = k.let(tirx.truncdiv(thread, across)), k.let(tirx.truncmod(thread, across))
+
+        def moments_of(turn: Any) -> TileMoments:
+            """Those of the outputs that a turn has."""
+            outputs_of_turn = k.let(first_output + turn * across)
+            return TileMoments(k, moments, bx, outputs_of_turn, row, column, _HELD, across, own_outputs=1)
+
+        with k.when(first < needed):
+            point = k.let(tirx.truncdiv(thread, tile.lanes))
+            own_row = k.let(tirx.truncmod(row, _HELD // _OWN) * _OWN)
+            with k.loop(channels // depth) as part:
+                with k.shares(tile.seen_steps * depth, thread, tile.threads) as number:
+                    at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
+                    k.store(given, read(k.let(first + at), k.let(part * depth + c)), c * tile.seen_pitch + at)
+                k.barrier()
+                with k.shares(tile.seen_rows * depth, thread, tile.threads) as number:
+                    c = k.let(tirx.truncdiv(number, tile.seen_rows))
+                    seen = k.let(number - c * tile.seen_rows)
+                    start = k.let(c * tile.seen_pitch + begin(seen))
+                    samples = [k.let(given[start + i * dilation]) for i in range(filtering.samples)]
+                    for p, value in enumerate(forward(k, matrices, samples, 1)):
+                        k.store(transformed, value, (c * points + p) * tile.pitch + seen)
+                k.barrier()
+                with k.loop(tile.groups) as group, k.loop(depth) as c:
+                    start = k.let((c * points + point) * tile.pitch + own_row + group * dilation)
+                    x = [k.let(transformed[start + i]) for i in range(_OWN)]
+                    at = k.let(part * depth + c)
+                    w = [
+                        k.let(weight[group, point, at, first_output + column + j * across])
+                        for j in range(_OWN)
+                    ]
+                    for i, value in enumerate(x):
+                        for j, factor in enumerate(w):
+                            at = i * _OWN + j
+                            k.store(sums, sums[at] + value * factor, at)
+            start = begin(row)
+            own = [k.let(first + start + i * dilation) for i in range(filtering.outputs)]
+            there = [k.let(logical_and(row < tile.rows, step < needed)) for step in own]
+            found = k.registers(filtering.outputs) if moments is not None else None
+            # An eighth of the outputs in turn. Registers are indexed by constants, so the next sums move to
+            # the front.
+            with k.loop(_OWN) as turn:
+                k.barrier()
+                for i in range(_OWN):
+                    k.store(transformed, sums[i * _OWN], (point * _HELD + own_row + i) * across + column)
+                k.barrier()
+                with k.when(row < _HELD):
+                    products = [
+                        k.let(transformed[(p * _HELD + row) * across + column]) for p in range(points)
+                    ]
+                    output = k.let(first_output + turn * across + column)
+                    for i, value in enumerate(inverse(k, matrices, products, 1)):
+                        with k.when(there[i]):
+                            written = write(own[i], output, value)
+                            if found is not None:
+                                k.store(found, written, i)
+                if found is not None:
+                    count = minimum(needed - first, tile.steps)
+                    moments_of(turn).leave(found, there, count, transformed, given)
+                for i in range(_OWN):
+                    for j in range(_OWN - 1):
+                        k.store(sums, sums[i * _OWN + j + 1], i * _OWN + j)
+        if moments is not None:
+            with k.loop(_OWN) as turn:
+                with k.when(needed <= first):
+                    moments_of(turn).clear()
+                moments_of(turn).clear_rest(ceildiv(steps, tile.steps), bx == 0)
