@@ -89,8 +89,8 @@ def test_what_c_does_not_read_is_not_judged(bundle: Path, tmp_path: Path) -> Non
     assert not list(validate_text(Synthesizer(folder, threads=1), program(folder), decode=False))
 
 
-@pytest.mark.slow("runs code for other CPUs in QEMU, and for Windows in Wine")
-@pytest.mark.parametrize("recipe", ["linux-arm64", "linux-riscv64", "windows-x86-64"])
+@pytest.mark.slow("runs code for other CPUs and macOS in QEMU, and for Windows in Wine")
+@pytest.mark.parametrize("recipe", ["linux-arm64", "linux-riscv64", "macos-arm64", "windows-x86-64"])
 def test_other_machines_say_seven_languages_from_text(
     recipe: str, runner_runtime: Callable[[str], list[Path]], front_end_files: Path, tmp_path: Path
 ) -> None:
