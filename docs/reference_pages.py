@@ -1,4 +1,4 @@
-"""Writes the generated parts of the pages: options of commands, fields of recipes, written forms.
+"""Writes the generated parts of the pages: options of commands, fields of recipes, written forms, examples.
 
 .venv/bin/python docs/reference_pages.py
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import typer
@@ -23,6 +24,7 @@ from kokoro_tvm.truth.written_forms import table_of, written_forms
 
 DOCS = Path(__file__).parent
 CASES = DOCS.parent / "tests" / "runtime" / "text" / "frontend" / "cases"
+BINDINGS = DOCS.parent / "tests" / "libkokoro" / "bindings"
 OF_A_CATEGORY = 4
 
 
@@ -72,6 +74,16 @@ def forms_table(cases: Path) -> str:
     return _table(("category", "written", "read as"), rows)
 
 
+def shown(program: str, language: str) -> str:
+    """What a program of the bindings, which tests run, has between the comments that say so."""
+    lines = (BINDINGS / program).read_text(encoding="utf-8").splitlines()
+    first, last = (
+        next(i for i, line in enumerate(lines) if line.strip() == f"// {comment}")
+        for comment in ("shown in docs/c.md", "until here")
+    )
+    return f"```{language}\n{dedent(chr(10).join(lines[first + 1 : last]))}\n```"
+
+
 def _setting_default(value: Any) -> str:
     return "" if value in (None, ()) else f"`{json.dumps(value)}`"
 
@@ -116,6 +128,8 @@ def generated() -> dict[tuple[str, str], str]:
         requests.DialogueTurn,
     ):
         found["serving.md", record.__name__] = request_table(record)
+    for program, language in (("say.rs", "rust"), ("Say.java", "java"), ("Say.cs", "csharp")):
+        found["c.md", program] = shown(program, language)
     for name, command in commands(typer.main.get_command(build_app())):
         if table := command_table(command):
             found["commands.md", name] = table

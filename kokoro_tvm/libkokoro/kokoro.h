@@ -85,7 +85,7 @@ typedef struct kokoro_speech {
 } kokoro_speech;
 
 /* A text to be spoken, in the language of its voice: letters and marks are read as Synthesizer of Python reads them with
- * markup=False, where espeak-ng is not installed. English alone is read. */
+ * markup=False, where espeak-ng is not installed. */
 typedef struct kokoro_text {
   const char *text;
   const char *voice; /* a name, a mix or NULL, as in kokoro_request */
@@ -145,7 +145,7 @@ KOKORO_API int kokoro_decode(kokoro *bundle, kokoro_speech *speech, uint64_t see
 /* Speaks a text: `seed` is that of the noise. `*speech` has all of it, with its audio and its words' places.
  *
  * It is, sample for sample, what Synthesizer of Python makes of the text. Fails with KOKORO_INPUT where nothing can be
- * spoken, or where the voice speaks another language than English, and with any code but KOKORO_TOO_LONG: what is longer
+ * spoken, or where the voice speaks a language that is not read, and with any code but KOKORO_TOO_LONG: what is longer
  * than the largest bucket is divided. `*speech` is NULL then. */
 KOKORO_API int kokoro_say_text(kokoro *bundle, const kokoro_text *text, uint64_t seed, kokoro_speech **speech,
                                kokoro_error *error);

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -87,7 +88,14 @@ int os_threads_stay(void) { return 0; }
 
 void *os_loaded(const char *name) { return dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD); }
 
-void *os_load(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
+/* libtvm_ffi takes the signal of a fault for itself as it is loaded; Java's and other runtimes live on theirs. */
+void *os_load(const char *path) {
+  struct sigaction before;
+  int known = sigaction(SIGSEGV, NULL, &before) == 0;
+  void *loaded = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  if (known) sigaction(SIGSEGV, &before, NULL);
+  return loaded;
+}
 
 void *os_symbol(void *library, const char *name) { return dlsym(library, name); }
 

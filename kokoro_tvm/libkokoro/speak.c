@@ -11,7 +11,7 @@
 static const char USAGE[] =
     "usage: speak BUNDLE TEXT -o FILE.wav [options]\n"
     "\n"
-    "  TEXT             in the language of the voice, which is English\n"
+    "  TEXT             in the language of the voice\n"
     "  --phonemes TEXT  in its place: one utterance, in the model's alphabet\n"
     "  --tokens IDS     in its place: the model's, with the 0 at both ends, and commas between them\n"
     "  --voice NAME     or a mix: af_heart,am_adam, or by weights: 'af_heart(2)+am_adam-bf_emma' (af_heart, or the\n"

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -143,6 +144,18 @@ int darwin_pthread_mutex_lock(void *mutex) { return pthread_mutex_lock(inside(mu
 int darwin_pthread_mutex_unlock(void *mutex) { return pthread_mutex_unlock(inside(mutex)); }
 int darwin_pthread_cond_wait(pthread_cond_t *condition, void *mutex) {
   return pthread_cond_wait(condition, inside(mutex));
+}
+
+/* What handles a signal is put aside and put back, and not looked into: Linux' own is larger than macOS'. */
+typedef struct {
+  struct sigaction *ours;
+  uint32_t mask, flags;
+} Action;
+
+int darwin_sigaction(int number, const Action *next, Action *before) {
+  static struct sigaction kept;
+  if (before) before->ours = &kept;
+  return sigaction(number, next ? next->ours : NULL, before ? &kept : NULL);
 }
 
 /* macOS' TVM runtime is C++ for macOS' own library of it, so that of Linux stands in, which this process has. */

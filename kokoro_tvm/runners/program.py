@@ -57,9 +57,7 @@ class Program:
         request: phonemes, whose silent ends are not drawn out at a low speed, or tokens (T,) as they are.
         """
         with TemporaryDirectory(prefix="kokoro-tvm-") as name:
-            folder = Path(name)
-            for path in self._files:  # a bundle's are not executable
-                Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
+            out = Path(name, "out.wav")
             if isinstance(request, str):
                 words = ["--phonemes", request]
             else:
@@ -68,26 +66,46 @@ class Program:
             if noise is None:
                 words += ["--seed", str(seed)]
             else:
-                noise.tofile(folder / "noise")
-                words += ["--noise", str(folder / "noise")]
-            words += ["--threads", str(self._threads), "--durations", "-o", str(folder / "out.wav")]
-            environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}
-            start = self._start(folder / self._program)
-            try:
-                done = subprocess.run(
-                    [*start.command, str(self._bundle), *words],
-                    capture_output=True,
-                    encoding="utf-8",
-                    env=environment | {"XDG_CACHE_HOME": name} | dict(start.environment),
-                    check=False,
-                )
-            finally:
-                start.afterwards()
-            if done.returncode:
-                raise BundleError(f"{self._bundle / self._program} failed: {_reason(done)}")
-            samples = (folder / "out.wav").read_bytes()[_WAV_HEAD:]
-            durations = np.array(done.stdout.split(), np.int64)
-            return Utterance(np.frombuffer(samples, "<f4").astype(np.float32), durations)
+                noise.tofile(Path(name, "noise"))
+                words += ["--noise", str(Path(name, "noise"))]
+            printed = self._run(Path(name), *words, "--durations", "-o", str(out))
+            return Utterance(_samples(out), np.array(printed.split(), np.int64))
+
+    def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], NDArray[np.float32] | None]:
+        """A text, with the noise of seed 0: its words, as the program prints them, and its audio (samples,),
+        None unless `decode`.
+
+        Raises BundleError.
+        """
+        with TemporaryDirectory(prefix="kokoro-tvm-") as name:
+            out = Path(name, "out.wav")
+            words = [text, "--voice", voice, "--words"]
+            printed = self._run(Path(name), *words, *(["-o", str(out)] if decode else []))
+            return printed.splitlines(), _samples(out) if decode else None
+
+    def _run(self, folder: Path, *words: str) -> str:
+        """What the program prints. folder: where it lies, and what it remembers."""
+        for path in self._files:  # a bundle's are not executable
+            Path(shutil.copyfile(path, folder / path.name)).chmod(0o700)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("TVM_")}
+        start = self._start(folder / self._program)
+        try:
+            done = subprocess.run(
+                [*start.command, str(self._bundle), *words, "--threads", str(self._threads)],
+                capture_output=True,
+                encoding="utf-8",
+                env=environment | {"XDG_CACHE_HOME": str(folder)} | dict(start.environment),
+                check=False,
+            )
+        finally:
+            start.afterwards()
+        if done.returncode:
+            raise BundleError(f"{self._bundle / self._program} failed: {_reason(done)}")
+        return done.stdout
+
+
+def _samples(wav: Path) -> NDArray[np.float32]:
+    return np.frombuffer(wav.read_bytes()[_WAV_HEAD:], "<f4").astype(np.float32)
 
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from kokoro_tvm.targets import find_runner
 
 if TYPE_CHECKING:
     from kokoro_tvm.runners import Runner, Start
-    from kokoro_tvm.runners.program import Utterance
+    from kokoro_tvm.runners.program import Program, Utterance
     from kokoro_tvm.runtime.bundle.manifest import Bundle
     from kokoro_tvm.truth.reference import Reference
 
@@ -65,6 +66,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
 
     from kokoro_tvm.measure.artifact import LONGER, unrun, validate_speech
     from kokoro_tvm.measure.gates import UtteranceReport, write_report
+    from kokoro_tvm.measure.text_from_c import validate_text
     from kokoro_tvm.runtime import Speech, TooLongError
     from kokoro_tvm.runtime.bundle.voices import style_of
     from kokoro_tvm.runtime.text.phonemes import encode
@@ -100,17 +102,20 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    from_c = _from_c(runner, tts.bundle, threads, runner_libraries(inputs))
+    program = _program(runner, tts.bundle, threads, runner_libraries(inputs))
+    from_c = partial(_speak, program) if program else None
     report = validate_speech(lambda r: spoken[r.name], fitting, judged, from_c=from_c)
+    if program:
+        log("reading text from C")
+        texts = validate_text(tts, program, decode=target["emulate"] is None)
+        report = replace(report, overall=(*report.overall, *texts))
     report = replace(report, utterances=(*report.utterances, *longer), runner=runner.version())
     write_report(report, out / "speech.json")
     report.require()
 
 
-def _from_c(
-    runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path]
-) -> Callable[[Reference], Utterance] | None:
-    """What speaks an utterance with the program of the bundle; None where it brings none.
+def _program(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path]) -> Program | None:
+    """The program of the bundle; None where it brings none.
 
     libraries: of the TVM runtime that the runner executes code with.
     """
@@ -124,12 +129,11 @@ def _from_c(
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return found
 
-    program = Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads)
+    return Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads)
 
-    def speak(reference: Reference) -> Utterance:
-        log(f"saying {reference.name} from C")
-        noise = reference.noise()[0] if reference.piece else None
-        about = reference.tokens[0], reference.voice, reference.speed
-        return program.speak(*about, seed=reference.seed, noise=noise)
 
-    return speak
+def _speak(program: Program, reference: Reference) -> Utterance:
+    log(f"saying {reference.name} from C")
+    noise = reference.noise()[0] if reference.piece else None
+    about = reference.tokens[0], reference.voice, reference.speed
+    return program.speak(*about, seed=reference.seed, noise=noise)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from calls import Speaker
+from talking import in_seven_languages, with_front_end
 
 from kokoro_tvm.libkokoro import compile_libkokoro
 from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
@@ -43,6 +45,20 @@ def tvm(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert spec.origin is not None
         (folder / name).symlink_to(Path(spec.origin).with_name("lib") / name)
     return folder
+
+
+@pytest.fixture(scope="session")
+def talking(
+    compiled: Callable[[str], Path], front_end_files: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The toy with the real front end."""
+    return with_front_end(compiled("exact"), front_end_files, tmp_path_factory.mktemp("talking") / "bundle")
+
+
+@pytest.fixture(scope="session")
+def polyglot(talking: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy with the real front end, voices of seven languages, and Kokoro's alphabet."""
+    return in_seven_languages(talking, tmp_path_factory.mktemp("polyglot") / "bundle")
 
 
 @pytest.fixture

@@ -15,12 +15,14 @@ from calls import timeline
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.libkokoro import HEADER, sources
+from kokoro_tvm.measure.text_from_c import words_of
 
 BINDINGS = Path(__file__).parent / "bindings"
 INCLUDE = next(path.parent for path in sources() if path.name == HEADER)
 NODE_HEADERS = Path("/usr/include/node")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 PHONEMES, VOICE, SPEED, SEED = "ab, “ca” d.", "af_heart,bf_emma", 0.75, 1 << 40
+TEXT = "😀 A coin, 2 kg: a bad cab! Is it “naïve” — or not? He came home, and she left… It costs $2.50."
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,18 @@ def setting(built: Path, tvm: Path, compiled: Callable[[str], Path], tmp_path: P
     return Setting(built, tmp_path, arguments, expected, environment)
 
 
+@pytest.fixture
+def texts(built: Path, tvm: Path, polyglot: Path, tmp_path: Path) -> Setting:
+    """For programs that say a text, in pieces."""
+    speech = Synthesizer(polyglot, threads=1)(TEXT, "bf_emma", 1.5, SEED, markup=False)
+    assert speech.plan is not None
+    assert len(speech.plan.pieces) > 1
+    arguments = [str(polyglot), TEXT, "bf_emma", "1.5", str(SEED)]
+    environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm), "LD_LIBRARY_PATH": str(built)}
+    expected = speech.audio.tobytes(), "\n".join(words_of(speech.plan))
+    return Setting(built, tmp_path, arguments, expected, environment | {"LC_ALL": "C.UTF-8"})
+
+
 def test_python_by_ctypes(setting: Setting) -> None:
     command = [sys.executable, BINDINGS / "speak.py", setting.built / "libkokoro.so"]
     setting.check(command)
@@ -82,6 +96,20 @@ assert (tts.from_phonemes("abc").audio == before).all()
     setting.check([sys.executable, "-c", code, setting.built / "libkokoro.so"])
 
 
+def test_what_handles_faults_stays(setting: Setting) -> None:
+    """libtvm_ffi brings a handler of its own, with which Java would die of its next null pointer."""
+    code = f"""
+import faulthandler, os, runpy, signal
+faulthandler.enable()
+runpy.run_path({str(BINDINGS / "speak.py")!r}, run_name="__main__")
+os.kill(os.getpid(), signal.SIGSEGV)
+"""
+    words = [sys.executable, "-c", code, str(setting.built / "libkokoro.so"), *setting.arguments]
+    command = [*words, str(setting.folder / "audio.f32")]
+    done = subprocess.run(command, capture_output=True, text=True, env=setting.environment, check=False)
+    assert "Fatal Python error: Segmentation fault" in done.stderr
+
+
 def test_cpp(setting: Setting) -> None:
     if shutil.which("g++") is None:
         pytest.skip("no g++ (Debian: apt-get install g++)")
@@ -92,25 +120,41 @@ def test_cpp(setting: Setting) -> None:
     setting.check_error([program])
 
 
-def test_rust(setting: Setting) -> None:
+def test_rust(texts: Setting) -> None:
     if shutil.which("rustc") is None:
         pytest.skip("no rustc (Debian: apt-get install rustc)")
-    program = setting.folder / "speak"
-    setting.compile(
-        [
-            "rustc",
-            "--edition=2021",
-            "-D",
-            "warnings",
-            BINDINGS / "speak.rs",
-            "-L",
-            setting.built,
-            "-o",
-            program,
-        ]
-    )
-    setting.check([program])
-    setting.check_error([program])
+    program = texts.folder / "say"
+    flags = ["--edition=2021", "-D", "warnings", "-L", texts.built, "-o", program]
+    texts.compile(["rustc", *flags, BINDINGS / "say.rs"])
+    texts.check([program])
+    texts.check_error([program])
+
+
+@pytest.mark.slow("needs a JDK")
+def test_java_by_jni(texts: Setting) -> None:
+    """Kotlin calls the same class."""
+    compiler = shutil.which("javac")
+    if compiler is None:
+        pytest.skip("no javac (Debian: apt-get install default-jdk-headless)")
+    headers = Path(compiler).resolve().parents[1] / "include"
+    includes = ["-isystem", headers, "-isystem", headers / "linux", f"-I{INCLUDE}"]
+    flags = ["-shared", "-fPIC", f"-L{texts.built}", "-lkokoro", "-o", texts.folder / "libkokoro_jni.so"]
+    texts.compile(["gcc", "-std=c99", *WARNINGS, *includes, BINDINGS / "kokoro_jni.c", *flags])
+    classes = [BINDINGS / "Kokoro.java", BINDINGS / "Say.java"]
+    texts.compile([compiler, "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", texts.folder, *classes])
+    command = ["java", "-Xcheck:jni", "-cp", texts.folder, f"-Djava.library.path={texts.folder}", "Say"]
+    texts.check(command)
+    texts.check_error(command)
+
+
+@pytest.mark.slow("needs Mono")
+def test_csharp_by_pinvoke(texts: Setting) -> None:
+    if shutil.which("mcs") is None or shutil.which("mono") is None:
+        pytest.skip("no Mono (Debian: apt-get install mono-mcs mono-runtime)")
+    program = texts.folder / "Say.exe"
+    texts.compile(["mcs", "-warnaserror", f"-out:{program}", BINDINGS / "Say.cs"])
+    texts.check(["mono", program])
+    texts.check_error(["mono", program])
 
 
 def test_node(setting: Setting) -> None:

@@ -6,7 +6,6 @@ import functools
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import unicodedata
@@ -23,16 +22,16 @@ import numpy as np
 import pytest
 from calls import Speaker
 from examples import examples
-from toy_bundle import edit_manifest, file_entry
 
 from kokoro_tvm import Synthesizer
 from kokoro_tvm.errors import BuildError, InputError
 from kokoro_tvm.libkokoro import FOLDER, compile_sources
 from kokoro_tvm.libkokoro.generated import expressions
+from kokoro_tvm.measure.text_from_c import words_of
 from kokoro_tvm.model.front_end.expressions import language_arrays
 from kokoro_tvm.model.kokoro import SHIPPED_CONFIG
 from kokoro_tvm.model.safetensors_file import write_arrays
-from kokoro_tvm.runtime import Speech, SpeechWarning, write_wav
+from kokoro_tvm.runtime import SpeechWarning, write_wav
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses, fade_in, fade_out, mute, muted
@@ -324,19 +323,6 @@ def test_random_texts_are_read_or_refused(read: Reader, count: int, every: int) 
     assert refused < count / every / 4
 
 
-@pytest.fixture(scope="module")
-def talking(
-    compiled: Callable[[str], Path], front_end_files: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The toy with the real front end."""
-    folder = tmp_path_factory.mktemp("talking") / "bundle"
-    shutil.copytree(compiled("exact"), folder)
-    shutil.copy(front_end_files / "front_end.safetensors", folder)
-    entry = file_entry(folder / "front_end.safetensors")
-    edit_manifest(folder, lambda manifest: manifest.update(front_end=entry))
-    return folder
-
-
 TEXTS = [
     ("Hello.", "af_heart", 1.0),
     ("A bad “cab” — no deal!\n\nA café, 2 kg: a lot… He came home. I ate.", "bf_emma", 1.5),
@@ -357,18 +343,11 @@ def test_it_says_a_text_as_python_does(
     write_wav(speaker.folder / "expected.wav", speech.audio, speech.sample_rate)
     found = speaker(talking, text, "--voice", voice, "--speed", repr(speed), "--words", seed=7)
     assert found.status == 0, found.errors
-    assert found.lines == "\n".join(words_of(speech)).splitlines()
+    assert speech.plan is not None
+    assert found.lines == "\n".join(words_of(speech.plan)).splitlines()
     notices = "\n".join(message(str(each.message)) for each in caught)
     assert found.errors.replace("speak: ", "").rstrip("\n") == notices
     assert found.wav == (speaker.folder / "expected.wav").read_bytes()
-
-
-def words_of(speech: Speech) -> list[str]:
-    """As `speak --words` prints those of a text."""
-    return [
-        f"{word.start_sample} {word.end_sample} {''.join(p.symbol for p in word.phonemes)} {word.text}"
-        for word in speech.timeline
-    ]
 
 
 @pytest.mark.filterwarnings("ignore::kokoro_tvm.runtime.SpeechWarning")
@@ -384,7 +363,8 @@ def test_a_text_as_a_whole(
     command = [sys.executable, *map(str, [say, *arguments])]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == "\n".join(words_of(speech)).splitlines()
+    assert speech.plan is not None
+    assert done.stdout.splitlines() == "\n".join(words_of(speech.plan)).splitlines()
     assert (tmp_path / "audio.f32").read_bytes() == speech.audio.tobytes()
 
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -20,3 +21,4 @@ _Static_assert(sizeof(jmp_buf) == 192, "jmp_buf");
 _Static_assert(sizeof(pthread_mutex_t) == 64 && offsetof(pthread_mutex_t, __opaque) == 8, "mutex");
 _Static_assert(sizeof(pthread_cond_t) == 48 && sizeof(pthread_t) == 8, "condition and thread");
 _Static_assert(sizeof(__builtin_va_list) == 8, "va_list");
+_Static_assert(sizeof(struct sigaction) == 16 && SIGSEGV == 11, "what handles a signal");

@@ -1,0 +1,69 @@
+"""What `speak` reads and says of text in each language, beside what Python does (no torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.measure.gates import Verdict
+from kokoro_tvm.runtime import Synthesizer
+from kokoro_tvm.runtime.speech.plan import Plan
+from kokoro_tvm.runtime.speech.words import timeline
+
+__all__ = ["SENTENCES", "TextReader", "validate_text", "words_of"]
+
+SENTENCES = {
+    "a": "Hello, it costs $2.50.",
+    "b": "Hello, it weighs 2 kg.",
+    "e": "Hola, son 2 €.",
+    "f": "Bonjour, il fait 20 °C.",
+    "h": "नमस्ते, 5 किताबें।",
+    "i": "Ciao, sono 3 kg.",
+    "p": "Olá, são 10 km.",
+}
+"""By the letter of each language that libkokoro reads; their words are in the lexicon or go by rules, so that
+espeak-ng, where Python has it, is not asked."""
+
+
+class TextReader(Protocol):
+    """The program `speak`; see `kokoro_tvm.runners.program`."""
+
+    def read(self, text: str, voice: str, decode: bool) -> tuple[list[str], NDArray[np.float32] | None]:
+        """Its words, as it prints them, and its audio (samples,) of seed 0; None unless it should decode."""
+        ...
+
+
+def validate_text(tts: Synthesizer, program: TextReader, decode: bool) -> Iterator[Verdict]:
+    """Judges a sentence of each language that the bundle has a voice and rules for: every word has to be
+    Python's, with its phonemes, its place in the text and its samples, and every sample.
+
+    decode: False for code that is emulated, of which utterances say whether the audio is the same.
+    """
+    for letter, text in SENTENCES.items() if tts.bundle.front_end else ():
+        language = tts.bundle.languages.get(letter)
+        voice = next((name for name in tts.voices.names if name.startswith(letter)), None)
+        if language is None or language.espeak is not None or voice is None:
+            continue
+        plan = tts.plan(text, voice, markup=False)
+        words, audio = program.read(text, voice, decode)
+        yield _equal(f"{language.name} words", words, words_of(plan))
+        if decode:
+            yield _equal(f"{language.name} audio", audio, tts.render(plan).audio)
+
+
+def words_of(plan: Plan) -> list[str]:
+    """Words of a plan as `speak --words` prints them."""
+    return [
+        f"{word.start_sample} {word.end_sample} {''.join(p.symbol for p in word.phonemes)} {word.text}"
+        for word in timeline(plan)
+    ]
+
+
+def _equal(where: str, found: Sequence[str] | NDArray[np.float32] | None, expected: object) -> Verdict:
+    value, wanted = np.asarray(found), np.asarray(expected)
+    same = value.shape == wanted.shape
+    off = float(np.count_nonzero(value != wanted) if same else wanted.size)
+    return Verdict("max_c_off", off, 0.0, off == 0, where)
