@@ -78,6 +78,21 @@ def test_a_line_that_is_no_rule_is_named(tmp_path: Path, line: str, message: str
     assert "xx.yaml:6:" in str(found.value)
 
 
+def test_accented_stems_are_put_to_their_endings(tmp_path: Path) -> None:
+    accents = 'accents: {-o -i -hi: bàc, "-": àbà cébó}\n'
+    found = compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
+    assert found["words"] == {
+        "cab": "abc", "baco": "bàco", "baci": "bàci", "bachi": "bàchi", "aba": "àbà", "cebo": "cébó",
+    }  # fmt: skip
+
+
+def test_a_word_with_two_accents_is_named(tmp_path: Path) -> None:
+    accents = 'accents:\n  -o -a: bàc\n  "-": bàco bacó\n'
+    with pytest.raises(RecipeError) as found:
+        compiled(tmp_path, FILE.replace("passes:", f"{accents}passes:"))
+    assert "xx.yaml:7:8: `accents.-`: bacó is also bàco." in str(found.value)
+
+
 @pytest.mark.parametrize("language", sound_languages())
 def test_every_shipped_file_compiles_with_bounds(language: str) -> None:
     data = compiled_sounds(language)

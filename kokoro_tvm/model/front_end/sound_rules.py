@@ -25,6 +25,7 @@ _PLAIN = {
     "ł": "l", "ŋ": "ng", "ŧ": "t",
 }  # fmt: skip
 """Letters that Unicode does not divide into a plain one and its accents."""
+_UNACCENTED = str.maketrans("àèéìíòóùú", "aeeiioouu")
 _REPEATS = {"*": (0, MOST), "+": (1, MOST), "?": (0, 1), "": (1, 1)}
 _ITEM = re.compile(r"(?:\[(?P<not>\^?)(?P<set>[^\[\]]+)\]|(?P<char>[^\[\]*+?]))(?P<repeat>[*+?]?)")
 _ALTERNATIVES = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)")
@@ -49,6 +50,9 @@ class SoundsFile(Spec):
     classes: dict[str, str] = Field(default={}, description="Capital letters that stand for characters.")
     tags: dict[str, str] = Field(default={}, description="A sign put before these words, for rules to see.")
     words: dict[str, str] = Field(default={}, description="Words, and letters they are read as if written.")
+    accents: dict[str, str] = Field(
+        default={}, description="Endings, and accented stems of words that are written without the accent."
+    )
     passes: tuple[PassFile, ...] = Field(description="What is done to a word, one after the other.")
     clauses: tuple[PassFile, ...] = Field(default=(), description="What is then done to words together.")
 
@@ -61,6 +65,15 @@ class SoundsFile(Spec):
                 except RuleError as error:
                     context = {"path": [name, index, "rules"], "why": str(error)}
                     raise PydanticCustomError("rule", "{why}", context) from error
+        return self
+
+    @model_validator(mode="after")
+    def _every_word_is_there_once(self) -> SoundsFile:
+        found = dict(self.words)
+        for endings, word, accented in _inflected(self.accents):
+            if found.setdefault(word, accented) != accented:
+                context = {"path": ["accents", endings], "why": f"{accented} is also {found[word]}"}
+                raise PydanticCustomError("accent", "{why}", context)
         return self
 
 
@@ -81,10 +94,18 @@ def compiled_file(file: SoundsFile) -> dict[str, Any]:
         "letters": letters,
         "replacements": dict(_replacements(letters)),
         "tags": {word: tag for tag, words in file.tags.items() for word in words.split()},
-        "words": file.words,
+        "words": file.words | {word: accented for _, word, accented in _inflected(file.accents)},
         "passes": [_pass(each, file.classes) for each in file.passes],
         "clauses": [_pass(each, file.classes) for each in file.clauses],
     }
+
+
+def _inflected(accents: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Endings, a word as it is written, and as it is read: of each stem with each of its endings."""
+    for endings, stems in accents.items():
+        for stem in stems.split():
+            for ending in endings.replace("-", "").split(" "):
+                yield endings, (stem + ending).translate(_UNACCENTED), stem + ending
 
 
 def _replacements(letters: str) -> Iterator[tuple[str, str]]:
