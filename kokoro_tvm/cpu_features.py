@@ -13,6 +13,7 @@ __all__ = [
     "FEATURES",
     "FLOAT16",
     "PORTABLE",
+    "RELAXED",
     "RISCV",
     "WASM",
     "X86",
@@ -108,8 +109,10 @@ AMX = frozenset({"amx-tile", "amx-bf16"})
 # Single letters alone: Linux' other ways to ask need a kernel of 2023.
 RISCV: Mapping[str, str] = {name: name for name in "mafdcv"}
 
+# Of WebAssembly: a product and a sum in one instruction, which not every CPU rounds alike.
+RELAXED = "relaxed-simd"
 # Whoever lacks one refuses to compile the module.
-WASM: Mapping[str, str] = {name: name for name in ("simd128", "atomics")}
+WASM: Mapping[str, str] = {name: name for name in ("simd128", "atomics", RELAXED)}
 
 FEATURES = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV, "wasm32": WASM}
 """By architecture."""

@@ -23,6 +23,15 @@ def web(
             "computes where the browser has a GPU.",
         ),
     ] = None,
+    relaxed: Annotated[
+        str | None,
+        typer.Option(
+            "--relaxed",
+            metavar="RECIPE",
+            help="A recipe with relaxed SIMD that is built, such as `wasm-relaxed`, or the folder of a "
+            "bundle. Browsers that have it take this one.",
+        ),
+    ] = None,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="DIR", help="The site's folder; a site in it is replaced."),
@@ -36,9 +45,9 @@ def web(
 ) -> None:
     """Write a page that speaks in the browser, as a folder for any web server.
 
-    The bundle has to be one for WebAssembly; a second one is for browsers with a GPU. Every file is compared
-    with the manifest first, and written in pieces that the page compares, keeps, and does not load twice. No
-    server computes, and no header is needed.
+    The bundle has to be one for WebAssembly; others are for browsers with a GPU, and with relaxed SIMD.
+    Every file is compared with the manifest first, and written in pieces that the page compares, keeps, and
+    does not load twice. No server computes, and no header is needed.
     """
     from rich.filesize import decimal
 
@@ -51,6 +60,9 @@ def web(
         return built if built.is_dir() else Path(name)
 
     encoder = fetch_encoder(root / "artifacts" / NPM, typer.echo) if mp3 else None
-    files = write_site(bundle(recipe), output, None if gpu is None else bundle(gpu), encoder)
+    others = {
+        role: bundle(name) for role, name in {"gpu": gpu, "relaxed": relaxed}.items() if name is not None
+    }
+    files = write_site(bundle(recipe), output, encoder=encoder, **others)
     size = decimal(sum(file.stat().st_size for file in files))
     typer.echo(f"{output}: {len(files)} files, {size}. To look at it: python -m http.server -d {output}")

@@ -9,49 +9,49 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
 
 import numpy as np
 
 from kokoro_tvm.compiler.lower import Parameter
+from kokoro_tvm.compiler.quantize import bits_of, quantized
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.packed import PackedWeight
+from kokoro_tvm.runtime.bundle.quantized import METADATA
 
-__all__ = ["ALIGNMENT", "Storage", "pack_weights", "packed_weights"]
+__all__ = ["ALIGNMENT", "pack_weights", "packed_weights"]
 
 ALIGNMENT = 64  # bytes
 # What packings may give, and safetensors' word for it.
 _DTYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "uint16": "U16"}
-
-Storage = Literal["float32", "float16"]
+_WORDS = _DTYPES | {"uint8": "U8"}  # of what is quantized
 
 
 def pack_weights(
     parameters: Sequence[Parameter],
     state: Mapping[str, np.ndarray],
     out_path: Path,
-    storage: Storage = "float32",
+    bits: Mapping[str, int] = MappingProxyType({}),
 ) -> Path:
     """Writes the weights of one component; arguments and errors as those of `packed_weights`.
 
-    storage: what float32 is rounded to in the file; whoever loads it makes float32 of it again. Raises
-    BuildError for a weight that float16 does not reach, besides.
+    bits: of each weight that a kernel has a packing for, by what its name begins with, see `bits_of`; others
+    are stored as the code takes them. Raises BuildError for an entry that no weight's name begins with.
     """
+    for prefix in bits:
+        if not any(bits_of(name, {prefix: bits[prefix]}) for name in state):
+            raise BuildError(f"weight_bits has {prefix}, and the checkpoint no weight whose name begins so")
     packed = packed_weights(parameters, state)
-    if storage == "float16":
-        packed = {name: _half(name, array) for name, array in packed.items()}
-    _write(packed, out_path)
+    described: dict[str, object] = {}
+    for parameter in parameters:
+        found = bits_of(parameter.name, bits)
+        if found is None or parameter.packing is None or parameter.dtype != "float32":
+            continue
+        made = quantized(state[parameter.name], parameter.packing.packing, found)
+        packed[parameter.name] = np.frombuffer(made.content(), np.uint8)
+        described[parameter.name] = made.description()
+    _write(packed, described, out_path)
     return out_path
-
-
-def _half(name: str, array: np.ndarray) -> np.ndarray:
-    if array.dtype != np.float32:
-        return array
-    if (largest := float(np.abs(array).max(initial=0))) > np.finfo(np.float16).max:
-        raise BuildError(
-            f"{name} has {largest:g}, more than float16 reaches: leave it out of float16_weights"
-        )
-    return array.astype(np.float16)
 
 
 def packed_weights(parameters: Sequence[Parameter], state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -88,13 +88,15 @@ def _packed(name: str, packing: PackedWeight | None, state: Mapping[str, np.ndar
     return packing.pack(array) if packing is not None else array
 
 
-def _write(tensors: Mapping[str, np.ndarray], path: Path) -> None:
+def _write(tensors: Mapping[str, np.ndarray], described: Mapping[str, object], path: Path) -> None:
     header: dict[str, object] = {}
+    if described:
+        header["__metadata__"] = {METADATA: json.dumps(described, separators=(",", ":"))}
     offset = 0
     for name, array in tensors.items():
         size = -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         header[name] = {
-            "dtype": _DTYPES[str(array.dtype)],
+            "dtype": _WORDS[str(array.dtype)],
             "shape": [size // array.itemsize],
             "data_offsets": [offset, offset + size],
         }

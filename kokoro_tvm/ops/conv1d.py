@@ -17,7 +17,7 @@ from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
-from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack
+from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, packing
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu import conv as gpu_conv
 from kokoro_tvm.ops.gpu.activation import activated
@@ -95,9 +95,9 @@ def _packings(call: Call) -> Mapping[str, Packing]:
 
     def layout(weight: Any) -> Any:
         weight = weight.reshape(*weight.shape[:2], -1)
-        return pack(folded(weight, stride) if stride > 1 else weight, plan)
+        return folded(weight, stride) if stride > 1 else weight
 
-    return {"weight": Packing(f"convolution({plan.layout}, stride={stride})", layout)}
+    return {"weight": packing(f"convolution({plan.layout}, stride={stride})", plan, layout)}
 
 
 def _gives_moments(call: Call) -> bool:

@@ -14,7 +14,7 @@ from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, select
 from kokoro_tvm.ops.base.semantic import Call, HandKernel, Packing, Shape, semantic_op, valid
 from kokoro_tvm.ops.cpu import conv as _conv
 from kokoro_tvm.ops.cpu.activation import Activation
-from kokoro_tvm.ops.cpu.conv_plan import Plan, pack, phases
+from kokoro_tvm.ops.cpu.conv_plan import Plan, packing, phases
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu import conv as gpu_conv
 from kokoro_tvm.ops.gpu.activation import activated
@@ -72,12 +72,8 @@ def _kernel(call: Call) -> Any:
 
 def _packings(call: Call) -> Mapping[str, Packing]:
     plan, stride = _plan(call), int(call.attributes["stride"])
-    return {
-        "weight": Packing(
-            f"transposed_convolution({plan.layout}, stride={stride})",
-            lambda w: pack(phases(w, stride, plan.columns), plan),
-        )
-    }
+    name = f"transposed_convolution({plan.layout}, stride={stride})"
+    return {"weight": packing(name, plan, lambda w: phases(w, stride, plan.columns))}
 
 
 def _gpu_tile(call: Call) -> Tile:

@@ -111,12 +111,12 @@ def _kernel(call: Call) -> Any:
 def _packings(call: Call) -> Mapping[str, Packing]:
     units = _units(call)
 
-    def pack(weight: np.ndarray) -> np.ndarray:
+    def arrange(weight: np.ndarray) -> np.ndarray:
         hidden = weight.shape[1]
         gates = weight.reshape(4, hidden // units, units, hidden).astype(np.float32)
         return np.ascontiguousarray(gates.transpose(1, 3, 0, 2))
 
-    packing = Packing(f"lstm(units={units})", pack)
+    packing = Packing(f"lstm(units={units})", arrange, 4 * units)
     return {"weight_forward": packing, "weight_backward": packing}
 
 

@@ -12,6 +12,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,32 +26,44 @@ FOLDER = "pieces"
 INDEX = "pieces.json"
 """Which pieces the files beside it are made of, read by `kokoro_tvm/web/runtime/pieces.js`."""
 PIECE = 4 << 20
-"""Bytes of a piece's content; the last one of a file has what remains."""
+"""Bytes of a piece's content, at most."""
 
-_SCHEMA = 1
+_SCHEMA = 2
 _LEVEL = 6
 _WIDTHS = (1, 2, 4)
 _SAMPLE = 1 << 18  # bytes that decide about the width
 
 
-def write_pieces(files: Sequence[Path], site: Path, index: Path) -> None:
+def write_pieces(
+    files: Sequence[Path], site: Path, index: Path, apart: Path, relaxed: str | None = None
+) -> None:
     """Write `files` as pieces below `site`, and the list of them as `index`.
 
     It has, for each file, its sha256 and its pieces in order, each as [sha256, size, width, packed size].
+    apart: the safetensors file whose tensors are pieces of their own, to be loaded when they are needed.
+    relaxed: the address, from the list, of the folder of the bundle that engines with relaxed SIMD take.
     """
     folder = site / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(usable_cores()) as pool:
-        listed = {file.name: _cut(file, folder, pool) for file in files}
-    text = json.dumps({"schema": _SCHEMA, "files": listed}, separators=(",", ":"))
+        listed = {file.name: _cut(file, folder, pool, file == apart) for file in files}
+    text = json.dumps({"schema": _SCHEMA, "relaxed": relaxed, "files": listed}, separators=(",", ":"))
     index.write_text(text, encoding="utf-8")
 
 
-def _cut(file: Path, folder: Path, pool: ThreadPoolExecutor) -> dict[str, object]:
+def _cut(file: Path, folder: Path, pool: ThreadPoolExecutor, apart: bool) -> dict[str, object]:
     content = memoryview(file.read_bytes())
-    parts = [content[start : start + PIECE] for start in range(0, len(content), PIECE)]
+    starts = sorted({0, *_tensors(content)}) if apart else range(0, len(content), PIECE)
+    parts = [content[start:end] for start, end in pairwise([*starts, len(content)])]
     pieces = list(pool.map(lambda part: _write(part, folder), parts))
-    return {"sha256": hashlib.sha256(content).hexdigest(), "pieces": pieces}
+    return {"sha256": hashlib.sha256(content).hexdigest(), "apart": apart, "pieces": pieces}
+
+
+def _tensors(content: memoryview) -> list[int]:
+    """Where the tensors of a safetensors file begin."""
+    header = 8 + int.from_bytes(content[:8], "little")
+    entries = json.loads(bytes(content[8:header]))
+    return [header + each["data_offsets"][0] for name, each in entries.items() if name != "__metadata__"]
 
 
 def _write(content: memoryview, folder: Path) -> tuple[str, int, int, int]:

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kokoro_tvm.cpu_features import RELAXED
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.javascript import OFFLINE, WEB, page_files
@@ -28,7 +29,10 @@ BUNDLE = "bundle"
 """The bundle's folder in a site, where bundle_synthesizer.js looks for it."""
 
 _ON_GPU = "bundle-gpu"
-"""That of the second one, where gpu_synthesizer.js looks for it."""
+"""That of one for GPUs, where gpu_synthesizer.js looks for it."""
+
+_RELAXED = "bundle-relaxed"
+"""That of one for browsers with relaxed SIMD, which the first one's list names."""
 
 _MANIFEST = "bundle.json"
 _WORKER = "service_worker.js"
@@ -41,10 +45,17 @@ _HEAD = """\
 </head>"""
 
 
-def write_site(path: Path, out: Path, gpu: Path | None = None, encoder: Path | None = None) -> list[Path]:
+def write_site(
+    path: Path,
+    out: Path,
+    gpu: Path | None = None,
+    relaxed: Path | None = None,
+    encoder: Path | None = None,
+) -> list[Path]:
     """Write the page and the bundle at `path` into the folder `out`, which is made new or replaced.
 
-    gpu: a bundle for WebGPU; what both have alike is written once. encoder: a folder that `fetch_encoder`
+    gpu: a bundle for WebGPU; relaxed: one for browsers with relaxed SIMD, which they take in the place of the
+    first; what bundles have alike is written once. encoder: a folder that `fetch_encoder`
     gave; without it the page does not save MP3. Returns the site's files. Raises BundleError for bundles of
     another kind, without a front end or damaged, and for two of different models; InputError where `out`
     holds something else than a site.
@@ -54,7 +65,18 @@ def write_site(path: Path, out: Path, gpu: Path | None = None, encoder: Path | N
         raise BundleError(f"{path} needs a GPU, which not every browser has: name it behind --gpu.")
     if gpu is not None:
         bundles[_ON_GPU] = _bundle(gpu)
+        if bundles[_ON_GPU].gpu != "webgpu":
+            raise BundleError(f"{gpu} is no bundle for WebGPU. Build one: `doit webgpu`.")
+        if bundles[_ON_GPU].golden is None:
+            raise BundleError(
+                f"{gpu} has no word to compare a GPU with: its gates were not run. Build it again."
+            )
         _check_pair(path, bundles[BUNDLE], gpu, bundles[_ON_GPU])
+    if relaxed is not None:
+        bundles[_RELAXED] = _bundle(relaxed)
+        if RELAXED not in bundles[_RELAXED].cpu_features:
+            raise BundleError(f"{relaxed} does without relaxed SIMD. Build one: `doit wasm-relaxed`.")
+        _check_pair(path, bundles[BUNDLE], relaxed, bundles[_RELAXED])
     if out.exists() and not (out / BUNDLE / _MANIFEST).is_file() and any(out.iterdir()):
         raise InputError(f"{out} holds other files. Give a new or an empty folder.")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +96,13 @@ def write_site(path: Path, out: Path, gpu: Path | None = None, encoder: Path | N
         for folder, bundle in bundles.items():
             for name in (_MANIFEST, PROVENANCE):
                 _copy(bundle.root / name, made / folder / name)
-            write_pieces(_in_order_of_need(bundle), made, made / folder / INDEX)
+            write_pieces(
+                _in_order_of_need(bundle),
+                made,
+                made / folder / INDEX,
+                apart=bundle.voices.path,
+                relaxed=f"../{_RELAXED}/" if folder == BUNDLE and relaxed else None,
+            )
         _write_worker(made)
         if out.exists():
             out.rename(Path(work, "replaced"))
@@ -94,22 +122,18 @@ def _bundle(path: Path) -> Bundle:
     return bundle
 
 
-def _check_pair(path: Path, bundle: Bundle, gpu: Path, other: Bundle) -> None:
-    """Raises BundleError for what is no bundle for WebGPU, and for one that would speak otherwise."""
-    if other.gpu != "webgpu":
-        raise BundleError(f"{gpu} is no bundle for WebGPU. Build one: `doit webgpu`.")
-    if other.golden is None:
-        raise BundleError(f"{gpu} has no word to compare a GPU with: its gates were not run. Build it again.")
+def _check_pair(path: Path, bundle: Bundle, beside: Path, other: Bundle) -> None:
+    """Raises BundleError for one that would speak otherwise."""
     same = [(each.model, each.voices.sha256, each.front_end) for each in (bundle, other)]
     read = [(model, voices, front_end and front_end.sha256) for model, voices, front_end in same]
     if read[0] != read[1]:
         raise BundleError(
-            f"{gpu} has another model, front end or other voices than {path}. Build both again."
+            f"{beside} has another model, front end or other voices than {path}. Build both again."
         )
 
 
 def _in_order_of_need(bundle: Bundle) -> list[Path]:
-    """Files as a page takes them: code, weights, then the front end and the voices."""
+    """Files as a page takes them: code, weights, then the front end; voices apart."""
     files = (*bundle.code_files(), *bundle.component_files(), *reversed(bundle.files()))
     return list(dict.fromkeys(file.path for file in files))
 

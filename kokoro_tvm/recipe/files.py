@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kokoro_tvm.constants import ComponentName
 from kokoro_tvm.recipe.checkpoint import Checkpoint
 from kokoro_tvm.recipe.front_end import FrontEnd
 from kokoro_tvm.recipe.gates import Gates, GatesOverride, or_by_name
 from kokoro_tvm.recipe.parts import (
+    Bits,
     Buckets,
     Components,
     Extending,
@@ -188,10 +188,12 @@ class TargetFile(Extending):
         description="Largest time for the compile of one artifact, s.",
     )
     runtime: Runtime = Field(default=Runtime(), description="What a bundle is spoken with, besides Python.")
-    float16_weights: Annotated[tuple[ComponentName, ...], AfterValidator(distinct)] = Field(
-        default=(),
-        description="Components whose weights a bundle stores as float16, half as large. They are made "
-        "float32 when they are loaded, so the code is the same; the gates judge what is rounded.",
+    weight_bits: dict[str, Bits] = Field(
+        default={},
+        description="How many bits of each weight a bundle stores, by what its name in the checkpoint begins "
+        "with, such as `decoder.encode`; the longest counts. A weight is a whole number then, times a scale "
+        "for each output channel, and is made float32 when it is loaded: the code is the same, and the gates "
+        "judge what is rounded. Biases, and weights without an entry, stay as they are.",
     )
     resources: Resources = Field(default=Resources(), description="Memory and cores that one compile takes.")
     sets: RecipeSets = Field(
@@ -227,11 +229,11 @@ class TargetFile(Extending):
 
     @model_validator(mode="after")
     def _c_maps_weights_as_they_are(self) -> TargetFile:
-        if self.runtime.c and self.float16_weights:
+        if self.runtime.c and self.weight_bits:
             raise PydanticCustomError(
-                "c_with_float16_weights",
-                "libkokoro maps weights as they are stored, so with `runtime.c` they are float32",
-                {"path": ("float16_weights",)},
+                "c_with_weight_bits",
+                "libkokoro maps weights as they are stored, so with `runtime.c` they are whole",
+                {"path": ("weight_bits",)},
             )
         return self
 

@@ -27,6 +27,7 @@ from kokoro_tvm.toolchains.compiler_names import compiler_names
 __all__ = [
     "MAX_FRAMES",
     "MAX_TOKENS",
+    "Bits",
     "Buckets",
     "Component",
     "Components",
@@ -258,6 +259,9 @@ class Components(Spec):
     def by_name(self) -> Mapping[str, Component]:
         """The components in the order they are built."""
         return {name: getattr(self, name) for name in COMPONENT_AXES}
+
+
+Bits = Annotated[int, Field(ge=8, le=20)]
 
 
 class PatchOverrides(Spec):

@@ -66,7 +66,7 @@ class Recipe(Spec):
     languages: Languages | None = None
     timeout_s: int
     runtime: Runtime
-    float16_weights: tuple[Name, ...]
+    weight_bits: dict[str, int]
     resources: Resources
     sets: tuple[RecipeSet, ...]
     schedules: tuple[Schedule, ...] = ()
@@ -125,7 +125,7 @@ def resolve(name: str, target: TargetFile, model: ModelFile, schedules: tuple[Sc
         languages=model.languages,
         timeout_s=target.timeout_s,
         runtime=target.runtime,
-        float16_weights=target.float16_weights,
+        weight_bits=target.weight_bits,
         resources=target.resources,
         sets=target.sets,
         schedules=schedules,

@@ -19,6 +19,8 @@ __all__ = ["NODE"]
 _SERVER = Path(__file__).with_name("server.mjs")
 _FILES = (_SERVER, _SERVER.with_name("serving.mjs"))
 _OLDEST = 18
+_RELAXED = "--experimental-wasm-relaxed-simd"  # which Node 21 has without it, and refuses to know
+_WITH_RELAXED = 21
 
 
 class Node(Serving):
@@ -33,10 +35,17 @@ class Node(Serving):
         return ("nodejs",)
 
     def version(self) -> str:
-        printed = version_of_runner("node", *self.packages).removeprefix("v")
-        if not printed.split(".")[0].isdigit() or int(printed.split(".")[0]) < _OLDEST:
+        printed = self._printed()
+        if _major(printed) < _OLDEST:
             raise BuildError(f"Node {printed} is too old to run the code with: install {_OLDEST} or newer")
         return f"Node {printed}"
+
+    def options(self) -> list[str]:
+        """What this Node is started with, to have all of WebAssembly that browsers have."""
+        return [_RELAXED] if _major(self._printed()) < _WITH_RELAXED else []
+
+    def _printed(self) -> str:
+        return version_of_runner("node", *self.packages).removeprefix("v")
 
     def facts(self) -> dict[str, Any]:
         if not (WEB / "runtime").is_dir():
@@ -49,9 +58,16 @@ class Node(Serving):
         from kokoro_tvm.runners.process import Server
 
         (runtime,) = libraries
-        server = Server(["node", str(_SERVER), str(WEB), str(runtime), str(threads)], self.version())
+        words = [*self.options(), str(_SERVER), str(WEB), str(runtime), str(threads)]
+        server = Server(["node", *words], self.version())
         server.features()  # once it answers, it has read the file
         return server
+
+
+def _major(version: str) -> int:
+    """0 for what is no version."""
+    major = version.split(".")[0]
+    return int(major) if major.isdigit() else 0
 
 
 NODE = Node()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
@@ -13,9 +13,6 @@ from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.stages.base import COMPILER, Place
 from kokoro_tvm.stages.files import read_json
-
-if TYPE_CHECKING:
-    from kokoro_tvm.compiler.pack import Storage
 
 __all__ = ["declare", "run"]
 
@@ -35,14 +32,14 @@ def declare(
         },
         parameters={
             "component": component,
-            "storage": "float16" if component in recipe.float16_weights else "float32",
+            "bits": dict(recipe.weight_bits),
         },
         facts=lambda: {"versions": versions("numpy", "torch")},
         preload=COMPILER,
     )
 
 
-def run(out: Path, inputs: Inputs, *, component: str, storage: Storage) -> None:
+def run(out: Path, inputs: Inputs, *, component: str, bits: dict[str, int]) -> None:
     import torch
     from safetensors.torch import load_file
 
@@ -61,7 +58,7 @@ def run(out: Path, inputs: Inputs, *, component: str, storage: Storage) -> None:
             name: tensor.numpy() for name, tensor in fold_weight_norm(load_file(inputs["weights"])).items()
         }
     parameters = [Parameter.from_json(p) for p in lists[0]]
-    pack_weights(parameters, state, out / f"{component}.safetensors", storage)
+    pack_weights(parameters, state, out / f"{component}.safetensors", bits)
 
 
 def _layout(parameters: list[dict[str, Any]]) -> list[tuple[Any, ...]]:

@@ -19,7 +19,7 @@ __all__ = ["gate_values", "parameters", "resource", "statement"]
 # What of a recipe decides about a bundle's files; its gates and how long a stage may take do not.
 _PARAMETERS = (
     "name", "model", "target", "precision", "length", "buckets", "components", "passes", "pass_context",
-    "runtime", "float16_weights", "languages",
+    "runtime", "weight_bits", "languages",
 )  # fmt: skip
 
 

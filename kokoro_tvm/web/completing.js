@@ -24,13 +24,14 @@ export async function* completed(model, voices, plan) {
   /** @type {Planned[]} */
   const planned = [];
   for (const [number, piece] of plan.pieces.entries()) {
-    checkPiece(model, table(piece), piece, number);
-    planned.push(piece.complete ? { piece, features: null } : await predicted(model, table(piece), piece, plan.speed));
+    const rows = await table(piece);
+    checkPiece(model, rows, piece, number);
+    planned.push(piece.complete ? { piece, features: null } : await predicted(model, rows, piece, plan.speed));
     checkFrames(model, planned[number].piece, number);
   }
   for (const { piece, features } of planned) {
     if (features || !piece.words.length) yield { piece, features };
-    else yield { piece, features: (await predict(model, table(piece), piece)).features };
+    else yield { piece, features: (await predict(model, await table(piece), piece)).features };
   }
 }
 

@@ -72,7 +72,7 @@ export class Planner {
   /** The plan of these options without pieces. Throws an InputError where one of them is invalid.
    * @param {Options} options */
   empty({ voice = this._voices.default, speed = 1, seed = 0n }) {
-    this._voices.table(voice);
+    this._voices.split(voice);
     const { sampleRate, samplesPerFrame } = this._model;
     return new Plan({ pieces: [], voice, speed, seed, sampleRate, samplesPerFrame });
   }

@@ -110,7 +110,7 @@ async function* fitting(model, breath, style, number) {
 
 /** A part with its durations; null where it is too long. @returns {Promise<Planned | null>} */
 async function predicted(model, part, style, number) {
-  const table = style.table(part.voice);
+  const table = await style.table(part.voice);
   const row = rowOf(table, symbolsOf(part.words));
   const words = part.words.map((word) => known(word, model.vocabulary));
   const tokens = encode(symbolsOf(words), model.vocabulary);

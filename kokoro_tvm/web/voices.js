@@ -2,7 +2,6 @@
 
 import { BundleError, InputError } from "./errors.js";
 import { length, partition, quote, strip } from "./frontend/python.js";
-import { readSafetensors } from "./safetensors.js";
 import { nearest } from "./similar.js";
 
 export const LANGUAGES = {
@@ -43,30 +42,36 @@ export function describe(name, languages = LANGUAGES) {
   return { name, code, language: languages[code] ?? "unknown", gender: GENDERS[sex] ?? "unknown" };
 }
 
-/** Style tables float32 (510, 2 * style_dim) by name. */
+/** Style tables float32 (510, 2 * style_dim) by name, each loaded when it is needed first. */
 export class Voices {
-  /** @param {Map<string, Table>} tables */
+  /** @param {Map<string, Table | (() => Promise<Table>)>} tables */
   constructor(tables) {
     this._tables = tables;
   }
 
-  /** The voices of a bundle's `voices.safetensors`. Throws a BundleError where a table is not float32 or has another
-   * width. @param {Uint8Array} data @param {number} width of a row, twice the manifest's style_dim */
-  static open(data, width) {
+  /** The voices of a bundle's `voices.safetensors`. Rejected with a BundleError where a table is not float32 or has another
+   * width. @param {(begin: number, end: number) => Promise<Uint8Array<ArrayBuffer>>} read bytes of it
+   * @param {number} width of a row, twice the manifest's style_dim */
+  static async open(read, width) {
+    const start = 8 + Number(new DataView((await read(0, 8)).buffer).getBigUint64(0, true));
+    const { __metadata__: _, ...entries } = JSON.parse(new TextDecoder().decode(await read(8, start)));
     const tables = new Map();
-    for (const [name, { shape, values }] of readSafetensors(data, "voices.safetensors")) {
-      if (!(values instanceof Float32Array) || !values.length || values.length % width) {
+    for (const [name, { dtype, shape, data_offsets: [begin, end] }] of Object.entries(entries)) {
+      const rows = (end - begin) / (4 * width);
+      if (dtype !== "F32" || !rows || !Number.isInteger(rows)) {
         throw new BundleError(`The voice ${name} is (${shape}), not float32 rows of ${width}. Build the bundle again.`);
       }
-      tables.set(name, { rows: values.length / width, width, values });
+      const values = async () => new Float32Array((await read(start + begin, start + end)).buffer);
+      tables.set(name, async () => ({ rows, width, values: await values() }));
     }
     return new Voices(tables);
   }
 
-  /** These voices and some of one's own. Throws an InputError where one has the name of a voice that is there, or a row that is
-   * far from all that are. @param {Map<string, Table>} own @returns {Voices} */
-  joined(own) {
-    const norms = [...this._tables.values()].flatMap(normsOf);
+  /** These voices and some of one's own. Rejected with an InputError where one has the name of a voice that is there, or a row that is
+   * far from all that are. @param {Map<string, Table>} own @returns {Promise<Voices>} */
+  async joined(own) {
+    const there = await Promise.all([...this._tables.keys()].map((name) => this._table(name)));
+    const norms = there.flatMap(normsOf);
     const [least, most] = [extreme(norms, Math.min), extreme(norms, Math.max)];
     for (const [name, table] of own) {
       if (this._tables.has(name)) throw new InputError(`There is a voice ${name} already. Rename the file.`);
@@ -98,10 +103,10 @@ export class Voices {
   }
 
   /** The table of a voice, or of a mix such as "af_heart,am_adam" or "af_heart(2)+am_adam-af_sky": the sum by weights,
-   * divided by what the weights are together without their signs. @param {string} voice @returns {Table} */
-  table(voice) {
+   * divided by what the weights are together without their signs. @param {string} voice @returns {Promise<Table>} */
+  async table(voice) {
     const parts = this._parts(voice);
-    const tables = parts.map(([name]) => this._tables.get(name));
+    const tables = await Promise.all(parts.map(([name]) => this._table(name)));
     if (tables.length === 1) return tables[0];
     const rows = extreme(tables.map((table) => table.rows), Math.max);
     const { width } = tables[0];
@@ -118,6 +123,15 @@ export class Voices {
     });
     if (isMean) for (let i = 0; i < sum.length; i++) sum[i] /= tables.length;
     return { rows, width, values: sum };
+  }
+
+  /** @param {string} name of a voice that there is @returns {Promise<Table>} */
+  async _table(name) {
+    const found = this._tables.get(name);
+    if (typeof found !== "function") return found;
+    const table = await found();
+    this._tables.set(name, table);
+    return table;
   }
 
   /** Names and weights of a mix; those after a minus are below 0. @returns {[string, number][]} */

@@ -97,21 +97,21 @@ def test_a_weight_of_another_dtype(
     assert not list(tmp_path.iterdir())
 
 
-def test_half_of_the_bytes_is_every_weight_rounded(tmp_path: Path) -> None:
-    state = STATE | {"a.bias": np.array([1 / 3, -70.01, 1e-9, 65504, 0], np.float32)}
-    whole = load_file(pack_weights(PARAMETERS, state, tmp_path / "whole.safetensors"))
-    half = load_file(pack_weights(PARAMETERS, state, tmp_path / "half.safetensors", "float16"))
-    for name, array in half.items():
-        assert array.dtype == np.float16
-        assert array.nbytes % ALIGNMENT == 0
-        count = int(np.prod(next(p.shape for p in PARAMETERS if p.name == name)))
-        assert np.array_equal(array[:count], whole[name][:count].astype(np.float16))
+def test_fewer_bits_of_what_a_kernel_has_a_packing_for(tmp_path: Path) -> None:
+    path = pack_weights(PARAMETERS, STATE, tmp_path / "w.safetensors", {"a": 10})
+    whole = map_safetensors(pack_weights(PARAMETERS, STATE, tmp_path / "whole.safetensors"))
+    rounded = map_safetensors(path)
+    assert np.array_equal(rounded["a.bias"], whole["a.bias"])
+    found, weight = rounded["a.weight"].ravel()[:48], whole["a.weight"][:48]
+    assert found.dtype == np.float32
+    assert 0 < np.abs(found - weight).max() <= 14 / 511 / 2 + 1e-6
+    stored = load_file(path)["a.weight"]
+    assert (stored.dtype, stored.size) == (np.uint8, 128)  # 16 scales, 48 and 12 bytes; padded
 
 
-def test_a_weight_that_float16_does_not_reach(tmp_path: Path) -> None:
-    state = STATE | {"a.bias": np.full(5, 65536, np.float32)}
-    with pytest.raises(BuildError, match=r"a\.bias has 65536, more than float16 reaches"):
-        pack_weights(PARAMETERS, state, tmp_path / "w.safetensors", "float16")
+def test_bits_of_no_weight(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match=r"weight_bits has a\.w, and the checkpoint no weight"):
+        pack_weights(PARAMETERS, STATE, tmp_path / "w.safetensors", {"a": 10, "a.w": 8})
     assert not list(tmp_path.iterdir())
 
 

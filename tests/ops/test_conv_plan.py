@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, pack, phases
+from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, packing, phases
 from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms
 
 FEATURES = {
@@ -86,7 +86,7 @@ def test_packed_weights_are_the_convolution(plan: Plan, steps: int) -> None:
     rng = np.random.default_rng(0)
     weight = rng.standard_normal((plan.outputs, plan.channels, plan.taps))
     x = rng.standard_normal((steps + plan.dilation * (plan.taps - 1), plan.channels))
-    packed = pack(weight, plan)
+    packed = packing("conv", plan, np.asarray).pack(weight)
     assert packed.shape == plan.packed_shape
     assert packed.dtype == np.float32
     got = from_packed(packed.astype(np.float64), plan, x, steps)
@@ -110,7 +110,8 @@ def test_transformed_weights_are_rounded_once() -> None:
     plan = Plan(8, 64, 8, 1, FEATURES["avx512"], choice=Choice(4, 4))
     split = weight.astype(np.float64).reshape(2, 32, 8, 2, 4)
     exact = np.einsum("pk,bocgk->bpgco", transforms(plan.filtering).weight, split)
-    assert (np.abs(pack(weight, plan) - exact) <= 0.5001 * np.spacing(np.abs(exact).astype(np.float32))).all()
+    packed = packing("conv", plan, np.asarray).pack(weight)
+    assert (np.abs(packed - exact) <= 0.5001 * np.spacing(np.abs(exact).astype(np.float32))).all()
 
 
 @given(st.integers(1, 7), st.integers(1, 5), st.integers(1, 13), st.integers(2, 6), st.integers(1, 30))

@@ -128,9 +128,9 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
         stages("machine runtime bundle speak") | JUDGED,
     ),
     "target[llvm].run": (st.booleans(), stages("machine bundle") | JUDGED),  # nothing speaks then
-    "float16_weights": (
-        st.lists(st.sampled_from(ALL), min_size=1, unique=True),
-        lambda name, value: stages("pack", value) | stages("bundle"),
+    "weight_bits": (
+        st.dictionaries(st.sampled_from(["bert", "decoder.encode"]), st.integers(8, 20), min_size=1),
+        stages("pack bundle"),
     ),
     "runtime.c": (st.booleans(), stages("runtime libkokoro bundle speech")),
     "precision": (

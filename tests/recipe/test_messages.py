@@ -114,12 +114,12 @@ SPOILED = {
         "{kind: llvm, mcpu: native}",
         "{kind: cuda, host: {kind: llvm, mcpu: native}}\nprecision: bfloat16",
     ),
-    "c-with-float16-weights": (
+    "c-with-weight-bits": (
         "full",
         "timeout_s: 60",
-        "runtime: {c: true}\nfloat16_weights: [decoder]\ntimeout_s: 60",
+        "runtime: {c: true}\nweight_bits: {decoder: 10}\ntimeout_s: 60",
     ),
-    "float16-weights-of-no-component": ("full", "timeout_s: 60", "float16_weights: [decodr]\ntimeout_s: 60"),
+    "too-few-weight-bits": ("full", "timeout_s: 60", "weight_bits: {decoder: 4}\ntimeout_s: 60"),
     "timeout-is-fractional": ("full", "timeout_s: 60", "timeout_s: 60.5"),
     "source-kind": ("toy", "kind: npm", "kind: nmp"),
     "source-without-kind": ("toy", "kind: npm", "knd: npm"),

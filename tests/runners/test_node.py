@@ -69,3 +69,16 @@ def test_an_old_node_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_javascript_the_folder_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(node, "WEB", tmp_path)
     assert str(NODE.check()).startswith(f"{tmp_path} lacks the JavaScript that runs the code")
+
+
+@needs_node
+def test_it_has_what_browsers_have(server: Server) -> None:
+    assert set(server.features()) == {"atomics", "relaxed-simd", "simd128"}
+
+
+@pytest.mark.parametrize(("version", "options"), [("v20.20.2", 1), ("v21.0.0", 0), ("v22.3.0-nightly", 0)])
+def test_relaxed_simd_is_asked_for_where_it_has_to_be(
+    version: str, options: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node, "version_of_runner", lambda *words: version)
+    assert NODE.options() == ["--experimental-wasm-relaxed-simd"][:options]

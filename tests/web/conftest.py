@@ -18,6 +18,7 @@ from toys import RECIPES as TOYS
 from toys import copy_repository, doit
 
 from kokoro_tvm.project.site import write_site
+from kokoro_tvm.recipe.folder import find, whole
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +56,9 @@ def gpu_bundle(bundle: Path, shared_folder: Path) -> Path:
 
 def write_toy(root: Path, name: str) -> None:
     """A shipped recipe, of the toy."""
-    recipe = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
+    found = find(name, [RECIPES])
+    assert found is not None
+    recipe = whole(found, [RECIPES]).data()
     del recipe["utterances"]  # the toy has one
     text = yaml.safe_dump(recipe | TOYS["toy"] | {"model": "toy-model"})
     (root / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")

@@ -106,13 +106,13 @@ afterEach(() => {
 const entryOf = (each) => [sha256(each), each.length, WIDTH, packed(each, WIDTH).length];
 
 /** Puts files on the server: name -> pieces. */
-function put(files) {
+function put(files, apart = "") {
   const listed = {};
   for (const [name, pieces] of Object.entries(files)) {
-    listed[name] = { sha256: sha256(Buffer.concat(pieces)), pieces: pieces.map(entryOf) };
+    listed[name] = { sha256: sha256(Buffer.concat(pieces)), apart: name === apart, pieces: pieces.map(entryOf) };
     for (const each of pieces) server.set(pieceUrl(each), packed(each, WIDTH));
   }
-  server.set(LIST, JSON.stringify({ schema: 1, files: listed }));
+  server.set(LIST, JSON.stringify({ schema: 2, files: listed }));
 }
 
 /** Lets time pass until a promise is settled. */
@@ -140,6 +140,26 @@ function broken(bytes) {
 }
 
 const [a, b, c] = [filled(1), filled(2), filled(3, 10)];
+
+test("of a file that is read apart, pieces are fetched when a range of them is read", async () => {
+  const [head, first, second, after] = [1, 2, 3, 4].map((value) => filled(value));
+  put({ "voices.bin": [head, first, second], "code.bin": [after] }, "voices.bin");
+  const reports = [];
+  const pieces = await Pieces.open(BASE, (progress) => reports.push(progress));
+  const voices = entry("voices.bin", head, first, second);
+  assert.deepEqual(await read(pieces, entry("code.bin", after)), after);
+  assert.deepEqual(requests, [LIST, pieceUrl(after)]);
+  assert.deepEqual(await pieces.range(voices, 8, 12), head.slice(8, 12));
+  assert.deepEqual(await pieces.range(voices, 1990, 2500), new Uint8Array([...first.slice(990), ...second.slice(0, 500)]));
+  assert.deepEqual(requests.slice(2), [head, first, second].map(pieceUrl));
+  assert.equal(reports.at(-1).total, sent(after));
+  assert.equal(reports.at(-1).loaded, sent(after));
+  const again = await Pieces.open(BASE);
+  assert.deepEqual(await again.range(voices, 1000, 2000), first);
+  assert.equal(requests.length, 6); // the list once more
+  await again.removeOthers();
+  assert.equal(kept.size, 4);
+});
 
 test("a file is its pieces in order, and a second visit fetches none of them", async () => {
   put({ weights: [a, b, c], voices: [b] });
@@ -310,8 +330,25 @@ test("a site that was changed meanwhile says so at once", async () => {
   await assert.rejects(read(pieces, entry("weights", b)), { name: "BundleError", message: /the site has changed/ });
 });
 
+test("an engine with relaxed SIMD takes the bundle that the list names for it", async () => {
+  const [plain, relaxed] = [filled(1), filled(2)];
+  put({ code: [relaxed] });
+  const other = new URL("../bundle-relaxed/", BASE);
+  server.set(`${other}pieces.json`, server.get(LIST));
+  put({ code: [plain] });
+  server.set(LIST, JSON.stringify({ ...JSON.parse(server.get(LIST)), relaxed: "../bundle-relaxed/" }));
+  const compiles = mock.method(WebAssembly, "validate", () => true);
+  const chosen = await Pieces.open(BASE);
+  assert.equal(String(chosen.base), String(other));
+  assert.deepEqual(await read(chosen, entry("code", relaxed)), relaxed);
+  compiles.mock.mockImplementation(() => false);
+  const first = await Pieces.open(BASE);
+  assert.equal(first.base, BASE);
+  assert.deepEqual(await read(first, entry("code", plain)), plain);
+});
+
 test("a folder without a list has no pieces, and a list of another layout is refused", async () => {
   assert.equal(await Pieces.open(BASE), null);
-  server.set(LIST, JSON.stringify({ schema: 2, files: {} }));
-  await assert.rejects(Pieces.open(BASE), { name: "BundleError", message: /schema 2; this version reads 1/ });
+  server.set(LIST, JSON.stringify({ schema: 3, files: {} }));
+  await assert.rejects(Pieces.open(BASE), { name: "BundleError", message: /schema 3; this version reads 2/ });
 });

@@ -19,7 +19,7 @@ from chromium import chromium
 from elsewhere import obstacle
 from hosting import QuietHandler, listening
 
-from kokoro_tvm.errors import InputError
+from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.javascript import WEB
 from kokoro_tvm.project.site import write_site
 from kokoro_tvm.runners import open_synthesizer
@@ -266,6 +266,12 @@ def test_the_page_of_a_site_speaks(site: str) -> None:
         tab.wait_for_function("document.getElementById('play').dataset.state === 'ended'", timeout=120_000)
         assert "seconds of speech" in tab.text_content("#status")
         assert errors == []
+
+
+def test_a_site_with_relaxed_simd_has_a_bundle_with_it(bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"does without relaxed SIMD\. Build one: `doit wasm-relaxed`"):
+        write_site(bundle, tmp_path / "site", relaxed=bundle)
+    assert not (tmp_path / "site").exists()
 
 
 def test_a_site_takes_the_place_of_a_site_alone(bundle: Path, tmp_path: Path) -> None:

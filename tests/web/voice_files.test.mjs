@@ -37,14 +37,14 @@ test("no more is read than a voice has", async () => {
   await assert.rejects(bytesOfVoice({ name: "voice.mp3", size: 1 }), { message: /^voice\.mp3 is no file of a voice: these end in \.pt, / });
 });
 
-test("a voice of the bundle's name, or far from all, does not come in", () => {
+test("a voice of the bundle's name, or far from all, does not come in", async () => {
   const voices = new Voices(new Map([["af_heart", ONE]]));
   const scaled = (factor) => ({ ...ONE, values: ONE.values.map((value) => factor * value) });
-  assert.throws(() => voices.joined(new Map([["af_heart", ONE]])), { message: /^There is a voice af_heart already/ });
+  await assert.rejects(voices.joined(new Map([["af_heart", ONE]])), { message: /^There is a voice af_heart already/ });
   for (const factor of [0, 1e9, 4.1, 0.24]) {
-    assert.throws(() => voices.joined(new Map([["mine", scaled(factor)]])), { message: /^The voice mine is far from all/ });
+    await assert.rejects(voices.joined(new Map([["mine", scaled(factor)]])), { message: /^The voice mine is far from all/ });
   }
-  const joined = voices.joined(new Map([["mine", scaled(2)]]));
+  const joined = await voices.joined(new Map([["mine", scaled(2)]]));
   assert.deepEqual(joined.names, ["af_heart", "mine"]);
-  assert.deepEqual([...joined.table("mine(2)+af_heart(2)").values], [1.5, -3, 0.75, 0.375]);
+  assert.deepEqual([...(await joined.table("mine(2)+af_heart(2)")).values], [1.5, -3, 0.75, 0.375]);
 });

@@ -12,13 +12,29 @@ test("a row of a voice has memory of its own: a worker that is sent it gets noth
   assert.equal(row.buffer.byteLength, row.byteLength);
 });
 
-test("a mix that takes away what it adds is refused, as Python refuses it", () => {
+test("a mix that takes away what it adds is refused, as Python refuses it", async () => {
   const table = { rows: 1, width: 2, values: Float32Array.of(1, 2) };
   const voices = new Voices(new Map([["a", table], ["b", table]]));
   for (const mix of ["a-a", "a-b", "a(1.01)-b", "a-b(3)"]) {
-    assert.throws(() => voices.table(mix), { message: /^This mix takes away nearly all that it adds, and no voice / });
+    await assert.rejects(voices.table(mix), { message: /^This mix takes away nearly all that it adds, and no voice / });
   }
-  assert.equal(voices.table("a(3)-b(2)").rows, 1);
+  assert.equal((await voices.table("a(3)-b(2)")).rows, 1);
+});
+
+test("a table is read when it is needed first, and once", async () => {
+  const header = JSON.stringify({ a: { dtype: "F32", shape: [3, 2], data_offsets: [0, 24] }, b: { dtype: "F32", shape: [2], data_offsets: [24, 32] } });
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(header.length));
+  const file = Buffer.concat([size, Buffer.from(header), Buffer.from(Float32Array.of(0, 1, 2, 3, 4, 5, 6, 7).buffer)]);
+  const ranges = [];
+  const bytes = async (begin, end) => (ranges.push([begin - 8 - header.length, end - begin]), new Uint8Array(file.subarray(begin, end)));
+  const voices = await Voices.open(bytes, 2);
+  assert.deepEqual(voices.names, ["a", "b"]);
+  ranges.length = 0;
+  for (let time = 0; time < 2; ++time) assert.deepEqual(await voices.table("b"), { rows: 1, width: 2, values: Float32Array.of(6, 7) });
+  assert.deepEqual(ranges, [[24, 8]]);
+  assert.deepEqual([...(await voices.table("a,b")).values], [3, 4, 4, 5, 5, 6]);
+  await assert.rejects(Voices.open(bytes, 3), { name: "BundleError", message: /^The voice b is \(2\), not float32 rows of 3/ });
 });
 
 test("a plan has a seed of 64 bits", () => {

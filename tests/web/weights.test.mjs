@@ -6,30 +6,44 @@ import { test } from "node:test";
 import { loadWeights } from "../../kokoro_tvm/web/runtime/weights.js";
 
 const PAGE = 65536;
+const LINE = 64; // bytes that a tensor begins on a multiple of
 const FLOATS = Float32Array.from({ length: 50 }, (_, place) => place / 3);
-const HALVES = { bits: Uint16Array.of(0x3c00, 0xc000, 0x0001), values: [1, -2, 2 ** -24] };
 
-/** A safetensors file: [name, dtype, values] in order. */
+/** Codes of 9 bits of two taps of a channel, which F(2, 2) has three points of. */
+const QUANTIZED = { bits: 9, shape: [1, 2, 1, 1], points: [[1, 0], [0.5, 0.5], [0, 1]] };
+const CODES = Buffer.from([0, 0, 0, 64, 0x80, 0x7e, 0b10]); // the scale 2; 256 and 253, less 256
+const WIDENED = [0, -3, -6];
+
+/** A safetensors file: [name, dtype, values, how they are quantized] in order. */
 function fileOf(...tensors) {
-  const header = {};
+  const header = { __metadata__: {} };
+  const parts = [];
+  const quantized = {};
   let end = 0;
-  for (const [name, dtype, values] of tensors) {
-    header[name] = { dtype, shape: [values.length], data_offsets: [end, (end += values.byteLength)] };
+  for (const [name, dtype, values, described] of tensors) {
+    const padded = Buffer.alloc(Math.ceil(values.byteLength / LINE) * LINE);
+    padded.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+    header[name] = { dtype, data_offsets: [end, (end += padded.length)] };
+    if (described) quantized[name] = described;
+    parts.push(padded);
   }
+  header.__metadata__.quantized = JSON.stringify(quantized);
   const text = JSON.stringify(header);
   const padded = Buffer.from(text.padEnd(Math.ceil(text.length / 8) * 8));
   const size = Buffer.alloc(8);
   size.writeBigUInt64LE(BigInt(padded.length));
-  return Buffer.concat([size, padded, ...tensors.map(([, , values]) => Buffer.from(values.buffer))]);
+  return Buffer.concat([size, padded, ...parts]);
 }
 
 async function* inParts(file, size) {
   for (let at = 0; at < file.length; at += size) yield new Uint8Array(file.subarray(at, at + size));
 }
 
+const SHAPES = { a: [50], b: [47], n: [1], q: [1, 3], r: [3] };
+
 const component = (file, parameters, size = file.length) => ({
   weights: { file: "a.safetensors", size },
-  parameters: parameters.map((name) => ({ name, dtype: name === "n" ? "int64" : "float32" })),
+  parameters: parameters.map((name) => ({ name, dtype: name === "n" ? "int64" : "float32", shape: SHAPES[name] })),
 });
 
 async function load(file, parameters, { part = 1 << 20, memory = new WebAssembly.Memory({ initial: 1 }) } = {}) {
@@ -44,38 +58,29 @@ test("parameters are where the file has them, in the order of the signature", as
     assert.deepEqual(values(0, 47), [...FLOATS.slice(3)]);
     assert.deepEqual(values(2, 50), [...FLOATS]);
     assert.equal(new DataView(memory.buffer).getBigInt64(addresses[1], true), 7n);
-    assert.equal(addresses[2], PAGE);
+    assert.deepEqual(addresses, [PAGE, PAGE + 192, PAGE + 256]);
     assert.equal(memory.buffer.byteLength, 2 * PAGE);
   }
 });
 
-test("what is stored as float16 is float32 in memory, between what is not", async () => {
-  const file = fileOf(["h", "F16", HALVES.bits], ["n", "I64", BigInt64Array.of(9n)], ["g", "F16", HALVES.bits.slice(1)], ["a", "F32", FLOATS], ["k", "F16", HALVES.bits]);
+test("what is stored in fewer bits is float32 in memory, between what is not", async () => {
+  const file = fileOf(["r", "U8", CODES, QUANTIZED], ["n", "I64", BigInt64Array.of(9n)], ["a", "F32", FLOATS], ["q", "U8", CODES, QUANTIZED]);
   for (const part of [3, 1 << 20]) {
-    const { addresses, values, memory } = await load(file, ["h", "n", "g", "a", "k"], { part });
-    for (const place of [0, 4]) assert.deepEqual(values(place, 3), HALVES.values);
-    assert.deepEqual(values(2, 2), HALVES.values.slice(1));
-    assert.deepEqual(values(3, 50), [...FLOATS]);
+    const { addresses, values, memory } = await load(file, ["q", "n", "a", "r"], { part });
+    for (const place of [0, 3]) assert.deepEqual(values(place, 3), WIDENED);
+    assert.deepEqual(values(2, 50), [...FLOATS]);
     assert.equal(new DataView(memory.buffer).getBigInt64(addresses[1], true), 9n);
   }
 });
 
-test("a large part of halves reads nothing that was overwritten", async () => {
-  const bits = Uint16Array.from({ length: 200_000 }, (_, place) => place % 0x7c00);
-  const file = fileOf(["h", "F16", bits], ["a", "F32", FLOATS]);
-  const { values } = await load(file, ["h", "a"]);
-  const alone = await load(fileOf(["h", "F16", bits.slice(-5)]), ["h"]);
-  assert.deepEqual(values(0, bits.length).slice(-5), alone.values(0, 5));
-  assert.deepEqual(values(1, 50), [...FLOATS]);
-});
-
 test("room that is large enough is taken, in place of more memory", async () => {
-  const file = fileOf(["h", "F16", HALVES.bits], ["a", "F32", FLOATS]);
-  for (const [size, expected] of [[212, 128], [211, 2 * PAGE]]) {
+  const file = fileOf(["q", "U8", CODES, QUANTIZED], ["a", "F32", FLOATS]);
+  for (const [size, expected] of [[320, 128], [319, 2 * PAGE]]) {
     const memory = new WebAssembly.Memory({ initial: 2 });
-    const [first] = await loadWeights(memory, component(file, ["h", "a"]), inParts(file, 7), { start: 128, size });
+    const [first] = await loadWeights(memory, component(file, ["a", "q"]), inParts(file, 7), { start: 128, size });
     assert.equal(first, expected);
-    assert.deepEqual([...new Float32Array(memory.buffer, first, 53)], [...HALVES.values, ...FLOATS]);
+    assert.deepEqual([...new Float32Array(memory.buffer, first, 50)], [...FLOATS]);
+    assert.deepEqual([...new Float32Array(memory.buffer, first + 256, 3)], WIDENED);
   }
 });
 
@@ -87,13 +92,20 @@ test("a file that lacks a parameter, is none, or ends early is refused", async (
   const damaged = Buffer.from(file);
   damaged[9] = 0;
   await assert.rejects(load(damaged, ["a"]), { name: "BundleError", message: /no safetensors file \(/ });
-  await assert.rejects(load(file.subarray(0, 20), ["a"]), { name: "BundleError" });
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  for (const end of [20, file.length - 1]) {
+    const begun = loadWeights(memory, component(file, ["a"]), inParts(file.subarray(0, end), 7));
+    await assert.rejects(begun, { name: "BundleError", message: /is cut short/ });
+  }
+  for (const wrong of [{ ...QUANTIZED, bits: 20, shape: [1, 2, 20, 1] }, { ...QUANTIZED, points: Array(20).fill([1, 0]) }]) {
+    await assert.rejects(load(fileOf(["q", "U8", CODES, wrong]), ["q"]), { name: "BundleError", message: /has no q of F32/ });
+  }
 });
 
 test("memory that is refused says for which file", async () => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1 });
   const file = fileOf(["a", "F32", FLOATS]);
-  await assert.rejects(load(file, ["a"], { memory }), { name: "MemoryError", message: /200 bytes for a\.safetensors/ });
+  await assert.rejects(load(file, ["a"], { memory }), { name: "MemoryError", message: /256 bytes for a\.safetensors/ });
 });
 
 test("256 MB of weights take 256 MB, and little more on their way", { skip: process.platform !== "linux" }, () => {
@@ -103,17 +115,18 @@ test("256 MB of weights take 256 MB, and little more on their way", { skip: proc
     import { loadWeights } from "./kokoro_tvm/web/runtime/weights.js";
     const peak = () => Number(/VmHWM:\\s+(\\d+)/.exec(readFileSync("/proc/self/status", "utf-8"))[1]) / 1024;
     const MB = 1 << 20;
-    const header = Buffer.from(JSON.stringify({ a: { dtype: "F32", data_offsets: [0, 256 * MB] } }).padEnd(56));
+    const tensors = Array.from({ length: 32 }, (_, at) => ["t" + at, { dtype: "F32", data_offsets: [8 * MB * at, 8 * MB * (at + 1)] }]);
+    const header = Buffer.from(JSON.stringify(Object.fromEntries(tensors)).padEnd(4088));
     const count = Buffer.alloc(8);
     count.writeBigUInt64LE(BigInt(header.length));
     const folder = new Folder(async function* () {
       yield Buffer.concat([count, header]);
       for (let part = 0; part < 256; ++part) yield new Uint8Array(MB).fill(part);
     });
-    const weights = { file: "a", size: 64 + 256 * MB, sha256: "" };
+    const weights = { file: "a", size: 4096 + 256 * MB, sha256: "" };
     const memory = new WebAssembly.Memory({ initial: 1 });
     const before = peak();
-    const component = { parameters: [{ name: "a", dtype: "float32" }], weights };
+    const component = { parameters: tensors.map(([name]) => ({ name, dtype: "float32", shape: [2 * MB] })), weights };
     const error = await loadWeights(memory, component, folder.parts(weights)).catch((caught) => caught.name);
     console.log(JSON.stringify({ error, grown: peak() - before }));
   `.replaceAll("./kokoro_tvm", new URL("../../kokoro_tvm", import.meta.url).href);

@@ -11,7 +11,7 @@ import numpy as np
 
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
-from kokoro_tvm.ops.base.semantic import Call, registry
+from kokoro_tvm.ops.base.semantic import Call, Packing, registry
 
 __all__ = ["PackedWeight"]
 
@@ -26,10 +26,13 @@ class PackedWeight:
     call: Call
     name: str
 
+    @property
+    def packing(self) -> Packing:
+        return registry()[self.operation].packings(self.call)[self.argument]
+
     def pack(self, array: np.ndarray) -> np.ndarray:
         """float32 array in the kernel's layout and dtype."""
-        packing = registry()[self.operation].packings(self.call)[self.argument]
-        return packing.pack(array)
+        return self.packing.pack(array)
 
     def layout(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
         """The packed shape and dtype of an array of this shape."""

@@ -17,6 +17,7 @@ import torch
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.runtime.bundle.quantized import transformed
 
 __all__ = [
     "Call",
@@ -68,11 +69,25 @@ class Call:
 
 @dataclass(frozen=True)
 class Packing:
-    """How a weight is laid out for a kernel at build time: `pack(array) -> array`, and the name that says
-    so."""
+    """How a weight is laid out for a kernel at build time, and the name that says so.
+
+    arrange: array -> (blocks, ..., columns): its elements in their order, zeros where a block is not full.
+    columns: how many elements beside one another belong to different output channels; each block has channels
+    of its own. points: of a filtered weight, which is arranged as (blocks, taps, ..., columns), the float64
+    matrix (points, taps) that makes (blocks, points, ..., columns) of it. store: float32 -> what memory
+    holds.
+    """
 
     name: str
-    pack: Callable[[np.ndarray], np.ndarray]
+    arrange: Callable[[np.ndarray], np.ndarray]
+    columns: int = 1
+    points: np.ndarray | None = None
+    store: Callable[[np.ndarray], np.ndarray] = np.asarray
+
+    def pack(self, array: np.ndarray) -> np.ndarray:
+        """A float32 array in the kernel's layout and dtype."""
+        arranged = self.arrange(array)
+        return self.store(arranged if self.points is None else transformed(arranged, self.points))
 
 
 @dataclass(frozen=True)

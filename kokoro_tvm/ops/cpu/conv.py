@@ -106,8 +106,8 @@ def emit(
 ) -> None:
     """The loops of all convolutions.
 
-    weight: as `pack` leaves it; steps: how many results a stride-1 convolution yields, in time; origin: input
-    step (before folding) that the first tap of the first result sees; write(step, column, value, lanes);
+    weight: see `packing`; steps: how many results a stride-1 convolution yields, in time; origin: input step
+    (before folding) that the first tap of the first result sees; write(step, column, value, lanes);
     shift(column block): rows a column block starts later, for transposed convolution; moments: what `write`
     fills, and where its moments go, block by block, see `ops.moments`.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,10 +12,11 @@ import numpy as np
 from kokoro_tvm.features import Features
 from kokoro_tvm.ops.base.expressions import ceildiv
 from kokoro_tvm.ops.base.schedule import Choice
+from kokoro_tvm.ops.base.semantic import Packing
 from kokoro_tvm.ops.cpu.filtering import DIRECT, MOST_POINTS, Filtering, transforms
 from kokoro_tvm.ops.cpu.operand import BFLOAT16, FLOAT32, OPERANDS, Operand
 
-__all__ = ["Plan", "folded", "pack", "phases"]
+__all__ = ["Plan", "folded", "packing", "phases"]
 
 # Layers this wide have so many weights that reading transformed ones, two to three times as many, takes long.
 _WIDE = 512 * 512
@@ -196,7 +198,7 @@ class Plan:
 
     @property
     def packed_shape(self) -> tuple[int, ...]:
-        """Extents of the weights as `pack` lays them out."""
+        """Extents of the weights as `packing` lays them out."""
         groups = ceildiv(self.taps, self.stored.taps)
         return (self.column_blocks, self.stored.points, groups, self.terms, self.columns)
 
@@ -206,16 +208,26 @@ class Plan:
         return f"{self.operand.name}, {self.stored}, columns={self.columns}"
 
 
-def pack(weight: np.ndarray, plan: Plan) -> np.ndarray:
-    """(outputs, channels, taps) -> `Plan.packed_shape`, transformed in float64; zero columns where outputs do
-    not fill a block. Of the dtype that the operand's weights are stored as."""
+def packing(name: str, plan: Plan, weight: Callable[[np.ndarray], np.ndarray]) -> Packing:
+    """(outputs, channels, taps), which `weight` makes of a layer's own, -> `Plan.packed_shape`, transformed.
+    Of the dtype that the operand's weights are stored as."""
+    return Packing(
+        name,
+        lambda array: _arranged(weight(array), plan),
+        plan.columns,
+        transforms(plan.stored).weight,
+        plan.operand.pack,
+    )
+
+
+def _arranged(weight: np.ndarray, plan: Plan) -> np.ndarray:
+    """Taps where the points will be; zero columns where outputs do not fill a block."""
     outputs, channels, taps = weight.shape
     group, groups = plan.stored.taps, plan.packed_shape[2]
-    padded = np.zeros((plan.column_blocks * plan.columns, channels, groups * group))
+    padded = np.zeros((plan.column_blocks * plan.columns, channels, groups * group), np.float32)
     padded[:outputs, :, :taps] = weight
     split = padded.reshape(plan.column_blocks, plan.columns, channels, groups, group)
-    points = np.einsum("pk,bocgk->bpgco", transforms(plan.stored).weight, split, optimize=True)
-    return plan.operand.pack(np.ascontiguousarray(points, np.float32))
+    return np.ascontiguousarray(split.transpose(0, 4, 3, 2, 1))
 
 
 def folded(weight: np.ndarray, stride: int) -> np.ndarray:

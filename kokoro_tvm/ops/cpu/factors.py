@@ -18,7 +18,7 @@ Expr = Any
 class Factors:
     """The weights of a column block at a point, of a task.
 
-    weight: as `conv_plan.pack` leaves it; matrix: what transforms taps, a table of (points, taps), where the
+    weight: see `conv_plan.packing`; matrix: what transforms taps, a table of (points, taps), where the
     plan has the kernel transform them, else None.
     """
 

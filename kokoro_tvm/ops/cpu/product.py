@@ -49,10 +49,10 @@ def packing(lanes: int) -> Packing:
     """Of weights for `emit`."""
     width = _BLOCK_VECTORS * lanes
 
-    def pack(weight: np.ndarray) -> np.ndarray:
+    def arrange(weight: np.ndarray) -> np.ndarray:
         outputs, inputs = weight.shape
         padded = np.zeros((-(-outputs // width) * width, inputs), np.float32)
         padded[:outputs] = weight
         return np.ascontiguousarray(padded.reshape(-1, width, inputs).transpose(0, 2, 1))
 
-    return Packing(f"linear(width={width})", pack)
+    return Packing(f"linear(width={width})", arrange, width)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle.quantized import METADATA, widened
 
 __all__ = ["ALIGNMENT", "aligned", "aligned_empty", "map_safetensors", "read_safetensors"]
 
@@ -52,7 +53,8 @@ class _Open(Protocol):
 
 
 def map_safetensors(path: Path, opened: _Open | None = None) -> dict[str, NDArray[Any]]:
-    """Tensors of a safetensors file as read-only arrays over the mapped file; nothing is copied.
+    """Tensors of a safetensors file as read-only arrays over the mapped file; nothing is copied, but what is
+    stored in fewer bits.
 
     Pages are read when they are first used and shared between processes that use the same bundle. `opened` is
     the file where it is open already; `path` then only names it in messages.
@@ -84,10 +86,13 @@ def read_safetensors(data: bytes | mmap.mmap) -> dict[str, NDArray[Any]]:
         raise ValueError(f"is no safetensors file: its header would be {header_size} bytes long")
     try:
         header = json.loads(data[8 : 8 + header_size])
-        entries = [_entry(name, entry) for name, entry in header.items() if name != "__metadata__"]
+        metadata = header.pop("__metadata__", {})
+        entries = [_entry(name, entry) for name, entry in header.items()]
+        quantized = json.loads(metadata.get(METADATA, "{}"))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"has an unreadable safetensors header ({error})") from error
-    return {entry[0]: _tensor(data, 8 + header_size, *entry) for entry in entries}
+    found = {entry[0]: _tensor(data, 8 + header_size, *entry) for entry in entries}
+    return found | {name: widened(found[name], **described) for name, described in quantized.items()}
 
 
 def _entry(name: str, entry: dict[str, Any]) -> tuple[str, str, tuple[int, ...], int, int]:

@@ -314,18 +314,13 @@ class Session(SessionBase):
 
 
 def find_parameter(component: Component, port: Port, tensors: dict[str, Array]) -> Array:
-    """One weight in its shape, from the flat, zero-padded tensor of the file.
-
-    Nothing is copied, unless the file has it as float16, which is made float32.
-    """
+    """One weight in its shape, from the flat, zero-padded tensor of the file. Nothing is copied."""
     path = component.weights.path
     if port.name not in tensors:
         raise BundleError(
             f"{path} lacks the tensor {port.name} that {component.function} takes. Build it again."
         )
     flat = tensors[port.name].reshape(-1)
-    if (port.dtype, flat.dtype) == ("float32", np.float16):
-        flat = flat.astype(np.float32)
     shape = tuple(int(size) for size in port.shape)
     size = int(np.prod(shape, dtype=np.int64))
     if flat.dtype != port.dtype or flat.size < size:

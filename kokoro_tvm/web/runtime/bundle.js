@@ -3,8 +3,9 @@
 import { BundleError, UnsupportedError } from '../errors.js';
 import { Host, OnGpu } from './device.js';
 import { features } from './features.js';
+import { whole } from './folder.js';
 import { Tvm } from './tvm.js';
-import { grown } from './weights.js';
+import { grown, sizeOf } from './weights.js';
 
 const SCHEMA = 5; // of bundle.json that this version reads
 /** Arrays of a port's dtype. */
@@ -64,14 +65,14 @@ export class Bundle {
   /** A file's bytes, if they are those that the manifest names; else throws BundleError.
    * @param {{file: string, size: number, sha256: string}} entry
    */
-  async file(entry) {
-    const bytes = new Uint8Array(entry.size);
-    let at = 0;
-    for await (const part of this.#files.parts(entry)) {
-      bytes.set(part, at);
-      at += part.length;
-    }
-    return bytes;
+  file(entry) {
+    return whole(this.#files, entry);
+  }
+
+  /** Some of a file's bytes, see `file`; of one in pieces, no others are loaded that are pieces of their own.
+   * @param {{file: string, size: number, sha256: string}} entry @param {number} begin @param {number} end */
+  range(entry, begin, end) {
+    return this.#files.range(entry, begin, end);
   }
 
   /** Once all files are read: gives up what reading them takes. */
@@ -186,8 +187,6 @@ export class Bundle {
     return { start, size, name: here[sums.indexOf(Math.min(...sums))][0] };
   }
 }
-
-const sizeOf = ({ shape, dtype }) => product(shape) * ARRAYS[dtype].BYTES_PER_ELEMENT;
 
 const product = (shape) => shape.reduce((all, each) => all * each, 1);
 

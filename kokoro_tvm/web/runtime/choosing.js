@@ -97,7 +97,7 @@ class Yielding {
 async function load(base, others, { threads, onprogress }) {
   const pieces = await Pieces.open(base, onprogress);
   try {
-    const model = new Model(await Bundle.open(new Folder(below(base)), { pieces, threads }));
+    const model = new Model(await Bundle.open(new Folder(below(pieces?.base ?? base)), { pieces, threads }));
     await pieces?.removeOthers(...others);
     return model;
   } catch (error) {

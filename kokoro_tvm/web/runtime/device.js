@@ -3,10 +3,8 @@
  * A GPU is given each input in memory of its own; what a component computes stays there until somebody reads it.
  */
 
-import { BundleError } from '../errors.js';
-import { widen } from './half.js';
 import { readKernels } from './kernels.js';
-import { layoutOf, loadWeights } from './weights.js';
+import { loadWeights, tensors } from './weights.js';
 
 const CPU = 1; // DLPack's numbers
 const WEBGPU = 15;
@@ -69,16 +67,12 @@ export class OnGpu {
   }
 
   /** See `Host.parameters`: each goes to the GPU as soon as its last byte has come. */
-  async parameters({ parameters, weights: { file, size } }, parts) {
+  async parameters(component, parts) {
     const numbers = new Map();
-    for await (const { name, isHalf, bytes } of tensors(parts, parameters, file, size)) {
-      const fill = (room) => {
-        if (isHalf) widen(bytes, new Float32Array(room));
-        else new Uint8Array(room).set(bytes);
-      };
-      numbers.set(name, this.gpu.filled(isHalf ? 2 * bytes.length : bytes.length, fill));
+    for await (const { name, size, fill } of tensors(component, parts)) {
+      numbers.set(name, this.gpu.filled(size, (room) => fill(room, 0)));
     }
-    return parameters.map(({ name, shape, dtype }) => this.tvm.tensor(null, shape, dtype, numbers.get(name), WEBGPU));
+    return component.parameters.map(({ name, shape, dtype }) => this.tvm.tensor(null, shape, dtype, numbers.get(name), WEBGPU));
   }
 
   /** See `Host.input`: what another component gave is taken as it lies. */
@@ -104,40 +98,4 @@ export class OnGpu {
     const count = shape.reduce((product, extent) => product * extent, 1);
     return new Float32Array(await this.gpu.read(tensor.address, WORD * count));
   }
-}
-
-/** The tensors of a safetensors file that comes in parts, those of the parameters alone. */
-async function* tensors(parts, parameters, file, size) {
-  let head = new Uint8Array(0);
-  let layout = null;
-  let at = 0; // of the next byte, behind the header
-  let place = 0; // of the tensor that is filled
-  let bytes = null;
-  for await (const part of parts) {
-    let left = part;
-    if (!layout) {
-      const joined = new Uint8Array(head.length + part.length);
-      joined.set(head);
-      joined.set(part, head.length);
-      layout = layoutOf(joined, parameters, file, size);
-      if (!layout) {
-        head = joined;
-        continue;
-      }
-      left = joined.subarray(layout.header);
-    }
-    while (place < layout.tensors.length) {
-      const { name, begin, end, isHalf } = layout.tensors[place];
-      bytes ??= new Uint8Array(end - begin);
-      const skipped = Math.max(0, begin - at);
-      const taken = left.subarray(skipped, Math.max(skipped, end - at));
-      bytes.set(taken, Math.max(0, at - begin));
-      if (end > at + left.length) break;
-      yield { name, isHalf, bytes };
-      bytes = null;
-      place += 1;
-    }
-    at += left.length;
-  }
-  if (!layout || place < layout.tensors.length) throw new BundleError(`${file} is cut short. Load the bundle again.`);
 }

@@ -65,6 +65,8 @@ export async function* received(stream, file) {
 /** A folder with a bundle. */
 export class Folder {
   #open;
+  /** @type {Map<string, Promise<Uint8Array>>} of files that ranges were read of */
+  #whole = new Map();
 
   /** @param {Open} open */
   constructor(open) {
@@ -77,6 +79,15 @@ export class Folder {
     let text = '';
     for await (const part of await this.#open(name)) text += decoder.decode(part, { stream: true });
     return text + decoder.decode();
+  }
+
+  /** Bytes of a manifest's entry, which is read once. Fails as `parts`.
+   * @param {{file: string, size: number, sha256: string}} entry @param {number} begin @param {number} end
+   * @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  async range(entry, begin, end) {
+    const { file } = entry;
+    if (!this.#whole.has(file)) this.#whole.set(file, whole(this, entry));
+    return new Uint8Array((await this.#whole.get(file)).subarray(begin, end)); // a copy: Node's `slice` makes none of a Buffer
   }
 
   /**
@@ -100,4 +111,16 @@ export class Folder {
       );
     }
   }
+}
+
+/** A file's bytes. @param {{parts: (entry: any) => AsyncIterable<Uint8Array>}} files
+ * @param {{file: string, size: number, sha256: string}} entry */
+export async function whole(files, entry) {
+  const bytes = new Uint8Array(entry.size);
+  let at = 0;
+  for await (const part of files.parts(entry)) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }

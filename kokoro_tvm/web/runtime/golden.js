@@ -2,8 +2,9 @@
 
 import { BundleError, UnsupportedError } from '../errors.js';
 import { readSafetensors } from '../safetensors.js';
+import { RELAXED } from './features.js';
 
-/** What a GPU has to have in common with the build, in dB of signal to noise. Right ones round otherwise, which may turn a
+/** What a GPU, and relaxed SIMD, has to have in common with the build, in dB of signal to noise. Right ones round otherwise, which may turn a
  * phase: 60 dB and more. Of what is wrong the ear hears what is below 20. */
 export const LEAST_DB = 30;
 
@@ -31,8 +32,8 @@ export async function likeness(model) {
   return signalToNoise(await model.decode(ids, row, frames, features, SEED), /** @type {Float32Array} */ (audio));
 }
 
-/** Compares what WebAssembly computes, which is the same bits everywhere: once for each bundle and browser, whose cache
- * remembers it. Node is what has computed the word. Throws an UnsupportedError.
+/** Compares what WebAssembly computes, which is the same bits everywhere but with relaxed SIMD: once for each bundle and browser,
+ * whose cache remembers it. Node is what has computed the word. Throws an UnsupportedError.
  * @param {import('./model.js').Model} model */
 export async function confirm(model) {
   if (!globalThis.caches) return;
@@ -41,7 +42,8 @@ export async function confirm(model) {
   const store = await caches.open(CACHE).catch(() => null); // private windows have none
   if (await store?.match(mark)) return;
   const decibels = await likeness(model);
-  if (decibels !== null && decibels !== Infinity) {
+  const least = model.bundle.manifest.cpu_features.includes(RELAXED) ? LEAST_DB : Infinity;
+  if (decibels !== null && !(decibels >= least)) {
     throw new UnsupportedError("Its WebAssembly gives other samples than the bundle's build did.");
   }
   await store?.put(mark, new Response()).catch(() => {}); // a full quota: it is compared again

@@ -4,12 +4,13 @@
  */
 
 import { BundleError, ConnectionError, UnsupportedError } from '../errors.js';
+import { RELAXED, features } from './features.js';
 import { received } from './folder.js';
 import { Kept } from './kept.js';
 
 const LIST = 'pieces.json'; // in the bundle's folder
 const FOLDER = '../pieces/'; // from there
-const SCHEMA = 1; // of the list that this version reads
+const SCHEMA = 2; // of the list that this version reads
 const SIDE_BY_SIDE = 6;
 const ATTEMPTS = 5; // at each piece while there is a connection
 const PAUSE = 500; // milliseconds before the second attempt, twice as long before every further one
@@ -17,20 +18,21 @@ const SILENCE = 30_000; // milliseconds without a byte after which an attempt ha
 const STEP = 1 << 20; // bytes after which progress is reported again
 
 /**
- * How far loading has come. `loaded` of `total` bytes are there, as they are sent; of these, `kept` were there from an earlier visit.
+ * How far loading has come. `loaded` of `total` bytes are there, as they are sent, without files that are read apart; of these, `kept` were there from an earlier visit.
  * `offline`: it waits for a connection. `full`: the browser has no room to keep what is loaded.
  * @typedef {{loaded: number, total: number, kept: number, offline: boolean, full: boolean}} Progress
  */
 
 /**
- * Bytes of a file: their sha256 and number; `packed`: how many are sent, with the bytes of every `width` apart.
- * @typedef {{file: string, sha256: string, size: number, width: number, packed: number}} Piece
+ * Bytes of a file: their sha256 and number; `packed`: how many are sent, with the bytes of every `width` apart; `apart`: whether
+ * the file is read in ranges, as they are needed.
+ * @typedef {{file: string, sha256: string, size: number, width: number, packed: number, apart: boolean}} Piece
  */
 
-/** A bundle's files, whose pieces are fetched a few ahead of whoever reads them. */
+/** A bundle's files, whose pieces are fetched a few ahead of whoever reads them from beginning to end. */
 export class Pieces {
   /**
-   * Reads the list of a bundle's folder.
+   * Reads the list of a bundle's folder, or that of the bundle which the list names for engines with relaxed SIMD.
    * @param {URL} base the bundle's folder, an address that ends in a slash; the pieces are in `../pieces/`
    * @param {(progress: Progress) => void} [onprogress] called as it changes
    * @returns {Promise<Pieces | null>} null where the folder has no list; rejected with an UnsupportedError,
@@ -46,17 +48,18 @@ export class Pieces {
     if (list.schema !== SCHEMA) {
       throw new BundleError(`pieces.json has schema ${list.schema}; this version reads ${SCHEMA}. Reload the page.`);
     }
+    if (list.relaxed && features().includes(RELAXED)) return Pieces.open(new URL(list.relaxed, base), onprogress);
     const folder = new URL(FOLDER, base);
     const site = await digest(new TextEncoder().encode(folder.href));
-    return new Pieces(folder, list.files, await Kept.open(site), onprogress);
+    return new Pieces(base, folder, list.files, await Kept.open(site), onprogress);
   }
 
   #folder;
   #kept;
   #onprogress;
-  /** @type {Map<string, {sha256: string, first: number, count: number}>} where a file's pieces are in the order */
+  /** @type {Map<string, {sha256: string, pieces: Piece[], first: number}>} first: where they are in the order */
   #files = new Map();
-  /** @type {Piece[]} of all files, as they are listed */
+  /** @type {Piece[]} of all files that are read from beginning to end, as they are listed */
   #order = [];
   /** @type {Map<string, Promise<Uint8Array<ArrayBuffer>>>} those not read yet, by their sha256 */
   #ahead = new Map();
@@ -66,17 +69,18 @@ export class Pieces {
   #progress = { loaded: 0, total: 0, kept: 0, offline: false, full: false };
   #reported = 0;
 
-  /** @param {URL} folder @param {Record<string, {sha256: string, pieces: [string, number, number, number][]}>} files
+  /** @param {URL} base @param {URL} folder
+   * @param {Record<string, {sha256: string, apart: boolean, pieces: [string, number, number, number][]}>} files
    * @param {Kept | null} kept @param {(progress: Progress) => void} onprogress */
-  constructor(folder, files, kept, onprogress) {
+  constructor(base, folder, files, kept, onprogress) {
+    this.base = base; // the folder of the bundle that it is
     this.#folder = folder;
     this.#kept = kept;
     this.#onprogress = onprogress;
-    for (const [file, { sha256, pieces }] of Object.entries(files)) {
-      this.#files.set(file, { sha256, first: this.#order.length, count: pieces.length });
-      for (const [digest, size, width, packed] of pieces) {
-        this.#order.push({ file, sha256: digest, size, width, packed });
-      }
+    for (const [file, { sha256, apart, pieces: listed }] of Object.entries(files)) {
+      const pieces = listed.map(([digest, size, width, packed]) => ({ file, sha256: digest, size, width, packed, apart }));
+      this.#files.set(file, { sha256, pieces, first: this.#order.length });
+      if (!apart) this.#order.push(...pieces);
     }
     for (const piece of new Map(this.#order.map((each) => [each.sha256, each])).values()) {
       this.#progress.total += piece.packed;
@@ -95,12 +99,9 @@ export class Pieces {
    * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} fails with a ConnectionError; with a BundleError for pieces that are not
    *   those of the list, and for a list that is not of this manifest
    */
-  async *parts({ file, sha256 }) {
-    const listed = this.#files.get(file);
-    if (listed?.sha256 !== sha256) {
-      throw new BundleError(`pieces.json has no ${file} with sha256 ${sha256}: the site has changed. Reload the page.`);
-    }
-    for (let place = listed.first; place < listed.first + listed.count; ++place) {
+  async *parts(entry) {
+    const { first, pieces } = this.#listed(entry);
+    for (let place = first; place < first + pieces.length; ++place) {
       for (const piece of this.#order.slice(place, place + SIDE_BY_SIDE)) this.#begin(piece);
       const { sha256: digest } = this.#order[place];
       const bytes = this.#ahead.get(digest);
@@ -113,6 +114,29 @@ export class Pieces {
     }
   }
 
+  /** Bytes of a file that is read apart. Fails as `parts`. @param {{file: string, sha256: string}} entry @param {number} begin
+   * @param {number} end @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  async range(entry, begin, end) {
+    const bytes = new Uint8Array(end - begin);
+    let at = 0; // where a piece begins
+    for (const piece of this.#listed(entry).pieces) {
+      if (at < end && at + piece.size > begin) {
+        const content = await this.#bytes(piece);
+        bytes.set(content.subarray(Math.max(0, begin - at), end - at), Math.max(0, at - begin));
+        freed(content.buffer);
+      }
+      at += piece.size;
+    }
+    return bytes;
+  }
+
+  /** @param {{file: string, sha256: string}} entry */
+  #listed({ file, sha256 }) {
+    const listed = this.#files.get(file);
+    if (listed?.sha256 === sha256) return listed;
+    throw new BundleError(`pieces.json has no ${file} with sha256 ${sha256}: the site has changed. Reload the page.`);
+  }
+
   /** Once all is read: gives up the memory that reading takes. */
   settle() {
     this.#room.splice(0).forEach(freed);
@@ -123,7 +147,8 @@ export class Pieces {
   async removeOthers(...bases) {
     const lists = await Promise.all(bases.map(async (base) => (await answer(new URL(LIST, base), {})).json()));
     const others = lists.flatMap(({ files }) => Object.values(files).flatMap(({ pieces }) => pieces));
-    const named = new Set([...this.#order.map(({ sha256 }) => sha256), ...others.map(([sha256]) => sha256)]);
+    const own = [...this.#files.values()].flatMap(({ pieces }) => pieces.map((piece) => piece.sha256));
+    const named = new Set([...own, ...others.map(([sha256]) => sha256)]);
     const left = [...(this.#kept?.names ?? [])].filter((name) => !named.has(name));
     await Promise.all(left.map((name) => this.#kept?.remove(name)));
   }
@@ -167,8 +192,9 @@ export class Pieces {
   }
 
   /** @param {Piece} piece */
-  async #forget({ sha256, packed }) {
+  async #forget({ sha256, packed, apart }) {
     await this.#kept?.remove(sha256);
+    if (apart) return;
     this.#counted.delete(sha256);
     this.#report({ loaded: this.#progress.loaded - packed, kept: this.#progress.kept - packed });
   }
@@ -190,8 +216,8 @@ export class Pieces {
 
   /** @param {Piece} piece @returns {Promise<Uint8Array<ArrayBuffer>>} what the list names, else it is rejected */
   async #attempt(piece) {
-    const { file, sha256, size, width } = piece;
-    const isCounted = this.#counted.has(sha256); // another file has the same piece
+    const { file, sha256, size, width, apart } = piece;
+    const isCounted = apart || this.#counted.has(sha256); // another file has the same piece
     let there = 0;
     const come = (bytes) => {
       there += bytes;

@@ -34,7 +34,8 @@ export class Speaking {
   static async open(model) {
     const { bundle } = model;
     const { voices, front_end: frontEnd, style_dim: half } = bundle.manifest;
-    const tables = Voices.open(await bundle.file(voices), 2 * half);
+    const tables = await Voices.open((begin, end) => bundle.range(voices, begin, end), 2 * half);
+    await tables.table(tables.default); // which is there, with a connection or not, once the page can speak
     const languages = languagesOf(bundle.manifest.languages);
     const data = frontEnd ? await FrontEndFile.open(await bundle.file(frontEnd)) : null;
     return new Speaking(model, tables, new FrontEnd(data, undefined, languages), languages);
@@ -55,7 +56,7 @@ export class Speaking {
    * @param {Uint8Array<ArrayBuffer>} data @returns {Promise<string[]>} their names; rejected with an InputError */
   async addVoices(file, data) {
     const own = await readVoices(file, data, 2 * this.#model.bundle.manifest.style_dim);
-    this.#voices = this.#voices.joined(own);
+    this.#voices = await this.#voices.joined(own);
     return [...own.keys()];
   }
 
@@ -89,7 +90,8 @@ export class Speaking {
     let start = 0; // of the piece, in samples
     for await (const { piece, features } of planned) {
       yield { piece, words: shown([...wordsOfPiece(plan, piece, 0, start)]) };
-      const audio = await render(model, this.#voices.table(piece.voice ?? plan.voice), plan, piece, features);
+      const table = await this.#voices.table(piece.voice ?? plan.voice);
+      const audio = await render(model, table, plan, piece, features);
       start += audio.length;
       yield { audio };
     }

@@ -1,78 +1,119 @@
-/** A component's weights: from a safetensors file that comes in parts into the runtime's memory, without a copy between. */
+/** A component's weights, from a safetensors file that comes in parts. */
 
 import { BundleError, MemoryError } from '../errors.js';
-import { widen } from './half.js';
+import { quantizedSize, widen, widenedSize } from './quantized.js';
 
 const PAGE = 65536; // of memory
 const COUNT = 8; // bytes at the start of a file: how long its header is
-/** Safetensors' word for a dtype; and for what a file may have in the place of float32. */
+const ALIGNMENT = 64;
+/** Safetensors' word for a dtype, and bytes of an element. */
 const WORDS = { float32: 'F32', float16: 'F16', int64: 'I64', int32: 'I32', uint32: 'U32' };
-const HALF = 'F16';
+const SIZES = { float32: 4, float16: 2, int64: 8, int32: 4, uint32: 4 };
+const QUANTIZED = 'quantized'; // see `METADATA` in kokoro_tvm/runtime/bundle/quantized.py
 
 /**
- * Where weights are from now on, in the order of the signature. What is stored as float16 is made float32 in its place.
+ * @typedef {{name: string, dtype: string, shape: number[]}} Parameter
+ * @typedef {{parameters: Parameter[], weights: {file: string, size: number}}} Component
+ */
+
+/** Bytes of a parameter, where the next one may begin behind it. @param {Parameter} parameter */
+export const sizeOf = ({ shape, dtype }) => aligned(shape.reduce((all, each) => all * each, 1) * SIZES[dtype]);
+
+const aligned = (size) => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
+
+/**
+ * Where weights are from now on, in the order of the signature.
  *
  * Rejected with a BundleError where the file lacks a parameter, a MemoryError, and with what `parts` fails with.
  * @param {WebAssembly.Memory} memory
- * @param {{parameters: {name: string, dtype: string}[], weights: {file: string, size: number}}} component
+ * @param {Component} component
  * @param {AsyncIterable<Uint8Array>} parts of the file
  * @param {{start: number, size: number} | null} [room] memory that it may take, where it is large enough
  * @returns {Promise<number[]>} addresses
  */
-export async function loadWeights(memory, { parameters, weights: { file, size } }, parts, room = null) {
-  /** @type {Layout | null} */
-  let layout = null;
-  let head = new Uint8Array(0);
-  let start = 0; // in memory
-  let at = 0;
-  const put = (bytes) => {
-    new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
-    at += bytes.length;
-  };
-  for await (const part of parts) {
-    if (layout) {
-      put(part);
-      continue;
-    }
-    head = joined(head, part);
-    layout = layoutOf(head, parameters, file, size);
-    if (!layout) continue;
-    start = room && layout.size <= room.size ? room.start : grown(memory, layout.size, file);
-    at = start + layout.size - (size - layout.header); // at the end, from where it grows towards the start
-    put(head.subarray(layout.header));
+export async function loadWeights(memory, component, parts, room = null) {
+  const { parameters, weights } = component;
+  const size = parameters.reduce((sum, each) => sum + sizeOf(each), 0);
+  let end = room && size <= room.size ? room.start : grown(memory, size, weights.file);
+  const places = new Map();
+  for (const parameter of parameters) {
+    places.set(parameter.name, end);
+    end += sizeOf(parameter);
   }
-  if (!layout) throw new BundleError(`${file} ends within its header. Load the bundle again.`);
-  return arranged(memory, layout, start, at - (size - layout.header), parameters);
+  for await (const { name, fill } of tensors(component, parts)) fill(memory.buffer, places.get(name));
+  return parameters.map(({ name }) => places.get(name));
 }
 
 /**
- * header: bytes before the tensors; size: bytes that they take in memory; tensors: in the order of the file, by bytes
- * behind the header.
- * @typedef {{header: number, size: number, tensors: Tensor[]}} Layout
- * @typedef {{name: string, begin: number, end: number, isHalf: boolean}} Tensor
+ * The parameters in the order of the file, each as its last byte comes: `fill(buffer, place)` writes its weights, as the code
+ * takes them, until the next.
+ * @param {Component} component @param {AsyncIterable<Uint8Array>} parts of the file
+ * @returns {AsyncGenerator<{name: string, size: number, fill: (buffer: ArrayBufferLike, place: number) => void}>} fails as
+ *   `loadWeights`
+ */
+export async function* tensors({ parameters, weights: { file, size } }, parts) {
+  const byName = new Map(parameters.map((each) => [each.name, each]));
+  let head = new Uint8Array(0);
+  /** @type {{header: number, entries: Entry[]} | null} */
+  let layout = null;
+  let room = new ArrayBuffer(0); // of the tensor that is read, then of the next one
+  let at = 0; // of the next byte, behind the header
+  let place = 0; // of the tensor that is read
+  for await (const part of parts) {
+    let left = part;
+    if (!layout) {
+      head = joined(head, part);
+      layout = layoutOf(head, byName, file, size);
+      if (!layout) continue;
+      left = head.subarray(layout.header);
+    }
+    while (place < layout.entries.length) {
+      const { parameter, begin, end, quantized } = layout.entries[place];
+      if (room.byteLength < end - begin) room = new ArrayBuffer(end - begin);
+      const bytes = new Uint8Array(room, 0, end - begin);
+      const skipped = Math.max(0, begin - at);
+      bytes.set(left.subarray(skipped, Math.max(skipped, end - at)), Math.max(0, at - begin));
+      if (end > at + left.length) break;
+      const fill = (buffer, start) => {
+        if (quantized) widen(bytes, quantized, new Float32Array(buffer, start, widenedSize(quantized) / 4));
+        else new Uint8Array(buffer, start).set(bytes.subarray(0, sizeOf(parameter)));
+      };
+      yield { name: parameter.name, size: sizeOf(parameter), fill };
+      place += 1;
+    }
+    at += left.length;
+  }
+  if (!layout || place < layout.entries.length) throw new BundleError(`${file} is cut short. Load the bundle again.`);
+}
+
+/**
+ * Where a parameter is in a file, by bytes behind the header.
+ * @typedef {{parameter: Parameter, begin: number, end: number, quantized: import('./quantized.js').Quantized | undefined}} Entry
  */
 
-/** The layout of a file, or null where its header is not there yet.
- * @param {Uint8Array} bytes its first ones @returns {Layout | null} */
-export function layoutOf(bytes, parameters, file, size) {
+/** A file's parameters in its order, or null where its header is not there yet. @param {Uint8Array} bytes its first ones
+ * @param {Map<string, Parameter>} parameters @returns {{header: number, entries: Entry[]} | null} */
+function layoutOf(bytes, parameters, file, size) {
   if (bytes.length < COUNT) return null;
   const header = COUNT + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   if (header > size) throw new BundleError(`${file} is no safetensors file. Load the bundle again.`);
   if (bytes.length < header) return null;
-  const entries = parsed(bytes.subarray(COUNT, header), file);
-  const words = new Map(parameters.map(({ name, dtype }) => [name, WORDS[dtype]]));
-  for (const [name, word] of words) {
-    const found = entries[name]?.dtype;
-    if (found !== word && !(word === WORDS.float32 && found === HALF)) {
-      throw new BundleError(`${file} has no ${name} of ${word}. Build the bundle again.`);
-    }
-  }
-  const tensors = Object.entries(entries).flatMap(([name, { dtype, data_offsets: offsets }]) =>
-    words.has(name) ? [{ name, begin: offsets[0], end: offsets[1], isHalf: dtype !== words.get(name) }] : [],
-  );
-  tensors.sort((a, b) => a.begin - b.begin);
-  const more = tensors.reduce((sum, { begin, end, isHalf }) => sum + (isHalf ? end - begin : 0), 0);
-  return { header, size: size - header + more, tensors };
+  const { __metadata__: metadata, ...found } = parsed(bytes.subarray(COUNT, header), file);
+  const quantized = metadata?.[QUANTIZED] ? JSON.parse(metadata[QUANTIZED]) : {};
+  const entries = [...parameters.values()].map((parameter) => {
+    const { name, dtype } = parameter;
+    const [begin, end] = found[name]?.data_offsets ?? [0, 0];
+    const entry = { parameter, begin, end, quantized: quantized[name] };
+    if (!isWhole(entry, found[name]?.dtype)) throw new BundleError(`${file} has no ${name} of ${WORDS[dtype]}. Build the bundle again.`);
+    return entry;
+  });
+  return { header, entries: entries.sort((a, b) => a.begin - b.begin) };
+}
+
+/** Whether the bytes of an entry are its parameter. @param {Entry} entry @param {string | undefined} word its dtype's */
+function isWhole({ parameter, begin, end, quantized }, word) {
+  if (!quantized) return word === WORDS[parameter.dtype] && end - begin === sizeOf(parameter);
+  return aligned(widenedSize(quantized)) === sizeOf(parameter) && end - begin === aligned(quantizedSize(quantized));
 }
 
 function parsed(bytes, file) {
@@ -81,23 +122,6 @@ function parsed(bytes, file) {
   } catch (error) {
     throw new BundleError(`${file} is no safetensors file (${error.message}). Load the bundle again.`);
   }
-}
-
-/** Moves tensors that are stored from `from` on towards `start`, where they have room to be float32: none reaches what
- * was not moved yet, because what is left never takes less room there than it does where it lies. */
-function arranged(memory, { tensors }, start, from, parameters) {
-  const addresses = new Map();
-  let shift = start - from; // what the next tensor has moved by
-  for (const { name, begin, end, isHalf } of tensors) {
-    const to = from + begin + shift;
-    addresses.set(name, to);
-    const content = new Uint8Array(memory.buffer, from + begin, end - begin);
-    if (isHalf) {
-      widen(content, new Float32Array(memory.buffer, to, content.length / 2));
-      shift += content.length;
-    } else if (shift) new Uint8Array(memory.buffer).copyWithin(to, from + begin, from + end);
-  }
-  return parameters.map(({ name }) => addresses.get(name));
 }
 
 /** Where memory for so many bytes begins, which is there from now on, all of them 0. Throws a MemoryError. */

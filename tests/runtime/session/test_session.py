@@ -15,7 +15,7 @@ from toy_bundle import CHANNELS, compile_library, edit_manifest, refresh, write_
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, TooLongError, read_bundle
 from kokoro_tvm.runtime.bundle.tensors import aligned
-from kokoro_tvm.runtime.session.session import Session, find_parameter
+from kokoro_tvm.runtime.session.session import Session
 from kokoro_tvm.runtime.stopping import Stopped, Stopping
 
 Compiled = Callable[[str], Path]
@@ -90,16 +90,6 @@ def test_weights_are_mapped_not_copied(compiled: Compiled, monkeypatch: pytest.M
         assert array.shape == (CHANNELS,)
         assert array.ctypes.data % 64 == 0
         assert np.from_dlpack(tensor).ctypes.data == array.ctypes.data
-
-
-def test_float16_weights_are_made_float32(compiled: Compiled) -> None:
-    component = read_bundle(compiled("exact")).components["bert"]
-    (port,) = component.parameters
-    stored = np.linspace(-2, 2, 64).astype(np.float16)
-    array = find_parameter(component, port, {port.name: stored})
-    assert (array.dtype, array.shape) == (np.float32, port.shape)
-    assert array.ctypes.data % 64 == 0
-    assert np.array_equal(array, stored[: array.size].astype(np.float32))
 
 
 def test_read_only_inputs_are_passed_as_they_are(compiled: Compiled) -> None:

@@ -59,16 +59,16 @@ test("halves are rounded to the even number", () => {
   assert.deepEqual([0.5, 1.5, 2.5, 2.4, 2.6, -1.5].map(py.rint), [0, 2, 2, 2, 3, -2]);
 });
 
-test("a voice is found, mixed, or the nearest ones are named", () => {
+test("a voice is found, mixed, or the nearest ones are named", async () => {
   const table = (value) => ({ rows: 2, width: 2, values: Float32Array.of(value, 0, 1, 2) });
   const voices = new Voices(new Map([["af_heart", table(0.1)], ["am_adam", table(0.2)], ["bf_emma", table(7)]]));
-  const mixed = voices.table("af_heart, am_adam");
+  const mixed = await voices.table("af_heart, am_adam");
   const [a, b] = Float32Array.of(0.1, 0.2);
   assert.equal(mixed.values[0], Math.fround(Math.fround(a + b) / 2));
   assert.deepEqual([...styleOf(mixed, rowOf(mixed, "abcdef"))], [1, 2]);
   assert.equal(rowOf(mixed, ""), 0);
   const message = "There is no voice 'af_hart' in this bundle. Nearest: af_heart.";
-  assert.throws(() => voices.table("af_hart"), new InputError(message));
+  await assert.rejects(voices.table("af_hart"), new InputError(message));
 });
 
 test("sound goes over into silence within 10 ms", () => {

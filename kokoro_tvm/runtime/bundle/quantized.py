@@ -1,0 +1,57 @@
+"""Weights that a file has in fewer bits, and what filtered kernels make of taps.
+
+`kokoro_tvm/compiler/quantize.py` writes them; `kokoro_tvm/web/runtime/quantized.js` does the same as this,
+bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["METADATA", "transformed", "widened"]
+
+METADATA = "quantized"
+"""Where a safetensors file's metadata have, as JSON, the arguments of `widened` by the names of tensors."""
+
+
+def widened(
+    content: NDArray[np.uint8], *, bits: int, shape: Sequence[int], points: Sequence[Sequence[float]]
+) -> NDArray[np.float32]:
+    """The weights of a tensor's bytes, float32 (blocks, points, terms, columns).
+
+    content: float32 scales (blocks, columns); the upper 8 bits of each code; the other bits of all, lowest
+    first, without gaps. A weight is the product of its code less 2**(bits - 1) and its scale. shape: of the
+    codes, (blocks, taps, terms, columns); points: (points, taps), see `transformed`. What is behind the last
+    code is left out. Raises ValueError where the bytes do not reach that far.
+    """
+    blocks, _, _, columns = shape
+    count, low = math.prod(shape), bits - 8
+    scales = content[: 4 * blocks * columns].view("<f4").reshape(blocks, 1, 1, columns)
+    upper, lower = np.split(content[4 * blocks * columns :], [count])
+    codes = upper.astype(np.int32) << low
+    if 8 * lower.size < count * low:
+        raise ValueError(f"has {lower.size} bytes for the lower bits of {count} codes of {bits}")
+    lowest = np.unpackbits(lower, count=count * low, bitorder="little").reshape(count, low)
+    for place in range(low):
+        codes |= lowest[:, place].astype(np.int32) << place
+    weights = (codes - (1 << (bits - 1))).astype(np.float32).reshape(shape) * scales
+    return transformed(weights, np.asarray(points, np.float64))
+
+
+def transformed(taps: NDArray[np.float32], points: NDArray[np.float64]) -> NDArray[np.float32]:
+    """(blocks, taps, ...) by (points, taps) -> (blocks, points, ...), float32.
+
+    Sums are float64, in the order of the taps: the same bits wherever they are computed.
+    """
+    result = np.empty((taps.shape[0], len(points), *taps.shape[2:]), np.float32)
+    for point, factors in enumerate(points):
+        total: Any = factors[0] * taps[:, 0].astype(np.float64)
+        for tap, factor in enumerate(factors[1:], 1):
+            total += factor * taps[:, tap].astype(np.float64)
+        result[:, point] = total
+    return result

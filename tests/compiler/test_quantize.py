@@ -1,0 +1,94 @@
+"""Weights in fewer bits: what is read is what a build of the rounded weights has, in JavaScript too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kokoro_tvm.compiler.quantize import Quantized, bits_of, quantized
+from kokoro_tvm.ops.base.semantic import Packing
+from kokoro_tvm.ops.cpu.filtering import DIRECT, Filtering, transforms
+from kokoro_tvm.runtime.bundle.quantized import transformed, widened
+
+SCRIPT = Path(__file__).with_name("widen.mjs")
+FILTERINGS = [DIRECT, Filtering(6, 3), Filtering(5, 7), Filtering(2, 2).of(Filtering(4, 4))]
+
+shapes = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 9))
+
+
+def example(filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: int) -> Quantized:
+    """Of weights in which a whole channel may be zeros."""
+    blocks, terms, columns = shape
+    weight = np.random.default_rng(seed).standard_normal((blocks, filtering.taps, terms, columns))
+    weight[0, ..., 0] *= seed % 2
+    packing = Packing("example", np.asarray, columns, transforms(filtering).weight)
+    return quantized(weight.astype(np.float32), packing, bits)
+
+
+def packed(made: Quantized) -> np.ndarray:
+    """What a build packs of the rounded weights."""
+    rounded = made.codes.astype(np.float32) * made.scales[:, None, None]
+    return transformed(rounded, made.points)
+
+
+def read(made: Quantized) -> np.ndarray:
+    content = np.frombuffer(made.content() + bytes(13), np.uint8)
+    return widened(content, bits=made.bits, shape=made.codes.shape, points=made.points.tolist())
+
+
+@given(st.sampled_from(FILTERINGS), shapes, st.integers(8, 20), st.integers(0, 9))
+@settings(max_examples=60, deadline=None)
+def test_what_is_read_is_what_a_build_packs(
+    filtering: Filtering, shape: tuple[int, int, int], bits: int, seed: int
+) -> None:
+    made = example(filtering, shape, bits, seed)
+    assert read(made).tobytes() == packed(made).tobytes()
+
+
+@pytest.mark.parametrize("bits", [8, 10, 16, 20])
+def test_half_a_step_of_a_channel_is_lost_at_most(bits: int) -> None:
+    weight = np.random.default_rng(0).standard_normal((2, 1, 40, 3)).astype(np.float32)
+    made = quantized(weight, Packing("plain", np.asarray, 3), bits)
+    steps = np.abs(weight).max(axis=(1, 2)) / (2 ** (bits - 1) - 1)
+    assert (np.abs(read(made) - weight) <= 0.5001 * steps[:, None, None] + 1e-7).all()
+    assert (np.abs(made.codes).max(axis=(1, 2)) == 2 ** (bits - 1) - 1).all()
+
+
+def test_the_longest_beginning_counts() -> None:
+    bits = {"a": 10, "a.b": 8, "a.b.c.weight": 16}
+    names = ["a.weight", "a.b.weight", "a.b.c.weight", "a.bc", "ab"]
+    assert [bits_of(name, bits) for name in names] == [10, 8, 16, 10, None]
+
+
+def test_bytes_that_end_early() -> None:
+    made = example(DIRECT, (2, 3, 4), 10, 1)
+    content = np.frombuffer(made.content()[:-3], np.uint8)
+    with pytest.raises(ValueError, match="bytes for the lower bits of 24 codes of 10"):
+        widened(content, bits=10, shape=made.codes.shape, points=[[1.0]])
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_javascript_reads_the_same_bits(tmp_path: Path) -> None:
+    examples = [
+        example(filtering, shape, bits, seed)
+        for seed, (filtering, shape) in enumerate(
+            (filtering, shape) for filtering in FILTERINGS for shape in ((1, 1, 1), (3, 5, 4), (2, 3, 7))
+        )
+        for bits in (8, 9, 10, 13, 16, 20)
+    ]
+    for place, made in enumerate(examples):
+        (tmp_path / f"{place}.bin").write_bytes(made.content())
+    described = [json.dumps(made.description()) for made in examples]
+    done = subprocess.run(
+        ["node", SCRIPT, tmp_path], input="\n".join(described), text=True, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for place, made in enumerate(examples):
+        assert (tmp_path / f"{place}.out").read_bytes() == packed(made).tobytes(), made.description()
