@@ -211,11 +211,12 @@ def test_a_signature_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, tmp
 
 # What has the same arguments and results in both C libraries, so that Linux' is what is called.
 ALIKE = """
-__memcpy_chk __strcat_chk __strcpy_chk bsearch bzero calloc close cos dlerror dlsym fclose fopen fputc
-fread free fseek ftell fwrite getenv getpid log malloc memchr memcmp memcpy memmove memset mkdir mmap munmap
-pread pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_create pthread_join puts
-qsort realloc realpath remove rename setenv strcat strchr strcmp strcpy strcspn strdup strerror
-strlen strncmp strrchr strspn strstr strtod strtol strtoll strtoull time unlink write
+__memcpy_chk __strcat_chk __strcpy_chk bsearch bzero calloc close cos dlerror dlsym fclose fopen
+fputc fputs fread free fseek ftell fwrite getenv getpid log malloc memchr memcmp memcpy memmove
+memset mkdir mmap munmap pread pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
+pthread_create pthread_join putchar puts qsort realloc realpath remove rename setenv strcat strchr
+strcmp strcpy strcspn strdup strerror strlen strncmp strrchr strspn strstr strtod strtol strtoll
+strtoull time unlink write
 """
 
 

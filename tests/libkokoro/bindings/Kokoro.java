@@ -42,15 +42,15 @@ public final class Kokoro implements AutoCloseable {
     byte[] bytes = utf8(text), source = Arrays.copyOf(bytes, bytes.length - 1);
     long plan = plan(bundle, bytes, utf8(voice), speed), samples = 0;
     try {
-      for (Said said; (said = next(bundle, plan, seed)) != null; samples += said.audio.length) {
-        Word[] words = new Word[said.phonemes.length];
+      for (Spoken spoken; (spoken = next(bundle, plan, seed)) != null; samples += spoken.audio.length) {
+        Word[] words = new Word[spoken.phonemes.length];
         for (int i = 0; i < words.length; ++i) {
-          int begin = (int) said.numbers[4 * i + 2], end = (int) said.numbers[4 * i + 3];
-          String phonemes = new String(said.phonemes[i], StandardCharsets.UTF_8);
+          int begin = (int) spoken.numbers[4 * i + 2], end = (int) spoken.numbers[4 * i + 3];
+          String phonemes = new String(spoken.phonemes[i], StandardCharsets.UTF_8);
           String stands = new String(source, begin, end - begin, StandardCharsets.UTF_8);
-          words[i] = new Word(samples + said.numbers[4 * i], samples + said.numbers[4 * i + 1], phonemes, stands);
+          words[i] = new Word(samples + spoken.numbers[4 * i], samples + spoken.numbers[4 * i + 1], phonemes, stands);
         }
-        hear.accept(new Piece(said.audio, words));
+        hear.accept(new Piece(spoken.audio, words));
       }
     } finally {
       free(plan);
@@ -63,12 +63,12 @@ public final class Kokoro implements AutoCloseable {
   }
 
   /** What kokoro_jni.c makes of a piece. numbers: of each word, its first and last sample and byte of the text. */
-  private static final class Said {
+  private static final class Spoken {
     final float[] audio;
     final long[] numbers;
     final byte[][] phonemes;
 
-    Said(float[] audio, long[] numbers, byte[][] phonemes) {
+    Spoken(float[] audio, long[] numbers, byte[][] phonemes) {
       this.audio = audio;
       this.numbers = numbers;
       this.phonemes = phonemes;
@@ -88,7 +88,7 @@ public final class Kokoro implements AutoCloseable {
 
   private static native long plan(long bundle, byte[] text, byte[] voice, double speed);
 
-  private static native Said next(long bundle, long plan, long seed);
+  private static native Spoken next(long bundle, long plan, long seed);
 
   private static native void free(long plan);
 

@@ -40,9 +40,9 @@ JNIEXPORT jlong JNICALL Java_Kokoro_plan(JNIEnv *env, jclass class, jlong bundle
   return (jlong)(intptr_t)plan;
 }
 
-static jobject said_of(JNIEnv *env, const kokoro_speech *speech) {
+static jobject spoken_of(JNIEnv *env, const kokoro_speech *speech) {
   jsize count = (jsize)speech->word_count;
-  jclass class = (*env)->FindClass(env, "Kokoro$Said");
+  jclass class = (*env)->FindClass(env, "Kokoro$Spoken");
   jfloatArray audio = (*env)->NewFloatArray(env, (jsize)speech->samples);
   jlongArray numbers = (*env)->NewLongArray(env, 4 * count);
   jobjectArray phonemes = (*env)->NewObjectArray(env, count, (*env)->FindClass(env, "[B"), NULL);
@@ -64,13 +64,13 @@ static jobject said_of(JNIEnv *env, const kokoro_speech *speech) {
 JNIEXPORT jobject JNICALL Java_Kokoro_next(JNIEnv *env, jclass class, jlong bundle, jlong plan, jlong seed) {
   kokoro_speech *piece = NULL;
   kokoro_error error;
-  jobject said = NULL;
+  jobject spoken = NULL;
   int code = kokoro_next_piece((kokoro_plan *)(intptr_t)plan, &piece, &error);
   if (!code && piece) code = kokoro_decode((kokoro *)(intptr_t)bundle, piece, (uint64_t)seed, NULL, 0, &error);
   if (code) fail(env, class, &error);
-  else if (piece) said = said_of(env, piece);
+  else if (piece) spoken = spoken_of(env, piece);
   kokoro_free(piece);
-  return said;
+  return spoken;
 }
 
 JNIEXPORT void JNICALL Java_Kokoro_free(JNIEnv *env, jclass class, jlong plan) {

@@ -82,12 +82,12 @@ fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let (text, seed) = (arguments[1].as_str(), arguments[4].parse().unwrap());
     let string = |place: usize| CString::new(arguments[place].as_str()).unwrap();
-    let (folder, said, voice, speed) = (string(0), string(1), string(2), arguments[3].parse().unwrap());
+    let (folder, content, voice, speed) = (string(0), string(1), string(2), arguments[3].parse().unwrap());
     let (mut samples, mut audio) = (0, Vec::new());
     // shown in docs/c.md
     let mut error = Error { code: 0, text: [0; 2044] };
     let (mut bundle, mut plan, mut piece) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-    let request = Text { text: said.as_ptr(), voice: voice.as_ptr(), speed };
+    let request = Text { text: content.as_ptr(), voice: voice.as_ptr(), speed };
     unsafe {
         check(kokoro_open(folder.as_ptr(), ptr::null(), 0, &mut bundle, &mut error), &error);
         check(kokoro_plan_text(bundle, &request, &mut plan, &mut error), &error);
