@@ -22,7 +22,7 @@ def graph_of(recipe: str, folder: Path) -> RecipeGraph:
     return RecipeGraph(load_recipe(recipe, ROOT / "recipes"), folder, ROOT)
 
 
-@pytest.mark.parametrize("recipe", ["wasm", "wasm-f16", "webgpu"])
+@pytest.mark.parametrize("recipe", ["wasm", "wasm-small", "webgpu"])
 def test_bundles_for_browsers_have_it(recipe: str, tmp_path: Path) -> None:
     stages = {stage.name: stage for stage in graph_of(recipe, tmp_path).stages()}
     assert stages[f"{recipe}.bundle"].inputs["text.wasm"] == (stages[f"{recipe}.text"], "text.wasm")

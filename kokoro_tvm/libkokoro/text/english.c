@@ -122,7 +122,7 @@ static pieces cut_at_links(work *w, const pieces *all, const links *links) {
     piece each = all->all[i], rest = each;
     size_t end = each.start + each.text.size;
     for (; edge < 2 * links->count; ++edge) {
-      const link *l = &links->all[edge / 2];
+      const text_link *l = &links->all[edge / 2];
       size_t place = edge % 2 ? l->end : l->start;
       if (place >= end) break;
       if (place <= rest.start || IS_NONE(l->phonemes)) continue;
@@ -139,7 +139,7 @@ static part_list tag_text(call *c, string text, const links *links) {
   work *w = c->w;
   const english *e = c->of;
   pieces whole = split(w, &e->tokenizer, &c->exceptions, text), all = cut_at_links(w, &whole, links), small = all;
-  const link *next = links->all, *last = next + links->count, *spoken = NULL;
+  const text_link *next = links->all, *last = next + links->count, *spoken = NULL;
   char *large = room(w, all.count + 1, 1);
   int any = find_capitals(c, &all, large);
   if (any) {
@@ -298,7 +298,7 @@ tokens read_english(work *w, const english *e, const source *from) {
   if (e->has_homographs) c.readings = use_dictionary(w, &e->homographs.words);
   links links = {0};
   for (size_t i = 0; i < from->links.count; ++i) {
-    link moved = from->links.all[i];
+    text_link moved = from->links.all[i];
     moved.start -= moved.start < lead ? moved.start : lead;
     moved.end -= moved.end < lead ? moved.end : lead;
     if (moved.start < moved.end) PUSH(w, links, moved);

@@ -213,7 +213,7 @@ static string without_links(work *w, const language *l, string text, const links
   int32_t *left = room(w, text.size, sizeof *left);
   memcpy(left, text.at, text.size * sizeof *left);
   for (size_t i = 0; i < links->count; ++i) {
-    const link *each = &links->all[i];
+    const text_link *each = &links->all[i];
     string written = slice((string){left, text.size}, each->start, each->end);
     int is_number = each->flags.size && all_decimal(written);
     if (is_number) PUSH(w, *numbers, (edit){each->start, each->end, flagged(w, l, written, each->flags)});

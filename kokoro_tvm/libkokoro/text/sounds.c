@@ -276,7 +276,7 @@ static tokens tokens_of(work *w, const sounds *of, string text) {
 }
 
 /* The words of a stretch of a text, of one for which a link gives phonemes that alone. */
-static void read_stretch(work *w, const sounds *of, const source *from, span all, const link *given, tokens *made) {
+static void read_stretch(work *w, const sounds *of, const source *from, span all, const text_link *given, tokens *made) {
   string text = from->text;
   size_t first = all.start, last = all.end, begin = made->count;
   static const int32_t space[] = {' '};
@@ -303,7 +303,7 @@ tokens read_sounds(work *w, const sounds *of, const source *from) {
   tokens made = {0};
   size_t done = 0;
   for (size_t i = 0; i < from->links.count; ++i) {
-    const link *each = &from->links.all[i];
+    const text_link *each = &from->links.all[i];
     if (IS_NONE(each->phonemes)) continue;
     read_stretch(w, of, from, (span){done, each->start}, NULL, &made);
     read_stretch(w, of, from, (span){each->start, each->end}, each, &made);

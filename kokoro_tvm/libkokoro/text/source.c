@@ -8,7 +8,7 @@ source source_of(work *w, string text) {
   return (source){.text = text, .starts = starts, .ends = ends};
 }
 
-int is_fixed(const link *l) { return !IS_NONE(l->phonemes) || !IS_NONE(l->alias); }
+int is_fixed(const text_link *l) { return !IS_NONE(l->phonemes) || !IS_NONE(l->alias); }
 
 void span_of(const source *from, size_t start, size_t end, size_t *first, size_t *last) {
   *first = from->starts[start];
@@ -36,7 +36,7 @@ source joined_spans(work *w, const source *from, const spans *kept) {
       ends[count] = from->ends[place];
     }
     for (; next < from->links.count && from->links.all[next].start < each.end; ++next) {
-      link moved = from->links.all[next];
+      text_link moved = from->links.all[next];
       if (moved.start < each.start) continue; /* it begins between two */
       moved.start = moved.start - each.end + count;
       moved.end = moved.end - each.end + count;
@@ -81,7 +81,7 @@ source edited(work *w, source from, const edits *made) {
   }
   source found = {{text, size}, starts, ends, {0}, from.marked};
   for (size_t i = 0; i < from.links.count; ++i) {
-    link moved = from.links.all[i];
+    text_link moved = from.links.all[i];
     moved.start = first_of[moved.start];
     moved.end = behind[moved.end - 1];
     if (moved.start < moved.end) PUSH(w, found.links, moved);
@@ -105,7 +105,7 @@ source aliased(work *w, source from) {
   edits made = {0};
   links others = {0};
   for (size_t i = 0; i < from.links.count; ++i) {
-    link each = from.links.all[i];
+    text_link each = from.links.all[i];
     if (IS_NONE(each.alias)) PUSH(w, others, each);
     else PUSH(w, made, (edit){each.start, each.end, each.alias});
   }

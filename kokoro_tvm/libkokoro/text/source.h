@@ -8,13 +8,13 @@
 typedef enum stress { AS_IT_IS, MUTED, LOWERED, WEAKER, UNSTRESSED, SLIGHT, STRESSED, STRONG } stress;
 
 /* How the characters from start to end are to be spoken: by their phonemes, with another stress, with flags of a number,
- * or as another text. NONE: it does not say. */
-typedef struct link {
+ * or as another text. NONE: it does not say. Not called `link`, as a function of POSIX is. */
+typedef struct text_link {
   size_t start, end;
   string phonemes, alias, flags;
   stress stress;
-} link;
-typedef LIST(link) links;
+} text_link;
+typedef LIST(text_link) links;
 
 /* A text as it is to be read, and for every character of it the slice of the source that it stands for. */
 typedef struct source {
@@ -46,7 +46,7 @@ int has_words(work *w, string text);
 /* The same, or phonemes of a link. */
 int is_speakable(work *w, const source *of);
 /* Whether the characters of a link are not read. */
-int is_fixed(const link *l);
+int is_fixed(const text_link *l);
 
 /* Where the characters from `start` to `end` (one at least) come from. */
 void span_of(const source *from, size_t start, size_t end, size_t *first, size_t *last);

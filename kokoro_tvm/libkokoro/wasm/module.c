@@ -97,7 +97,7 @@ static source source_from(work *w, const int32_t *request) {
   size_t done = 0; /* no link is within another */
   units += size;
   for (; count--; numbers += OF_LINK) {
-    link each = {.start = place_of[numbers[START]], .end = place_of[numbers[END]]};
+    text_link each = {.start = place_of[numbers[START]], .end = place_of[numbers[END]]};
     each.stress = stress_from(numbers[TWICE_THE_STRESS]);
     each.phonemes = given(w, &units, numbers[PHONEMES]);
     each.alias = given(w, &units, numbers[ALIAS]);
