@@ -72,8 +72,9 @@ BACKGROUND = """
 
 
 def saved(tab: Any, suffix: str, folder: Path) -> Path:
+    tab.select_option("#format", suffix)
     with tab.expect_download() as download:
-        tab.click(f"#save-{suffix}:enabled")
+        tab.click("#save:enabled")
     path = folder / download.value.suggested_filename
     download.value.save_as(path)
     return path
