@@ -230,9 +230,10 @@ export class Plan {
 
   /** The plan that `toNode` gave; throws an InputError where it is of another layout. @param {any} node
    * @returns {Plan} */
-  static fromNode({ schema, sample_rate: sampleRate, samples_per_frame: samplesPerFrame, pieces, ...values }) {
+  static fromNode({ schema, sample_rate: sampleRate, samples_per_frame: samplesPerFrame, seed, pieces, ...values }) {
     if (schema !== SCHEMA) throw new InputError(`The plan has schema ${schema}; this version reads ${SCHEMA}.`);
-    return revived({ ...values, sampleRate, samplesPerFrame, pieces });
+    const whole = Number.isInteger(seed) ? BigInt(seed) : seed; // JSON has no BigInt
+    return revived({ ...values, seed: whole, sampleRate, samplesPerFrame, pieces });
   }
 
   /** The plan as what JSON.stringify writes. A seed above 2**53 - 1 loses its last digits in JSON. */

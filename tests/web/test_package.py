@@ -35,7 +35,7 @@ pytestmark = [
 ]
 TEXT = "He ran home. Dr. Smith had 3 dogs!"
 IMPORTED = re.compile(
-    r"""(?:^|\s)(?:import|export)\s[^;"']*?["'](\.[^"']+)["']|(?:URL|import)\(["'](\.[^"']+)["']"""
+    r"""(?:^|\s)(?:import|export)\s[^;"']*?["'](\.{1,2}/[^"']+)["']|(?:URL|import)\(["'](\.{1,2}/[^"']+)["']"""
 )
 
 
