@@ -16,7 +16,7 @@ from markdown_tables import replace
 from recipe_fields import recipe_fields
 from yaml import safe_load
 
-from kokoro_tvm.cli._app import build_app
+from kokoro_tvm.cli import build_app
 from kokoro_tvm.serve import requests
 from kokoro_tvm.serve.fields import fields
 from kokoro_tvm.serve.settings import Settings, settings

@@ -15,7 +15,7 @@ from recipe_fields import recipe_fields
 from reference_pages import commands, generated
 
 from kokoro_tvm import errors, passes, patches, runtime
-from kokoro_tvm.cli._app import build_app
+from kokoro_tvm.cli import build_app
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 from kokoro_tvm.truth.corpus import corpus

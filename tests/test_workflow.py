@@ -14,7 +14,7 @@ import typer
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from kokoro_tvm.cli._app import build_app
+from kokoro_tvm.cli import build_app
 from kokoro_tvm.engine.reporter import LineReporter
 from kokoro_tvm.engine.versions import PYTHON
 from kokoro_tvm.project.tasks import recipe_tasks

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kokoro_tvm.cli._app import main
+from kokoro_tvm.cli._app import build_app, main
 
-__all__ = ["main"]
+__all__ = ["build_app", "main"]

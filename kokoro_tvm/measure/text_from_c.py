@@ -25,7 +25,7 @@ SENTENCES = {
     "p": "Olá, são 10 km.",
 }
 """By the letter of each language that libkokoro reads; their words are in the lexicon or go by rules, so that
-espeak-ng, where Python has it, is not asked."""
+espeak-ng, where Python has it, is not used."""
 
 
 class TextReader(Protocol):

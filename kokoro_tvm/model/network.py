@@ -14,7 +14,7 @@ PROBE_TIMEOUT_S = 5.0
 def unreachable(url: str) -> str | None:
     """Why no answer comes from a server within a few seconds; None where one does, be it unfriendly.
 
-    Asked in a thread of its own, because looking up a name has no timeout.
+    In a thread of its own, because looking up a name has no timeout.
     """
     outcome: list[Exception | None] = []
 

@@ -19,7 +19,7 @@ const SAMPLE_RATE = 24000; // of every Kokoro model
  * @typedef {{onprogress?: (progress: Progress) => void, gpu?: string | URL, onway?: (way: Way) => void,
  *   worker?: () => Worker}} Opening */
 
-/** Names of errors while it is loaded -> kinds of what the page is told. */
+/** Names of errors while it is loaded -> kinds of what the page is given. */
 const KINDS = { ConnectionError: "unreachable", UnsupportedError: "unsupported", MemoryError: "memory" };
 
 /**
@@ -69,7 +69,7 @@ export class BundleSynthesizer {
     this.languages = ["a", "b", "e", "f", "h", "i", "p"]; // the front end's
     this.#folder = folder;
     this.#options = options;
-    this.#ready().catch(() => {}); // whoever asks for something is told
+    this.#ready().catch(() => {}); // whoever calls gets the error
   }
 
   /** @returns {Promise<string[]>} names of all voices */
@@ -187,7 +187,7 @@ export class BundleSynthesizer {
     try {
       return await this.#loaded;
     } catch (error) {
-      this.#loaded = null; // so that it can be asked for again
+      this.#loaded = null; // so that the next call loads it again
       throw new SpeechError(KINDS[error.name] ?? "unloadable", error.message, { cause: error });
     }
   }

@@ -1,4 +1,4 @@
-/** Files of a ZIP archive (PKWARE's APPNOTE 6.3.10, sections 4.3.7, 4.3.12, 4.3.16), each unpacked when it is asked for. */
+/** Files of a ZIP archive (PKWARE's APPNOTE 6.3.10, sections 4.3.7, 4.3.12, 4.3.16), each unpacked when it is read. */
 
 const END = 0x06054b50;
 const ENTRY = 0x02014b50;
