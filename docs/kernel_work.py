@@ -13,6 +13,8 @@ __all__ = ["Work", "work_of"]
 
 # Instructions that a division of float32 takes where it is rounded correctly, as CUDA has it.
 _DIVISION = 8
+# Of a multiplication of matrices, 16 x 16 by 16 x 8: a thread's part of a subgroup's.
+_MATRIX = 16 * 16 * 8 // 32
 _ONE = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Min, tirx.Max, tirx.Select, ir.Call)
 
 
@@ -25,6 +27,7 @@ class Work:
     """
 
     instructions: int
+    matrices: int
     words: int
     groups: int
 
@@ -36,7 +39,7 @@ def work_of(kernel: Any, analyzer: Any, least: int) -> Work | None:
     one turn.
     """
     grid: dict[str, int] = {}
-    counts, unknown = [0, 0], False
+    counts, unknown = [0, 0, 0], False
     for statement, times in _statements(kernel.body, 1, analyzer, grid):
         unknown = unknown or times is None
         for i, count in enumerate(_counted(statement)):
@@ -45,7 +48,8 @@ def work_of(kernel: Any, analyzer: Any, least: int) -> Work | None:
         return None
     threads = math.prod(grid.values())
     groups = math.prod(extent for tag, extent in grid.items() if tag.startswith("blockIdx"))
-    return Work(max(threads * counts[0], least if unknown else 0), threads * counts[1], groups)
+    instructions, matrices, words = (threads * count for count in counts)
+    return Work(max(instructions, least if unknown else 0), matrices, words, groups)
 
 
 def _statements(
@@ -70,11 +74,13 @@ def _statements(
         yield from _statements(part, times, analyzer, grid)
 
 
-def _counted(statement: Any) -> tuple[int, int]:
-    """Instructions and words of what a statement itself evaluates."""
+def _counted(statement: Any) -> tuple[int, int, int]:
+    """Instructions, those of matrices, and words of what a statement itself evaluates."""
     value = getattr(statement, "value", None)
     if isinstance(statement, tirx.AttrStmt) or value is None:
-        return 0, 0
+        return 0, 0, 0
+    if isinstance(value, ir.Call) and value.op == ir.Op.get("tirx.cuda.func_call"):
+        return 0, _MATRIX, 0
     instructions = words = 0
     for node in _expressions(value):
         if isinstance(node, ir.TensorLoad):
@@ -85,7 +91,7 @@ def _counted(statement: Any) -> tuple[int, int]:
             instructions += _DIVISION
         elif isinstance(node, _ONE):
             instructions += not _fused(node)
-    return instructions, words
+    return instructions, 0, words
 
 
 def _fused(node: Any) -> bool:

@@ -37,7 +37,7 @@ class Gpu:
     """A GPU's figures: float32 arithmetic without matrix units in TFLOP/s, memory in GB/s, cores that
     workgroups run on, the time that a launch takes besides, in microseconds, and how many threads multiply
     and add in the time in which one reads a word from shared memory or through the nearest cache: 0 where it
-    is not known."""
+    is not known; and how many products of matrices in the time of one of float32: 0 where no kernel has any."""
 
     name: str
     tflops: float
@@ -45,6 +45,7 @@ class Gpu:
     cores: int
     launch_us: float
     per_word: int = 0
+    per_matrix: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,17 +63,29 @@ class Launch:
         memory, within = self.bytes / (gpu.gb_per_s * 1e9), 0.0
         if self.work is not None:
             reached = min(1.0, self.work.groups / gpu.cores)
-            taken = max(self.work.instructions, self.work.words * gpu.per_word)
+            computed: float = self.work.instructions
+            if self.work.matrices:
+                computed += self.work.matrices / gpu.per_matrix
+            taken = max(computed, self.work.words * gpu.per_word)
             within = 2 * taken / (gpu.tflops * 1e12 * reached)
         return max(within, memory) + gpu.launch_us * 1e-6
 
 
 # NVIDIA's datasheets: float32 without tensor cores, memory bandwidth, multiprocessors; these have 64 and 128
-# lanes and read 32 words a clock. Apple's: 10 cores of 128 lanes at 1.398 GHz; LPDDR5-6400, 128 bits wide.
+# lanes, read 32 words a clock, and multiply and add 1024 elements of matrices. The H100 does twice as many by
+# instructions of four subgroups, which our kernels do not have. Apple's: 10 cores of 128 lanes at 1.398 GHz; LPDDR5-6400, 128 bits wide.
 # Intel's: 6 cores of 128 lanes at 1.35 GHz; LPDDR4X-4267, 128 bits wide.
 GPUS = (
-    Gpu("NVIDIA A100 SXM, 80 GB", tflops=19.5, gb_per_s=2039, cores=108, launch_us=3, per_word=2),
-    Gpu("NVIDIA H100 SXM5", tflops=66.9, gb_per_s=3350, cores=132, launch_us=3, per_word=4),
+    Gpu(
+        "NVIDIA A100 SXM, 80 GB",
+        tflops=19.5,
+        gb_per_s=2039,
+        cores=108,
+        launch_us=3,
+        per_word=2,
+        per_matrix=16,
+    ),
+    Gpu("NVIDIA H100 SXM5", tflops=66.9, gb_per_s=3350, cores=132, launch_us=3, per_word=4, per_matrix=8),
     Gpu("Apple M2, 10 GPU cores", tflops=3.58, gb_per_s=102.4, cores=10, launch_us=5),
     Gpu("Intel Iris Xe, 96 EU", tflops=2.07, gb_per_s=68.3, cores=6, launch_us=10),
 )
@@ -162,13 +175,18 @@ def main(name: str = "cuda") -> None:
 
 
 def _print(title: str, rows: Mapping[str, Sequence[Launch]]) -> None:
-    """A table: GFLOP as the definition has them and as kernels compute, GB of arguments, ms on each GPU."""
-    names = (title, "launches", "GFLOP", "computed", "GB", *(gpu.name for gpu in GPUS))
+    """A table: GFLOP as the definition has them and as kernels compute, GB of arguments, ms on each GPU that
+    has what they use."""
+    matrices = any(each.work and each.work.matrices for found in rows.values() for each in found)
+    gpus = [gpu for gpu in GPUS if gpu.per_matrix or not matrices]
+    names = (title, "launches", "GFLOP", "computed", "GB", *(gpu.name for gpu in gpus))
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
     for row, found in rows.items():
-        computed = sum(2 * each.work.instructions for each in found if each.work is not None)
+        computed = sum(
+            2 * (each.work.instructions + each.work.matrices) for each in found if each.work is not None
+        )
         counts = (sum(each.flops for each in found), computed, sum(each.bytes for each in found))
-        times = (f"{1e3 * sum(each.seconds(gpu) for each in found):.2f}" for gpu in GPUS)
+        times = (f"{1e3 * sum(each.seconds(gpu) for each in found):.2f}" for gpu in gpus)
         cells = (row, f"{len(found)}", *(f"{count / 1e9:.2f}" for count in counts), *times)
         print(f"| {' | '.join(cells)} |")
 

@@ -26,6 +26,7 @@ class Features:
     register as its factor, for all lanes (NEON), so that values are better read as whole vectors than spread
     while they are read; eager_memory: whether memory costs as soon as it is reserved, rather than when it is
     touched; tiles: whether there are registers of 16 rows of 16 lanes that multiply pairs of bfloat16 (AMX);
+    matrices: whether a GPU's subgroups multiply matrices of float16 and add up float32 (tensor cores);
     workgroup: of a GPU."""
 
     lanes: int
@@ -35,12 +36,15 @@ class Features:
     by_lane: bool = False
     eager_memory: bool = False
     tiles: bool = False
+    matrices: bool = False
     workgroup: Workgroup | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Without what a machine lacks, so that a new ability changes no other's keys."""
         data = asdict(self)
-        absent = [name for name in ("by_lane", "eager_memory", "tiles", "workgroup") if not data[name]]
+        absent = [
+            name for name in ("by_lane", "eager_memory", "tiles", "matrices", "workgroup") if not data[name]
+        ]
         return {name: value for name, value in data.items() if name not in absent}
 
     @classmethod

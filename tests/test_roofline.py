@@ -14,7 +14,7 @@ from kokoro_tvm.ops.base.expressions import const
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 
 FIGURES = Gpu("made up", tflops=10, gb_per_s=1000, cores=100, launch_us=2)
-WORK = Work(instructions=5 * 10**8, words=10**8, groups=1000)
+WORK = Work(instructions=5 * 10**8, matrices=0, words=10**8, groups=1000)
 LAUNCH = Launch("conv1d", flops=10**9, bytes=10**6, work=WORK)
 
 
@@ -24,11 +24,29 @@ def test_what_takes_longer_bounds_a_launch() -> None:
     assert moved.seconds(FIGURES) == pytest.approx(1e-3 + 2e-6)
     assert replace(LAUNCH, work=None, bytes=0).seconds(FIGURES) == pytest.approx(2e-6)
     assert LAUNCH.seconds(replace(FIGURES, per_word=10)) == pytest.approx(200e-6 + 2e-6)
+    multiplied = replace(LAUNCH, work=replace(WORK, matrices=4 * 10**9))
+    assert multiplied.seconds(replace(FIGURES, per_matrix=8)) == pytest.approx(200e-6 + 2e-6)
 
 
 def test_few_workgroups_reach_few_cores() -> None:
     assert replace(LAUNCH, work=replace(WORK, groups=10)).seconds(FIGURES) == pytest.approx(1e-3 + 2e-6)
     assert replace(LAUNCH, work=replace(WORK, groups=100)).seconds(FIGURES) == LAUNCH.seconds(FIGURES)
+
+
+def test_multiplications_of_matrices_are_counted_apart() -> None:
+    k = GpuKernel("counted", Features(1, 0, kernels="gpu", matrices=True, workgroup=Workgroup(256, 16384)))
+    with k:
+        y = k.param("y", ("n",))
+        with k.launch(32, y.shape[0]) as (thread, group):
+            sums, a, b = k.registers(4), k.registers(4, "int32"), k.registers(2, "int32")
+            with k.loop(3):
+                k.multiply_matrices(sums, 0, a, b, 0)
+            k.store(y, sums[0], group)
+    analyzer = tvm.sym.Analyzer()
+    function = k.build()
+    (extent,) = function.params[0].ty.shape
+    analyzer.bind(extent, tvm.tirx.const(7, "int32"))
+    assert work_of(function, analyzer, 0) == Work(0, 7 * 3 * 16 * 16 * 8, 0, 7)
 
 
 def test_a_kernel_s_instructions_are_counted_in_its_text() -> None:
@@ -47,7 +65,7 @@ def test_a_kernel_s_instructions_are_counted_in_its_text() -> None:
     function = k.build()
     (extent,) = function.params[0].ty.shape
     analyzer.bind(extent, tvm.tirx.const(7, "int32"))
-    assert work_of(function, analyzer, 10**9) == Work(10**9, 7 * 32 * (10 + 3), 7)
+    assert work_of(function, analyzer, 10**9) == Work(10**9, 0, 7 * 32 * (10 + 3), 7)
     counted = work_of(function, analyzer, 0)
     assert counted is not None
     assert counted.instructions == 7 * 32 * (10 + 8 + 1)

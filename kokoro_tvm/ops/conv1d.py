@@ -20,11 +20,12 @@ from kokoro_tvm.ops.cpu.activation import Activation
 from kokoro_tvm.ops.cpu.conv_plan import Plan, folded, packing
 from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu import conv as gpu_conv
-from kokoro_tvm.ops.gpu import filtered
+from kokoro_tvm.ops.gpu import filtered, matrix
 from kokoro_tvm.ops.gpu.activation import activated
 from kokoro_tvm.ops.gpu.conv import Tile
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.matrix import MatrixTile
 from kokoro_tvm.ops.gpu.weights import weight_dtype
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
@@ -113,13 +114,17 @@ def _in_place(call: Call) -> frozenset[str]:
     return frozenset({"residual", "added"} if int(call.attributes["repeat"]) == 1 else {"added"})
 
 
-def _gpu_tile(call: Call) -> Tile | FilteredTile:
-    """Filtered where a few bits may be lost: taps that memory holds as float16 have lost theirs already."""
+def _gpu_tile(call: Call) -> Tile | FilteredTile | MatrixTile:
+    """Filtered where a few bits may be lost: taps that memory holds as float16 have lost theirs already, and
+    are multiplied by units for matrices where there are any."""
     stride, dilation, taps = int(call.attributes["stride"]), int(call.attributes["dilation"]), _taps(call)
     channels, outputs, workgroup = int(call.shapes["x"][2]), int(call.result[2]), call.features.workgroup
-    able = call.attributes["tolerant"] and stride == 1 and weight_dtype(call) == "float32"
-    if able and workgroup is not None:
-        tile = FilteredTile.choose(channels, outputs, taps, dilation, workgroup)
+    if call.attributes["tolerant"] and stride == 1 and workgroup is not None:
+        tile: FilteredTile | MatrixTile | None = None
+        if weight_dtype(call) == "float32":
+            tile = FilteredTile.choose(channels, outputs, taps, dilation, workgroup)
+        elif call.features.matrices:
+            tile = MatrixTile.choose(channels, outputs, taps, dilation, workgroup)
         if tile is not None:
             return tile
     kept = ceildiv(taps, stride)
@@ -158,7 +163,7 @@ def _gpu_kernel(call: Call) -> Any:
     k = GpuKernel("conv1d", call.features)
     with k:
         x = k.param("x", call.shapes["x"], call.dtype("x"))
-        weight = k.param("weight", packed.shape, dtype)
+        weight = k.param("weight", packed.shape, str(packed.dtype))
         bias, norm = call.optional(k, "bias"), call.optional(k, "norm")
         alpha, residual = call.optional(k, "alpha"), call.optional(k, "residual")
         added = call.optional(k, "added")
@@ -197,6 +202,8 @@ def _gpu_kernel(call: Call) -> Any:
         }
         if isinstance(tile, FilteredTile):
             filtered.convolve(k, tile, **layer)
+        elif isinstance(tile, MatrixTile):
+            matrix.convolve(k, tile, taps=taps, dilation=dilation, **layer)
         else:
             tolerant = bool(call.attributes["tolerant"])
             gpu_conv.convolve(k, tile, taps=kept, dilation=dilation, tolerant=tolerant, **layer)

@@ -45,6 +45,7 @@ class Cuda(GpuKind):
     spec = CudaTarget
     name = "cuda"
     has_machine_code = True
+    multiplies_matrices = True
 
     def tools(self, spec: CudaTarget) -> CudaTools:
         return CudaTools(spec)

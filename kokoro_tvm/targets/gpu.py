@@ -53,6 +53,8 @@ class GpuKind(TargetKind):
     has_kernels = True
     name: ClassVar[str]
     """TVM's, and the recipe's."""
+    multiplies_matrices: ClassVar[bool] = False
+    """Whether there are units for it that TVM's text can use."""
 
     def describe(self, spec: GpuTarget) -> str:
         return f"{spec.kind}, launched by {HOST.describe(spec.host)}"
@@ -64,7 +66,13 @@ class GpuKind(TargetKind):
         host = HOST.resolve(spec.host, "float32")
         limits = Workgroup(_THREADS, _SHARED_BYTES)
         features = Features(
-            lanes=1, registers=0, precision=precision, kernels="gpu", eager_memory=True, workgroup=limits
+            lanes=1,
+            registers=0,
+            precision=precision,
+            kernels="gpu",
+            eager_memory=True,
+            matrices=self.multiplies_matrices,
+            workgroup=limits,
         )
         options = {**host.options, **self.options(spec)}
         return Machine(self.name, options, features, host.required)

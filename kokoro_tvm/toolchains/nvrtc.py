@@ -26,8 +26,9 @@ _HEADERS = {
     "cuda/std/type_traits": "type_traits.h",
     "cuda_fp16.h": "cuda_fp16.h",
     "math_constants.h": "math_constants.h",
+    "multiply_matrices.h": "multiply_matrices.h",
 }
-"""What TVM's text includes, in the place of CUDA's own headers, so that no toolkit is needed."""
+"""What the text includes, in the place of CUDA's own headers, so that no toolkit is needed, and of ours."""
 _OPTIONS = (
     "--std=c++17",
     "--ptxas-options=--verbose",

@@ -1,4 +1,4 @@
-"""Measures a bundle for WebAssembly beside ONNX Runtime Web, what kokoro-js computes with in a browser."""
+"""Measures bundles for WebAssembly beside ONNX Runtime Web, what kokoro-js computes with in a browser."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ ORT = "onnxruntime-web"
 ORT_VERSION = "1.30.0"
 SPEAKER = Path(__file__).with_name("speaker.mjs")
 TEXTS = ("short", "medium", "long")
+BUNDLES = (Path("artifacts/wasm-small"), Path("artifacts/wasm-relaxed"))
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ def measure(
         for count in threads:
             for place, system in enumerate(systems):
                 log(f"{system.title}: opened with {count} threads")
-                child = Child(["node", str(SPEAKER)], count, Path(folder, f"{place}-{count}.log"))
+                child = Child(
+                    ["node", *NODE.options(), str(SPEAKER)], count, Path(folder, f"{place}-{count}.log")
+                )
                 speakers[system.title, count] = stack.enter_context(child)
                 child.ask({**system.request, "threads": count})
         answers: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
@@ -121,7 +124,9 @@ def _installed(folder: Path) -> Path:
 
 
 def main(
-    bundle: Annotated[Path, typer.Option(help="A bundle for WebAssembly.")] = Path("artifacts/wasm"),
+    bundles: Annotated[
+        list[Path] | None, typer.Argument(help="Default: artifacts/wasm-small and artifacts/wasm-relaxed.")
+    ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Calls after the first.")] = 3,
     threads: Annotated[list[int] | None, typer.Option(min=1, help="Default: 1 and 2.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="Default: short, medium and long.")] = None,
@@ -130,19 +135,25 @@ def main(
         "artifacts/web.json"
     ),
 ) -> None:
-    """Measures a bundle for WebAssembly and ONNX Runtime Web in Node, in turns."""
+    """Measures bundles for WebAssembly and ONNX Runtime Web in Node, in turns."""
 
     def log(line: str) -> None:
         typer.echo(line, err=True)
 
     try:
-        found = read_bundle(bundle)
+        found = [read_bundle(bundle) for bundle in bundles or BUNDLES]
         chosen = choose_texts(text or list(TEXTS))
-        spoken = {each.name: utterances_of(each, found)[0] for each in chosen}
-        ours = System("**kokoro-tvm**", {"kind": "bundle", "web": str(WEB), "path": str(bundle.resolve())})
+        spoken = {each.name: utterances_of(each, found[0])[0] for each in chosen}
+        ours = [
+            System(
+                f"**kokoro-tvm {bundle.recipe}**",
+                {"kind": "bundle", "web": str(WEB), "path": str(bundle.root.resolve())},
+            )
+            for bundle in found
+        ]
         peers = _peers(json_path.parent, recipes, log)
         watch = Watch()
-        measured = measure([ours, *peers], threads or [1, 2], spoken, rounds, log)
+        measured = measure([*ours, *peers], threads or [1, 2], spoken, rounds, log)
         result = WebResult(
             machine=str(describe_machine()),
             node=NODE.version(),

@@ -144,10 +144,9 @@ def convolve(
                 slot=k.let(bx * phases + phase + leading),
                 first_output=k.let(first_output - phase * channels_out),
                 row=row,
-                column=column,
                 rows=apart,
-                across=across,
-                own_outputs=tile.own_outputs,
+                places=[k.let(column + j * across) for j in range(tile.own_outputs)],
+                outputs=tile.outputs,
             )
         with k.when(first < needed):
             with k.loop(ceildiv(channels, depth)) as part:

@@ -17,10 +17,9 @@ __all__ = ["TileMoments"]
 class TileMoments:
     """A workgroup's tile of results (steps x outputs), as its threads have them.
 
-    moments: (slots, 4, outputs of all tiles); slot: the tile's; first_output: its first; row, column: a
-    thread's place, which has no results where the row is none of the rows; rows, across: how many of either;
-    own_outputs: a thread has of some steps the outputs column + j * across, at i * own_outputs + j of its
-    registers.
+    moments: (slots, 4, outputs of all tiles); slot: the tile's; first_output: its first; row: a thread's,
+    which has no results where it is none of the rows; places: the outputs, of so many of the tile, that a
+    thread has of some steps, at i * len(places) + j of its registers.
     """
 
     k: GpuKernel
@@ -28,10 +27,9 @@ class TileMoments:
     slot: Any
     first_output: Any
     row: Any
-    column: Any
     rows: int
-    across: int
-    own_outputs: int
+    places: Sequence[Any]
+    outputs: int
 
     def leave(self, results: Any, there: Sequence[Any], count: Any, parts: Any, others: Any) -> None:
         """Writes the moments of results in registers. there: which of its steps a thread has results of;
@@ -42,12 +40,11 @@ class TileMoments:
         """
         k, zero = self.k, const(0.0, "float32")
         count = k.let(Cast("float32", count), "count")
-        places = [k.let(self.column + j * self.across) for j in range(self.own_outputs)]
-        outputs = self.across * self.own_outputs
+        places, outputs = self.places, self.outputs
 
         def about(j: int, pivot: Any) -> list[Any]:
             """Differences of an output's results from a pivot."""
-            values = [results[i * self.own_outputs + j] for i in range(len(there))]
+            values = [results[i * len(places) + j] for i in range(len(there))]
             return [k.let(select(t, v - pivot, zero)) for t, v in zip(there, values, strict=True)]
 
         def total(buffer: Any, j: int) -> Any:
@@ -88,7 +85,6 @@ class TileMoments:
             self._clear(used + i)
 
     def _clear(self, slot: Any) -> None:
-        for j in range(self.own_outputs):
+        for j, place in enumerate(self.places):
             with self.k.when(self.row == j):
-                place = self.first_output + self.column + j * self.across
-                self.k.store(self.moments, const(0.0, "float32"), slot, 3, place)
+                self.k.store(self.moments, const(0.0, "float32"), slot, 3, self.first_output + place)

@@ -177,7 +177,7 @@ def convolve(
         def moments_of(turn: Any) -> TileMoments:
             """Those of the outputs that a turn has."""
             outputs_of_turn = k.let(first_output + turn * across)
-            return TileMoments(k, moments, bx, outputs_of_turn, row, column, _HELD, across, own_outputs=1)
+            return TileMoments(k, moments, bx, outputs_of_turn, row, _HELD, (column,), across)
 
         with k.when(first < needed):
             point = k.let(tirx.truncdiv(thread, tile.lanes))

@@ -68,6 +68,28 @@ class GpuKernel(BaseKernel):
             value = Cast("float16", value)
         super().store(buffer, value, *index, lanes=lanes)
 
+    def halves(self, first: Expr, second: Expr) -> Expr:
+        """Two floats as float16, in a word of int32."""
+        both = self.registers(2, "float16")
+        for i, value in enumerate((first, second)):
+            self.store(both, value, i)
+        return tvm.tirx.reinterpret("int32", both[T.ramp(0, 1, 2)])
+
+    def multiply_matrices(self, sums: Any, at: int, a: Any, b: Any, b_at: int) -> None:
+        """The instruction `multiply_m16n8k16` of a subgroup: each lane gives four words of `a`, two of `b`
+        from `b_at` on, see `ops.gpu.matrix.Lane`, and has four sums in registers from `at` on, to which it
+        adds. All lanes must come here."""
+        addresses = (T.address_of(sums[at]), T.address_of(a[0]), T.address_of(b[b_at]))
+        T.evaluate(
+            tvm.tirx.call_intrin(
+                "void",
+                "tirx.cuda.func_call",
+                "multiply_m16n8k16",
+                *addresses,
+                "#include <multiply_matrices.h>\n",
+            )
+        )
+
     @property
     def most_threads(self) -> int:
         """Of a workgroup."""

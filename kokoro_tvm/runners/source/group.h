@@ -20,6 +20,7 @@ constexpr int kMostThreads = 1024;
 constexpr size_t kStack = (32 << 10) + 9 * 64;
 constexpr int kPoison = 0xff;  // not a number, as float16 and as float32
 constexpr size_t kZone = 64;   // of poison around each array of shared memory
+constexpr size_t kMostPosted = 48;  // bytes that a thread gives to its subgroup
 
 struct Index {
   unsigned x, y, z;
@@ -42,7 +43,8 @@ struct Fiber {
   State state;
   int line;  // where it waits
   unsigned shuffles;
-  char posted[2][16];  // by the parity of the number of shuffles: one rendezvous is enough for each
+  // By the parity of the number of shuffles: one rendezvous is enough for each.
+  alignas(16) char posted[2][kMostPosted];
 };
 
 struct Launch;
@@ -63,6 +65,9 @@ struct Group {
 };
 
 inline thread_local Group* current;
+
+template <class T>
+class Given;
 
 inline group_place* next(Group* group);
 
@@ -86,6 +91,10 @@ struct Thread {
   void barrier(int line) const { wait(State::kAtBarrier, line); }
 
   int lane() const { return number % kSubgroup; }
+
+  // What the lanes of the same subgroup give, when all have given.
+  template <class T>
+  Given<T> give(int line, const T& value) const;
 
   // The value that a lane of the same subgroup gives; poison where there is no such thread.
   template <class T>
@@ -129,18 +138,33 @@ inline group_place* next(Group* group) {
   return &group->scheduler;
 }
 
+// By lane, until a thread of the subgroup has given twice more.
 template <class T>
-T Thread::exchange(int line, T value, int source) const {
-  static_assert(sizeof(T) <= sizeof(Fiber::posted[0]), "no such type is shuffled");
+class Given {
+ public:
+  Given(const Fiber* first, unsigned parity) : first_(first), parity_(parity) {}
+  const T& operator[](int lane) const { return *reinterpret_cast<const T*>(first_[lane].posted[parity_]); }
+
+ private:
+  const Fiber* first_;
+  unsigned parity_;
+};
+
+template <class T>
+Given<T> Thread::give(int line, const T& value) const {
+  static_assert(sizeof(T) <= kMostPosted, "no such type is given");
   Fiber& fiber = group->fibers[number];
-  unsigned parity = fiber.shuffles++ % 2;
+  const unsigned parity = fiber.shuffles++ % 2;
   memcpy(fiber.posted[parity], &value, sizeof value);
   wait(State::kAtShuffle, line);
-  int other = number - lane() + source;
-  if (source < 0 || source >= kSubgroup || other >= group->launch->threads)
-    memset(&value, kPoison, sizeof value);
-  else
-    memcpy(&value, group->fibers[other].posted[parity], sizeof value);
+  return {&group->fibers[number - lane()], parity};
+}
+
+template <class T>
+T Thread::exchange(int line, T value, int source) const {
+  const Given<T> given = give(line, value);
+  if (source >= 0 && source < kSubgroup && number - lane() + source < group->launch->threads) return given[source];
+  memset(&value, kPoison, sizeof value);
   return value;
 }
 

@@ -74,7 +74,7 @@ LANGUAGES = {
         header="cuda.h",
         head=re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\('),
         shared="__shared__",
-        waits=re.compile(r"__syncthreads|__shfl_"),
+        waits=re.compile(r"__syncthreads|__shfl_|multiply_m16n8k16"),
         text=lambda code, names: f'#line 1 "cuda source"\n{code.source}',
         arguments=_cuda_arguments,
     ),

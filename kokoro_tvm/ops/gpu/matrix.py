@@ -1,0 +1,212 @@
+"""Convolution over time by units that multiply matrices of float16 and add up float32 (NVIDIA's tensor cores).
+
+A workgroup has a tile of steps and outputs. The input of some channels is activated once for all taps and
+rounded to float16, in shared memory. A subgroup has some of the steps and of the outputs: it multiplies 16
+steps by 16 channels and 16 channels by 8 outputs at a time, of which each lane holds a few elements
+(`Lane`). Weights lie in memory as lanes hold them, and go from there to registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from kokoro_tvm.features import Workgroup
+from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
+from kokoro_tvm.ops.gpu.conv_moments import TileMoments
+from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.weights import held_as
+
+__all__ = ["MatrixTile", "convolve"]
+
+_STEPS, _OUTPUTS, _CHANNELS = 16, 8, 16  # of one multiplication of matrices
+_LANES = 32
+_ROWS = 8  # of lanes: those of a row hold the same steps
+_DEPTH = 32  # channels of the input that shared memory holds at a time
+# Between steps, in words of two elements: lanes read eight steps, four words of each, from different banks.
+_PITCH = _DEPTH // 2 + 4
+_WIDE = 512
+
+
+@dataclass(frozen=True)
+class MatrixTile:
+    """Sizes of a tile.
+
+    step_groups, output_groups: subgroups along either; own_steps, own_outputs: a subgroup's, in results of
+    multiplications.
+    """
+
+    step_groups: int
+    output_groups: int
+    own_steps: int
+    own_outputs: int
+
+    @property
+    def threads(self) -> int:
+        return self.step_groups * self.output_groups * _LANES
+
+    @property
+    def steps(self) -> int:
+        return self.step_groups * self.own_steps * _STEPS
+
+    @property
+    def across(self) -> int:
+        """Outputs that all subgroups multiply by at a time."""
+        return self.output_groups * _OUTPUTS
+
+    @property
+    def outputs(self) -> int:
+        return self.across * self.own_outputs
+
+    @property
+    def layout(self) -> str:
+        """What decides how weights are packed."""
+        return f"m{_STEPS}n{_OUTPUTS}k{_CHANNELS}"
+
+    def shared(self, taps: int, dilation: int) -> tuple[int, int]:
+        """Words of the input, and for each of two arrays of what becomes of the moments."""
+        rows = self.steps + (taps - 1) * dilation
+        return rows * _PITCH, self.step_groups * _ROWS * self.across
+
+    @classmethod
+    def choose(
+        cls, channels: int, outputs: int, taps: int, dilation: int, workgroup: Workgroup
+    ) -> MatrixTile | None:
+        """None where there is no such kernel. Wide layers are short in time: they have smaller tiles, so that
+        there are as many of them."""
+        tile = _SMALL if outputs >= _WIDE else _LARGE
+        words, moments = tile.shared(taps, dilation)
+        fits = tile.threads <= workgroup.threads and 4 * (words + 2 * moments) <= workgroup.shared_bytes
+        return tile if fits and channels >= _CHANNELS and outputs % tile.outputs == 0 else None
+
+    def pack(self, weight: np.ndarray, dtype: str) -> np.ndarray:
+        """Weight (O, I, K) as words (K, I'/16, O/8, 32, 2) of two float16 each: for each multiplication what
+        a lane holds. I' is a whole depth, zeros beyond I. Raises BuildError for a weight that float16 does
+        not hold."""
+        outputs, inputs, taps = weight.shape
+        padded = np.zeros((outputs, ceildiv(inputs, _DEPTH) * _DEPTH, taps))
+        padded[:, :inputs] = weight
+        # By lane: output lane // 4; channels 2 * (lane % 4) and the next, and 8 later.
+        split = padded.reshape(outputs // _OUTPUTS, _OUTPUTS, -1, 2, 4, 2, taps)
+        lanes = held_as(dtype, split.transpose(6, 2, 0, 1, 4, 3, 5))
+        return lanes.reshape(taps, -1, outputs // _OUTPUTS, _LANES, 4).view(np.int32)
+
+
+_LARGE, _SMALL = MatrixTile(1, 4, 4, 4), MatrixTile(2, 2, 2, 4)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A thread's place in its subgroup, which decides what it holds of a multiplication: of the input steps
+    `row` and `row + 8`, channels `2 * column`, 8 later and those next to them; of the results the same steps,
+    outputs `2 * column` and the next."""
+
+    row: Any
+    column: Any
+
+    @classmethod
+    def of(cls, k: GpuKernel, lane: Any) -> Lane:
+        return cls(k.let(tirx.truncdiv(lane, 4)), k.let(tirx.truncmod(lane, 4)))
+
+
+def convolve(
+    k: GpuKernel,
+    tile: MatrixTile,
+    *,
+    weight: Any,
+    channels: int,
+    taps: int,
+    dilation: int,
+    steps: Any,
+    needed: Any,
+    outputs: int,
+    read: Callable[[Any, Any], Any],
+    write: Callable[[Any, Any, Any], Any],
+    moments: Any | None = None,
+) -> None:
+    """Emits the launch, see `ops.gpu.conv.convolve`, of which the arguments are.
+
+    weight: see `MatrixTile.pack`.
+    """
+    across, own_outputs = tile.across, tile.own_outputs
+    with k.launch(tile.threads, ceildiv(steps, tile.steps), outputs // tile.outputs) as (thread, bx, by):
+        words, of_moments = tile.shared(taps, dilation)
+        values = k.shared(words, "int32")
+        parts, others = (k.shared(of_moments) for _ in range(2))
+        sums = k.registers(tile.own_steps * own_outputs * 4)
+        for at in range(tile.own_steps * own_outputs * 4):
+            k.store(sums, const(0.0, "float32"), at)
+        first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
+        group, lane = k.let(tirx.truncdiv(thread, _LANES)), k.let(tirx.truncmod(thread, _LANES))
+        place = Lane.of(k, lane)
+        along = k.let(tirx.truncdiv(group, tile.output_groups) * (tile.own_steps * _STEPS) + place.row)
+        beside = k.let(tirx.truncmod(group, tile.output_groups))
+        column = k.let(beside * _OUTPUTS + place.column * 2)
+
+        def moments_of(turn: Any) -> TileMoments:
+            """Those of the outputs that a turn has."""
+            row = k.let(tirx.truncdiv(group, tile.output_groups) * _ROWS + place.row)
+            outputs_of_turn = k.let(first_output + turn * across)
+            places = (column, k.let(column + 1))
+            return TileMoments(k, moments, bx, outputs_of_turn, row, tile.step_groups * _ROWS, places, across)
+
+        with k.when(first < needed):
+            with k.loop(ceildiv(channels, _DEPTH)) as part:
+                with k.shares(words // _PITCH * (_DEPTH // 2), thread, tile.threads) as number:
+                    at = k.let(tirx.truncdiv(number, _DEPTH // 2))
+                    pair = k.let(tirx.truncmod(number, _DEPTH // 2))
+                    channel = k.let(part * _DEPTH + pair * 2)
+                    two = k.registers(2)
+                    for i in range(2):
+                        k.store(two, const(0.0, "float32"), i)
+                        with k.when(channel + i < channels):
+                            k.store(two, read(k.let(first + at), k.let(channel + i)), i)
+                    k.store(values, k.halves(two[0], two[1]), at * _PITCH + pair)
+                k.barrier()
+                with k.loop(taps) as tap, k.loop(_DEPTH // _CHANNELS) as turn:
+                    at = k.let(part * (_DEPTH // _CHANNELS) + turn)
+                    factors = k.registers(own_outputs * 2, "int32")
+                    for j in range(own_outputs):
+                        eight = k.let(by * (tile.outputs // _OUTPUTS) + j * tile.output_groups + beside)
+                        for i in range(2):
+                            k.store(factors, weight[tap, at, eight, lane, i], j * 2 + i)
+                    start = k.let((along + tap * dilation) * _PITCH + turn * (_CHANNELS // 2) + place.column)
+                    for m in range(tile.own_steps):
+                        x = k.registers(4, "int32")
+                        for i in range(4):
+                            below, later = i % 2 * _ROWS, i // 2 * (_CHANNELS // 4)
+                            k.store(x, values[start + (m * _STEPS + below) * _PITCH + later], i)
+                        for j in range(own_outputs):
+                            k.multiply_matrices(sums, (m * own_outputs + j) * 4, x, factors, j * 2)
+                k.barrier()
+            own = [
+                k.let(first + along + m * _STEPS + below)
+                for m in range(tile.own_steps)
+                for below in (0, _ROWS)
+            ]
+            there = [k.let(step < needed) for step in own]
+            # The outputs in turn. Registers are indexed by constants, so the next sums move to the front.
+            with k.loop(own_outputs) as turn:
+                found = k.registers(len(own) * 2)
+                for i, step in enumerate(own):
+                    with k.when(there[i]):
+                        for j in range(2):
+                            output = k.let(first_output + turn * across + column + j)
+                            total = sums[(i // 2 * own_outputs) * 4 + i % 2 * 2 + j]
+                            k.store(found, write(step, output, total), i * 2 + j)
+                if moments is not None:
+                    k.barrier()
+                    moments_of(turn).leave(found, there, minimum(needed - first, tile.steps), parts, others)
+                for m in range(tile.own_steps):
+                    for at in range((own_outputs - 1) * 4):
+                        at += m * own_outputs * 4
+                        k.store(sums, sums[at + 4], at)
+        if moments is not None:
+            with k.loop(own_outputs) as turn:
+                with k.when(needed <= first):
+                    moments_of(turn).clear()
+                moments_of(turn).clear_rest(ceildiv(steps, tile.steps), bx == 0)
