@@ -37,7 +37,8 @@ class Gpu:
     """A GPU's figures: float32 arithmetic without matrix units in TFLOP/s, memory in GB/s, cores that
     workgroups run on, the time that a launch takes besides, in microseconds, and how many threads multiply
     and add in the time in which one reads a word from shared memory or through the nearest cache: 0 where it
-    is not known; and how many products of matrices in the time of one of float32: 0 where no kernel has any."""
+    is not known; and how many multiply matrices in the time in which one multiplies float32: 0 where no
+    kernel does."""
 
     name: str
     tflops: float
@@ -73,7 +74,8 @@ class Launch:
 
 # NVIDIA's datasheets: float32 without tensor cores, memory bandwidth, multiprocessors; these have 64 and 128
 # lanes, read 32 words a clock, and multiply and add 1024 elements of matrices. The H100 does twice as many by
-# instructions of four subgroups, which our kernels do not have. Apple's: 10 cores of 128 lanes at 1.398 GHz; LPDDR5-6400, 128 bits wide.
+# instructions of four subgroups, which our kernels do not use.
+# Apple's: 10 cores of 128 lanes at 1.398 GHz; LPDDR5-6400, 128 bits wide.
 # Intel's: 6 cores of 128 lanes at 1.35 GHz; LPDDR4X-4267, 128 bits wide.
 GPUS = (
     Gpu(

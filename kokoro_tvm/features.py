@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 __all__ = ["Features", "Workgroup"]
@@ -42,9 +42,7 @@ class Features:
     def to_json(self) -> dict[str, Any]:
         """Without what a machine lacks, so that a new ability changes no other's keys."""
         data = asdict(self)
-        absent = [
-            name for name in ("by_lane", "eager_memory", "tiles", "matrices", "workgroup") if not data[name]
-        ]
+        absent = [f.name for f in fields(self) if f.default in (False, None) and not data[f.name]]
         return {name: value for name, value in data.items() if name not in absent}
 
     @classmethod

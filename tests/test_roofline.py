@@ -37,7 +37,7 @@ def test_multiplications_of_matrices_are_counted_apart() -> None:
     k = GpuKernel("counted", Features(1, 0, kernels="gpu", matrices=True, workgroup=Workgroup(256, 16384)))
     with k:
         y = k.param("y", ("n",))
-        with k.launch(32, y.shape[0]) as (thread, group):
+        with k.launch(32, y.shape[0]) as (_, group):
             sums, a, b = k.registers(4), k.registers(4, "int32"), k.registers(2, "int32")
             with k.loop(3):
                 k.multiply_matrices(sums, 0, a, b, 0)

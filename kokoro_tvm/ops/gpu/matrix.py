@@ -1,4 +1,4 @@
-"""Convolution over time by units that multiply matrices of float16 and add up float32 (NVIDIA's tensor cores).
+"""Convolution over time by units that multiply matrices of float16, sums in float32 (NVIDIA's tensor cores).
 
 A workgroup has a tile of steps and outputs. The input of some channels is activated once for all taps and
 rounded to float16, in shared memory. A subgroup has some of the steps and of the outputs: it multiplies 16
