@@ -191,14 +191,16 @@ def convolve(
             there = [k.let(step < needed) for step in own]
             # The outputs in turn. Registers are indexed by constants, so the next sums move to the front.
             with k.loop(own_outputs) as turn:
-                found = k.registers(len(own) * 2)
+                found = k.registers(len(own) * 2) if moments is not None else None
                 for i, step in enumerate(own):
                     with k.when(there[i]):
                         for j in range(2):
                             output = k.let(first_output + turn * across + column + j)
                             total = sums[(i // 2 * own_outputs) * 4 + i % 2 * 2 + j]
-                            k.store(found, write(step, output, total), i * 2 + j)
-                if moments is not None:
+                            written = write(step, output, total)
+                            if found is not None:
+                                k.store(found, written, i * 2 + j)
+                if found is not None:
                     k.barrier()
                     moments_of(turn).leave(found, there, minimum(needed - first, tile.steps), parts, others)
                 for m in range(tile.own_steps):
