@@ -44,7 +44,7 @@ export function describe(name, languages = LANGUAGES) {
 
 /** Style tables float32 (510, 2 * style_dim) by name, each loaded when it is needed first. */
 export class Voices {
-  /** @param {Map<string, Table | (() => Promise<Table>)>} tables */
+  /** @param {Map<string, Table | Promise<Table> | (() => Promise<Table>)>} tables */
   constructor(tables) {
     this._tables = tables;
   }
@@ -129,9 +129,12 @@ export class Voices {
   async _table(name) {
     const found = this._tables.get(name);
     if (typeof found !== "function") return found;
-    const table = await found();
-    this._tables.set(name, table);
-    return table;
+    const loading = found().catch((error) => {
+      this._tables.set(name, found);
+      throw error;
+    });
+    this._tables.set(name, loading);
+    return loading;
   }
 
   /** Names and weights of a mix; those after a minus are below 0. @returns {[string, number][]} */

@@ -37,6 +37,19 @@ test("a table is read when it is needed first, and once", async () => {
   await assert.rejects(Voices.open(bytes, 3), { name: "BundleError", message: /^The voice b is \(2\), not float32 rows of 3/ });
 });
 
+test("who wants a table while it is read waits for it, and who comes after a failure reads again", async () => {
+  let reads = 0;
+  const read = async () => {
+    if (!reads++) throw new Error("offline");
+    return { rows: 1, width: 2, values: Float32Array.of(1, 2) };
+  };
+  const voices = new Voices(new Map([["a", read]]));
+  await assert.rejects(voices.table("a"), { message: "offline" });
+  const [one, other] = await Promise.all([voices.table("a"), voices.table("a")]);
+  assert.equal(one, other);
+  assert.equal(reads, 2);
+});
+
 test("a plan has a seed of 64 bits", () => {
   for (const seed of [2n ** 64n, -1n, 2n ** 70n, 1.5, null]) {
     assert.throws(() => new Plan({ pieces: [], voice: "a", seed }), { message: /^The seed should be a BigInt from 0n/ });
