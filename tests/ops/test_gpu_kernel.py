@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tvm.s_tir.tensor_intrin.cuda import ldmatrix_32x8_to_shared_16x16_layout
 
 from kokoro_tvm.features import Features, Workgroup
+from kokoro_tvm.ops.base.expressions import const
 from kokoro_tvm.ops.gpu.columns import Columns
 from kokoro_tvm.ops.gpu.fold import sum_of
 from kokoro_tvm.ops.gpu.fourier import hann, sine_of
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
 from kokoro_tvm.targets import Machine
 
-from .on_gpu import AS_CPP, GPUS, on_gpu
+from .on_gpu import AS_CPP, GPUS, RACES, on_gpu
 
 kinds = pytest.mark.parametrize(
     "machine",
@@ -111,3 +113,33 @@ def test_sums_by_pairs() -> None:
     """Of any number of values."""
     for count in range(1, 20):
         assert sum_of(list(range(count))) == sum(range(count))
+
+
+@AS_CPP
+@pytest.mark.parametrize("machine", [GPUS["cuda"], RACES], ids=["cuda", "watched"])
+def test_lanes_hold_matrices_as_tvm_has_them(machine: Machine) -> None:
+    """Elements of the instruction by lane, in the order of TVM's map of 16 by 16 elements; the second
+    matrix is held transposed, and has half as many."""
+    rng = np.random.default_rng(1)
+    first, second = (rng.integers(-8, 9, shape).astype(np.float16) for shape in ((16, 16), (16, 8)))
+    places = [[ldmatrix_32x8_to_shared_16x16_layout(lane, i) for i in range(8)] for lane in range(32)]
+    a = np.array([[first[place] for place in held] for held in places])
+    b = np.array([[second.T[place] for place in held if place[0] < 8] for held in places])
+    k = GpuKernel("matrices", machine.features)
+    with k:
+        given_a, given_b = k.param("a", (32, 4), "int32"), k.param("b", (32, 2), "int32")
+        y = k.param("y", (32, 4))
+        with k.launch(32, 1) as (lane, _):
+            of_a, of_b, sums = k.registers(4, "int32"), k.registers(2, "int32"), k.registers(4)
+            for i in range(4):
+                k.store(of_a, given_a[lane, i], i)
+                k.store(sums, const(1.0, "float32"), i)
+            for i in range(2):
+                k.store(of_b, given_b[lane, i], i)
+            k.multiply_matrices(sums, 0, of_a, of_b, 0)
+            for i in range(4):
+                k.store(y, sums[i], lane, i)
+    got = np.full((32, 4), np.nan, np.float32)
+    run(k, machine, a.view(np.int32), b.view(np.int32), got)
+    want = first.astype(np.float32) @ second.astype(np.float32) + 1
+    assert got.tolist() == [[want[place] for place in held if place[1] < 8] for held in places]

@@ -36,8 +36,8 @@ _WIDE = 512
 class MatrixTile:
     """Sizes of a tile.
 
-    step_groups, output_groups: subgroups along either; own_steps, own_outputs: a subgroup's, in results of
-    multiplications.
+    step_groups, output_groups: subgroups along steps and along outputs; own_steps, own_outputs:
+    multiplications of a subgroup along either.
     """
 
     step_groups: int
