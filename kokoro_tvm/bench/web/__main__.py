@@ -59,14 +59,13 @@ def measure(
     All processes stand side by side; who does not have the turn is stopped. Each round
     begins with another one. Raises ChildError where one ends before its time.
     """
+    command = ["node", *NODE.options(), str(SPEAKER)]
     with TemporaryDirectory(prefix="kokoro-tvm-web-") as folder, ExitStack() as stack:
         speakers: dict[tuple[str, int], Child] = {}
         for count in threads:
             for place, system in enumerate(systems):
                 log(f"{system.title}: opened with {count} threads")
-                child = Child(
-                    ["node", *NODE.options(), str(SPEAKER)], count, Path(folder, f"{place}-{count}.log")
-                )
+                child = Child(command, count, Path(folder, f"{place}-{count}.log"))
                 speakers[system.title, count] = stack.enter_context(child)
                 child.ask({**system.request, "threads": count})
         answers: dict[tuple[str, int, str], list[dict[str, Any]]] = {}

@@ -76,9 +76,13 @@ class GpuKernel(BaseKernel):
         return tvm.tirx.reinterpret("int32", both[T.ramp(0, 1, 2)])
 
     def multiply_matrices(self, sums: Any, at: int, a: Any, b: Any, b_at: int) -> None:
-        """The instruction `multiply_m16n8k16` of a subgroup: each lane gives four words of `a`, two of `b`
-        from `b_at` on, see `ops.gpu.matrix.Lane`, and has four sums in registers from `at` on, to which it
-        adds. All lanes must come here."""
+        """A subgroup's sums (16, 8) += a (16, 16) @ b (16, 8), of float16 with sums in float32.
+
+        A lane holds two neighbours in a word, from column `2 * (lane % 4)` on: of `a` rows `lane // 4` and 8
+        later, then both 8 columns later; of `b` transposed, in two words from `b_at` on, row `lane // 4` and
+        8 columns later. Its sums, in four registers from `at` on, are those of `a`'s two rows. All lanes must
+        come here.
+        """
         addresses = (T.address_of(sums[at]), T.address_of(a[0]), T.address_of(b[b_at]))
         T.evaluate(
             tvm.tirx.call_intrin(

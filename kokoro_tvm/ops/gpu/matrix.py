@@ -3,7 +3,7 @@
 A workgroup has a tile of steps and outputs. The input of some channels is activated once for all taps and
 rounded to float16, in shared memory. A subgroup has some of the steps and of the outputs: it multiplies 16
 steps by 16 channels and 16 channels by 8 outputs at a time, of which each lane holds a few elements
-(`Lane`). Weights lie in memory as lanes hold them, and go from there to registers.
+(`GpuKernel.multiply_matrices`). Weights lie in memory as lanes hold them, and go from there to registers.
 """
 
 from __future__ import annotations
@@ -99,20 +99,6 @@ class MatrixTile:
 _LARGE, _SMALL = MatrixTile(1, 4, 4, 4), MatrixTile(2, 2, 2, 4)
 
 
-@dataclass(frozen=True)
-class Lane:
-    """A thread's place in its subgroup, which decides what it holds of a multiplication: of the input steps
-    `row` and `row + 8`, channels `2 * column`, 8 later and those next to them; of the results the same steps,
-    outputs `2 * column` and the next."""
-
-    row: Any
-    column: Any
-
-    @classmethod
-    def of(cls, k: GpuKernel, lane: Any) -> Lane:
-        return cls(k.let(tirx.truncdiv(lane, 4)), k.let(tirx.truncmod(lane, 4)))
-
-
 def convolve(
     k: GpuKernel,
     tile: MatrixTile,
@@ -142,17 +128,17 @@ def convolve(
             k.store(sums, const(0.0, "float32"), at)
         first, first_output = k.let(bx * tile.steps), k.let(by * tile.outputs)
         group, lane = k.let(tirx.truncdiv(thread, _LANES)), k.let(tirx.truncmod(thread, _LANES))
-        place = Lane.of(k, lane)
-        along = k.let(tirx.truncdiv(group, tile.output_groups) * (tile.own_steps * _STEPS) + place.row)
+        row, column = k.let(tirx.truncdiv(lane, 4)), k.let(tirx.truncmod(lane, 4))
+        along = k.let(tirx.truncdiv(group, tile.output_groups) * (tile.own_steps * _STEPS) + row)
         beside = k.let(tirx.truncmod(group, tile.output_groups))
-        column = k.let(beside * _OUTPUTS + place.column * 2)
+        first_column = k.let(beside * _OUTPUTS + column * 2)
 
         def moments_of(turn: Any) -> TileMoments:
             """Those of the outputs that a turn has."""
-            row = k.let(tirx.truncdiv(group, tile.output_groups) * _ROWS + place.row)
-            outputs_of_turn = k.let(first_output + turn * across)
-            places = (column, k.let(column + 1))
-            return TileMoments(k, moments, bx, outputs_of_turn, row, tile.step_groups * _ROWS, places, across)
+            own_row = k.let(tirx.truncdiv(group, tile.output_groups) * _ROWS + row)
+            outputs_of_turn, rows = k.let(first_output + turn * across), tile.step_groups * _ROWS
+            places = (first_column, k.let(first_column + 1))
+            return TileMoments(k, moments, bx, outputs_of_turn, own_row, rows, places, across)
 
         with k.when(first < needed):
             with k.loop(ceildiv(channels, _DEPTH)) as part:
@@ -174,7 +160,7 @@ def convolve(
                         eight = k.let(by * (tile.outputs // _OUTPUTS) + j * tile.output_groups + beside)
                         for i in range(2):
                             k.store(factors, weight[tap, at, eight, lane, i], j * 2 + i)
-                    start = k.let((along + tap * dilation) * _PITCH + turn * (_CHANNELS // 2) + place.column)
+                    start = k.let((along + tap * dilation) * _PITCH + turn * (_CHANNELS // 2) + column)
                     for m in range(tile.own_steps):
                         x = k.registers(4, "int32")
                         for i in range(4):
@@ -195,7 +181,7 @@ def convolve(
                 for i, step in enumerate(own):
                     with k.when(there[i]):
                         for j in range(2):
-                            output = k.let(first_output + turn * across + column + j)
+                            output = k.let(first_output + turn * across + first_column + j)
                             total = sums[(i // 2 * own_outputs) * 4 + i % 2 * 2 + j]
                             written = write(step, output, total)
                             if found is not None:
