@@ -25,6 +25,7 @@ from kokoro_tvm.ops.gpu.activation import activated
 from kokoro_tvm.ops.gpu.conv import Tile
 from kokoro_tvm.ops.gpu.filtered import FilteredTile
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.layer import Layer
 from kokoro_tvm.ops.gpu.matrix import MatrixTile
 from kokoro_tvm.ops.gpu.weights import weight_dtype
 from kokoro_tvm.ops.moments import FEWEST_STEPS
@@ -190,23 +191,24 @@ def _gpu_kernel(call: Call) -> Any:
             k.store(y, value, 0, step, output)
             return value
 
-        layer: dict[str, Any] = {
-            "weight": weight,
-            "channels": width * stride,
-            "steps": k.index(y.shape[1]),
-            "needed": (given + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
-            "outputs": outputs,
-            "read": read,
-            "write": write,
-            "moments": moments,
-        }
+        layer = Layer(
+            weight=weight,
+            channels=width * stride,
+            taps=kept,
+            dilation=dilation,
+            steps=k.index(y.shape[1]),
+            needed=(given + (2 * padding - dilation * (taps - 1) - 1)) // stride + 1,
+            outputs=outputs,
+            read=read,
+            write=write,
+            moments=moments,
+        )
         if isinstance(tile, FilteredTile):
-            filtered.convolve(k, tile, **layer)
+            filtered.convolve(k, tile, layer)
         elif isinstance(tile, MatrixTile):
-            matrix.convolve(k, tile, taps=taps, dilation=dilation, **layer)
+            matrix.convolve(k, tile, layer)
         else:
-            tolerant = bool(call.attributes["tolerant"])
-            gpu_conv.convolve(k, tile, taps=kept, dilation=dilation, tolerant=tolerant, **layer)
+            gpu_conv.convolve(k, tile, layer, tolerant=bool(call.attributes["tolerant"]))
     return k.build()
 
 

@@ -19,6 +19,7 @@ from kokoro_tvm.ops.cpu.kernel import Kernel
 from kokoro_tvm.ops.gpu.activation import activated
 from kokoro_tvm.ops.gpu.conv import Tile, convolve
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.layer import Layer
 from kokoro_tvm.ops.gpu.weights import weight_dtype
 from kokoro_tvm.ops.moments import SPARE_SLOTS
 
@@ -156,9 +157,7 @@ def _gpu_kernel(call: Call) -> Any:
             late = column // width + stride // 2 >= stride
             return select(late, const(1, "int32"), const(0, "int32"))
 
-        convolve(
-            k,
-            tile,
+        layer = Layer(
             weight=weight,
             channels=channels,
             taps=2,
@@ -168,12 +167,10 @@ def _gpu_kernel(call: Call) -> Any:
             outputs=stride * width,
             read=read,
             write=write,
-            shift=shift,
             moments=moments,
-            phases=stride,
-            leading=lead,
-            tolerant=bool(call.attributes["tolerant"]),
         )
+        tolerant = bool(call.attributes["tolerant"])
+        convolve(k, tile, layer, shift=shift, phases=stride, leading=lead, tolerant=tolerant)
     return k.build()
 
 

@@ -16,6 +16,7 @@ from tvm import tirx
 from kokoro_tvm.ops.base.expressions import ceildiv, const, logical_and, minimum
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.layer import Layer
 from kokoro_tvm.ops.gpu.weights import held_as
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
@@ -91,39 +92,26 @@ _TILES = (Tile(32, 64, 4, 8, 16), Tile(64, 32, 4, 8, 16), Tile(128, 8, 2, 8, 16)
 def convolve(
     k: GpuKernel,
     tile: Tile,
+    layer: Layer,
     *,
-    weight: Any,
-    channels: int,
-    taps: int,
-    dilation: int,
-    steps: Any,
-    needed: Any,
-    outputs: int,
-    read: Callable[[Any, Any], Any],
-    write: Callable[[Any, Any, Any], Any],
     shift: Callable[[Any], Any] = lambda output: 0,
-    moments: Any | None = None,
     phases: int = 1,
     leading: int = 0,
     tolerant: bool = False,
 ) -> None:
-    """Emits the launch: for each step t and output o the sum over taps j and channels c of
-    read(t + j*dilation + shift(o), c) * weight[j, c, o].
+    """Emits the launch.
 
-    weight: see `Tile.pack`; steps: of the result; needed: how many of them are wanted, known only on the GPU:
-    tiles beyond are left out; read(row, channel): an activated value of the input, zero where there is none,
-    with rows up to the end of the last tile and its halo, and channels of [0, channels); write(step, output,
-    sum): called for results that are wanted, gives what it wrote; shift: the same for all outputs of a tile;
-    moments: of the results, where they are to be written: then outputs are whole tiles; phases: how many
-    times the result's channels the outputs are, each time at steps of their own, which have moments of their
-    own; leading: slots before those of all tiles, which `write` fills; tolerant: see `conv1d`: sums are taken
-    in one go, else in parts of some channels.
+    shift: rows by which an output reads later, the same for all outputs of a tile; phases: how many times the
+    result's channels the outputs are, each time at steps of their own, which have moments of their own;
+    leading: slots before those of all tiles, which `write` fills; tolerant: see `conv1d`: sums are taken in
+    one go, else in parts of some channels.
     """
-    threads, depth, rows = tile.threads, tile.depth, tile.rows(taps, dilation)
+    threads, depth, rows = tile.threads, tile.depth, tile.rows(layer.taps, layer.dilation)
     across, apart = tile.outputs // tile.own_outputs, tile.steps // tile.own_steps
-    with k.launch(threads, ceildiv(steps, tile.steps), ceildiv(outputs, tile.outputs)) as (thread, bx, by):
+    tiles = ceildiv(layer.steps, tile.steps)
+    with k.launch(threads, tiles, ceildiv(layer.outputs, tile.outputs)) as (thread, bx, by):
         sizes = rows * depth, depth * tile.outputs
-        if moments is not None:
+        if layer.moments is not None:
             sizes = max(sizes[0], tile.partial_sums), max(sizes[1], tile.partial_sums)
         values, factors = map(k.shared, sizes)
         own = range(tile.own_steps * tile.own_outputs)
@@ -135,12 +123,12 @@ def convolve(
         # Threads of a row have neighbouring outputs, so that they write neighbours; steps likewise.
         column, row = k.let(tirx.truncmod(thread, across)), k.let(tirx.truncdiv(thread, across))
         begin = k.let(first + shift(first_output))
-        if moments is not None:
-            channels_out = outputs // phases
+        if layer.moments is not None:
+            channels_out = layer.outputs // phases
             phase = k.let(tirx.truncdiv(first_output, channels_out)) if phases > 1 else k.index(0)
             left = TileMoments(
                 k,
-                moments,
+                layer.moments,
                 slot=k.let(bx * phases + phase + leading),
                 first_output=k.let(first_output - phase * channels_out),
                 row=row,
@@ -148,8 +136,8 @@ def convolve(
                 places=[k.let(column + j * across) for j in range(tile.own_outputs)],
                 outputs=tile.outputs,
             )
-        with k.when(first < needed):
-            with k.loop(ceildiv(channels, depth)) as part:
+        with k.when(first < layer.needed):
+            with k.loop(ceildiv(layer.channels, depth)) as part:
                 with k.shares(rows * depth, thread, threads) as number:
                     at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
                     channel = k.let(part * depth + c)
@@ -158,29 +146,31 @@ def convolve(
                         k.store(values, value, c * rows + at)
 
                     def given(at: Any = at, channel: Any = channel, put: Callable[[Any], None] = put) -> None:
-                        put(read(k.let(begin + at), channel))
+                        put(layer.read(k.let(begin + at), channel))
 
                     def absent(put: Callable[[Any], None] = put) -> None:
                         put(const(0.0, "float32"))
 
-                    if channels % depth == 0:
+                    if layer.channels % depth == 0:
                         given()
                     else:
-                        k.choose(channel < channels, given, absent)
+                        k.choose(channel < layer.channels, given, absent)
                 if not tolerant:
                     for at in own:
                         k.store(sums, const(0.0, "float32"), at)
-                with k.loop(taps) as tap:
+                with k.loop(layer.taps) as tap:
                     with k.shares(depth * tile.outputs, thread, threads) as number:
                         c, o = (
                             k.let(tirx.truncdiv(number, tile.outputs)),
                             k.let(tirx.truncmod(number, tile.outputs)),
                         )
-                        k.store(factors, k.wide(weight[tap, part * depth + c, first_output + o]), number)
+                        k.store(
+                            factors, k.wide(layer.weight[tap, part * depth + c, first_output + o]), number
+                        )
                     k.barrier()
                     with k.loop(depth) as c:
                         x = [
-                            k.let(values[c * rows + row + i * apart + tap * dilation])
+                            k.let(values[c * rows + row + i * apart + tap * layer.dilation])
                             for i in range(tile.own_steps)
                         ]
                         w = [
@@ -199,18 +189,18 @@ def convolve(
                 step = k.let(first + row + i * apart)
                 for j in range(tile.own_outputs):
                     output = k.let(first_output + column + j * across)
-                    exists = step < needed
-                    if outputs % tile.outputs:
-                        exists = logical_and(exists, output < outputs)
+                    exists = step < layer.needed
+                    if layer.outputs % tile.outputs:
+                        exists = logical_and(exists, output < layer.outputs)
                     at = i * tile.own_outputs + j
                     with k.when(exists):
-                        written = write(step, output, totals[at])
-                        if moments is not None:
+                        written = layer.write(step, output, totals[at])
+                        if layer.moments is not None:
                             k.store(totals, written, at)
-            if moments is not None:
-                there = [k.let(first + row + i * apart < needed) for i in range(tile.own_steps)]
-                left.leave(totals, there, minimum(needed - first, tile.steps), values, factors)
-        if moments is not None:
-            with k.when(needed <= first):
+            if layer.moments is not None:
+                there = [k.let(first + row + i * apart < layer.needed) for i in range(tile.own_steps)]
+                left.leave(totals, there, minimum(layer.needed - first, tile.steps), values, factors)
+        if layer.moments is not None:
+            with k.when(layer.needed <= first):
                 left.clear()
-            left.clear_rest(ceildiv(steps, tile.steps) * phases + leading, bx + phase == 0)
+            left.clear_rest(tiles * phases + leading, bx + phase == 0)

@@ -9,7 +9,6 @@ with sums of 8 rows times 8 outputs in registers, so that no two of them want th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from kokoro_tvm.ops.base.filtering import Filtering, transforms
 from kokoro_tvm.ops.base.points import forward, inverse
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.layer import Layer
 from kokoro_tvm.ops.gpu.weights import held_as
 from kokoro_tvm.ops.moments import FEWEST_STEPS
 
@@ -141,26 +141,12 @@ class FilteredTile:
         return held_as(dtype, np.einsum("pk,ocgk->gpco", matrix, split, optimize=True))
 
 
-def convolve(
-    k: GpuKernel,
-    tile: FilteredTile,
-    *,
-    weight: Any,
-    channels: int,
-    steps: Any,
-    needed: Any,
-    outputs: int,
-    read: Callable[[Any, Any], Any],
-    write: Callable[[Any, Any, Any], Any],
-    moments: Any | None = None,
-) -> None:
-    """Emits the launch, see `ops.gpu.conv.convolve`, of which the arguments are.
-
-    weight: see `FilteredTile.pack`.
-    """
+def convolve(k: GpuKernel, tile: FilteredTile, layer: Layer) -> None:
+    """Emits the launch."""
     filtering, dilation, depth, across = tile.filtering, tile.dilation, tile.depth, tile.across
     points, matrices = filtering.points, transforms(filtering)
-    with k.launch(tile.threads, ceildiv(steps, tile.steps), outputs // tile.outputs) as (thread, bx, by):
+    tiles = ceildiv(layer.steps, tile.steps)
+    with k.launch(tile.threads, tiles, layer.outputs // tile.outputs) as (thread, bx, by):
         transformed, given = map(k.shared, tile.shared)
         sums = k.registers(_OWN * _OWN)
         for at in range(_OWN * _OWN):
@@ -177,15 +163,19 @@ def convolve(
         def moments_of(turn: Any) -> TileMoments:
             """Those of the outputs that a turn has."""
             outputs_of_turn = k.let(first_output + turn * across)
-            return TileMoments(k, moments, bx, outputs_of_turn, row, _HELD, (column,), across)
+            return TileMoments(k, layer.moments, bx, outputs_of_turn, row, _HELD, (column,), across)
 
-        with k.when(first < needed):
+        with k.when(first < layer.needed):
             point = k.let(tirx.truncdiv(thread, tile.lanes))
             own_row = k.let(tirx.truncmod(row, _HELD // _OWN) * _OWN)
-            with k.loop(channels // depth) as part:
+            with k.loop(layer.channels // depth) as part:
                 with k.shares(tile.seen_steps * depth, thread, tile.threads) as number:
                     at, c = k.let(tirx.truncdiv(number, depth)), k.let(tirx.truncmod(number, depth))
-                    k.store(given, read(k.let(first + at), k.let(part * depth + c)), c * tile.seen_pitch + at)
+                    k.store(
+                        given,
+                        layer.read(k.let(first + at), k.let(part * depth + c)),
+                        c * tile.seen_pitch + at,
+                    )
                 k.barrier()
                 with k.shares(tile.seen_rows * depth, thread, tile.threads) as number:
                     c = k.let(tirx.truncdiv(number, tile.seen_rows))
@@ -200,7 +190,7 @@ def convolve(
                     x = [k.let(transformed[start + i]) for i in range(_OWN)]
                     at = k.let(part * depth + c)
                     w = [
-                        k.let(weight[group, point, at, first_output + column + j * across])
+                        k.let(layer.weight[group, point, at, first_output + column + j * across])
                         for j in range(_OWN)
                     ]
                     for i, value in enumerate(x):
@@ -209,8 +199,8 @@ def convolve(
                             k.store(sums, sums[at] + value * factor, at)
             start = begin(row)
             own = [k.let(first + start + i * dilation) for i in range(filtering.outputs)]
-            there = [k.let(logical_and(row < tile.rows, step < needed)) for step in own]
-            found = k.registers(filtering.outputs) if moments is not None else None
+            there = [k.let(logical_and(row < tile.rows, step < layer.needed)) for step in own]
+            found = k.registers(filtering.outputs) if layer.moments is not None else None
             # An eighth of the outputs in turn. Registers are indexed by constants, so the next sums move to
             # the front.
             with k.loop(_OWN) as turn:
@@ -225,17 +215,17 @@ def convolve(
                     output = k.let(first_output + turn * across + column)
                     for i, value in enumerate(inverse(k, matrices, products, 1)):
                         with k.when(there[i]):
-                            written = write(own[i], output, value)
+                            written = layer.write(own[i], output, value)
                             if found is not None:
                                 k.store(found, written, i)
                 if found is not None:
-                    count = minimum(needed - first, tile.steps)
+                    count = minimum(layer.needed - first, tile.steps)
                     moments_of(turn).leave(found, there, count, transformed, given)
                 for i in range(_OWN):
                     for j in range(_OWN - 1):
                         k.store(sums, sums[i * _OWN + j + 1], i * _OWN + j)
-        if moments is not None:
+        if layer.moments is not None:
             with k.loop(_OWN) as turn:
-                with k.when(needed <= first):
+                with k.when(layer.needed <= first):
                     moments_of(turn).clear()
-                moments_of(turn).clear_rest(ceildiv(steps, tile.steps), bx == 0)
+                moments_of(turn).clear_rest(tiles, bx == 0)

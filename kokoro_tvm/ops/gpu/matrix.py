@@ -8,7 +8,6 @@ steps by 16 channels and 16 channels by 8 outputs at a time, of which each lane 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,7 @@ from kokoro_tvm.features import Workgroup
 from kokoro_tvm.ops.base.expressions import ceildiv, const, minimum
 from kokoro_tvm.ops.gpu.conv_moments import TileMoments
 from kokoro_tvm.ops.gpu.kernel import GpuKernel
+from kokoro_tvm.ops.gpu.layer import Layer
 from kokoro_tvm.ops.gpu.weights import held_as
 
 __all__ = ["MatrixTile", "convolve"]
@@ -99,28 +99,12 @@ class MatrixTile:
 _LARGE, _SMALL = MatrixTile(1, 4, 4, 4), MatrixTile(2, 2, 2, 4)
 
 
-def convolve(
-    k: GpuKernel,
-    tile: MatrixTile,
-    *,
-    weight: Any,
-    channels: int,
-    taps: int,
-    dilation: int,
-    steps: Any,
-    needed: Any,
-    outputs: int,
-    read: Callable[[Any, Any], Any],
-    write: Callable[[Any, Any, Any], Any],
-    moments: Any | None = None,
-) -> None:
-    """Emits the launch, see `ops.gpu.conv.convolve`, of which the arguments are.
-
-    weight: see `MatrixTile.pack`.
-    """
+def convolve(k: GpuKernel, tile: MatrixTile, layer: Layer) -> None:
+    """Emits the launch."""
     across, own_outputs = tile.across, tile.own_outputs
-    with k.launch(tile.threads, ceildiv(steps, tile.steps), outputs // tile.outputs) as (thread, bx, by):
-        words, of_moments = tile.shared(taps, dilation)
+    tiles = ceildiv(layer.steps, tile.steps)
+    with k.launch(tile.threads, tiles, layer.outputs // tile.outputs) as (thread, bx, by):
+        words, of_moments = tile.shared(layer.taps, layer.dilation)
         values = k.shared(words, "int32")
         parts, others = (k.shared(of_moments) for _ in range(2))
         sums = k.registers(tile.own_steps * own_outputs * 4)
@@ -138,10 +122,10 @@ def convolve(
             own_row = k.let(tirx.truncdiv(group, tile.output_groups) * _ROWS + row)
             outputs_of_turn, rows = k.let(first_output + turn * across), tile.step_groups * _ROWS
             places = (first_column, k.let(first_column + 1))
-            return TileMoments(k, moments, bx, outputs_of_turn, own_row, rows, places, across)
+            return TileMoments(k, layer.moments, bx, outputs_of_turn, own_row, rows, places, across)
 
-        with k.when(first < needed):
-            with k.loop(ceildiv(channels, _DEPTH)) as part:
+        with k.when(first < layer.needed):
+            with k.loop(ceildiv(layer.channels, _DEPTH)) as part:
                 with k.shares(words // _PITCH * (_DEPTH // 2), thread, tile.threads) as number:
                     at = k.let(tirx.truncdiv(number, _DEPTH // 2))
                     pair = k.let(tirx.truncmod(number, _DEPTH // 2))
@@ -149,18 +133,18 @@ def convolve(
                     two = k.registers(2)
                     for i in range(2):
                         k.store(two, const(0.0, "float32"), i)
-                        with k.when(channel + i < channels):
-                            k.store(two, read(k.let(first + at), k.let(channel + i)), i)
+                        with k.when(channel + i < layer.channels):
+                            k.store(two, layer.read(k.let(first + at), k.let(channel + i)), i)
                     k.store(values, k.halves(two[0], two[1]), at * _PITCH + pair)
                 k.barrier()
-                with k.loop(taps) as tap, k.loop(_DEPTH // _CHANNELS) as turn:
+                with k.loop(layer.taps) as tap, k.loop(_DEPTH // _CHANNELS) as turn:
                     at = k.let(part * (_DEPTH // _CHANNELS) + turn)
                     factors = k.registers(own_outputs * 2, "int32")
                     for j in range(own_outputs):
                         eight = k.let(by * (tile.outputs // _OUTPUTS) + j * tile.output_groups + beside)
                         for i in range(2):
-                            k.store(factors, weight[tap, at, eight, lane, i], j * 2 + i)
-                    start = k.let((along + tap * dilation) * _PITCH + turn * (_CHANNELS // 2) + column)
+                            k.store(factors, layer.weight[tap, at, eight, lane, i], j * 2 + i)
+                    start = k.let((along + tap * layer.dilation) * _PITCH + turn * (_CHANNELS // 2) + column)
                     for m in range(tile.own_steps):
                         x = k.registers(4, "int32")
                         for i in range(4):
@@ -174,27 +158,29 @@ def convolve(
                 for m in range(tile.own_steps)
                 for below in (0, _ROWS)
             ]
-            there = [k.let(step < needed) for step in own]
+            there = [k.let(step < layer.needed) for step in own]
             # The outputs in turn. Registers are indexed by constants, so the next sums move to the front.
             with k.loop(own_outputs) as turn:
-                found = k.registers(len(own) * 2) if moments is not None else None
+                found = k.registers(len(own) * 2) if layer.moments is not None else None
                 for i, step in enumerate(own):
                     with k.when(there[i]):
                         for j in range(2):
                             output = k.let(first_output + turn * across + first_column + j)
                             total = sums[(i // 2 * own_outputs) * 4 + i % 2 * 2 + j]
-                            written = write(step, output, total)
+                            written = layer.write(step, output, total)
                             if found is not None:
                                 k.store(found, written, i * 2 + j)
                 if found is not None:
                     k.barrier()
-                    moments_of(turn).leave(found, there, minimum(needed - first, tile.steps), parts, others)
+                    moments_of(turn).leave(
+                        found, there, minimum(layer.needed - first, tile.steps), parts, others
+                    )
                 for m in range(tile.own_steps):
                     for at in range((own_outputs - 1) * 4):
                         at += m * own_outputs * 4
                         k.store(sums, sums[at + 4], at)
-        if moments is not None:
+        if layer.moments is not None:
             with k.loop(own_outputs) as turn:
-                with k.when(needed <= first):
+                with k.when(layer.needed <= first):
                     moments_of(turn).clear()
-                moments_of(turn).clear_rest(ceildiv(steps, tile.steps), bx == 0)
+                moments_of(turn).clear_rest(tiles, bx == 0)
