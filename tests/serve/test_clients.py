@@ -17,7 +17,7 @@ from openai import OpenAI
 from serving import LONG, Server
 
 from kokoro_tvm.serve.encoding.base import as_int16
-from kokoro_tvm.serve.voices import with_own_names
+from kokoro_tvm.serve.names import with_own_names
 
 AGENTS = Path(__file__).parent / "agents"
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))

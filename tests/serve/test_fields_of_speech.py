@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from letters import read_letters
-from openai import OpenAI
 from serving import LONG, Answer, Server
 
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
@@ -160,15 +159,6 @@ def test_words_have_their_places_in_the_text(server: Server, route: str) -> None
         words = [word for line in answer.body.splitlines() for word in json.loads(line)["timestamps"]]
     assert [text[slice(*word["source"])] for word in words] == [word["word"] for word in words]
     assert [word["word"] for word in words] == ["A", "bad", "dog", "ran"]
-
-
-def test_the_openai_client_reads_events(server: Server) -> None:
-    client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
-    with client.audio.speech.with_streaming_response.create(
-        model="gpt-4o-mini-tts", voice="af_heart", input="Ha.", response_format="pcm", stream_format="sse"
-    ) as answer:
-        kinds = [json.loads(line[6:])["type"] for line in answer.iter_lines() if line]
-    assert kinds == ["speech.audio.words", "speech.audio.delta", "speech.audio.done"]
 
 
 def test_captions_come_line_by_line(server: Server) -> None:

@@ -24,7 +24,8 @@ from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.rendering import digest_of, render
 from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.metrics import Metrics
-from kokoro_tvm.serve.pieces import PieceCache, PieceStore
+from kokoro_tvm.serve.pieces.cache import PieceCache
+from kokoro_tvm.serve.pieces.store import PieceStore
 from kokoro_tvm.serve.settings import Settings
 
 # What decides about no audio of a piece whose durations are known.
@@ -55,10 +56,9 @@ def reads(server: Server) -> dict[str, int]:
 
 
 def counts(server: Server, action: str) -> dict[str, int]:
-    lines = server.get("/metrics").body.decode().splitlines()
-    head = f'kokoro_tvm_cache_{action}s_total{{result="'
-    found = {line[len(head) :].split('"')[0]: int(line.split()[1]) for line in lines if line.startswith(head)}
-    return {result: count for result, count in found.items() if count}
+    families = server.service.metrics.counted.collect()
+    (samples,) = [each.samples for each in families if each.name == f"kokoro_tvm_cache_{action}s"]
+    return {sample.labels["result"]: int(sample.value) for sample in samples if sample.value}
 
 
 def speak_twice(server: Server, text: str = LONG, **fields: Any) -> tuple[bytes, bytes]:
@@ -66,6 +66,10 @@ def speak_twice(server: Server, text: str = LONG, **fields: Any) -> tuple[bytes,
     pieces = sum(reads(server).values())
     wait_for(lambda: sum(counts(server, "write").values()) + reads(server).get("hit", 0) == pieces)
     return first, server.speak(text, **fields).body
+
+
+def counted(metrics: Metrics, action: str, result: str) -> int:
+    return int(metrics.counted.get_sample_value(f"kokoro_tvm_cache_{action}s_total", {"result": result}) or 0)
 
 
 @contextmanager
@@ -89,7 +93,7 @@ def test_a_text_is_computed_once(start: Callable[..., Server], tmp_path: Path) -
     files = [path for path in (tmp_path / "pieces").rglob("*") if path.is_file()]
     assert len(files) == pieces
     text = server.get("/metrics").body.decode()
-    assert f"kokoro_tvm_cache_bytes {sum(path.stat().st_size for path in files)}\n" in text
+    assert f"kokoro_tvm_cache_bytes {float(sum(path.stat().st_size for path in files))}\n" in text
 
 
 def test_every_way_of_asking_uses_it(start: Callable[..., Server], tmp_path: Path) -> None:
@@ -252,15 +256,11 @@ def test_a_store_that_fails_is_logged_once_and_left_alone(
     with cached(store) as (cache, metrics):
         speak = cache.around(render)
         audio = [speak(*arguments) for _ in range(5)]
-        wait_for(lambda: metrics._cache["write", "failed"] + metrics._cache["write", "skipped"] == 5)
+        wait_for(lambda: counted(metrics, "write", "failed") + counted(metrics, "write", "skipped") == 5)
     assert all(np.array_equal(each, audio[0]) for each in audio)
     assert store.calls == ["get", "put"]
-    assert {**metrics._cache} == {
-        ("read", "failed"): 1,
-        ("read", "skipped"): 4,
-        ("write", "failed"): 1,
-        ("write", "skipped"): 4,
-    }
+    for action in ("read", "write"):
+        assert (counted(metrics, action, "failed"), counted(metrics, action, "skipped")) == (1, 4)
     assert sorted(record.message for record in caplog.records) == [
         "cache cannot be read",
         "cache cannot be written",
@@ -275,12 +275,12 @@ def test_a_store_that_is_back_is_used(tmp_path: Path) -> None:
     with cached(store, rest=0.0) as (cache, metrics):
         speak = cache.around(render)
         speak(*arguments)
-        wait_for(lambda: metrics._cache["write", "failed"])
+        wait_for(lambda: counted(metrics, "write", "failed"))
         store.error = None
         speak(*arguments)
-        wait_for(lambda: metrics._cache["write", "written"])
+        wait_for(lambda: counted(metrics, "write", "written"))
         speak(*arguments)
-    assert metrics._cache["read", "hit"] == 1
+    assert counted(metrics, "read", "hit") == 1
 
 
 def test_a_store_that_hangs_is_waited_for_a_while_and_then_not_asked(tmp_path: Path) -> None:
@@ -294,14 +294,14 @@ def test_a_store_that_hangs_is_waited_for_a_while_and_then_not_asked(tmp_path: P
         for _ in range(3):
             speak(*arguments)
         assert store.calls == ["get"]
-        assert metrics._cache["read", "failed"] == 1
-        assert metrics._cache["read", "skipped"] == 2
+        assert counted(metrics, "read", "failed") == 1
+        assert counted(metrics, "read", "skipped") == 2
         store.free.set()
         wait_for(lambda: not cache._hanging)
 
         def read_again() -> bool:  # or written meanwhile: a busy machine takes longer than the patience
             speak(*arguments)
-            return metrics._cache["read", "miss"] + metrics._cache["read", "hit"] > 0
+            return counted(metrics, "read", "miss") + counted(metrics, "read", "hit") > 0
 
         wait_for(read_again)
 
@@ -333,7 +333,7 @@ def test_what_waits_to_be_written_is_bounded() -> None:
         wait_for(lambda: store.calls)
         for number in range(4):
             cache._write(str(number), audio)
-        assert metrics._cache["write", "skipped"] == 2
+        assert counted(metrics, "write", "skipped") == 2
         store.free.set()
     assert sorted(store.held) == ["0", "1", "first"]
 

@@ -265,7 +265,7 @@ def test_a_client_that_reads_a_byte_a_second_stalls_nobody(start: Callable[..., 
         slow.sendall(head + body)
         wait_for(lambda: server.service.scheduler.jobs)
         (job,) = server.service.scheduler.jobs
-        wait_for(lambda: job._held >= server.service.scheduler.ahead)
+        wait_for(lambda: job._held >= server.service.settings.ahead)
         pieces = job.pieces
         for _ in range(3):
             assert slow.recv(1)

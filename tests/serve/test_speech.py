@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from letters import read_letters
 from openai import BadRequestError, OpenAI
-from serving import LONG, Server, ends_without_another_call, wait_for
+from serving import LONG, Server, ends_without_another_call
 
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.serve.encoding.base import as_int16
@@ -104,11 +104,6 @@ def test_fields_that_are_unknown_are_accepted_and_named(server: Server) -> None:
     assert answer.headers["x-unknown-fields"] == "colour, ?"
 
 
-def test_models_and_voices(server: Server, client: OpenAI) -> None:
-    assert next(iter(client.models.list())).id == "toy"
-    assert "af_heart" in server.get("/v1/audio/voices?legacy=1").json["voices"]
-
-
 def test_health_answers_while_a_long_text_is_planned(start: Callable[..., Server], monkeypatch: Any) -> None:
     """By the front end, and then by the model: neither is called on the thread of the event loop."""
     server = start()
@@ -131,11 +126,6 @@ def test_health_answers_while_a_long_text_is_planned(start: Callable[..., Server
                 assert server.get(path).status == 200
             gate.set()
     assert threads == {"kokoro-tvm-request"}
-
-
-@pytest.mark.parametrize("path", ["/health", "/ready"])
-def test_probes(server: Server, path: str) -> None:
-    wait_for(lambda: server.get(path).status == 200)
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("PUT", "/health", 405)])

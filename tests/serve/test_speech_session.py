@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import LONG, Server, ends_without_another_call, wait_for
+from serving import LONG, Server, wait_for
 from sessions import CREATED, Client, address, spoken, talk
 from tiers import each_format
 
@@ -162,6 +162,9 @@ def test_cancel_after_the_end_still_works(start: Callable[..., Server]) -> None:
         ('{"type": "input_text.append", "text": 3}', "`text` should be a string"),
         ('{"type": "input_text.append", "text": "\\ud800"}', "surrogate"),
         ('{"type": "session.update"}', "no field"),
+        ('{"type": "session.update", "session": {"\\ud800": 1}}', "no field"),
+        ('{"type": "x", "event_id": "\\ud800"}', "one of the types"),
+        ("\0", "is not JSON"),
         ('{"type": "session.update", "session": {"speed": NaN}}', "is not JSON"),
         ('{"type": "session.update", "session": {"speed": 40}}', "`session.speed` should be"),
         ('{"type": "session.update", "session": {"response_format": "ogg"}}', "response_format"),
@@ -272,19 +275,6 @@ def test_a_server_that_is_full(start: Callable[..., Server]) -> None:
     assert talk(server, conversation) == ("rate_limit_exceeded", "failed")
 
 
-def test_the_work_ends_when_the_client_goes(start: Callable[..., Server]) -> None:
-    server = start()
-    server.runner.close_after(1)
-
-    async def conversation(client: Client) -> None:
-        await client.say(LONG)
-        await client.next("speech.audio.delta")
-        await asyncio.to_thread(server.runner.waiting.acquire)
-
-    talk(server, conversation)
-    ends_without_another_call(server)
-
-
 def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> None:
     server = start(patience=0.2)
 
@@ -341,14 +331,6 @@ def test_keys(start: Callable[..., Server]) -> None:
     server = start(api_key=("secret",))
     assert opened(server) == opened(server, Authorization="Bearer other") == 401
     assert opened(server, Authorization="Bearer secret") == 101
-
-
-def test_a_message_that_is_too_large_closes(server: Server) -> None:
-    async def conversation(client: Client) -> int | None:
-        await client.socket.send_str("x" * (1 << 21))
-        return (await client.socket.receive()).data
-
-    assert talk(server, conversation) == 1009
 
 
 def test_the_program_of_the_docs(server: Server) -> None:

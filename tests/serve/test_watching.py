@@ -26,10 +26,10 @@ from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.serve import server
 from kokoro_tvm.serve.bundles import Bundles, named_folders
 from kokoro_tvm.serve.logs import JsonLines, log_notices
-from kokoro_tvm.serve.metrics import Histogram, Metrics
+from kokoro_tvm.serve.metrics import Metrics
+from kokoro_tvm.serve.names import listed
 from kokoro_tvm.serve.scheduler import Yielding
 from kokoro_tvm.serve.settings import Settings
-from kokoro_tvm.serve.voices import listed
 
 
 def metrics(server: Server) -> dict[str, float]:
@@ -53,19 +53,6 @@ def test_metrics_count_what_happened(start: Callable[..., Server]) -> None:
     assert found["kokoro_tvm_speeches"] == 0
     server.get("/nowhere/%0A%22")
     assert metrics(server)['kokoro_tvm_http_requests_total{path="unknown",status="404"}'] == 1
-
-
-def test_a_histogram_counts_up_to_its_bounds() -> None:
-    histogram = Histogram((1.0, 2.0))
-    for value in (0.5, 1.0, 1.5, 9.0):
-        histogram.add(value)
-    assert list(histogram.lines("x")) == [
-        'x_bucket{le="1.0"} 2',
-        'x_bucket{le="2.0"} 3',
-        'x_bucket{le="+Inf"} 4',
-        "x_sum 12.000000",
-        "x_count 4",
-    ]
 
 
 def test_a_log_line_is_json_without_the_text(
@@ -98,12 +85,12 @@ def test_texts_are_logged_where_that_is_wanted(
 @pytest.mark.parametrize("texts", [True, False])
 def test_notices_quote_texts(texts: bool, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kokoro_tvm.serve")
-    counted = Metrics()
+    metrics = Metrics()
     with warnings.catch_warnings():
-        log_notices(counted, texts)
+        log_notices(metrics, texts)
         warnings.warn("left out: secret", SpeechWarning, stacklevel=1)
     assert [r.notice for r in caplog.records] == (["left out: secret"] if texts else [])  # type: ignore[attr-defined]
-    assert counted._notices == 1
+    assert metrics.counted.get_sample_value("kokoro_tvm_notices_total") == 1
 
 
 def test_an_exception_is_logged_and_not_answered(

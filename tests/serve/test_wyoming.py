@@ -13,18 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from serving import LONG, Server, ends_without_another_call, serving, wait_for
-from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.audio import AudioChunk
 from wyoming.client import AsyncTcpClient
 from wyoming.error import Error
 from wyoming.event import Event
-from wyoming.info import Describe, Info
 from wyoming.ping import Ping, Pong
 from wyoming.tts import (
     Synthesize,
-    SynthesizeChunk,
     SynthesizeStart,
-    SynthesizeStop,
-    SynthesizeStopped,
     SynthesizeVoice,
 )
 
@@ -73,23 +69,6 @@ def spoken(server: Server, text: str, voice: str = "af_heart") -> bytes:
     return as_int16(server.synthesizer(text, voice).audio)
 
 
-def test_describe(server: Server) -> None:
-    async def conversation(client: AsyncTcpClient) -> Info:
-        await client.write_event(Describe().event())
-        event = await client.read_event()
-        assert event is not None
-        return Info.from_event(event)
-
-    (program,) = talk(server, conversation).tts
-    assert program.name == "toy"
-    assert program.installed
-    assert program.supports_synthesize_streaming
-    assert [voice.name for voice in program.voices] == list(server.synthesizer.voices.names)
-    voices = {voice.name: voice for voice in program.voices}
-    assert voices["bf_emma"].languages == ["en-GB"]
-    assert voices["am_adam"].description == "am_adam (American English, male)"
-
-
 def test_a_text_without_markup(server: Server) -> None:
     text = "He ran [pause:1s] home."
 
@@ -120,39 +99,6 @@ def test_synthesize(server: Server, wanted: SynthesizeVoice | None, voice: str) 
 
     answers = talk(server, conversation)
     assert answers == 2 * [(["audio-start", "audio-chunk", "audio-stop"], spoken(server, LONG, voice))]
-
-
-def test_a_text_in_chunks_as_home_assistant_sends_it(server: Server) -> None:
-    """The audio is that of the whole text, which comes once more for servers that do not stream."""
-
-    async def conversation(client: AsyncTcpClient) -> tuple[list[str], bytes]:
-        voice = SynthesizeVoice(name="am_adam")
-        await client.write_event(SynthesizeStart(voice=voice).event())
-        for place in range(0, len(LONG), 7):
-            await client.write_event(SynthesizeChunk(LONG[place : place + 7]).event())
-        await client.write_event(Synthesize(LONG, voice=voice).event())
-        await client.write_event(SynthesizeStop().event())
-        return await heard(client, SynthesizeStopped().event().type)
-
-    kinds = ["audio-start", "audio-chunk", "audio-stop", "synthesize-stopped"]
-    assert talk(server, conversation) == (kinds, spoken(server, LONG, "am_adam"))
-
-
-def test_the_first_sentence_is_heard_before_the_text_is_complete(server: Server) -> None:
-    async def conversation(client: AsyncTcpClient) -> bytes:
-        await client.write_event(SynthesizeStart().event())
-        await client.write_event(SynthesizeChunk(LONG).event())
-        for kind in (AudioStart, AudioChunk):
-            event = await client.read_event()
-            assert event is not None
-            assert kind.is_type(event.type)
-        first = event.payload or b""
-        await client.write_event(SynthesizeStop().event())
-        while (event := await client.read_event()) is not None and not AudioStop.is_type(event.type):
-            first += event.payload or b""
-        return first
-
-    assert talk(server, conversation) == spoken(server, LONG)
 
 
 def test_ping(server: Server) -> None:
