@@ -26,7 +26,7 @@ __all__ = ["Service"]
 
 T = TypeVar("T")
 _log = logging.getLogger("kokoro_tvm.serve")
-_MEASURED = frozenset({"wav"})  # begin with their length: all of a speech is planned before its first sound
+_MEASURED = "wav"  # begins with its length: all of a speech is planned before its first sound
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Service:
     downloads: Downloads
     pieces: PieceCache | None = None
     opened: Literal["starting", "opened", "failed"] = "starting"
-    """What became of the front ends, which are opened when the port answers already."""
+    """What became of the front ends, which are opened while the port answers already."""
     _aside: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -88,8 +88,8 @@ class Service:
                 unread=() if wanted.normalization_options is None else wanted.normalization_options.unread,
             )
 
-        formats = {wanted.response_format, wanted.download_format}
-        return self._submit(stream, client, text is None and bool(formats & _MEASURED))
+        measured = text is None and _MEASURED in (wanted.response_format, wanted.download_format)
+        return self._submit(stream, client, measured)
 
     def speak_phonemes(self, wanted: PhonemesRequest, client: HTTPConnection) -> Job:
         """The job of a request for the speech of phonemes. Raises BusyError."""
@@ -100,7 +100,7 @@ class Service:
             voice = with_own_names(wanted.voice, tts.voices)
             return tts.stream_phonemes(lines, voice, wanted.speed, wanted.seed)
 
-        return self._submit(stream, client, wanted.response_format in _MEASURED)
+        return self._submit(stream, client, wanted.response_format == _MEASURED)
 
     async def download(self, wanted: SpeechRequest) -> Download | None:
         """The file that keeps the audio of a request, where it asks for one and the disk has room."""

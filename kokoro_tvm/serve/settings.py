@@ -110,11 +110,7 @@ class Settings:
         (), "Origin whose pages may send requests, or `*`. Several may be given.", "ORIGIN"
     )
     most_requests: int = _setting(
-        64,
-        "Requests that are spoken or wait at a time; more are refused with status 429.",
-        None,
-        1,
-        4096,
+        64, "Requests that are spoken or wait at a time; more are refused with status 429.", None, 1, 4096
     )
     most_connections: int = _setting(4096, "Connections at a time; more are closed.", None, 1)
     most_head_bytes: int = _setting(1 << 16, "Bytes of the head of a request.", None, 1024)
@@ -143,10 +139,7 @@ class Settings:
         120.0, "Seconds after which a client that reads nothing is given up.", "SECONDS", 1
     )
     idle: float = _setting(
-        20.0,
-        "Seconds in which the head of a request, and then its body, must be there.",
-        "SECONDS",
-        0.1,
+        20.0, "Seconds in which the head of a request, and then its body, must be there.", "SECONDS", 0.1
     )
     silence: float = _setting(
         300.0,

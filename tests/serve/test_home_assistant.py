@@ -24,8 +24,6 @@ from wyoming.tts import (
     SynthesizeVoice,
 )
 
-from kokoro_tvm.serve.encoding.base import as_int16
-
 DESCRIBED_WITHIN = 1.0  # seconds, after which it says that it cannot connect
 ADAM = SynthesizeVoice(name="am_adam")
 
@@ -37,10 +35,6 @@ def server(start: Callable[..., Server]) -> Server:
 
 def client_of(server: Server) -> AsyncTcpClient:
     return AsyncTcpClient("127.0.0.1", server.wyoming.port, read_timeout=30)
-
-
-def spoken(server: Server, text: str, voice: str = "am_adam") -> bytes:
-    return as_int16(server.synthesizer(text, voice).audio)
 
 
 async def described(server: Server) -> TtsProgram:
@@ -126,7 +120,7 @@ def test_a_message_that_is_being_written(server: Server) -> None:
 
     kinds, audio = asyncio.run(conversation())
     assert kinds == ["audio-start", "audio-chunk", "audio-stop", "synthesize-stopped"]
-    assert audio == spoken(server, LONG)
+    assert audio == server.expected(LONG, "am_adam")
 
 
 def test_speeches_one_after_another_and_at_the_same_time(server: Server) -> None:
@@ -145,7 +139,7 @@ def test_speeches_one_after_another_and_at_the_same_time(server: Server) -> None
 
     texts = [f"{word} {LONG}" for word in ("Bad", "Dog", "Cab")]
     for _ in range(2):
-        assert asyncio.run(several()) == [spoken(server, text) for text in texts]
+        assert asyncio.run(several()) == [server.expected(text, "am_adam") for text in texts]
 
 
 def test_the_docs_name_the_port_that_it_is_told() -> None:

@@ -21,12 +21,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield made
 
 
-@pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Page]:
-    with page_of(browser, server) as opened:
-        yield opened.open()
-
-
 def test_by_keyboard_alone(page: Page) -> None:
     """From the address bar on: every control in the order of the page, and nothing else."""
     keys = page.tab.keyboard

@@ -269,7 +269,7 @@ def test_a_client_that_reads_a_byte_a_second_stalls_nobody(start: Callable[..., 
         pieces = job.pieces
         for _ in range(3):
             assert slow.recv(1)
-            assert server.speak(LONG).body == as_int16(server.synthesizer(LONG).audio)
+            assert server.speak(LONG).body == server.expected(LONG)
             assert server.get("/health").status == 200
         assert job in server.service.scheduler.jobs
         assert job.pieces <= pieces + 1
@@ -289,7 +289,7 @@ def test_the_wall_clock_decides_nothing(
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [as_int16(server.synthesizer(LONG).audio)] * 4
+    assert answers == [server.expected(LONG)] * 4
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as silent:
         silent.sendall(b"GET /hea")
         assert silent.recv(1 << 16) == b""  # closed after a second, neither at once nor never

@@ -26,16 +26,11 @@ def client(server: Server) -> OpenAI:
     return OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
 
 
-def spoken(server: Server, text: str, voice: str = "af_heart", speed: float = 1.0) -> bytes:
-    """What the synthesizer itself says, as PCM."""
-    return as_int16(server.synthesizer(text, voice, speed).audio)
-
-
 def test_the_openai_client_hears_what_the_synthesizer_says(server: Server, client: OpenAI) -> None:
     answer = client.audio.speech.create(
         model="tts-1", voice="am_adam", input=LONG, response_format="pcm", speed=1.5
     )
-    assert answer.content == spoken(server, LONG, "am_adam", 1.5)
+    assert answer.content == server.expected(LONG, "am_adam", 1.5)
 
 
 def test_a_wav_says_its_length_before_its_audio(server: Server) -> None:
@@ -44,7 +39,7 @@ def test_a_wav_says_its_length_before_its_audio(server: Server) -> None:
     assert int(answer.headers["content-length"]) == len(answer.body)
     with wave.open(io.BytesIO(answer.body)) as file:
         assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (24000, 1, 2)
-        assert file.readframes(file.getnframes()) == spoken(server, LONG)
+        assert file.readframes(file.getnframes()) == server.expected(LONG)
     assert int.from_bytes(answer.body[4:8], "little") == len(answer.body) - 8
 
 
@@ -58,7 +53,7 @@ def test_the_first_piece_comes_while_the_second_is_computed(start: Callable[...,
     first = answer.read(2)
     server.runner.waiting.acquire()  # the decoder of the second piece
     server.runner.gate.set()
-    assert first + answer.read() == spoken(server, LONG)
+    assert first + answer.read() == server.expected(LONG)
     connection.close()
 
 

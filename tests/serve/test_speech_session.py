@@ -15,12 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import LONG, Server, wait_for
-from sessions import CREATED, Client, address, spoken, talk
+from sessions import CREATED, Client, address, talk
 from tiers import each_format
 
 from kokoro_tvm.serve.bodies import words_of
 from kokoro_tvm.serve.encoding import FORMATS
-from kokoro_tvm.serve.encoding.base import as_int16
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -31,7 +30,7 @@ def test_the_audio_is_that_of_the_whole_text(server: Server, size: int) -> None:
         return await client.speech()
 
     status, audio, words = talk(server, conversation)
-    assert (status, audio) == ("completed", spoken(server, LONG))
+    assert (status, audio) == ("completed", server.expected(LONG))
     assert words == words_of(server.synthesizer(LONG).words)
 
 
@@ -42,7 +41,7 @@ def test_the_first_sentence_is_heard_before_the_text_is_complete(server: Server)
         await client.send("input_text.flush")
         return first + (await client.speech())[1]
 
-    assert talk(server, conversation) == spoken(server, LONG)
+    assert talk(server, conversation) == server.expected(LONG)
 
 
 def test_speeches_come_in_their_order_and_the_end_closes(server: Server) -> None:
@@ -59,7 +58,7 @@ def test_speeches_come_in_their_order_and_the_end_closes(server: Server) -> None
         return [audio for _, audio, _ in heard], last.type, last.data
 
     audio, kind, code = talk(server, conversation)
-    assert audio == [spoken(server, text) for text in ("He ran. ", "A dog did.", LONG)]
+    assert audio == [server.expected(text) for text in ("He ran. ", "A dog did.", LONG)]
     assert (kind, code) == (aiohttp.WSMsgType.CLOSE, 1000)
 
 
@@ -76,8 +75,8 @@ def test_a_session_is_changed_for_the_next_speech(server: Server) -> None:
 
     changed, (first, second) = talk(server, conversation)
     assert changed == CREATED | {"voice": "am_adam", "speed": 2.0, "words": False}
-    assert first[1] == spoken(server, "He ran. No.")
-    assert second == ("completed", spoken(server, "Go on.", "am_adam", 2.0), [])
+    assert first[1] == server.expected("He ran. No.")
+    assert second == ("completed", server.expected("Go on.", "am_adam", 2.0), [])
 
 
 def test_markup_is_text_where_a_session_says_so(server: Server) -> None:
@@ -91,7 +90,7 @@ def test_markup_is_text_where_a_session_says_so(server: Server) -> None:
         return await client.speech()
 
     _, audio, words = talk(server, conversation)
-    assert audio == as_int16(server.synthesizer(text, markup=False).audio)
+    assert audio == server.expected(text, markup=False)
     assert "pause" in [word["word"] for word in words]
 
 
@@ -132,7 +131,7 @@ def test_barge_in(start: Callable[..., Server]) -> None:
 
     statuses, audio = talk(server, conversation)
     assert statuses == ["cancelled", "cancelled", "completed"]
-    assert audio == spoken(server, "Go on.")
+    assert audio == server.expected("Go on.")
 
 
 def test_cancel_after_the_end_still_works(start: Callable[..., Server]) -> None:
@@ -187,7 +186,7 @@ def test_what_is_wrong_is_an_event_and_the_session_goes_on(
     assert error["type"] == "error"
     assert wrong in error["error"]["message"]
     assert error["error"]["type"] == "invalid_request_error"
-    assert audio == spoken(server, "Go on.")
+    assert audio == server.expected("Go on.")
 
 
 def test_an_error_names_the_event_it_is_about(server: Server) -> None:
@@ -218,7 +217,7 @@ def test_a_text_that_cannot_be_spoken_fails_as_a_whole(server: Server) -> None:
     assert error["speech_id"] == done["speech_id"] == "speech_1"
     assert "There is no voice 'nobody'" in error["error"]["message"]
     assert (done["type"], done["status"]) == ("speech.audio.done", "failed")
-    assert audio == spoken(server, "Go on.", "am_adam")
+    assert audio == server.expected("Go on.", "am_adam")
 
 
 def test_a_failure_of_the_bundle_tells_nothing_of_the_machine(start: Callable[..., Server]) -> None:
@@ -284,7 +283,7 @@ def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> 
         await client.next("speech.audio.delta")
         (job,) = server.service.scheduler.jobs
         client.socket._response.connection.transport.pause_reading()  # type: ignore[union-attr]
-        assert (await asyncio.to_thread(server.speak, "he")).body == spoken(server, "he")
+        assert (await asyncio.to_thread(server.speak, "he")).body == server.expected("he")
         await asyncio.to_thread(wait_for, lambda: job.cancelled)
 
     talk(server, conversation)
@@ -345,7 +344,7 @@ def test_the_program_of_the_docs(server: Server) -> None:
             yield LONG[place : place + 5]
 
     asyncio.run(names["speak"](tokens(), played.append))
-    assert b"".join(played) == spoken(server, LONG)
+    assert b"".join(played) == server.expected(LONG)
 
 
 KINDS = ["session.update", "input_text.append", "input_text.flush", "speech.cancel", "x"]
@@ -382,4 +381,4 @@ def test_any_events_leave_a_session_that_speaks(server: Server, events: list[dic
                 assert event["error"]["code"] != "internal_error", event
         return list(heard.values())[-1]
 
-    assert talk(server, conversation) == spoken(server, "Go on.")
+    assert talk(server, conversation) == server.expected("Go on.")

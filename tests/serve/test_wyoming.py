@@ -24,7 +24,6 @@ from wyoming.tts import (
     SynthesizeVoice,
 )
 
-from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.wyoming.info import voice_for
 
 T = TypeVar("T")
@@ -65,10 +64,6 @@ async def heard(client: AsyncTcpClient, last: str = "audio-stop") -> tuple[list[
     return kinds, audio
 
 
-def spoken(server: Server, text: str, voice: str = "af_heart") -> bytes:
-    return as_int16(server.synthesizer(text, voice).audio)
-
-
 def test_a_text_without_markup(server: Server) -> None:
     text = "He ran [pause:1s] home."
 
@@ -77,7 +72,7 @@ def test_a_text_without_markup(server: Server) -> None:
         return await heard(client)
 
     _, audio = talk(server, conversation)
-    assert audio == as_int16(server.synthesizer(text, markup=False).audio)
+    assert audio == server.expected(text, markup=False)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +93,7 @@ def test_synthesize(server: Server, wanted: SynthesizeVoice | None, voice: str) 
         return answers
 
     answers = talk(server, conversation)
-    assert answers == 2 * [(["audio-start", "audio-chunk", "audio-stop"], spoken(server, LONG, voice))]
+    assert answers == 2 * [(["audio-start", "audio-chunk", "audio-stop"], server.expected(LONG, voice))]
 
 
 def test_ping(server: Server) -> None:
@@ -119,9 +114,7 @@ def test_ssml(server: Server) -> None:
         return await heard(client)
 
     _, audio = talk(server, conversation)
-    assert audio == as_int16(
-        server.synthesizer("<speak>He ran <break time='1s'/> home.</speak>", ssml=True).audio
-    )
+    assert audio == server.expected("<speak>He ran <break time='1s'/> home.</speak>", ssml=True)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +275,7 @@ def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> 
         client.sendall(json.dumps({"type": "synthesize", "data": data}).encode() + b"\n")
         assert client.recv(1000)
         (job,) = server.service.scheduler.jobs
-        assert server.speak("he").body == spoken(server, "he")
+        assert server.speak("he").body == server.expected("he")
         wait_for(lambda: job.cancelled)
 
 

@@ -4,12 +4,12 @@ used."""
 from __future__ import annotations
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.serve.encoding.base import Encoder, Floats, PcmEncoder, WavEncoder
+from kokoro_tvm.serve.encoding.base import Encoder, PcmEncoder, WavEncoder
 from kokoro_tvm.serve.encoding.ffmpeg import AacEncoder, OpusEncoder
 from kokoro_tvm.serve.encoding.flac import FlacEncoder
 from kokoro_tvm.serve.encoding.mp3 import Mp3Encoder
 
-__all__ = ["FORMATS", "Encoder", "Floats", "available_formats", "open_encoder"]
+__all__ = ["FORMATS", "Encoder", "available_formats", "open_encoder"]
 
 FORMATS: dict[str, type[Encoder]] = {
     "mp3": Mp3Encoder,
