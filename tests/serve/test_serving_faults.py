@@ -134,6 +134,7 @@ def test_a_process_that_hangs_ends_itself(bundle: Path, sent: signal.Signals) ->
 def test_a_process_that_ends_is_not_killed(bundle: Path) -> None:
     """What would have killed it ends as well: nobody else has its standard error."""
     with server_process(bundle) as server:
+        assert {line["level"] for line in server.lines} == {"info"}
         assert len(_children(server.process.pid)) == 1
         server.process.send_signal(signal.SIGHUP)
         server.wait_for("bundles reloaded")

@@ -5,15 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import os
 import re
-import signal
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 from unittest.mock import patch
 
 import pytest
@@ -184,27 +179,6 @@ def test_a_bundle_that_changes_is_noticed_and_opened_again(
     assert before.bundle.recipe == "toy"
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP")
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.nightly)])
-def test_the_command_serves_reloads_and_ends(compiled: Callable[[str], Path], workers: str) -> None:
-    """In a process of its own: SIGHUP opens the bundle again, SIGTERM ends it."""
-    code = "from kokoro_tvm.cli import main; main()"
-    command = [sys.executable, "-c", code, "serve", "--port", "0", "--workers", workers]
-    command += ["--bundle", f"toy={compiled('exact')}"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
-        assert process.stderr is not None
-        started = lines_until(process.stderr, "Uvicorn running on")
-        assert all(json.loads(line)["level"] == "info" for line in started)
-        if workers == "1":
-            process.send_signal(signal.SIGHUP)
-            lines_until(process.stderr, "bundles reloaded")
-        else:
-            lines_until(process.stderr, "Application startup complete")
-        process.send_signal(signal.SIGTERM)
-        process.stderr.read()
-        assert process.wait(30) == (0 if workers == "2" else -signal.SIGTERM)  # as uvicorn ends
-
-
 @pytest.mark.parametrize(("given", "threads"), [({}, 3), ({"threads": 5}, 5)])
 def test_workers_divide_the_cores(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: dict[str, int], threads: int
@@ -221,13 +195,3 @@ def test_workers_divide_the_cores(
     ):
         server.app_of_worker()
     assert opened.call_args.args[1] == threads
-
-
-def lines_until(stream: IO[str], word: str) -> list[str]:
-    """Lines up to the one that has a word."""
-    lines: list[str] = []
-    while not lines or word not in lines[-1]:
-        line = stream.readline()
-        assert line, f"it ended without {word!r}: {lines}"
-        lines.append(line)
-    return lines
