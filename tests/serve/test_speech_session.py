@@ -258,6 +258,7 @@ def test_as_many_speeches_as_may_wait(start: Callable[..., Server]) -> None:
         await client.send("x")
         refused = (await client.next("speech.audio.done"))["status"]  # at once: nothing of it waits
         await client.next("error")  # all of the above has been read
+        await asyncio.to_thread(server.runner.waiting.acquire)
         server.runner.gate.set()
         return [refused, *[(await client.next("speech.audio.done"))["status"] for _ in range(3)]]
 
