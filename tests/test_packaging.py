@@ -36,6 +36,7 @@ TOOLS = {
     "wgpu",
     "lameenc",
     "wsproto",
+    "prometheus-client",
     "ziglang",
     "onnxruntime",
     "openvino",

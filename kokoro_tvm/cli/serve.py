@@ -35,19 +35,14 @@ def serve(config: Path | None = None, **flags: Any) -> None:
 
 def _parameter(setting: Setting) -> inspect.Parameter:
     """The option of a setting; it has no default of its own, because others may have given the value."""
-    kinds: dict[type, Any] = {
-        tuple: list[str] | None,
-        bool: bool | None,
-        int: int | None,
-        float: float | None,
-    }
+    kind: Any = list[str] if setting.kind is tuple else setting.kind
     option = typer.Option(
         setting.flag,
         metavar=setting.metavar,
         help=setting.about,
         show_default=_shown(setting.default),
     )
-    annotation = getitem(Annotated, (kinds.get(setting.kind, str | None), option))
+    annotation = getitem(Annotated, (kind | None, option))
     return inspect.Parameter(
         setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )

@@ -24,7 +24,7 @@ from kokoro_tvm.serve.downloads import Downloads
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.guard import Guard
 from kokoro_tvm.serve.metrics import Metrics
-from kokoro_tvm.serve.pieces import open_cache
+from kokoro_tvm.serve.pieces.cache import open_cache
 from kokoro_tvm.serve.routes import health, kokoro, markup, openai, page, websocket
 from kokoro_tvm.serve.scheduler import BusyError, Scheduler
 from kokoro_tvm.serve.service import Service
@@ -41,28 +41,14 @@ _EXPOSED = ("X-Unknown-Fields", "X-Ignored-Fields", "X-Download-Path", "X-Reques
 def create_app(settings: Settings, bundles: Bundles) -> Starlette:
     """An application that speaks with bundles. Raises InputError for a cache that cannot be one."""
     metrics = Metrics()
-    scheduler = Scheduler(
-        settings.most_requests,
-        settings.ahead,
-        settings.longest,
-        settings.longest_pause,
-        settings.head_start,
-        ended=metrics.count_speech,
-    )
+    scheduler = Scheduler(settings, ended=metrics.count_speech)
     pieces = open_cache(settings, metrics)
     downloads = Downloads(settings.downloads, settings.download_size << 20, settings.download_age)
     service = Service(settings, bundles, scheduler, metrics, downloads, pieces)
 
-    listening = asyncio.Event()
-
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
-        if settings.workers > 1:
-            listening.set()  # the port is the parent's, which listens already
-        tasks = [
-            asyncio.create_task(_watch(service)),
-            asyncio.create_task(_open_front_ends(service, listening)),
-        ]
+        tasks = [asyncio.create_task(_watch(service)), asyncio.create_task(service.open_front_ends())]
         if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
             loop = asyncio.get_running_loop()
 
@@ -110,13 +96,7 @@ def create_app(settings: Settings, bundles: Bundles) -> Starlette:
         },
     )
     app.state.service = service
-    app.state.listening = listening.set
     return app
-
-
-async def _open_front_ends(service: Service, listening: asyncio.Event) -> None:
-    await listening.wait()
-    await service.open_front_ends()
 
 
 async def _watch(service: Service) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from kokoro_tvm.runtime.speech.result import Chunk
 from kokoro_tvm.runtime.speech.words import TimedWord
-from kokoro_tvm.serve.encoding import Encoder, Floats, open_encoder
+from kokoro_tvm.serve.encoding import Encoder, open_encoder
 from kokoro_tvm.serve.errors import ApiError
 
 __all__ = ["Audio", "Body", "Captions", "Events", "words_of"]
@@ -48,7 +48,8 @@ class Audio:
         self.size: int | None = self._encoder.size
 
     def write(self, chunk: Chunk) -> bytes:
-        return self._encoder.write(_louder(chunk.audio, self._gain))
+        audio = chunk.audio * np.float32(self._gain)
+        return self._encoder.write(audio) if audio.size else b""
 
     def close(self) -> bytes:
         return self._encoder.close()
@@ -145,10 +146,6 @@ def words_of(words: Sequence[TimedWord]) -> list[dict[str, Any]]:
         }
         for word in words
     ]
-
-
-def _louder(audio: Floats, gain: float) -> Floats:
-    return audio if gain == 1.0 else audio * np.float32(gain)
 
 
 def _delta(audio: bytes) -> bytes:

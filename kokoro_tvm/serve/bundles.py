@@ -72,7 +72,7 @@ class Bundles:
         """Names in the order they were given."""
         return tuple(self._synthesizers)
 
-    def of(self, model: str) -> Synthesizer:
+    def of(self, model: str = "") -> Synthesizer:
         """The synthesizer of this name, or the first."""
         return self._synthesizers.get(model) or next(iter(self._synthesizers.values()))
 

@@ -7,7 +7,6 @@ the tables of the docs all go by it; there is no second list.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -138,28 +137,23 @@ def text(most: int, least: int = 0) -> Kind:
 
 def number(low: float, high: float) -> Kind:
     """A finite number from `low` to `high`."""
-
-    def reads(node: Any, path: str) -> float:
-        if isinstance(node, bool) or not isinstance(node, int | float):
-            raise wrong(path, f"{_called(path)} should be a number, but is {shown(node)}.")
-        if not low <= node <= high or not math.isfinite(node):
-            raise wrong(path, f"{_called(path)} should be {low:g} to {high:g}, but is {shown(node)}.")
-        return float(node)
-
-    return Kind({"type": "number", "minimum": low, "maximum": high}, reads)
+    return _numeric("number", "a number", float, low, high, f"{low:g} to {high:g}")
 
 
 def whole(low: int, high: int) -> Kind:
     """A whole number from `low` to `high`."""
+    return _numeric("integer", "a whole number", int, low, high, f"{low} to {high}")
 
-    def reads(node: Any, path: str) -> int:
-        if isinstance(node, bool) or not isinstance(node, int):
-            raise wrong(path, f"{_called(path)} should be a whole number, but is {shown(node)}.")
+
+def _numeric(name: str, about: str, kind: type[float], low: float, high: float, bounds: str) -> Kind:
+    def reads(node: Any, path: str) -> float:
+        if isinstance(node, bool) or not isinstance(node, (int, kind)):
+            raise wrong(path, f"{_called(path)} should be {about}, but is {shown(node)}.")
         if not low <= node <= high:
-            raise wrong(path, f"{_called(path)} should be {low} to {high}, but is {shown(node)}.")
-        return node
+            raise wrong(path, f"{_called(path)} should be {bounds}, but is {shown(node)}.")
+        return kind(node)
 
-    return Kind({"type": "integer", "minimum": low, "maximum": high}, reads)
+    return Kind({"type": name, "minimum": low, "maximum": high}, reads)
 
 
 def flag() -> Kind:

@@ -108,8 +108,6 @@ class Guard:
 
     def _priority(self, scope: MutableMapping[str, Any]) -> int | None:
         """That of the request's key, which its state has from now on; None where the key is wrong."""
-        state = scope.setdefault("state", {})
-        state["priority"] = 0
         guarded = scope["type"] == "websocket" or scope["path"].startswith(_GUARDED)
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
         given = _digest(key.strip() if scheme.lower() == "bearer" else "")
@@ -117,10 +115,8 @@ class Guard:
         for known, priority in self._keys:  # all of them, so that the time says nothing
             if hmac.compare_digest(given, known):
                 found = priority
-        state["priority"] = found or 0
-        if not self._settings.api_key or not guarded:
-            return found or 0
-        return found
+        scope.setdefault("state", {})["priority"] = found or 0
+        return found if guarded and self._settings.api_key else found or 0
 
     def _bounded(self, receive: Receive) -> Receive:
         """What receives a body that is bounded in bytes and in time; raises ApiError beyond."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 import warnings
 from datetime import datetime, timezone
 from typing import TextIO
@@ -33,9 +32,9 @@ class JsonLines(logging.Formatter):
         return json.dumps(node, default=str, ensure_ascii=False)
 
 
-def start_logs(stream: TextIO = sys.stderr) -> None:
+def start_logs() -> None:
     """Write what this package and uvicorn log, from `info` on."""
-    handler = logging.StreamHandler(stream)
+    handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     for name in ("kokoro_tvm.serve", "uvicorn"):
         logger = logging.getLogger(name)

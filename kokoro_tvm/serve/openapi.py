@@ -1,20 +1,20 @@
-"""The OpenAPI document of the routes, and a page that reads it out."""
+"""Routes that say what they are, the OpenAPI document of them, and a page that reads it out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any
 
-from starlette.routing import BaseRoute
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Route
 
 import kokoro_tvm
 from kokoro_tvm.serve.fields import Field, fields, schema
-from kokoro_tvm.serve.routes.described import ApiRoute
 from kokoro_tvm.serve.settings import Settings
 
-__all__ = ["document", "page"]
+__all__ = ["ApiRoute", "document", "page"]
 
 _ERROR = {
     "type": "object",
@@ -34,6 +34,28 @@ _ERROR = {
 }
 _STYLE = "body{font:1rem/1.5 system-ui;margin:2rem auto;max-width:60rem;padding:0 1rem}td,th{text-align:left;\
 vertical-align:top;padding:.2rem .8rem .2rem 0}code{font-size:.9em}"
+
+
+class ApiRoute(Route):
+    """A route with a line about it, the request it takes and the media types it answers with."""
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        endpoint: Callable[[Request], Awaitable[Any]],
+        about: str,
+        record: type[Any] | None = None,
+        *answers: str,
+        query: Mapping[str, str] | None = None,
+    ) -> None:
+        """answers: JSON where none is given; query: lines about the parameters of its query."""
+        super().__init__(path, endpoint, methods=[method])
+        self.method = method
+        self.about = about
+        self.record = record
+        self.answers = answers or ("application/json",)
+        self.query = query or {}
 
 
 def document(routes: Iterable[BaseRoute], settings: Settings) -> dict[str, Any]:

@@ -39,7 +39,6 @@ __all__ = [
 
 _VOICE = text(1024, 1)
 _VOICE_OR_NONE = text(1024)
-_FORMAT = "mp3" if "mp3" in FORMATS else "wav"
 _LANGUAGE = text(16, 1)
 
 
@@ -131,7 +130,7 @@ class SpeechRequest:
         "first of a bundle that does not have it.",
         None,
     )
-    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", _FORMAT)
+    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "mp3")
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
     stream_format: str = field_of(
         choice("audio", "sse"), "`audio`, or server-sent events with the audio in base64.", "audio"
@@ -167,6 +166,17 @@ class SpeechRequest:
         nested(NormalizationOptions), "Which written forms are read by rules, as below.", None
     )
 
+    @property
+    def ignored(self) -> list[str]:
+        """Names of fields that ask for what cannot be done."""
+        names = ["instructions"] if self.instructions else []
+        options = self.normalization_options
+        if options is not None and options.optional_pluralization_normalization:
+            names.append("normalization_options.optional_pluralization_normalization")
+        if self.allow_voice_tags is False:
+            names.append("allow_voice_tags")
+        return names
+
 
 @dataclass(frozen=True)
 class CaptionedRequest(SpeechRequest):
@@ -196,7 +206,7 @@ class DialogueRequest:
     )
     pause_between_turns: float = field_of(number(0.0, 10.0), "Seconds of silence between two turns.", 0.0)
     model: str = field_of(text(256), "As in `/v1/audio/speech`.", "kokoro")
-    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", _FORMAT)
+    response_format: str = field_of(choice(*FORMATS), "How the audio is encoded.", "mp3")
     speed: float = field_of(number(0.25, 4.0), "Speed of speech; above 1 is faster.", 1.0)
     stream: bool = field_of(flag(), "As in `/v1/audio/speech`.", True)
     lang_code: str | None = field_of(

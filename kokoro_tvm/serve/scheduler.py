@@ -22,6 +22,7 @@ from kokoro_tvm.runtime.session.session import Runner
 from kokoro_tvm.runtime.speech.result import Chunk
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.runtime.stopping import Stopped
+from kokoro_tvm.serve.settings import Settings
 
 __all__ = ["BusyError", "Feed", "Job", "Scheduler", "Yielding", "read_in_turns", "without_turn"]
 
@@ -62,30 +63,13 @@ class BusyError(KokoroTvmError):
 class Scheduler:
     """Requests that compute in turns. One event loop submits and reads; `close` ends all of them."""
 
-    def __init__(
-        self,
-        most: int = 64,
-        ahead: float = 60.0,
-        longest: float = 36_000.0,
-        longest_pause: float = 300.0,
-        head_start: float = 30.0,
-        turns: int = 1,
-        ended: Callable[[Job], None] = lambda job: None,
-    ) -> None:
-        """most: requests at a time; ahead: seconds of audio that may wait for a reader; longest: seconds that
-        a speech and a pause in it may last; head_start: seconds by which a first piece goes before pieces of
-        requests that are heard already (who has been silent for longer has waited enough); turns: threads
-        that compute at a time (compiled code is called by one thread and uses all cores by itself); ended:
-        called with every job that has ended."""
-        self.most = most
-        self.ahead = ahead
-        self.longest = longest
-        self.longest_pause = longest_pause
-        self.head_start = head_start
+    def __init__(self, settings: Settings, ended: Callable[[Job], None] = lambda job: None) -> None:
+        """ended: called with every job that has ended."""
+        self.settings = settings
         self.lock = threading.RLock()
         self.jobs: set[Job] = set()
         self._waiting: list[Job] = []
-        self._free = turns
+        self._free = True  # one computes at a time: compiled code uses all cores by itself
         self._ended = ended
         self._lasted = 1.0  # seconds, of the requests that ended lately
 
@@ -94,15 +78,20 @@ class Scheduler:
 
         open: called where it may compute; gives the stream of chunks. priority: the greater goes first.
         measured: whether all of it is planned, and `begin` knows its samples, before the first sound.
-        Raises BusyError where `most` requests are there.
+        Raises BusyError where `most_requests` are there.
         """
         with self.lock:
-            if len(self.jobs) >= self.most:
-                raise BusyError(self.most, max(1, math.ceil(self._lasted)))
+            if self.full:
+                raise BusyError(self.settings.most_requests, max(1, math.ceil(self._lasted)))
             job = Job(self, open, priority, measured)
             self.jobs.add(job)
         job.start()
         return job
+
+    @property
+    def full(self) -> bool:
+        """Whether as many requests are there as may be."""
+        return len(self.jobs) >= self.settings.most_requests
 
     @property
     def waiting(self) -> int:
@@ -134,7 +123,7 @@ class Scheduler:
             if job.has_turn:
                 job.has_turn = False
                 job.computing += time.monotonic() - job.granted
-                self._free += 1
+                self._free = True
                 self._grant()
 
     def check(self, job: Job) -> None:
@@ -155,10 +144,10 @@ class Scheduler:
             self._lasted += 0.2 * (time.monotonic() - job.arrived - self._lasted)
 
     def _grant(self) -> None:
-        while self._free and self._waiting:
+        if self._free and self._waiting:
             job = min(self._waiting, key=lambda job: job.urgency)
             self._waiting.remove(job)
-            self._free -= 1
+            self._free = False
             job.has_turn = True
             job.granted = time.monotonic()
             job.wake.notify_all()
@@ -167,7 +156,7 @@ class Scheduler:
 class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
     """One request: an asynchronous iterator of its chunks, and a context manager that cancels it.
 
-    Iteration raises what the synthesis raises. At most `Scheduler.ahead` seconds of audio wait here.
+    Iteration raises what the synthesis raises. At most `ahead` seconds of audio wait here.
     """
 
     def __init__(
@@ -211,7 +200,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
     def urgency(self) -> tuple[int, float]:
         """The least goes first: by priority, then by the time at which its listener hears nothing more."""
         if self.first_sound is None:
-            return -self._priority, self._claim - self._scheduler.head_start
+            return -self._priority, self._claim - self._scheduler.settings.head_start
         return -self._priority, self.arrived + self.first_sound + self.seconds
 
     @property
@@ -329,7 +318,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
         if piece is None:
             return False
         self._planned += piece.samples(stream.plan.samples_per_frame)
-        rate, most = stream.plan.sample_rate, self._scheduler
+        rate, most = stream.plan.sample_rate, self._scheduler.settings
         if self._planned > most.longest * rate:
             raise InputError(f"The speech lasts longer than {most.longest:g} s. Send the text in parts.")
         if piece.pause > most.longest_pause * rate:
@@ -348,7 +337,7 @@ class Job(AbstractAsyncContextManager["Job"], AsyncIterator[Chunk]):
             self._held += seconds
             self._chunks.append(chunk)
         self._notify()
-        self.pause(until=lambda: self._held < self._scheduler.ahead)
+        self.pause(until=lambda: self._held < self._scheduler.settings.ahead)
 
     def _notify(self) -> None:
         self._loop.call_soon_threadsafe(self._news.set)

@@ -18,11 +18,11 @@ from kokoro_tvm.serve.bundles import Bundles, named_folders
 from kokoro_tvm.serve.connections import BoundedProtocol
 from kokoro_tvm.serve.ending import end_within
 from kokoro_tvm.serve.logs import log_notices, start_logs
-from kokoro_tvm.serve.pieces import check_cache
+from kokoro_tvm.serve.pieces.cache import check_cache
 from kokoro_tvm.serve.settings import Settings
 from kokoro_tvm.serve.wyoming import check_port
 
-__all__ = ["app_of_worker", "serve", "uvicorn_config"]
+__all__ = ["app_of_worker", "serve", "uvicorn_options"]
 
 _HANDED = "_KOKORO_TVM_SERVE"  # where a worker finds its settings
 
@@ -47,12 +47,12 @@ def serve(settings: Settings) -> None:
                 "kokoro_tvm.serve.server:app_of_worker",
                 factory=True,
                 workers=settings.workers,
-                **_options(settings),
+                **uvicorn_options(settings),
             )
         return
     app = _app(settings)
     end_within(settings.grace)
-    uvicorn.Server(uvicorn_config(settings, app)).run()
+    uvicorn.Server(uvicorn.Config(app, **uvicorn_options(settings))).run()
 
 
 def app_of_worker() -> Starlette:
@@ -66,15 +66,6 @@ def app_of_worker() -> Starlette:
     return _app(settings)
 
 
-def uvicorn_config(settings: Settings, app: Starlette) -> uvicorn.Config:
-    """How uvicorn runs the application, which it tells that its port answers."""
-
-    async def answers() -> None:
-        app.state.listening()
-
-    return uvicorn.Config(app, callback_notify=answers, **_options(settings))
-
-
 def _app(settings: Settings) -> Starlette:
     threads = choose_threads(settings.threads, settings.workers)
     bundles = Bundles.open(named_folders(settings.bundle), threads, settings.voices)
@@ -84,7 +75,8 @@ def _app(settings: Settings) -> Starlette:
     return app
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def uvicorn_options(settings: Settings) -> dict[str, Any]:
+    """How uvicorn runs the application: what `uvicorn.Config` takes."""
     return {
         "host": settings.host,
         "port": settings.port,

@@ -13,22 +13,20 @@ from starlette.requests import HTTPConnection
 
 from kokoro_tvm.errors import KokoroTvmError
 from kokoro_tvm.runtime.speech.stream import Stream
-from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.downloads import Download, Downloads
-from kokoro_tvm.serve.languages import letter_of
 from kokoro_tvm.serve.metrics import Metrics
-from kokoro_tvm.serve.pieces import PieceCache
+from kokoro_tvm.serve.names import letter_of, with_own_names
+from kokoro_tvm.serve.pieces.cache import PieceCache
 from kokoro_tvm.serve.requests import PhonemesRequest, SpeechRequest
 from kokoro_tvm.serve.scheduler import Job, Scheduler, read_in_turns
 from kokoro_tvm.serve.settings import Settings
-from kokoro_tvm.serve.voices import with_own_names
 
-__all__ = ["Service", "ignored"]
+__all__ = ["Service"]
 
 T = TypeVar("T")
 _log = logging.getLogger("kokoro_tvm.serve")
-_MEASURED = frozenset({"wav"})  # begin with their length: all of a speech is planned before its first sound
+_MEASURED = "wav"  # begins with its length: all of a speech is planned before its first sound
 
 
 @dataclass
@@ -42,7 +40,7 @@ class Service:
     downloads: Downloads
     pieces: PieceCache | None = None
     opened: Literal["starting", "opened", "failed"] = "starting"
-    """What became of the front ends, which are opened when the port answers already."""
+    """What became of the front ends, which are opened while the port answers already."""
     _aside: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -50,7 +48,7 @@ class Service:
         """Whether a text would be spoken at once, or why not. Requests that come too early only wait."""
         if self.opened != "opened":
             return self.opened
-        return "ready" if len(self.scheduler.jobs) < self.scheduler.most else "busy"
+        return "busy" if self.scheduler.full else "ready"
 
     async def open_front_ends(self) -> None:
         """Open what reads texts, beside the event loop; what fails is logged, and no text can be spoken."""
@@ -64,10 +62,6 @@ class Service:
             self.opened = "opened"
             _log.info("ready", extra={"seconds": round(time.monotonic() - started, 3)})
 
-    def synthesizer(self, model: str = "") -> Synthesizer:
-        """The synthesizer that a model's name means."""
-        return self.bundles.of(model)
-
     def speak(
         self, wanted: SpeechRequest, client: HTTPConnection | None, text: Iterable[str] | None = None
     ) -> Job:
@@ -76,7 +70,7 @@ class Service:
         client: whose priority it has; text: one that comes in portions, in the place of `wanted.input`.
         Raises BusyError, and ApiError for a language that the bundle does not speak.
         """
-        tts = self.synthesizer(wanted.model)
+        tts = self.bundles.of(wanted.model)
         code = wanted.lang_code and letter_of(wanted.lang_code, tts.bundle.languages, "lang_code")
         if self.settings.log_texts and text is None:
             _log.info("text", extra={"text": wanted.input, "voice": wanted.voice})
@@ -94,19 +88,19 @@ class Service:
                 unread=() if wanted.normalization_options is None else wanted.normalization_options.unread,
             )
 
-        formats = {wanted.response_format, wanted.download_format}
-        return self._submit(stream, client, text is None and bool(formats & _MEASURED))
+        measured = text is None and _MEASURED in (wanted.response_format, wanted.download_format)
+        return self._submit(stream, client, measured)
 
     def speak_phonemes(self, wanted: PhonemesRequest, client: HTTPConnection) -> Job:
         """The job of a request for the speech of phonemes. Raises BusyError."""
-        tts = self.synthesizer(wanted.model)
+        tts = self.bundles.of(wanted.model)
         lines: Sequence[str] = [line for line in wanted.phonemes.splitlines() if line.strip()]
 
         def stream() -> Stream:
             voice = with_own_names(wanted.voice, tts.voices)
             return tts.stream_phonemes(lines, voice, wanted.speed, wanted.seed)
 
-        return self._submit(stream, client, wanted.response_format in _MEASURED)
+        return self._submit(stream, client, wanted.response_format == _MEASURED)
 
     async def download(self, wanted: SpeechRequest) -> Download | None:
         """The file that keeps the audio of a request, where it asks for one and the disk has room."""
@@ -127,7 +121,7 @@ class Service:
                 made.renderer = self.pieces.around(made.renderer)
             return made
 
-        return self.scheduler.submit(kept, _priority(client), measured)
+        return self.scheduler.submit(kept, 0 if client is None else client.state.priority, measured)
 
     async def reload(self) -> None:
         """Open all bundles again; where one cannot be opened, those that are open stay."""
@@ -143,18 +137,3 @@ class Service:
         """The result of something short that no job does, one at a time."""
         async with self._aside:
             return await asyncio.to_thread(function)
-
-
-def _priority(client: HTTPConnection | None) -> int:
-    return 0 if client is None else getattr(client.state, "priority", 0)
-
-
-def ignored(wanted: SpeechRequest) -> list[str]:
-    """Names of fields that ask for what cannot be done."""
-    names = ["instructions"] if wanted.instructions else []
-    options = wanted.normalization_options
-    if options is not None and options.optional_pluralization_normalization:
-        names.append("normalization_options.optional_pluralization_normalization")
-    if wanted.allow_voice_tags is False:
-        names.append("allow_voice_tags")
-    return names

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.words import hint, shorten
@@ -71,14 +71,9 @@ class Setting:
 
 
 def _setting(
-    kind: type,
-    default: Any,
-    about: str,
-    metavar: str | None = None,
-    low: float | None = None,
-    high: float | None = None,
+    default: Any, about: str, metavar: str | None = None, low: float | None = None, high: float | None = None
 ) -> Any:
-    made = {"kind": kind, "about": about, "metavar": metavar, "low": low, "high": high}
+    made = {"about": about, "metavar": metavar, "low": low, "high": high}
     return dataclasses.field(default=default, metadata=made)
 
 
@@ -87,79 +82,66 @@ class Settings:
     """Settings of a server; `settings()` says what each means."""
 
     bundle: tuple[str, ...] = _setting(
-        tuple,
         (),
         "Folder of a bundle, `NAME=DIR` to give it a name. Several may be given; the first speaks for models "
         "that have no bundle of their name.",
         "DIR",
     )
     voices: str | None = _setting(
-        str,
         None,
         "Folder of voices of one's own, beside those of every bundle: .pt, .npy, .bin or .safetensors files, "
         "each called as it is. SIGHUP reads it again.",
         "DIR",
     )
-    host: str = _setting(str, "127.0.0.1", "Address to listen at.", "ADDRESS")
-    port: int = _setting(int, 8880, "Port to listen at.", None, 0, 65535)
-    wyoming: int | None = _setting(int, None, "Port of Wyoming, for Home Assistant.", None, 0, 65535)
-    workers: int = _setting(int, 1, "Processes, which share the pages of the weights.", None, 1, 256)
+    host: str = _setting("127.0.0.1", "Address to listen at.", "ADDRESS")
+    port: int = _setting(8880, "Port to listen at.", None, 0, 65535)
+    wyoming: int | None = _setting(None, "Port of Wyoming, for Home Assistant.", None, 0, 65535)
+    workers: int = _setting(1, "Processes, which share the pages of the weights.", None, 1, 256)
     threads: int | None = _setting(
-        int, None, "Threads that compute in each process; its share of the cores by default.", None, 1, 1024
+        None, "Threads that compute in each process; its share of the cores by default.", None, 1, 1024
     )
     api_key: tuple[str, ...] = _setting(
-        tuple, (), "Key that requests must have as `Authorization: Bearer KEY`. Several may be given.", "KEY"
+        (), "Key that requests must have as `Authorization: Bearer KEY`. Several may be given.", "KEY"
     )
     priority_key: tuple[str, ...] = _setting(
-        tuple, (), "Key whose requests go before all others. Several may be given.", "KEY"
+        (), "Key whose requests go before all others. Several may be given.", "KEY"
     )
     cors: tuple[str, ...] = _setting(
-        tuple, (), "Origin whose pages may send requests, or `*`. Several may be given.", "ORIGIN"
+        (), "Origin whose pages may send requests, or `*`. Several may be given.", "ORIGIN"
     )
     most_requests: int = _setting(
-        int,
-        64,
-        "Requests that are spoken or wait at a time; more are refused with status 429.",
-        None,
-        1,
-        4096,
+        64, "Requests that are spoken or wait at a time; more are refused with status 429.", None, 1, 4096
     )
-    most_connections: int = _setting(int, 4096, "Connections at a time; more are closed.", None, 1)
-    most_head_bytes: int = _setting(int, 1 << 16, "Bytes of the head of a request.", None, 1024)
+    most_connections: int = _setting(4096, "Connections at a time; more are closed.", None, 1)
+    most_head_bytes: int = _setting(1 << 16, "Bytes of the head of a request.", None, 1024)
     most_bytes: int = _setting(
-        int,
         1 << 20,
         "Bytes of the body of a request, of a WebSocket message, and of each part of a Wyoming event.",
         None,
         1024,
     )
     most_characters: int = _setting(
-        int, 100_000, "Characters of a text, or of its phonemes; 100,000 are two hours of speech.", None, 1
+        100_000, "Characters of a text, or of its phonemes; 100,000 are two hours of speech.", None, 1
     )
-    most_phonemized: int = _setting(int, 10_000, "Characters of a text for `/dev/phonemize`.", None, 1)
+    most_phonemized: int = _setting(10_000, "Characters of a text for `/dev/phonemize`.", None, 1)
     most_sessions: int = _setting(
-        int, 256, "WebSocket sessions at a time, and as many clients of Wyoming; more are refused.", None, 1
+        256, "WebSocket sessions at a time, and as many clients of Wyoming; more are refused.", None, 1
     )
     most_speeches: int = _setting(
-        int, 8, "Speeches of a WebSocket session that wait or are spoken; more fail.", None, 1
+        8, "Speeches of a WebSocket session that wait or are spoken; more fail.", None, 1
     )
-    longest: float = _setting(float, 36_000.0, "Seconds that a speech may last.", "SECONDS", 1)
-    longest_pause: float = _setting(float, 300.0, "Seconds that a pause may last.", "SECONDS", 0)
+    longest: float = _setting(36_000.0, "Seconds that a speech may last.", "SECONDS", 1)
+    longest_pause: float = _setting(300.0, "Seconds that a pause may last.", "SECONDS", 0)
     ahead: float = _setting(
-        float, 60.0, "Seconds of audio that are computed ahead for a client that reads slowly.", "SECONDS", 1
+        60.0, "Seconds of audio that are computed ahead for a client that reads slowly.", "SECONDS", 1
     )
     patience: float = _setting(
-        float, 120.0, "Seconds after which a client that reads nothing is given up.", "SECONDS", 1
+        120.0, "Seconds after which a client that reads nothing is given up.", "SECONDS", 1
     )
     idle: float = _setting(
-        float,
-        20.0,
-        "Seconds in which the head of a request, and then its body, must be there.",
-        "SECONDS",
-        0.1,
+        20.0, "Seconds in which the head of a request, and then its body, must be there.", "SECONDS", 0.1
     )
     silence: float = _setting(
-        float,
         300.0,
         "Seconds after which a WebSocket session or a client of Wyoming that says nothing is closed, unless "
         "texts that are complete are still spoken for it.",
@@ -167,7 +149,6 @@ class Settings:
         0.01,
     )
     head_start: float = _setting(
-        float,
         30.0,
         "Seconds for which whoever hears nothing yet goes before those who do; later, whoever has waited "
         "longest goes first.",
@@ -175,43 +156,35 @@ class Settings:
         0,
     )
     grace: float = _setting(
-        float, 30.0, "Seconds that requests may go on for when the server is to end.", "SECONDS", 0
+        30.0, "Seconds that requests may go on for when the server is to end.", "SECONDS", 0
     )
     cache: str | None = _setting(
-        str,
         None,
         "Folder, or URL that fsspec reaches, of pieces that were spoken before and are not computed again.",
         "FOLDER",
     )
-    cache_size: int = _setting(int, 1024, "MiB that the cache may have.", "MIB", 1)
-    cache_waiting: int = _setting(
-        int,
-        64,
-        "MiB of audio that may wait to be written to the cache; what is beyond is not kept.",
-        "MIB",
-        1,
-    )
-    cache_patience: float = _setting(
-        float, 2.0, "Seconds after which a cache that does not answer is given up.", "SECONDS", 0.01
-    )
-    cache_rest: float = _setting(
-        float, 30.0, "Seconds for which a cache that failed is left alone.", "SECONDS", 0
-    )
+    cache_size: int = _setting(1024, "MiB that the cache may have.", "MIB", 1)
     downloads: str | None = _setting(
-        str,
         None,
         "Folder of the audio that `return_download_link` keeps; a temporary one unless it is given.",
         "FOLDER",
     )
-    download_size: int = _setting(int, 256, "MiB that the kept audio may have.", "MIB", 1)
-    download_age: float = _setting(float, 3600.0, "Seconds that audio is kept.", "SECONDS", 1)
-    log_texts: bool = _setting(bool, False, "Log the texts of requests, and notices about their words.")
+    download_size: int = _setting(256, "MiB that the kept audio may have.", "MIB", 1)
+    download_age: float = _setting(3600.0, "Seconds that audio is kept.", "SECONDS", 1)
+    log_texts: bool = _setting(False, "Log the texts of requests, and notices about their words.")
 
 
 def settings() -> Iterator[Setting]:
     """All settings in order."""
+    hints = get_type_hints(Settings)
     for found in dataclasses.fields(Settings):
-        yield Setting(found.name, default=found.default, **found.metadata)
+        yield Setting(found.name, _kind(hints[found.name]), found.default, **found.metadata)
+
+
+def _kind(hint: Any) -> type:
+    """What a setting's value is, of `kind`, `kind | None` and `tuple[str, ...]`."""
+    kinds: tuple[type, ...] = (get_origin(hint), *get_args(hint), hint)
+    return next(kind for kind in kinds if kind in (tuple, bool, int, float, str))
 
 
 def read_settings(

@@ -14,7 +14,7 @@ from kokoro_tvm.serve.downloads import kept
 from kokoro_tvm.serve.errors import ApiError, error_of
 from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.scheduler import Job
-from kokoro_tvm.serve.service import Service, ignored
+from kokoro_tvm.serve.service import Service
 
 __all__ = ["SpokenResponse", "answer"]
 
@@ -33,7 +33,7 @@ async def answer(
 
     Raises BusyError.
     """
-    job, names = service.speak(wanted, request), ignored(wanted)
+    job, names = service.speak(wanted, request), wanted.ignored
     if (download := await service.download(wanted)) is not None:
         headers["X-Download-Path"] = download.path
         format = wanted.download_format or wanted.response_format

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import Page, page_of
 from letters import read_letters
 from serving import Server, serving
 
@@ -38,3 +39,10 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
             return stack.enter_context(serving(folder, **settings))
 
         yield started
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Page]:
+    """The page of the server, opened."""
+    with page_of(browser, server) as opened:
+        yield opened.open()

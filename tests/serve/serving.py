@@ -21,7 +21,8 @@ from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, Voices, read_bundle
 from kokoro_tvm.serve.app import create_app
 from kokoro_tvm.serve.bundles import Bundles, in_turns
-from kokoro_tvm.serve.server import uvicorn_config
+from kokoro_tvm.serve.encoding.base import as_int16
+from kokoro_tvm.serve.server import uvicorn_options
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.settings import Settings
 from kokoro_tvm.serve.wyoming import WyomingServer
@@ -125,6 +126,11 @@ class Server:
     def speak(self, text: str, **fields: Any) -> Answer:
         return self.post("/v1/audio/speech", {"input": text, "response_format": "pcm"} | fields)
 
+    def expected(self, text: str, *arguments: Any, **options: Any) -> bytes:
+        """What the synthesizer itself says, as PCM."""
+        chunks = self.synthesizer.stream(text, *arguments, **options)
+        return as_int16(np.concatenate([chunk.audio for chunk in chunks]))
+
 
 def toy_synthesizer(folder: Path, runner: FakeRunner) -> Synthesizer:
     """A synthesizer around numpy functions that takes what the real one takes."""
@@ -139,7 +145,7 @@ def serving(folder: Path, **settings: Any) -> Iterator[Server]:
     synthesizer = toy_synthesizer(folder, runner)
     chosen = Settings(port=0, **settings)
     app = create_app(chosen, Bundles({"toy": in_turns(synthesizer)}))
-    server = uvicorn.Server(uvicorn_config(chosen, app))
+    server = uvicorn.Server(uvicorn.Config(app, **uvicorn_options(chosen)))
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def run() -> None:

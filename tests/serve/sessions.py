@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 import aiohttp
 from serving import Server
 
-from kokoro_tvm.serve.encoding.base import as_int16
-
 T = TypeVar("T")
 CREATED = {
     "model": "kokoro",
@@ -78,7 +76,3 @@ def talk(server: Server, conversation: Callable[[Client], Awaitable[T]]) -> T:
 
 def address(server: Server) -> str:
     return f"ws://127.0.0.1:{server.port}/v1/audio/speech/stream"
-
-
-def spoken(server: Server, text: str, voice: str = "af_heart", speed: float = 1.0) -> bytes:
-    return as_int16(server.synthesizer(text, voice, speed).audio)

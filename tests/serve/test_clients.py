@@ -16,15 +16,10 @@ import soundfile
 from openai import OpenAI
 from serving import LONG, Server
 
-from kokoro_tvm.serve.encoding.base import as_int16
-from kokoro_tvm.serve.voices import with_own_names
+from kokoro_tvm.serve.names import with_own_names
 
 AGENTS = Path(__file__).parent / "agents"
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
-
-
-def spoken(server: Server, voice: str = "af_heart", speed: float = 1.0) -> bytes:
-    return as_int16(server.synthesizer(LONG, voice, speed).audio)
 
 
 def decoded(data: bytes) -> int:
@@ -49,7 +44,7 @@ def test_recorded_requests(server: Server, path: Path) -> None:
         else:
             assert answer.headers["content-type"] == "audio/mpeg"
             voice = with_own_names(body["voice"], server.synthesizer.voices)
-            assert decoded(answer.body) >= len(spoken(server, voice, body.get("speed", 1.0))) // 2
+            assert decoded(answer.body) >= len(server.expected(LONG, voice, body.get("speed", 1.0))) // 2
 
 
 def test_pipecat(server: Server) -> None:
@@ -60,7 +55,7 @@ def test_pipecat(server: Server) -> None:
     ) as answer:
         assert answer.status_code == 200
         audio = b"".join(answer.iter_bytes(4096))
-    assert audio == spoken(server, "am_adam", 1.5)
+    assert audio == server.expected(LONG, "am_adam", 1.5)
 
 
 @pytest.mark.parametrize(("model", "format"), [("gpt-4o-mini-tts", "sse"), ("tts-1", "audio")])
@@ -86,7 +81,7 @@ def test_livekit(server: Server, model: str, format: str) -> None:
                 event: dict[str, Any] = json.loads(line[6:]) if line.startswith("data: ") else {"type": ""}
                 audio += base64.b64decode(event.get("audio", ""))
             assert event["type"] in ("", "speech.audio.done")
-    assert audio == spoken(server, "am_adam", 1.5)
+    assert audio == server.expected(LONG, "am_adam", 1.5)
 
 
 def installed(folder: Path, package: str) -> Path:
@@ -110,7 +105,7 @@ def result(python: Path, program: str, *arguments: str) -> dict[str, Any]:
 def test_pipecat_itself(server: Server, tmp_path: Path) -> None:
     python = installed(tmp_path / "pipecat", "pipecat-ai==1.14.0")
     found = result(python, "pipecat_speech.py", f"{server.url}/v1", LONG)
-    audio = spoken(server, "am_adam", 1.5)
+    audio = server.expected(LONG, "am_adam", 1.5)
     assert found == {
         "bytes": len(audio),
         "sha256": hashlib.sha256(audio).hexdigest(),
@@ -122,7 +117,7 @@ def test_pipecat_itself(server: Server, tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_livekit_itself(server: Server, tmp_path: Path) -> None:
     python = installed(tmp_path / "livekit", "livekit-plugins-openai==1.8.9")
-    audio = spoken(server, "am_adam", 1.5)
+    audio = server.expected(LONG, "am_adam", 1.5)
     found = result(python, "livekit_speech.py", f"{server.url}/v1", LONG, "wav")
     assert found == {"bytes": len(audio), "sha256": hashlib.sha256(audio).hexdigest(), "rates": [24000]}
     # It ends PCM by 10 ms of silence; its decoder loses the last frame of FLAC and Opus, whoever wrote them.

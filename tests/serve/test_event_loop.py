@@ -19,10 +19,9 @@ from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.speech import sentences
 from kokoro_tvm.runtime.text.markup import reading
-from kokoro_tvm.serve import bodies, body, service, voices
+from kokoro_tvm.serve import bodies, body, service
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.encoding import FORMATS
-from kokoro_tvm.serve.encoding.base import Encoder
 from kokoro_tvm.serve.wyoming.events import Event, encode
 
 LARGE = "a " * 40_000
@@ -59,7 +58,7 @@ def test_encoders(
     server: Server, threads: Callable[[Any, str], set[int]], whole: bool, formats: Sequence[str]
 ) -> None:
     """Opening one imports its library, which takes longer than all that follows."""
-    calls = [threads(bodies, "open_encoder"), threads(Encoder, "write"), threads(Encoder, "close")]
+    calls = [threads(bodies, "open_encoder"), threads(bodies.Audio, "write"), threads(bodies.Audio, "close")]
     for format in formats:
         assert server.speak(LONG, response_format=format, stream=not whole).status == 200
     assert all(calls)
@@ -67,7 +66,7 @@ def test_encoders(
 
 
 def test_encoders_of_a_session(server: Server, threads: Callable[[Any, str], set[int]]) -> None:
-    calls = [threads(bodies, "open_encoder"), threads(Encoder, "write"), threads(Encoder, "close")]
+    calls = [threads(bodies, "open_encoder"), threads(bodies.Audio, "write"), threads(bodies.Audio, "close")]
 
     async def conversation(client: Client) -> str:
         await client.say(LONG)
@@ -106,30 +105,6 @@ def test_files_of_voices_and_looking_at_the_disk(
     assert server.post("/v1/audio/voices/combine", {"voices": "af_heart"}).status == 200
     assert all(calls)
     assert thread_of(server) not in set().union(*calls)
-
-
-def test_an_encoder_that_takes_long_holds_up_its_own_answer_alone(
-    start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = start()
-    reached, gate = threading.Event(), threading.Event()
-    open_encoder = bodies.open_encoder
-
-    def slow(*arguments: Any) -> Encoder:
-        reached.set()
-        assert gate.wait(30)
-        return open_encoder(*arguments)
-
-    monkeypatch.setattr(bodies, "open_encoder", slow)
-    answers: list[int] = []
-    client = threading.Thread(target=lambda: answers.append(server.speak("Ha.").status))
-    client.start()
-    assert reached.wait(30)
-    assert server.get("/health").status == 200
-    assert not answers
-    gate.set()
-    client.join(30)
-    assert answers == [200]
 
 
 def test_the_port_answers_before_the_front_ends_are_open(
@@ -193,7 +168,6 @@ def test_texts(start: Callable[..., Server], threads: Callable[[Any, str], set[i
         threads(sentences, "parse"),
         threads(sentences, "sentences_of_phonemes"),
         threads(reading, "parse"),
-        threads(voices, "with_own_names"),
         threads(service, "with_own_names"),
     ]
     for path in ("/v1/audio/speech", "/dev/captioned_speech"):

@@ -27,7 +27,6 @@ from kokoro_tvm.bench.load.drive import Answer, drive, speak_alone
 from kokoro_tvm.bench.load.hostile import beside_hostile_clients
 from kokoro_tvm.bench.load.workload import Workload
 from kokoro_tvm.serve.connections import BoundedProtocol
-from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.wyoming.events import Event, encode
 
 FOREIGN = {"Origin": "https://other.example", "Content-Type": "text/plain"}
@@ -202,7 +201,7 @@ def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
         before = len(callers)
         server.runner.gate.set()
         audio = connection.getresponse().read()
-        expected = as_int16(server.synthesizer(LONG).audio)
+        expected = server.expected(LONG)
         assert [answer.result().body for answer in answers] == [expected] * 4
     firsts: dict[int, int] = {}
     for place, (component, caller) in enumerate(callers[before:]):
@@ -211,7 +210,7 @@ def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
     later = [place for place, (_, caller) in enumerate(callers[before:]) if caller == long]
     assert len(later) > 100
     assert len([place for caller, place in firsts.items() if caller != long and place < later[0]]) == 4
-    assert audio.endswith(as_int16(server.synthesizer(text).audio))
+    assert audio.endswith(server.expected(text))
 
 
 @pytest.mark.slow("serves ten clients for seconds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -9,16 +10,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
+import aiohttp
 import pytest
-from serving import LONG, Server, wait_for
+from serving import LONG, Server, serving, wait_for
+from sessions import address
 
 HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\n"
 
 
-@contextlib.contextmanager
-def raw(server: Server) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        yield connection
+def raw(server: Server) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=30)
 
 
 def everything(connection: socket.socket) -> bytes:
@@ -32,8 +33,6 @@ def everything(connection: socket.socket) -> bytes:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    from serving import serving
-
     folder = tmp_path_factory.mktemp("guarded") / "toy"
     with serving(
         folder, api_key=("one", "two"), priority_key=("first",), cors=("https://a.example",)
@@ -94,13 +93,42 @@ def test_a_body_that_is_too_large(start: Callable[..., Server]) -> None:
     assert server.speak("Ha.").status == 200
 
 
-def test_a_body_that_does_not_come(start: Callable[..., Server]) -> None:
-    server = start(idle=0.2)
+@pytest.mark.parametrize(("size", "start_of_answer"), [(1500, b"HTTP/1.1 200"), (4000, b"HTTP/1.1 400")])
+def test_the_head_of_a_request(start: Callable[..., Server], size: int, start_of_answer: bytes) -> None:
+    server = start(most_head_bytes=2000)
     with raw(server) as connection:
-        connection.sendall(HEAD + b'Content-Length: 100\r\n\r\n{"input"')
-        answer = everything(connection)
-    assert b" 408 " in answer
-    assert b"The body did not come within 0.2 s." in answer
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: " + b"a" * size)
+        if size == 1500:
+            connection.sendall(b"\r\n\r\n")
+        assert everything(connection).startswith(start_of_answer)
+
+
+def test_a_message_of_a_session(start: Callable[..., Server]) -> None:
+    server = start(most_bytes=2000)
+
+    async def answers(size: int) -> list[aiohttp.WSMessage]:
+        async with aiohttp.ClientSession() as http, http.ws_connect(address(server)) as socket:
+            await socket.send_str(json.dumps({"type": "input_text.append", "text": "a" * size}))
+            await socket.send_str(json.dumps({"type": "nothing"}))
+            return [await socket.receive(timeout=30) for _ in range(2)]
+
+    assert asyncio.run(answers(1000))[1].type is aiohttp.WSMsgType.TEXT
+    assert asyncio.run(answers(4000))[1].data == 1009
+
+
+@pytest.mark.parametrize("data", [b" " * 5000, b'{"type": "ping", "data_length": 2001}\n'])
+def test_an_event_of_wyoming(start: Callable[..., Server], data: bytes) -> None:
+    server = start(wyoming=0, most_bytes=2000)
+    with socket.create_connection(("127.0.0.1", server.wyoming.port), timeout=30) as connection:
+        connection.sendall(data)
+        assert b"2000" in everything(connection)
+
+
+def test_clients_of_wyoming(start: Callable[..., Server]) -> None:
+    server = start(wyoming=0, most_sessions=1)
+    place = ("127.0.0.1", server.wyoming.port)
+    with socket.create_connection(place), socket.create_connection(place, timeout=30) as second:
+        assert b"1 clients are connected, which is the most" in everything(second)
 
 
 @pytest.mark.parametrize(("said", "before"), [(b"", False), (b"GET /hea", False), (b"GET /hea", True)])
@@ -155,14 +183,6 @@ def test_what_is_no_http_is_refused_and_the_connection_closed(server: Server, sa
     with raw(server) as connection:
         connection.sendall(said)
         assert everything(connection).startswith(b"HTTP/1.1 400 ")
-
-
-def test_headers_and_paths_tell_nothing(server: Server) -> None:
-    answer = server.get("/v1/models/..%2f..%2fetc%2fpasswd")
-    assert answer.status == 404
-    assert "server" not in answer.headers
-    for path in ("/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/v1/audio/voices/../../x"):
-        assert server.get(path).status == 404
 
 
 def test_two_requests_at_once_and_a_third_that_is_refused(start: Callable[..., Server]) -> None:

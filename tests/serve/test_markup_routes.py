@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from serving import Server
 from ssml_documents import DOCUMENTS, WITH_VOICES
 
-from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.requests import SpeechRequest
 from kokoro_tvm.serve.scheduler import Job
 from kokoro_tvm.serve.service import Service
 
 MARKUP = ("<", ">", "xmlns", "interpret-as", "not to be spoken", "the noise of", "barks")
-
-
-def spoken(server: Server, text: str, voice: str = "af_heart", **options: Any) -> bytes:
-    """What the synthesizer makes of a text, as samples."""
-    chunks = server.synthesizer.stream(text, voice, **options)
-    return as_int16(np.concatenate([chunk.audio for chunk in chunks]))
 
 
 @pytest.mark.parametrize("name", [*DOCUMENTS, *WITH_VOICES])
@@ -55,7 +47,7 @@ def test_what_it_writes_is_spoken_as_the_ssml(server: Server) -> None:
     assert text == (
         "Ha. [voice:am_adam] Bad dog. [voice:af_heart] [pause:0.5s] [rate:1.2]A [cab](/kab /).[rate:1] No."
     )
-    assert spoken(server, text) == spoken(server, ssml)
+    assert server.expected(text) == server.expected(ssml)
 
 
 @pytest.mark.parametrize("text", ["", "Ha <b>.", "<speaker>Ha</speaker>", "[pause:1s] a\n\n b"])
@@ -118,7 +110,7 @@ def test_turns_are_spoken_in_their_voices(server: Server) -> None:
     assert answer.status == 200
     assert answer.headers["content-type"] == "audio/pcm"
     expected = "A big bad dog ran home. [voice:am_adam] Did it? It did."
-    assert answer.body == spoken(server, expected)
+    assert answer.body == server.expected(expected)
 
 
 def test_other_names_of_its_fields(server: Server) -> None:
@@ -134,7 +126,7 @@ def test_other_names_of_its_fields(server: Server) -> None:
 
 def test_a_pause_between_turns(server: Server) -> None:
     expected = "A big bad dog ran home. [pause:0.35s][voice:am_adam] Did it? [pause:0.35s] It did."
-    assert dialogue(server, pause_between_turns=0.35).body == spoken(server, expected)
+    assert dialogue(server, pause_between_turns=0.35).body == server.expected(expected)
 
 
 @pytest.mark.parametrize("leaves", ["Go. [rate:0.5] No.", "See [a](b", "[pause:1", "<speak>", "[a](b [c](d"])
@@ -162,14 +154,14 @@ def test_a_turn_changes_nothing_of_the_next(
 def test_fields_of_speech_hold_for_all_turns(server: Server) -> None:
     answer = dialogue(server, speed=2.0, seed=7, lang_code="b", return_download_link=True, stream=False)
     expected = "A big bad dog ran home. [voice:am_adam] Did it? It did."
-    assert answer.body == spoken(server, expected, speed=2.0, seed=7, language="b")
+    assert answer.body == server.expected(expected, speed=2.0, seed=7, language="b")
     assert server.get(f"/v1{answer.headers['x-download-path']}").body == answer.body
 
 
 def test_names_of_openai_stand_for_voices(server: Server) -> None:
     turns = [TURNS[0], {"voice": "echo", "text": "No."}]
     answer = dialogue(server, [TURNS[0], {"voice": "ash", "text": "No."}])
-    assert answer.body == spoken(server, "A big bad dog ran home. [voice:am_adam] No.")
+    assert answer.body == server.expected("A big bad dog ran home. [voice:am_adam] No.")
     assert dialogue(server, turns).status == 400  # the toy has no am_echo
 
 

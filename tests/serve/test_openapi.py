@@ -55,10 +55,6 @@ def bounds(server: Server) -> Iterator[tuple[str, str, int]]:
         yield path, field, schema["properties"][field]["maxLength"]
 
 
-def test_the_document_has_the_bounds_of_texts(server: Server) -> None:
-    assert [most for _, _, most in bounds(server)] == [100_000, 100_000, 100_000, 10_000]
-
-
 def test_the_document_follows_the_settings(start: Callable[..., Server]) -> None:
     """What it says is what is taken: so many characters, and no more."""
     server = start(most_characters=30, most_phonemized=20)

@@ -1,4 +1,4 @@
-"""axe-core over the page of a server in all of its states, and the page at 200 %."""
+"""axe-core over the page of a server in all of its states, and where its boxes are in narrow windows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,24 @@ import pytest
 from axe import axe_script, in_every_state, violations
 from browsing import TEXT, page_of, serving_slowly
 from serving import Server
-from test_page_access import FAULTS
 
 pytestmark = pytest.mark.slow("opens pages in Chromium")
 VOICES = ("af_heart", "bf_emma")
+# What is wrong with the boxes of the page as it is now.
+FAULTS = """() => {
+  const faults = [];
+  const shown = element => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  if (document.documentElement.scrollWidth > innerWidth) faults.push("wider than the window");
+  for (const element of [...document.querySelectorAll("body *")].filter(shown)) {
+    const { right, left, width, height } = element.getBoundingClientRect();
+    const name = element.outerHTML.slice(0, 70);
+    const outside = right > innerWidth + 1 || left < -1;
+    if (outside && !element.closest("svg, .hidden")) faults.push(`sticks out: ${name}`);
+    const control = element.matches("button, summary, input:not([type=radio]), textarea");
+    if (control && (width < 24 || height < 24)) faults.push(`too small: ${name}`);
+  }
+  return faults;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -56,21 +70,19 @@ def test_the_form_for_a_key_has_no_violation(browser: Any, tmp_path: Path, scrip
         assert violations(page.tab, script) == []
 
 
-@pytest.mark.parametrize("zoom", ["of the browser", "of its text"])
-def test_at_200_percent(browser: Any, server: Server, zoom: str) -> None:
-    """Nothing sticks out, and everything can be reached: 1,280 by 720 pixels are 640 by 360 then."""
-    window, factor = (
-        ({"width": 640, "height": 360}, 2)
-        if zoom == "of the browser"
-        else ({"width": 1280, "height": 720}, 1)
-    )
+@pytest.mark.parametrize(("width", "factor", "size"), [(320, 1, "100%"), (640, 2, "100%"), (1280, 1, "200%")])
+def test_it_fits(browser: Any, server: Server, width: int, factor: int, size: str) -> None:
+    """Nothing sticks out, and everything can be reached; at 200 %, 1,280 by 720 pixels are 640 by 360.
+
+    size: of its text.
+    """
+    window = {"width": width, "height": 360 * 2 // factor}
     faults = []
     with page_of(
         browser, server, viewport=window, device_scale_factor=factor, reduced_motion="reduce"
     ) as page:
         page.open()
-        if zoom == "of its text":
-            page.tab.evaluate("document.documentElement.style.fontSize = '200%'")
+        page.tab.evaluate("size => { document.documentElement.style.fontSize = size }", size)
         for state in in_every_state(page, TEXT, VOICES):
             faults += [f"{state}: {fault}" for fault in page.tab.evaluate(FAULTS)]
     assert faults == []

@@ -94,12 +94,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield made
 
 
-@pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Page]:
-    with page_of(browser, server) as opened:
-        yield opened.open()
-
-
 def choose(page: Page, name: str, content: bytes) -> None:
     page.tab.set_input_files("#file", {"name": name, "mimeType": "", "buffer": content})
 

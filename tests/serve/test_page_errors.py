@@ -24,12 +24,6 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield made
 
 
-@pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Page]:
-    with page_of(browser, server) as opened:
-        yield opened.open()
-
-
 def test_the_server_is_busy(page: Page, server: Server) -> None:
     server.runner.close_after(0)
     other = threading.Thread(target=server.speak, args=["Ha."])

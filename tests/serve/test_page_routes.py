@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from serving import Server
@@ -36,14 +35,6 @@ def test_a_file_is_what_it_is_on_the_disk(server: Server, path: str) -> None:
     assert (again.status, again.body) == (304, b"")
 
 
-@pytest.mark.parametrize(
-    "path", ["/README.md", "/package.json", "/page/", "/page/../index.html", "/%2e%2e/LICENSE", "/page"]
-)
-def test_nothing_else_is_there(server: Server, path: str) -> None:
-    assert server.get(path).status == 404
-    assert server.post("/", {}).status == 405
-
-
 def test_what_files_ask_for_is_there() -> None:
     """Modules, styles and pictures that the page names exist, and are of this server."""
     for path in ("index.html", *FILES):
@@ -53,7 +44,3 @@ def test_what_files_ask_for_is_there() -> None:
             if not reference.startswith(("http://www.w3.org/", "node:")):  # node: what Node alone imports
                 assert reference.startswith((".", "worklet.js")), f"{path}: {reference}"
                 assert ((WEB / path).parent / reference).is_file(), f"{path}: {reference}"
-
-
-def test_the_package_has_the_files() -> None:
-    assert WEB.resolve() == Path(__file__).parents[2] / "kokoro_tvm" / "web"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from browsing import TEXT, Page, page_of, places_of, serving_slowly, spoken_by
+from browsing import TEXT, Page, places_of, serving_slowly, spoken_by
 from serving import Server, wait_for
 
 pytestmark = pytest.mark.slow("opens pages in Chromium")
@@ -31,12 +30,6 @@ PIXELS = """() => {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving_slowly(tmp_path_factory.mktemp("served") / "toy") as made:
         yield made
-
-
-@pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Page]:
-    with page_of(browser, server) as opened:
-        yield opened.open()
 
 
 def test_what_is_heard_is_what_the_server_sends(page: Page, server: Server) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kokoro_tvm.serve.pieces import DamagedError, PieceStore
+from kokoro_tvm.serve.pieces.store import DamagedError, PieceStore
 
 AUDIO = np.linspace(-1.5, 1.5, 1000, dtype=np.float32)
 SIZE = 32 + AUDIO.nbytes

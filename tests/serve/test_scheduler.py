@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.speech.stream import Stream
 from kokoro_tvm.serve.bundles import in_turns
 from kokoro_tvm.serve.scheduler import BusyError, Feed, Job, Scheduler, read_in_turns
+from kokoro_tvm.serve.settings import Settings
 
 T = TypeVar("T")
 SHORT = "A bad dog."
@@ -38,11 +39,11 @@ def of(tts: Synthesizer, text: str) -> Callable[[], Stream]:
     return lambda: tts.stream(text)
 
 
-def run(work: Callable[[Scheduler], Awaitable[T]], scheduler: Callable[[], Scheduler] = Scheduler) -> T:
+def run(work: Callable[[Scheduler], Awaitable[T]], **settings: Any) -> T:
     """`work` in an event loop, with a scheduler that is closed after it."""
 
     async def whole() -> T:
-        made = scheduler()
+        made = Scheduler(Settings(**settings))
         try:
             return await work(made)
         finally:
@@ -212,7 +213,7 @@ def test_a_slow_reader_holds_up_itself_alone(tts: Synthesizer, runner: GatedRunn
         pieces = slow.pieces
         return await heard(slow), quick, pieces
 
-    slow, quick, pieces = run(work, lambda: Scheduler(ahead=0.001))
+    slow, quick, pieces = run(work, ahead=0.001)
     assert slow == quick == tts(LONG).audio.tobytes()
     assert pieces == 1, "what its reader does not take is not computed"
 
@@ -230,7 +231,7 @@ def test_more_requests_than_may_be_are_refused(tts: Synthesizer, runner: GatedRu
             await asyncio.to_thread(job.join)
         assert await heard(scheduler.submit(of(tts, SHORT)))
 
-    run(work, lambda: Scheduler(most=2))
+    run(work, most_requests=2)
 
 
 def test_an_error_reaches_who_listens(tts: Synthesizer) -> None:

@@ -134,6 +134,7 @@ def test_a_process_that_hangs_ends_itself(bundle: Path, sent: signal.Signals) ->
 def test_a_process_that_ends_is_not_killed(bundle: Path) -> None:
     """What would have killed it ends as well: nobody else has its standard error."""
     with server_process(bundle) as server:
+        assert {line["level"] for line in server.lines} == {"info"}
         assert len(_children(server.process.pid)) == 1
         server.process.send_signal(signal.SIGHUP)
         server.wait_for("bundles reloaded")
@@ -265,11 +266,11 @@ def test_a_client_that_reads_a_byte_a_second_stalls_nobody(start: Callable[..., 
         slow.sendall(head + body)
         wait_for(lambda: server.service.scheduler.jobs)
         (job,) = server.service.scheduler.jobs
-        wait_for(lambda: job._held >= server.service.scheduler.ahead)
+        wait_for(lambda: job._held >= server.service.settings.ahead)
         pieces = job.pieces
         for _ in range(3):
             assert slow.recv(1)
-            assert server.speak(LONG).body == as_int16(server.synthesizer(LONG).audio)
+            assert server.speak(LONG).body == server.expected(LONG)
             assert server.get("/health").status == 200
         assert job in server.service.scheduler.jobs
         assert job.pieces <= pieces + 1
@@ -289,7 +290,7 @@ def test_the_wall_clock_decides_nothing(
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [as_int16(server.synthesizer(LONG).audio)] * 4
+    assert answers == [server.expected(LONG)] * 4
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as silent:
         silent.sendall(b"GET /hea")
         assert silent.recv(1 << 16) == b""  # closed after a second, neither at once nor never

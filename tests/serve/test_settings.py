@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.serve.settings import Settings, read_settings, settings
+
+PAGE = Path(__file__).parents[2] / "docs/serving.md"
 
 
 def test_flags_come_before_the_environment_before_the_file(tmp_path: Path) -> None:
@@ -82,3 +85,14 @@ def test_a_mistake_elsewhere(flags: dict[str, Any], environment: dict[str, str],
     with pytest.raises(InputError) as caught:
         read_settings(flags, environment)
     assert str(caught.value) == message
+
+
+def test_no_default_is_written_in_prose() -> None:
+    """A number beside the table would be wrong where the setting is another: the docs name the setting."""
+    page = re.sub(r"<!-- (\w+) -->.*?<!-- /\1 -->", "", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for setting in settings():
+        if setting.name.startswith(("most_", "longest")) or setting.name in {"silence", "patience"}:
+            shown = f"{setting.default:,g}" if isinstance(setting.default, float) else f"{setting.default:,}"
+            assert not re.search(rf"\b{shown} (characters|requests|speeches|sessions|clients|s\b)", page), (
+                shown
+            )

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from letters import read_letters
 from openai import BadRequestError, OpenAI
-from serving import LONG, Server, ends_without_another_call, wait_for
+from serving import LONG, Server, ends_without_another_call
 
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 from kokoro_tvm.serve.encoding.base import as_int16
@@ -26,16 +26,11 @@ def client(server: Server) -> OpenAI:
     return OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
 
 
-def spoken(server: Server, text: str, voice: str = "af_heart", speed: float = 1.0) -> bytes:
-    """What the synthesizer itself says, as PCM."""
-    return as_int16(server.synthesizer(text, voice, speed).audio)
-
-
 def test_the_openai_client_hears_what_the_synthesizer_says(server: Server, client: OpenAI) -> None:
     answer = client.audio.speech.create(
         model="tts-1", voice="am_adam", input=LONG, response_format="pcm", speed=1.5
     )
-    assert answer.content == spoken(server, LONG, "am_adam", 1.5)
+    assert answer.content == server.expected(LONG, "am_adam", 1.5)
 
 
 def test_a_wav_says_its_length_before_its_audio(server: Server) -> None:
@@ -44,7 +39,7 @@ def test_a_wav_says_its_length_before_its_audio(server: Server) -> None:
     assert int(answer.headers["content-length"]) == len(answer.body)
     with wave.open(io.BytesIO(answer.body)) as file:
         assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (24000, 1, 2)
-        assert file.readframes(file.getnframes()) == spoken(server, LONG)
+        assert file.readframes(file.getnframes()) == server.expected(LONG)
     assert int.from_bytes(answer.body[4:8], "little") == len(answer.body) - 8
 
 
@@ -58,7 +53,7 @@ def test_the_first_piece_comes_while_the_second_is_computed(start: Callable[...,
     first = answer.read(2)
     server.runner.waiting.acquire()  # the decoder of the second piece
     server.runner.gate.set()
-    assert first + answer.read() == spoken(server, LONG)
+    assert first + answer.read() == server.expected(LONG)
     connection.close()
 
 
@@ -104,11 +99,6 @@ def test_fields_that_are_unknown_are_accepted_and_named(server: Server) -> None:
     assert answer.headers["x-unknown-fields"] == "colour, ?"
 
 
-def test_models_and_voices(server: Server, client: OpenAI) -> None:
-    assert next(iter(client.models.list())).id == "toy"
-    assert "af_heart" in server.get("/v1/audio/voices?legacy=1").json["voices"]
-
-
 def test_health_answers_while_a_long_text_is_planned(start: Callable[..., Server], monkeypatch: Any) -> None:
     """By the front end, and then by the model: neither is called on the thread of the event loop."""
     server = start()
@@ -131,11 +121,6 @@ def test_health_answers_while_a_long_text_is_planned(start: Callable[..., Server
                 assert server.get(path).status == 200
             gate.set()
     assert threads == {"kokoro-tvm-request"}
-
-
-@pytest.mark.parametrize("path", ["/health", "/ready"])
-def test_probes(server: Server, path: str) -> None:
-    wait_for(lambda: server.get(path).status == 200)
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("PUT", "/health", 405)])

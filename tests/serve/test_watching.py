@@ -5,15 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import os
 import re
-import signal
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 from unittest.mock import patch
 
 import pytest
@@ -26,10 +21,10 @@ from kokoro_tvm.runtime.bundle.voice_files import encode_voice, read_voices
 from kokoro_tvm.serve import server
 from kokoro_tvm.serve.bundles import Bundles, named_folders
 from kokoro_tvm.serve.logs import JsonLines, log_notices
-from kokoro_tvm.serve.metrics import Histogram, Metrics
+from kokoro_tvm.serve.metrics import Metrics
+from kokoro_tvm.serve.names import listed
 from kokoro_tvm.serve.scheduler import Yielding
 from kokoro_tvm.serve.settings import Settings
-from kokoro_tvm.serve.voices import listed
 
 
 def metrics(server: Server) -> dict[str, float]:
@@ -53,19 +48,6 @@ def test_metrics_count_what_happened(start: Callable[..., Server]) -> None:
     assert found["kokoro_tvm_speeches"] == 0
     server.get("/nowhere/%0A%22")
     assert metrics(server)['kokoro_tvm_http_requests_total{path="unknown",status="404"}'] == 1
-
-
-def test_a_histogram_counts_up_to_its_bounds() -> None:
-    histogram = Histogram((1.0, 2.0))
-    for value in (0.5, 1.0, 1.5, 9.0):
-        histogram.add(value)
-    assert list(histogram.lines("x")) == [
-        'x_bucket{le="1.0"} 2',
-        'x_bucket{le="2.0"} 3',
-        'x_bucket{le="+Inf"} 4',
-        "x_sum 12.000000",
-        "x_count 4",
-    ]
 
 
 def test_a_log_line_is_json_without_the_text(
@@ -98,12 +80,12 @@ def test_texts_are_logged_where_that_is_wanted(
 @pytest.mark.parametrize("texts", [True, False])
 def test_notices_quote_texts(texts: bool, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kokoro_tvm.serve")
-    counted = Metrics()
+    metrics = Metrics()
     with warnings.catch_warnings():
-        log_notices(counted, texts)
+        log_notices(metrics, texts)
         warnings.warn("left out: secret", SpeechWarning, stacklevel=1)
     assert [r.notice for r in caplog.records] == (["left out: secret"] if texts else [])  # type: ignore[attr-defined]
-    assert counted._notices == 1
+    assert metrics.counted.get_sample_value("kokoro_tvm_notices_total") == 1
 
 
 def test_an_exception_is_logged_and_not_answered(
@@ -197,27 +179,6 @@ def test_a_bundle_that_changes_is_noticed_and_opened_again(
     assert before.bundle.recipe == "toy"
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP")
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.nightly)])
-def test_the_command_serves_reloads_and_ends(compiled: Callable[[str], Path], workers: str) -> None:
-    """In a process of its own: SIGHUP opens the bundle again, SIGTERM ends it."""
-    code = "from kokoro_tvm.cli import main; main()"
-    command = [sys.executable, "-c", code, "serve", "--port", "0", "--workers", workers]
-    command += ["--bundle", f"toy={compiled('exact')}"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
-        assert process.stderr is not None
-        started = lines_until(process.stderr, "Uvicorn running on")
-        assert all(json.loads(line)["level"] == "info" for line in started)
-        if workers == "1":
-            process.send_signal(signal.SIGHUP)
-            lines_until(process.stderr, "bundles reloaded")
-        else:
-            lines_until(process.stderr, "Application startup complete")
-        process.send_signal(signal.SIGTERM)
-        process.stderr.read()
-        assert process.wait(30) == (0 if workers == "2" else -signal.SIGTERM)  # as uvicorn ends
-
-
 @pytest.mark.parametrize(("given", "threads"), [({}, 3), ({"threads": 5}, 5)])
 def test_workers_divide_the_cores(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: dict[str, int], threads: int
@@ -234,13 +195,3 @@ def test_workers_divide_the_cores(
     ):
         server.app_of_worker()
     assert opened.call_args.args[1] == threads
-
-
-def lines_until(stream: IO[str], word: str) -> list[str]:
-    """Lines up to the one that has a word."""
-    lines: list[str] = []
-    while not lines or word not in lines[-1]:
-        line = stream.readline()
-        assert line, f"it ended without {word!r}: {lines}"
-        lines.append(line)
-    return lines

@@ -13,22 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from serving import LONG, Server, ends_without_another_call, serving, wait_for
-from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.audio import AudioChunk
 from wyoming.client import AsyncTcpClient
 from wyoming.error import Error
 from wyoming.event import Event
-from wyoming.info import Describe, Info
 from wyoming.ping import Ping, Pong
 from wyoming.tts import (
     Synthesize,
-    SynthesizeChunk,
     SynthesizeStart,
-    SynthesizeStop,
-    SynthesizeStopped,
     SynthesizeVoice,
 )
 
-from kokoro_tvm.serve.encoding.base import as_int16
 from kokoro_tvm.serve.wyoming.info import voice_for
 
 T = TypeVar("T")
@@ -69,27 +64,6 @@ async def heard(client: AsyncTcpClient, last: str = "audio-stop") -> tuple[list[
     return kinds, audio
 
 
-def spoken(server: Server, text: str, voice: str = "af_heart") -> bytes:
-    return as_int16(server.synthesizer(text, voice).audio)
-
-
-def test_describe(server: Server) -> None:
-    async def conversation(client: AsyncTcpClient) -> Info:
-        await client.write_event(Describe().event())
-        event = await client.read_event()
-        assert event is not None
-        return Info.from_event(event)
-
-    (program,) = talk(server, conversation).tts
-    assert program.name == "toy"
-    assert program.installed
-    assert program.supports_synthesize_streaming
-    assert [voice.name for voice in program.voices] == list(server.synthesizer.voices.names)
-    voices = {voice.name: voice for voice in program.voices}
-    assert voices["bf_emma"].languages == ["en-GB"]
-    assert voices["am_adam"].description == "am_adam (American English, male)"
-
-
 def test_a_text_without_markup(server: Server) -> None:
     text = "He ran [pause:1s] home."
 
@@ -98,7 +72,7 @@ def test_a_text_without_markup(server: Server) -> None:
         return await heard(client)
 
     _, audio = talk(server, conversation)
-    assert audio == as_int16(server.synthesizer(text, markup=False).audio)
+    assert audio == server.expected(text, markup=False)
 
 
 @pytest.mark.parametrize(
@@ -119,40 +93,7 @@ def test_synthesize(server: Server, wanted: SynthesizeVoice | None, voice: str) 
         return answers
 
     answers = talk(server, conversation)
-    assert answers == 2 * [(["audio-start", "audio-chunk", "audio-stop"], spoken(server, LONG, voice))]
-
-
-def test_a_text_in_chunks_as_home_assistant_sends_it(server: Server) -> None:
-    """The audio is that of the whole text, which comes once more for servers that do not stream."""
-
-    async def conversation(client: AsyncTcpClient) -> tuple[list[str], bytes]:
-        voice = SynthesizeVoice(name="am_adam")
-        await client.write_event(SynthesizeStart(voice=voice).event())
-        for place in range(0, len(LONG), 7):
-            await client.write_event(SynthesizeChunk(LONG[place : place + 7]).event())
-        await client.write_event(Synthesize(LONG, voice=voice).event())
-        await client.write_event(SynthesizeStop().event())
-        return await heard(client, SynthesizeStopped().event().type)
-
-    kinds = ["audio-start", "audio-chunk", "audio-stop", "synthesize-stopped"]
-    assert talk(server, conversation) == (kinds, spoken(server, LONG, "am_adam"))
-
-
-def test_the_first_sentence_is_heard_before_the_text_is_complete(server: Server) -> None:
-    async def conversation(client: AsyncTcpClient) -> bytes:
-        await client.write_event(SynthesizeStart().event())
-        await client.write_event(SynthesizeChunk(LONG).event())
-        for kind in (AudioStart, AudioChunk):
-            event = await client.read_event()
-            assert event is not None
-            assert kind.is_type(event.type)
-        first = event.payload or b""
-        await client.write_event(SynthesizeStop().event())
-        while (event := await client.read_event()) is not None and not AudioStop.is_type(event.type):
-            first += event.payload or b""
-        return first
-
-    assert talk(server, conversation) == spoken(server, LONG)
+    assert answers == 2 * [(["audio-start", "audio-chunk", "audio-stop"], server.expected(LONG, voice))]
 
 
 def test_ping(server: Server) -> None:
@@ -173,9 +114,7 @@ def test_ssml(server: Server) -> None:
         return await heard(client)
 
     _, audio = talk(server, conversation)
-    assert audio == as_int16(
-        server.synthesizer("<speak>He ran <break time='1s'/> home.</speak>", ssml=True).audio
-    )
+    assert audio == server.expected("<speak>He ran <break time='1s'/> home.</speak>", ssml=True)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +275,7 @@ def test_a_client_that_does_not_read_is_let_go(start: Callable[..., Server]) -> 
         client.sendall(json.dumps({"type": "synthesize", "data": data}).encode() + b"\n")
         assert client.recv(1000)
         (job,) = server.service.scheduler.jobs
-        assert server.speak("he").body == spoken(server, "he")
+        assert server.speak("he").body == server.expected("he")
         wait_for(lambda: job.cancelled)
 
 

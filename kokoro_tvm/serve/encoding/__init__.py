@@ -3,77 +3,45 @@ used."""
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import dataclass
-
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.serve.encoding.base import Encoder, Floats
+from kokoro_tvm.serve.encoding.base import Encoder, PcmEncoder, WavEncoder
+from kokoro_tvm.serve.encoding.ffmpeg import AacEncoder, OpusEncoder
+from kokoro_tvm.serve.encoding.flac import FlacEncoder
+from kokoro_tvm.serve.encoding.mp3 import Mp3Encoder
 
-__all__ = ["FORMATS", "Encoder", "Floats", "available_formats", "media_type", "open_encoder"]
+__all__ = ["FORMATS", "Encoder", "available_formats", "open_encoder"]
 
-
-@dataclass(frozen=True)
-class _Format:
-    """module: of this package; package: that it imports (None: none); extra: what installs it."""
-
-    module: str
-    encoder: str
-    package: str | None = None
-    extra: str = "serve"
-
-    def problem(self) -> Exception | None:
-        """Why its package cannot be imported."""
-        if self.package is not None:
-            try:
-                importlib.import_module(self.package)
-            except (ImportError, OSError) as error:  # OSError: a package without its library
-                return error
-        return None
-
-    @property
-    def kind(self) -> type[Encoder]:
-        """Its encoder."""
-        found: type[Encoder] = getattr(importlib.import_module(f"{__name__}.{self.module}"), self.encoder)
-        return found
-
-
-_FORMATS = {
-    "mp3": _Format("mp3", "Mp3Encoder", "lameenc"),
-    "opus": _Format("ffmpeg", "OpusEncoder", "av", "av"),
-    "aac": _Format("ffmpeg", "AacEncoder", "av", "av"),
-    "flac": _Format("flac", "FlacEncoder", "soundfile"),
-    "wav": _Format("pcm", "WavEncoder"),
-    "pcm": _Format("pcm", "PcmEncoder"),
+FORMATS: dict[str, type[Encoder]] = {
+    "mp3": Mp3Encoder,
+    "opus": OpusEncoder,
+    "aac": AacEncoder,
+    "flac": FlacEncoder,
+    "wav": WavEncoder,
+    "pcm": PcmEncoder,
 }
-FORMATS = tuple(_FORMATS)
-"""Names of formats, as OpenAI's interface has them."""
+"""Encoders by the names that OpenAI's interface has for their formats."""
 
 
 def available_formats() -> tuple[str, ...]:
     """The formats whose library can be imported."""
-    return tuple(name for name, format in _FORMATS.items() if format.problem() is None)
-
-
-def media_type(format: str) -> str:
-    """The media type of one of FORMATS."""
-    return _FORMATS[format].kind.media_type
+    return tuple(name for name, encoder in FORMATS.items() if encoder.problem() is None)
 
 
 def open_encoder(format: str, samples: int | None = None) -> Encoder:
     """An encoder of one of FORMATS for mono audio at 24 kHz.
 
-    samples: how many there will be, where that is known: then WAV and FLAC say so in their headers.
-    Raises InputError for an unknown format, one whose library is missing (the message names the extra that
-    installs it), or more samples than a WAV file can hold.
+    samples: how many there will be, where that is known: then a WAV says so in its header.
+    Raises InputError for a format whose library is missing (the message names the extra that installs it),
+    and for more samples than a WAV file can hold.
     """
-    if format not in _FORMATS:
-        raise InputError(f"The format of audio should be one of {', '.join(FORMATS)}, but is {format!r}.")
-    found = _FORMATS[format]
-    problem = found.problem()
+    if format == "wav":
+        return WavEncoder(samples)
+    encoder = FORMATS[format]
+    problem = encoder.problem()
     if problem is not None:
         raise InputError(
-            f"Audio as {format} needs the package {found.package}, which cannot be imported. "
-            f"Run `pip install 'kokoro-tvm[{found.extra}]'` where the server runs, or request one of "
+            f"Audio as {format} needs the package {encoder.package}, which cannot be imported. "
+            f"Run `pip install 'kokoro-tvm[{encoder.extra}]'` where the server runs, or request one of "
             f"{', '.join(available_formats())}."
         ) from problem
-    return found.kind(samples)
+    return encoder()

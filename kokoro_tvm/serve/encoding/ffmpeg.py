@@ -16,12 +16,13 @@ __all__ = ["AacEncoder", "OpusEncoder"]
 class _FfmpegEncoder(Encoder):
     """One codec in one container."""
 
+    package = "av"
+    extra = "av"
     container: ClassVar[str]
     codec: ClassVar[str]
     options: ClassVar[dict[str, str]] = {}
 
-    def __init__(self, samples: int | None) -> None:
-        super().__init__(samples)
+    def __init__(self) -> None:
         self._av = importlib.import_module("av")
         self._output = _Pipe()
         # bitexact: without it, Ogg gets a random serial number, and the same speech other bytes.
@@ -30,14 +31,14 @@ class _FfmpegEncoder(Encoder):
         self._track = self._file.add_stream(self.codec, rate=SAMPLE_RATE, layout="mono")
         self._track.bit_rate = BITS_A_SECOND
 
-    def _write(self, samples: Floats) -> bytes:
+    def write(self, samples: Floats) -> bytes:
         block = np.clip(samples, -1.0, 1.0, dtype=np.float32).reshape(1, -1)
         frame = self._av.AudioFrame.from_ndarray(block, format="flt", layout="mono")
         frame.sample_rate = SAMPLE_RATE
         self._file.mux(self._track.encode(frame))
         return self._output.take()
 
-    def _close(self) -> bytes:
+    def close(self) -> bytes:
         self._file.mux(self._track.encode(None))
         self._file.close()
         return self._output.take()

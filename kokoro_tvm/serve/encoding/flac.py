@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import struct
 
 import numpy as np
 
@@ -13,36 +12,25 @@ from kokoro_tvm.serve.encoding.base import Encoder, Floats, as_int16
 
 __all__ = ["FlacEncoder"]
 
-_PLACE = 18  # of the 64 bits of STREAMINFO whose last 36 are the number of samples (RFC 9639, 8.2)
-
 
 class FlacEncoder(Encoder):
-    """16-bit FLAC, in blocks of 4096 samples; its header has the exact length where that is known."""
+    """16-bit FLAC, in blocks of 4096 samples."""
 
     media_type = "audio/flac"
+    package = "soundfile"
 
-    def __init__(self, samples: int | None) -> None:
-        super().__init__(samples)
+    def __init__(self) -> None:
         self._output = _Stream()
         soundfile = importlib.import_module("soundfile")
         self._file = soundfile.SoundFile(self._output, "w", SAMPLE_RATE, 1, format="FLAC", subtype="PCM_16")
-        self._begun = False
 
-    def _write(self, samples: Floats) -> bytes:
+    def write(self, samples: Floats) -> bytes:
         self._file.write(np.frombuffer(as_int16(samples), "<i2"))
-        return self._taken()
+        return self._output.take()
 
-    def _close(self) -> bytes:
+    def close(self) -> bytes:
         self._file.close()
-        return self._taken()
-
-    def _taken(self) -> bytes:
-        taken = self._output.take()
-        if taken and not self._begun:
-            self._begun = True
-            (word,) = struct.unpack_from(">Q", taken, _PLACE)
-            struct.pack_into(">Q", taken, _PLACE, word | (self._promised or 0))
-        return bytes(taken)
+        return self._output.take()
 
 
 class _Stream(io.RawIOBase):
@@ -53,9 +41,9 @@ class _Stream(io.RawIOBase):
         self._place = self._end = 0
         self._kept = bytearray()
 
-    def take(self) -> bytearray:
+    def take(self) -> bytes:
         taken, self._kept = self._kept, bytearray()
-        return taken
+        return bytes(taken)
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
         if self._place == self._end:

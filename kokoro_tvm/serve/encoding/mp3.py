@@ -19,9 +19,9 @@ class Mp3Encoder(Encoder):
     """
 
     media_type = "audio/mpeg"
+    package = "lameenc"
 
-    def __init__(self, samples: int | None) -> None:
-        super().__init__(samples)
+    def __init__(self) -> None:
         encoder = importlib.import_module("lameenc").Encoder()
         encoder.silence()
         encoder.set_in_sample_rate(SAMPLE_RATE)
@@ -30,8 +30,8 @@ class Mp3Encoder(Encoder):
         encoder.set_quality(_QUALITY)
         self._encoder = encoder
 
-    def _write(self, samples: Floats) -> bytes:
+    def write(self, samples: Floats) -> bytes:
         return bytes(self._encoder.encode(as_int16(samples)))
 
-    def _close(self) -> bytes:
-        return bytes(self._encoder.flush()) if self._written else b""
+    def close(self) -> bytes:
+        return bytes(self._encoder.flush())

@@ -46,9 +46,7 @@ def open_cache(settings: Settings, metrics: Metrics) -> PieceCache | None:
     if not settings.cache:
         return None
     check_cache(settings.cache)
-    store = PieceStore(settings.cache, settings.cache_size << 20)
-    waiting = settings.cache_waiting << 20
-    return PieceCache(store, metrics, settings.cache_patience, settings.cache_rest, waiting)
+    return PieceCache(PieceStore(settings.cache, settings.cache_size << 20), metrics)
 
 
 class PieceCache:

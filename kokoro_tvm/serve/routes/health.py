@@ -10,8 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from kokoro_tvm.serve.openapi import document, page
-from kokoro_tvm.serve.routes.described import ApiRoute
+from kokoro_tvm.serve.openapi import ApiRoute, document, page
 from kokoro_tvm.serve.service import Service
 
 __all__ = ["routes"]

@@ -14,13 +14,12 @@ from kokoro_tvm.runtime.text.phonemes import encode
 from kokoro_tvm.serve.bodies import Audio, Captions
 from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.downloads import save_as
-from kokoro_tvm.serve.encoding import media_type
-from kokoro_tvm.serve.languages import letter_of
+from kokoro_tvm.serve.encoding import FORMATS
+from kokoro_tvm.serve.names import letter_of, with_own_names
+from kokoro_tvm.serve.openapi import ApiRoute
 from kokoro_tvm.serve.requests import CaptionedRequest, CombineRequest, PhonemesRequest, PhonemizeRequest
-from kokoro_tvm.serve.routes.described import ApiRoute
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.spoken import SpokenResponse, answer
-from kokoro_tvm.serve.voices import with_own_names
 
 __all__ = ["routes"]
 
@@ -30,7 +29,7 @@ def routes(service: Service) -> list[Route]:
 
     async def captioned(request: Request) -> SpokenResponse:
         wanted, headers = await read_request(request, CaptionedRequest, service.settings)
-        voices = service.synthesizer(wanted.model).voices
+        voices = service.bundles.of(wanted.model).voices
         body = partial(
             Captions,
             wanted.response_format,
@@ -50,7 +49,7 @@ def routes(service: Service) -> list[Route]:
 
     async def phonemize(request: Request) -> Response:
         wanted, headers = await read_request(request, PhonemizeRequest, service.settings)
-        tts = service.synthesizer()
+        tts = service.bundles.of()
         languages = tts.bundle.languages
         code = letter_of(wanted.language or next(iter(languages)), languages, "language")
 
@@ -63,7 +62,7 @@ def routes(service: Service) -> list[Route]:
 
     async def combine(request: Request) -> Response:
         wanted, headers = await read_request(request, CombineRequest, service.settings)
-        voices = service.synthesizer().voices
+        voices = service.bundles.of().voices
         headers |= {"Content-Disposition": "attachment; filename=voice.pt"}
 
         def file() -> bytes:
@@ -76,7 +75,7 @@ def routes(service: Service) -> list[Route]:
         path = await asyncio.to_thread(service.downloads.find, name)
         return FileResponse(
             path,
-            media_type=media_type(path.suffix[1:]),
+            media_type=FORMATS[path.suffix[1:]].media_type,
             filename=save_as(request.query_params.get("name", ""), name),
             headers={"Cache-Control": "no-store"},
         )

@@ -18,11 +18,11 @@ from kokoro_tvm.runtime.text.markup.written import in_brackets
 from kokoro_tvm.serve.bodies import Audio
 from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.errors import ApiError
+from kokoro_tvm.serve.names import with_own_names
+from kokoro_tvm.serve.openapi import ApiRoute
 from kokoro_tvm.serve.requests import DialogueRequest, SsmlRequest
-from kokoro_tvm.serve.routes.described import ApiRoute
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.spoken import SpokenResponse, answer
-from kokoro_tvm.serve.voices import with_own_names
 
 __all__ = ["routes"]
 
@@ -43,7 +43,7 @@ def routes(service: Service) -> list[Route]:
 
     async def brackets(request: Request) -> Response:
         wanted, headers = await read_request(request, SsmlRequest, service.settings)
-        bundle = service.synthesizer().bundle
+        bundle = service.bundles.of().bundle
         # Which voices there are is decided when the text is spoken.
         known = Known(
             bundle.vocabulary, lambda voice: describe(voice or wanted.voice or "", bundle.languages).code
@@ -79,7 +79,7 @@ def routes(service: Service) -> list[Route]:
 
 def _script(wanted: DialogueRequest, service: Service) -> str:
     """The turns as one text with brackets. Raises ApiError for an unknown voice and for too much text."""
-    voices, most = service.synthesizer(wanted.model).voices, service.settings.most_characters
+    voices, most = service.bundles.of(wanted.model).voices, service.settings.most_characters
     characters = sum(len(turn.text) for turn in wanted.turns)
     if characters > most:
         words = f"`turns` have {characters} characters together; 1 to {most} may be."

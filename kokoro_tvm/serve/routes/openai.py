@@ -11,12 +11,11 @@ from starlette.routing import Route
 from kokoro_tvm.serve.bodies import Audio, Events
 from kokoro_tvm.serve.body import read_request
 from kokoro_tvm.serve.errors import ApiError
-from kokoro_tvm.serve.languages import named
+from kokoro_tvm.serve.names import listed, named
+from kokoro_tvm.serve.openapi import ApiRoute
 from kokoro_tvm.serve.requests import SpeechRequest
-from kokoro_tvm.serve.routes.described import ApiRoute
 from kokoro_tvm.serve.service import Service
 from kokoro_tvm.serve.spoken import SpokenResponse, answer
-from kokoro_tvm.serve.voices import listed
 
 __all__ = ["routes"]
 
@@ -43,7 +42,7 @@ def routes(service: Service) -> list[Route]:
         raise ApiError(404, f"There is no model {name!r:.60}.", "model", "model_not_found")
 
     async def voices(request: Request) -> JSONResponse:
-        tts = service.synthesizer(request.query_params.get("model", ""))
+        tts = service.bundles.of(request.query_params.get("model", ""))
         found, languages = tts.voices, tts.bundle.languages
         if request.query_params.get("legacy", "").lower() in {"1", "true"}:
             return JSONResponse({"voices": list(found.names)})

@@ -142,7 +142,7 @@ class Connection:
             return self._string(wanted, "name")
         if language is None:
             return None
-        tts = self._service.synthesizer(self._model)
+        tts = self._service.bundles.of(self._model)
         found = voice_for(str(language)[:32], tts.voices.names, tts.bundle.languages)
         if found is None:
             raise ApiError(400, f"There is no voice of the language {str(language)[:32]!r}.", "voice")

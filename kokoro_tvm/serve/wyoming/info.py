@@ -9,7 +9,7 @@ from kokoro_tvm import __version__
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.voices import describe
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
-from kokoro_tvm.serve.languages import tag_of
+from kokoro_tvm.serve.names import tag_of
 
 __all__ = ["info", "voice_for"]
 
