@@ -140,6 +140,7 @@ def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy_copy: Path) ->
     assert "Nothing to do" in doit(toy_copy, "toy").stdout
 
 
+@pytest.mark.slow("builds a stage again")
 def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_copy: Path) -> None:
     bundle = toy_copy / "artifacts" / "toy"
     store = Store(toy_copy / "artifacts" / ".store")
