@@ -35,6 +35,9 @@ RECIPE = yaml.safe_load(
 PATCHES: dict[str, list[str]] = {name: part["patches"] for name, part in RECIPE["components"].items()}
 BUCKET = 256
 
+PADDED = pytest.mark.slow("the recipe cpu-padded alone has this policy")
+DECODER = pytest.mark.slow("exports the decoder again")
+
 _programs: dict[tuple[str, str], ExportedProgram] = {}
 
 
@@ -44,7 +47,7 @@ def program(name: str, policy: str = "exact") -> ExportedProgram:
     return _programs[name, policy]
 
 
-@pytest.mark.parametrize("policy", ["exact", "masked", "padded"])
+@pytest.mark.parametrize("policy", ["exact", "masked", pytest.param("padded", marks=PADDED)])
 @pytest.mark.parametrize("name", COMPONENTS)
 class TestEveryProgram:
     def test_consists_of_semantic_and_plain_operations(self, name: str, policy: str) -> None:
@@ -92,7 +95,9 @@ class TestEveryProgram:
             assert word not in data
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=DECODER) if name == "decoder" else name for name in COMPONENTS]
+)
 def test_size_does_not_depend_on_the_bucket(name: str) -> None:
     for policy in ("exact", "masked"):
         small = export_component(name, CONFIG, policy, 8, PATCHES[name])

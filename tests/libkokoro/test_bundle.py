@@ -63,6 +63,7 @@ def test_it_is_built_and_speaks(toy_copy: Path, here: CCompiler, tmp_path: Path)
     assert (tmp_path / "out.wav").read_bytes() == (tmp_path / "expected.wav").read_bytes()
 
 
+@pytest.mark.slow("compiles libkokoro again")
 def test_it_is_the_same_wherever_it_is_compiled(built: Path, here: CCompiler, tmp_path: Path) -> None:
     compile_libkokoro(here, tmp_path, *STRICT)
     for file in (LIBRARY, PROGRAM):
