@@ -196,6 +196,7 @@ def test_the_ir_can_be_looked_at_after_every_phase(toy: Path, toy_root: Path, tm
     assert list(store.records()) == before
 
 
+@pytest.mark.slow("computes every value of a component")
 def test_values_inside_are_probed(toy: Path, toy_root: Path, tmp_path: Path) -> None:
     """Every value of a component beside PyTorch's, and what a wrong kernel makes of it."""
     words = [
