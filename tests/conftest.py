@@ -27,14 +27,10 @@ WORKER_MEMORY_GB = 4.0  # what the largest test takes, with the real weights
 # what speaks with the bundle that the first one builds comes last.
 LONGEST = (
     *("test_speaks.py", "test_portable.py", "test_on_gpu.py", "test_tiny.py", "web/test_wasm_bundle.py"),
-    # Of the default tier: as the last ones they would keep one worker busy while the other has no file left.
-    *("truth/test_stock.py", "test_patterns.py"),
-    *(
-        "engine/test_faults.py",
-        "compiler/test_export.py",
-        "measure/test_e2e.py",
-        "truth/test_reference_store.py",
-    ),
+    # Of the default tier: while one worker makes the toy, the other one makes the front end. As the last ones
+    # they would keep one worker busy while the other has no file left.
+    *("libkokoro/test_english_from_c.py", "truth/test_stock.py", "test_static.py", "test_patterns.py"),
+    *("compiler/test_export.py", "measure/test_e2e.py", "truth/test_reference_store.py"),
 )
 LAST = "libkokoro/test_speak.py"
 

@@ -175,7 +175,8 @@ def fake_registry() -> Iterator[FakeRegistry]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
         state.host = f"127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever)
+        # It looks 50 times a second whether it is to end.
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             yield state

@@ -59,6 +59,7 @@ def test_the_fastest_of_every_part_counts() -> None:
         fastest([runs[0], []])
 
 
+@pytest.mark.slow("times a bundle on one to sixteen threads, as a page of the docs has them")
 def test_the_loops_of_a_bundle_have_the_tasks_that_their_kernels_cut_them_into(toy: Path) -> None:
     """In a process of its own: its libraries run on one thread ever after."""
     script = Path(__file__).parents[1] / "docs/more_threads.py"

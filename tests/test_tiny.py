@@ -140,6 +140,7 @@ def test_words_in_a_recipe_that_mean_the_same_rebuild_nothing(toy_copy: Path) ->
     assert "Nothing to do" in doit(toy_copy, "toy").stdout
 
 
+@pytest.mark.slow("builds a stage again")
 def test_only_what_is_damaged_is_restored_or_built_again(toy: Path, toy_copy: Path) -> None:
     bundle = toy_copy / "artifacts" / "toy"
     store = Store(toy_copy / "artifacts" / ".store")
@@ -195,6 +196,7 @@ def test_the_ir_can_be_looked_at_after_every_phase(toy: Path, toy_root: Path, tm
     assert list(store.records()) == before
 
 
+@pytest.mark.slow("computes every value of a component")
 def test_values_inside_are_probed(toy: Path, toy_root: Path, tmp_path: Path) -> None:
     """Every value of a component beside PyTorch's, and what a wrong kernel makes of it."""
     words = [

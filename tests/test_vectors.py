@@ -20,6 +20,8 @@ from kokoro_tvm.targets import Machine
 RECIPES = Path(__file__).parents[1] / "recipes"
 COMPONENT = "text_encoder"  # embedding, convolutions, layer norms and an LSTM, and quick to compile
 FMA = r"\bvfn?m(?:add|sub)\d+p[sd]\b"
+OTHER_ARM = pytest.mark.slow("compiles the same kernels for another ARM CPU")
+OTHER_ARMS = [pytest.param(name, marks=OTHER_ARM) for name in ("neoverse-v1", "apple-m1")]
 EVEX = r"%zmm|%k[0-7]\b|%[xy]mm(?:1[6-9]|2\d|3[01])\b"  # what only AVX-512 has
 
 
@@ -43,6 +45,7 @@ def assembly(machine: Machine) -> str:
     return generated(program(COMPONENT), COMPONENT, machine)
 
 
+@cache
 def convolutions(precision: str, *more: str) -> str:
     """That of a filtered convolution and a transposed one which tolerate rounding, for a CPU that can."""
 
@@ -96,7 +99,7 @@ def inner_loop(mcpu: str) -> list[str]:
     return str(found).splitlines()
 
 
-@pytest.mark.parametrize("mcpu", ["cortex-a72", "neoverse-v1", "apple-m1"])
+@pytest.mark.parametrize("mcpu", ["cortex-a72", *OTHER_ARMS])
 def test_arm_multiplies_by_lanes_of_what_it_read_as_vectors(mcpu: str) -> None:
     """Ten rows, two vectors of columns, four channels: what is spread is spread by the multiplication."""
     loop = inner_loop(mcpu)
@@ -110,7 +113,7 @@ def test_arm_multiplies_by_lanes_of_what_it_read_as_vectors(mcpu: str) -> None:
     assert len(loop) < 1.3 * len(products)
 
 
-@pytest.mark.parametrize("mcpu", ["generic", "cortex-a72"])
+@pytest.mark.parametrize("mcpu", ["generic", pytest.param("cortex-a72", marks=OTHER_ARM)])
 def test_arm_multiplies_four_lanes(mcpu: str) -> None:
     text = assembly(machine_of(mcpu, "aarch64-linux-gnu", ()))
     assert count(r"\bfmla\s+v\d+\.4s", text) > 100

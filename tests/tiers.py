@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ __all__ = [
     "hide_slow_packages",
     "refuse_skip",
     "selection",
+    "some_of",
 ]
 
 ASIAN = pytest.mark.slow("reads Japanese or Chinese by misaki's packages")
@@ -61,6 +62,13 @@ SLOW_FIXTURES = {"browser", "others", "real_bundle", "runner_runtime"}
 def each_format(formats: Iterable[str]) -> list[Any]:
     """Parameters of a test of every format; those that PyAV encodes are slow."""
     return [pytest.param(name, marks=BY_AV) if name in ("opus", "aac") else name for name in formats]
+
+
+def some_of(names: Iterable[str], default: Collection[str], why: str) -> list[Any]:
+    """Names as parameters of a test; all but those of the default tier are slow."""
+    names = tuple(names)
+    assert {*default} <= {*names}
+    return [name if name in default else pytest.param(name, marks=pytest.mark.slow(why)) for name in names]
 
 
 def selection(expression: str) -> str:

@@ -54,9 +54,12 @@ def kernel(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Kerne
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where nothing is measured the first case of every family is enough."""
+    """Where nothing is measured the first case of every family is enough, and slow."""
     if config.getoption("benchmark_enable"):
         return
+    for item in items:
+        if "benchmark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow("computes at the sizes of 2.5 s of speech"))
     seen: set[tuple[Path, str]] = set()
     kept, left = [], []
     for item in items:

@@ -35,6 +35,7 @@ def toy_checkpoint(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow("speaks with the stock model")
 def test_stock_speaks_what_the_checkpoint_holds(models: PeerModels, tmp_path: Path) -> None:
     toy_checkpoint(tmp_path / "checkpoint/kokoro-82m")
     folder = models.stock()

@@ -33,10 +33,8 @@ def load(path: Path) -> Any:
     return machine
 
 
-def compiled(result: Lowered, component: str, folder: Path) -> Callable[..., list[np.ndarray]]:
-    machine = load(
-        compile_module(result.module, MACHINE, GNU, folder / f"{component}.so", RECIPE["pass_context"])
-    )
+def compiled(result: Lowered, component: str, library: Path) -> Callable[..., list[np.ndarray]]:
+    machine = load(compile_module(result.module, MACHINE, GNU, library, RECIPE["pass_context"]))
     with torch.no_grad():
         arrays = {name: tensor.numpy() for name, tensor in fold_weight_norm(state()).items()}
     weights = [
@@ -55,8 +53,14 @@ def compiled(result: Lowered, component: str, folder: Path) -> Callable[..., lis
 
 
 @pytest.fixture(scope="module")
-def exact(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[np.ndarray]]:
-    return compiled(lowered("duration")[0], "duration", tmp_path_factory.mktemp("exact"))
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where that of `exact` is."""
+    return tmp_path_factory.mktemp("exact") / "duration.so"
+
+
+@pytest.fixture(scope="module")
+def exact(library: Path) -> Callable[..., list[np.ndarray]]:
+    return compiled(lowered("duration")[0], "duration", library)
 
 
 def inputs(steps: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -77,7 +81,7 @@ def test_any_length_gives_what_torch_gives(exact: Callable[..., list[np.ndarray]
 
 
 def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], tmp_path: Path) -> None:
-    masked = compiled(lowered("duration", "masked")[0], "duration", tmp_path)
+    masked = compiled(lowered("duration", "masked")[0], "duration", tmp_path / "masked.so")
     whole, style = inputs(BUCKET)
     for length in (1, 40, BUCKET):
         want = exact(whole[..., :length].contiguous(), style)
@@ -89,12 +93,11 @@ def test_masked_gives_the_bits_of_exact(exact: Callable[..., list[np.ndarray]], 
                 assert not got[..., length:].any()
 
 
-def test_a_library_tells_what_it_is(tmp_path: Path) -> None:
-    module = lowered("text_encoder")[0].module
-    path = compile_module(module, MACHINE, GNU, tmp_path / "text_encoder.so", RECIPE["pass_context"])
-    outcome = load(path)["text_encoder_manifest"]()
-    assert json.loads(str(outcome)) == {"component": "text_encoder", "bucket": BUCKET}
-    assert list(tmp_path.iterdir()) == [path]
+@pytest.mark.usefixtures("exact")
+def test_a_library_tells_what_it_is(library: Path) -> None:
+    outcome = load(library)["duration_manifest"]()
+    assert json.loads(str(outcome)) == {"component": "duration", "bucket": BUCKET}
+    assert list(library.parent.iterdir()) == [library]
 
 
 @pytest.mark.slow("compiles in several processes")

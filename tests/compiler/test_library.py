@@ -93,7 +93,7 @@ def test_a_changed_kernel_is_generated_alone(plain: Any, compiled: Compile) -> N
     assert first == again == back != other
 
 
-@pytest.mark.parametrize("processes", [1, 2, 5])
+@pytest.mark.parametrize("processes", [1, 5])
 def test_a_library_does_not_depend_on_how_it_is_made(
     processes: int, plain: Any, without: bytes, compiled: Compile
 ) -> None:
@@ -156,6 +156,7 @@ def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tm
     assert list(store.records()) == []
 
 
+@pytest.mark.slow("compiles in processes that are killed")
 def test_a_killed_compile_leaves_whole_objects(
     plain: Any, compiled: Compile, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_killed_compile_leaves_whole_objects(
     assert generated[-1] == f"4 kernels, {4 - kept} to generate"
 
 
+@pytest.mark.slow("compiles in three processes at once")
 def test_two_compiles_share_a_store_at_the_same_time(plain: Any, store: Store, tmp_path: Path) -> None:
     def job(name: str) -> None:
         (tmp_path / name).mkdir()

@@ -11,20 +11,12 @@ from kokoro_tvm.compiler.lower import Parameter
 from kokoro_tvm.errors import BuildError
 
 SMALL = [("duration", "exact"), ("text_encoder", "exact"), ("text_encoder", "masked"), ("bert", "padded")]
+PADDED = pytest.mark.slow("the recipe cpu-padded alone has this policy")
+POLICIES = ["exact", "masked", pytest.param("padded", marks=PADDED)]
 
 
-PARSED = pytest.mark.slow("TVM takes seconds to parse a component's text")
-
-
-@pytest.mark.parametrize(
-    ("component", "policy"),
-    [
-        ("text_encoder", "masked"),
-        pytest.param("text_encoder", "exact", marks=PARSED),
-        pytest.param("duration", "exact", marks=PARSED),
-        pytest.param("bert", "padded", marks=PARSED),
-    ],
-)
+@pytest.mark.slow("TVM takes seconds to parse a component's text")
+@pytest.mark.parametrize(("component", "policy"), SMALL)
 def test_the_text_is_the_module(component: str, policy: str) -> None:
     module = lowered(component, policy)[0].module
     again = tvm.script.from_source(module.script(show_meta=True))
@@ -32,7 +24,7 @@ def test_the_text_is_the_module(component: str, policy: str) -> None:
 
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
-@pytest.mark.parametrize("policy", ["exact", "masked", "padded"])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_functions_are_named_after_the_component(component: str, policy: str) -> None:
     """Two components' modules share no name, so they can live in one library."""
     module = lowered(component, policy)[0].module
@@ -48,7 +40,7 @@ def test_functions_are_named_after_the_component(component: str, policy: str) ->
 
 
 @pytest.mark.parametrize("component", ["bert", "duration", "text_encoder", "f0n", "decoder"])
-@pytest.mark.parametrize("policy", ["exact", "masked", "padded"])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_modules_hold_no_arrays(component: str, policy: str) -> None:
     """Weights are arguments; anything else would stand in every bucket's library (and cannot be printed)."""
     assert "GenericConst" not in lowered(component, policy)[0].module.script(show_meta=False)

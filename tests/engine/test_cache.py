@@ -266,7 +266,7 @@ def server(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(Server, "answers", 0)
     shared.mkdir()
     serving = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(shared)))
-    thread = threading.Thread(target=serving.serve_forever, daemon=True)
+    thread = threading.Thread(target=serving.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{serving.server_port}"
     serving.shutdown()

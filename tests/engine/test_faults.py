@@ -21,7 +21,7 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
 
 SECONDS = 0.15
-FLIPS, CUTS = 500, 64
+FLIPS, CUTS = 500, 16
 
 
 def command(folder: Path) -> list[str]:
@@ -108,7 +108,11 @@ def seen(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("kills", "chains", "least"), [(20, 2, 0), pytest.param(100, 4, 50, marks=pytest.mark.nightly)]
+    ("kills", "chains", "least"),
+    [
+        pytest.param(20, 2, 0, marks=pytest.mark.slow("kills twenty builds")),
+        pytest.param(100, 4, 50, marks=pytest.mark.nightly),
+    ],
 )
 def test_killed_at_any_moment_nothing_is_torn_and_nothing_finished_is_repeated(
     kills: int, chains: int, least: int, tmp_path: Path

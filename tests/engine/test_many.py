@@ -12,7 +12,9 @@ from many import NAMES
 from kokoro_tvm.engine.store import Store
 
 
-@pytest.mark.parametrize(("count", "jobs"), [(2, 2), (8, 1)])
+@pytest.mark.parametrize(
+    ("count", "jobs"), [(2, 2), pytest.param(8, 1, marks=pytest.mark.slow("runs eight builds at once"))]
+)
 def test_every_key_is_built_once(tmp_path: Path, count: int, jobs: int) -> None:
     ran = tmp_path / "ran"
     command = [sys.executable, "-m", "many", str(tmp_path), str(ran), str(jobs)]

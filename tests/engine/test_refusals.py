@@ -15,7 +15,11 @@ from many import NAMES, stages
 
 from kokoro_tvm.engine.store import Store
 
-PLACES = [".store/objects", ".store/records", ".store/stages", ".store/locks", ".store/work", "seen"]
+OTHERS = pytest.mark.slow("is refused in another folder what it is in the first ones")
+PLACES = [
+    *(".store/objects", "seen"),
+    *(pytest.param(f".store/{name}", marks=OTHERS) for name in ("records", "stages", "locks", "work")),
+]
 _POWERS_OVER_PERMISSIONS = (1, 2)  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, of capabilities(7)
 _PR_CAPBSET_DROP = 24
 
@@ -97,7 +101,9 @@ def test_no_permission(place: str, tmp_path: Path, built: dict[str, bytes]) -> N
     check_nothing_is_lost(tmp_path, built)
 
 
-@pytest.mark.parametrize("place", [".store", "seen", "second-work"])
+@pytest.mark.parametrize(
+    "place", [".store", *(pytest.param(name, marks=OTHERS) for name in ("seen", "second-work"))]
+)
 def test_a_read_only_file_system(place: str, tmp_path: Path, built: dict[str, bytes]) -> None:
     script = 'mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"'
     printed = build(tmp_path, mounting(script, tmp_path / place))
@@ -114,6 +120,7 @@ def test_a_full_disk_ends_a_build(tmp_path: Path, built: dict[str, bytes]) -> No
     check_nothing_is_lost(tmp_path, built)
 
 
+@pytest.mark.slow("runs stages with every size of disk that is too small")
 @pytest.mark.parametrize("what", ["pages", "files"])
 def test_a_disk_that_is_full_at_any_moment(tmp_path: Path, what: str) -> None:
     script = 'mount -t tmpfs -o size=4k none "$1"' if what == "pages" else 'mount -t tmpfs none "$1"'

@@ -11,12 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calls import Speaker
+from sharing import once
 from talking import in_seven_languages, with_front_end
 
-from kokoro_tvm.libkokoro import compile_libkokoro
+from kokoro_tvm.errors import BuildError
+from kokoro_tvm.libkokoro import FOLDER, LINUX, compile_libkokoro, library_sources
+from kokoro_tvm.libkokoro.generated import tables
 from kokoro_tvm.toolchains.cc import CCompiler, linux_compiler
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
+SANITIZED = (*STRICT, "-g", "-O1", "-fno-omit-frame-pointer")
+SANITIZED += ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 @pytest.fixture(scope="session")
@@ -28,11 +33,44 @@ def here() -> CCompiler:
 
 
 @pytest.fixture(scope="session")
-def built(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(here: CCompiler, shared_folder: Path) -> Path:
     """The folder of libkokoro.so and speak."""
-    folder = tmp_path_factory.mktemp("libkokoro")
-    compile_libkokoro(here, folder, *STRICT)
+    folder = shared_folder / "libkokoro"
+    with once(shared_folder / "libkokoro-built") as first:
+        if first:
+            folder.mkdir()
+            compile_libkokoro(here, folder, *STRICT)
     return folder
+
+
+@pytest.fixture(scope="session")
+def sanitized(here: CCompiler, shared_folder: Path) -> Callable[[Path], Path]:
+    """Makes a program of one source and all of libkokoro's, also what the library does not export, with the
+    address and undefined-behaviour sanitizers. The library is compiled once for all programs and workers."""
+    folder = shared_folder / "sanitized"
+    library = folder / "library.o"
+    with once(shared_folder / "sanitized-library") as first:
+        if first:
+            folder.mkdir()
+            for name, content in tables().items():
+                (folder / name).write_text(content, encoding="ascii")
+            sources = [*library_sources(LINUX), *sorted(folder.glob("*.c"))]
+            here.compile(sources, library, f"-I{FOLDER}", f"-I{folder}", *SANITIZED, "-r")
+
+    def make(source: Path) -> Path:
+        program = folder / source.stem
+        with once(shared_folder / f"sanitized-{source.stem}") as first:
+            if first:
+                options = (f"-I{FOLDER}", f"-I{folder}", *SANITIZED, "-lpthread", "-ldl", "-lm")
+                try:
+                    here.compile([source, library], program, *options)
+                except BuildError as error:
+                    if "libasan" in str(error) or "libubsan" in str(error):
+                        pytest.skip("gcc has no sanitizers here")
+                    raise
+        return program
+
+    return make
 
 
 @pytest.fixture(scope="session")

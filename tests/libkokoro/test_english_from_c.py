@@ -12,20 +12,15 @@ import front_end_vectors
 import pytest
 from examples import examples
 
-from kokoro_tvm.errors import BuildError
-from kokoro_tvm.libkokoro import LINUX, compile_sources, library_sources
 from kokoro_tvm.runtime.text.frontend.data import EnglishData, FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.lexicon import Context, Lexicon
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.runtime.text.frontend.unknown import UnknownWords
-from kokoro_tvm.toolchains.cc import CCompiler
 from kokoro_tvm.truth.phonemes import sentences
 
 PROGRAM = Path(__file__).parent / "programs" / "english.c"
-SANITIZED = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-fno-omit-frame-pointer")
-SANITIZED += ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ORIGINS = ("", "lexicon", "letters", "spelled", "mark")
 VOWELS = {-1: None, 0: False, 1: True}
 STRESSES = (None, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # in the order of source.h
@@ -38,17 +33,9 @@ Ask = Callable[[Path, str, Iterable[str]], list[str]]
 
 
 @pytest.fixture(scope="session")
-def ask(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Ask:
+def ask(sanitized: Callable[[Path], Path]) -> Ask:
     """Lines of the program `english`, with a front end's file and a language."""
-    program = tmp_path_factory.mktemp("english") / "english"
-    try:
-        compile_sources(
-            here, [PROGRAM, *library_sources(LINUX)], program, *SANITIZED, "-lpthread", "-ldl", "-lm"
-        )
-    except BuildError as error:
-        if "libasan" in str(error) or "libubsan" in str(error):
-            pytest.skip("gcc has no sanitizers here")
-        raise
+    program = sanitized(PROGRAM)
 
     def ask(file: Path, code: str, lines: Iterable[str]) -> list[str]:
         command = [str(program), str(file), code]

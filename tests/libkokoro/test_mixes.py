@@ -14,11 +14,9 @@ from toy_bundle import edit_manifest, file_entry, write_bundle, write_safetensor
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.libkokoro import LINUX, compile_sources, library_sources
-from kokoro_tvm.runners.local import LOCAL
 from kokoro_tvm.runners.qemu import Qemu
 from kokoro_tvm.runtime import Voices, read_bundle
 from kokoro_tvm.runtime.bundle.voices import style_of
-from kokoro_tvm.toolchains.cc import CCompiler
 
 PROGRAM = Path(__file__).parent / "programs" / "styles.c"
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
@@ -106,24 +104,33 @@ def plain(line: str) -> str:
     return line
 
 
-@pytest.fixture(scope="module", params=["here", "aarch64"])
-def run(
-    request: pytest.FixtureRequest, here: CCompiler, bundle: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[list[str]], list[str]]:
-    """What the program prints, here and on a machine that has fused products and sums."""
+@pytest.fixture(scope="module")
+def on_arm(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """How the program is started on a machine that has fused products and sums."""
     emulator = Qemu("aarch64", "cortex-a72")
-    compiler, runner = (here, LOCAL) if request.param == "here" else (emulator.compiler, emulator)
-    if reason := compiler.check() or runner.check():
+    if reason := emulator.compiler.check() or emulator.check():
         pytest.skip(reason)
     program = tmp_path_factory.mktemp("styles") / "styles"
     sources = [PROGRAM, *library_sources(LINUX)]
-    compile_sources(compiler, sources, program, *STRICT, "-lpthread", "-ldl", "-lm")
-    start = runner.start(program)
+    compile_sources(emulator.compiler, sources, program, *STRICT, "-lpthread", "-ldl", "-lm")
+    start = emulator.start(program)
     assert start is not None
+    return list(start.command)
+
+
+ON_ARM = pytest.param("aarch64", marks=pytest.mark.slow("runs code for other CPUs in QEMU"))
+
+
+@pytest.fixture(scope="module", params=["here", ON_ARM])
+def run(
+    request: pytest.FixtureRequest, sanitized: Callable[[Path], Path], bundle: Path
+) -> Callable[[list[str]], list[str]]:
+    """What the program prints, here and there."""
+    start = [str(sanitized(PROGRAM))] if request.param == "here" else request.getfixturevalue("on_arm")
 
     def run(voices: list[str]) -> list[str]:
         text = "".join(f"{voice}\0" for voice in voices)
-        command = [*start.command, str(bundle), str(SYMBOLS)]
+        command = [*start, str(bundle), str(SYMBOLS)]
         done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode().split("\0")[:-1]

@@ -18,38 +18,18 @@ import pytest
 from calls import Speaker, edited
 from toy_bundle import file_entry
 
-from kokoro_tvm.errors import BuildError, BundleError
-from kokoro_tvm.libkokoro import LINUX, compile_libkokoro, compile_sources, library_sources
+from kokoro_tvm.errors import BundleError
+from kokoro_tvm.libkokoro import FOLDER
 from kokoro_tvm.runtime import Synthesizer
-from kokoro_tvm.toolchains.cc import CCompiler
 
-SANITIZED = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1", "-fno-omit-frame-pointer")
-SANITIZED += ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-@pytest.fixture(scope="module")
-def sanitized(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of libkokoro.so, speak, fuzz and threads, with sanitizers."""
-    folder = tmp_path_factory.mktemp("sanitized")
-    try:
-        compile_libkokoro(here, folder, *SANITIZED)
-    except BuildError as error:
-        if "libasan" in str(error) or "libubsan" in str(error):
-            pytest.skip("gcc has no sanitizers here")
-        raise
-    library = library_sources(LINUX)
-    options = (*SANITIZED, "-lpthread", "-ldl", "-lm")
-    for name in ("fuzz", "threads", "forked"):  # which call what the library does not export, too
-        compile_sources(here, [PROGRAMS / f"{name}.c", *library], folder / name, *options)
-    return folder
-
-
 @pytest.fixture
-def run(sanitized: Path, tvm: Path, tmp_path: Path) -> Callable[..., str]:
+def run(sanitized: Callable[[Path], Path], tvm: Path, tmp_path: Path) -> Callable[..., str]:
     def run(program: str, *words: object) -> str:
         environment = os.environ | {"TVM_LIBRARY_PATH": str(tvm), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-        command = [str(sanitized / program), *map(str, words)]
+        command = [str(sanitized(PROGRAMS / f"{program}.c")), *map(str, words)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -64,8 +44,8 @@ def mutable(compiled: Callable[[str], Path], tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def checked(sanitized: Path, tvm: Path, tmp_path: Path) -> Speaker:
-    return Speaker(sanitized / "speak", tvm, tmp_path)
+def checked(sanitized: Callable[[Path], Path], tvm: Path, tmp_path: Path) -> Speaker:
+    return Speaker(sanitized(FOLDER / "speak.c"), tvm, tmp_path)
 
 
 def test_threads_share_a_bundle(run: Callable[..., str], compiled: Callable[[str], Path]) -> None:

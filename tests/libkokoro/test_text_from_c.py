@@ -24,8 +24,7 @@ from calls import Speaker
 from examples import examples
 
 from kokoro_tvm import Synthesizer
-from kokoro_tvm.errors import BuildError, InputError
-from kokoro_tvm.libkokoro import FOLDER, compile_sources
+from kokoro_tvm.errors import InputError
 from kokoro_tvm.libkokoro.generated import expressions
 from kokoro_tvm.measure.text_from_c import words_of
 from kokoro_tvm.model.front_end.expressions import language_arrays
@@ -46,11 +45,7 @@ from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
 from kokoro_tvm.runtime.text.markup import Known
-from kokoro_tvm.toolchains.cc import CCompiler
 
-STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
-SANITIZED = (*STRICT, "-g", "-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-SYSTEM = ("base.c", "files.c", "json.c", "sha256.c", "verified.c", "os_posix.c", "os_linux.c")
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
 MOST = {"tokens": 160, "frames": 600}
 SPEED, SAMPLES_PER_FRAME, RATE = 0.9, 600, 24_000
@@ -100,18 +95,9 @@ def hexadecimal(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def program(here: CCompiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, with sanitizers where there are any."""
-    program = tmp_path_factory.mktemp("text") / "text"
-    sources = [Path(__file__).parent / "programs" / "text.c", *sorted(FOLDER.glob("text/*.c"))]
-    sources += [FOLDER / name for name in SYSTEM]
-    try:
-        compile_sources(here, sources, program, *SANITIZED, "-lpthread", "-ldl", "-lm")
-    except BuildError as error:
-        if "libasan" not in str(error) and "libubsan" not in str(error):
-            raise
-        compile_sources(here, sources, program, *STRICT, "-lpthread", "-ldl", "-lm")
-    return program
+def program(sanitized: Callable[[Path], Path]) -> Path:
+    """The program, with sanitizers."""
+    return sanitized(Path(__file__).parent / "programs" / "text.c")
 
 
 @pytest.fixture(scope="module")

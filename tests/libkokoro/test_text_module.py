@@ -84,7 +84,7 @@ def _utf16(text: str) -> bytes:
 @pytest.fixture(scope="module")
 def module(here: CCompiler, front_end_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Module:
     library = tmp_path_factory.mktemp("module") / "text.so"
-    compile_text(here, library, *SHARED, *STRICT, "-lm")
+    compile_text(here, library, *SHARED, *STRICT, "-O1", "-lm")
     return Module(library, front_end_files / "front_end.safetensors")
 
 

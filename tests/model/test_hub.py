@@ -73,7 +73,7 @@ def hub(home: Path, tiny: dict[str, torch.Tensor], monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(
             constants, "HUGGINGFACE_CO_URL_TEMPLATE", endpoint + "/{repo_id}/resolve/{revision}/{filename}"
         )
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
             yield hub
         finally:

@@ -166,6 +166,7 @@ def test_values_outside_of_the_file_are_refused(tmp_path: Path) -> None:
         read(tmp_path / "m.onnx", {"bias": (2,)})
 
 
+@pytest.mark.slow("imports PyTorch as several CPUs would have it")
 def test_unfolded_weights_have_the_same_bits_on_every_cpu() -> None:
     """The norm that torch itself computes depends on the width of the vectors it adds with."""
     script = (

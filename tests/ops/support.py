@@ -61,6 +61,7 @@ HERE = [
         if name != "native"
     ),
 ]
+OTHER_LAYERS = "compiles another layer of the same kind"
 here = pytest.mark.parametrize("machine", HERE)
 machines = pytest.mark.parametrize(
     "machine",

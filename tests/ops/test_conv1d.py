@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 import torch
+from tiers import some_of
 
 from kokoro_tvm.targets import Machine
 
 from .support import (
+    OTHER_LAYERS,
     check,
     check_masked,
     compiled_for,
@@ -92,7 +94,7 @@ def test_every_optional_argument(name: str, machine: Machine) -> None:
 
 
 @machines
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", some_of(SHAPES, ("three taps", "dilated", "source"), OTHER_LAYERS))
 def test_masked(name: str, machine: Machine) -> None:
     shape = SHAPES[name]
     extras, more = EXTRAS["all"]

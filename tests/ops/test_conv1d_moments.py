@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tiers import some_of
 
 from kokoro_tvm import ops
 from kokoro_tvm.features import Features
@@ -14,7 +15,7 @@ from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.targets import Machine
 
 from .samples import assert_moments, combined
-from .support import every_length, machines, random, random_lengths, results, run
+from .support import OTHER_LAYERS, every_length, machines, random, random_lengths, results, run
 
 # taps, dilation, tolerant: direct and by minimal filtering.
 LAYERS = {
@@ -94,7 +95,7 @@ def test_a_first_step_that_is_an_outlier(name: str, machine: Machine) -> None:
 
 
 @machines
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", some_of(LAYERS, ("direct, dilated", "filtered, 3 apart"), OTHER_LAYERS))
 def test_masked(name: str, machine: Machine) -> None:
     """Result and moments are, to the last bit, those of the valid part alone, whatever stands in the tails;
     slots that the valid part leaves are marked as empty."""

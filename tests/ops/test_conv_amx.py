@@ -18,7 +18,7 @@ from .samples import Use, assert_moments, conv1d
 from .support import check_masked, every_length, needs_bfloat16, random_lengths, results, run, short_lengths
 from .test_conv_bfloat16 import ABSENT, ANY_LAYER, LAYERS, MOVED, SUMS, check, operation, without
 
-pytestmark = needs_bfloat16
+pytestmark = [needs_bfloat16, pytest.mark.slow("runs tiles of AMX, emulated where the CPU has none")]
 MACHINE = machine_of(
     "x86-64-v4",
     "x86_64-linux-gnu",

@@ -10,6 +10,7 @@ import torch
 from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tiers import some_of
 from torch import Tensor
 
 from kokoro_tvm import ops
@@ -20,6 +21,7 @@ from .samples import Use, assert_moments, conv1d, conv_transpose1d
 from .support import (
     BFLOAT16,
     NATIVE,
+    OTHER_LAYERS,
     Tensors,
     check_masked,
     every_length,
@@ -49,6 +51,7 @@ PLAIN = {
     "last upsampling": conv_transpose1d(32, 32, 6, lead=True, tolerant=True),
 }
 LAYERS = FILTERED | PLAIN
+FEW = ("3 taps", "7 taps, 3 apart", "strided", "last upsampling")
 
 # Products of bfloat16 are exact in float32, so that only sums are left to differ. An activation that float32
 # rounds the other way moves one operand by 2**-8 of itself, one of dozens in a sum. Minimal filtering rounds
@@ -136,14 +139,16 @@ def test_random_layers_at_every_short_length(layer: Use, absent: set[str]) -> No
         check(layer, steps, TRANSFORMED)
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", some_of(LAYERS, FEW, OTHER_LAYERS))
 def test_masked(name: str) -> None:
     layer = LAYERS[name]
     for length in (layer.shortest, 33, 199, 200):
         check_masked(operation(layer), layer.tensors(200), layer.attributes, length=length, machine=BFLOAT16)
 
 
-@pytest.mark.parametrize("name", ["far", "3 taps", "7 taps, 3 apart", "11 taps, 5 apart"])
+@pytest.mark.parametrize(
+    "name", some_of(("far", "3 taps", "7 taps, 3 apart", "11 taps, 5 apart"), ("far", "3 taps"), OTHER_LAYERS)
+)
 def test_moments_are_those_of_what_was_written(name: str) -> None:
     layer = LAYERS[name]
 
@@ -157,7 +162,11 @@ def test_moments_are_those_of_what_was_written(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("taps", "dilation", "limit"), [(1, 1, 2.5e-3), (3, 7, 2.5e-3), (3, 1, 4e-3), (7, 3, 5e-3), (11, 5, 5e-3)]
+    ("taps", "dilation", "limit"),
+    [
+        *((1, 1, 2.5e-3), (3, 7, 2.5e-3), (3, 1, 4e-3), (7, 3, 5e-3)),
+        pytest.param(11, 5, 5e-3, marks=pytest.mark.slow(OTHER_LAYERS)),
+    ],
 )
 def test_what_rounding_costs(taps: int, dilation: int, limit: float) -> None:
     """Of a layer as wide as Kokoro's, in the root mean square, relative to that of the unrounded results."""

@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from machines import machine_of
+from tiers import some_of
 
 from kokoro_tvm.cpu_features import FLOAT16, features_of_cpu
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.ops.base.semantic import Call, registry
 from kokoro_tvm.ops.conv1d import plan_of
 
-from .samples import Use, conv1d
-from .support import NATIVE, reference, run
-from .test_conv_bfloat16 import FILTERED, PLAIN, operation
+from .samples import conv1d
+from .support import NATIVE, OTHER_LAYERS, reference, run
+from .test_conv_bfloat16 import FEW, FILTERED, PLAIN, operation
 
 pytestmark = pytest.mark.skipif(
     not FLOAT16 & (features_of_cpu() or frozenset()), reason="this CPU does not widen float16"
@@ -25,18 +26,14 @@ pytestmark = pytest.mark.skipif(
 MACHINE = replace(NATIVE, features=replace(NATIVE.features, precision="float16"))
 # Filtered where the kernel transforms the taps that it is given, and with channels that fill no vector.
 WIDE = conv1d(514, 512, 3, stride=1, dilation=1, padding=1, tolerant=True)
+LAYERS = {**PLAIN, "wide": WIDE, **FILTERED}
 # Of minimal filtering, transformed weights are rounded, which are larger than what a result has of them.
 SUMS, TRANSFORMED = 2e-5, 1e-2
 
 
-@pytest.mark.parametrize(
-    ("layer", "tolerance"),
-    [
-        *(pytest.param(layer, SUMS, id=name) for name, layer in {**PLAIN, "wide": WIDE}.items()),
-        *(pytest.param(layer, TRANSFORMED, id=name) for name, layer in FILTERED.items()),
-    ],
-)
-def test_only_weights_are_rounded(layer: Use, tolerance: float) -> None:
+@pytest.mark.parametrize("name", some_of(LAYERS, ("one tap", "wide", *FEW), OTHER_LAYERS))
+def test_only_weights_are_rounded(name: str) -> None:
+    layer, tolerance = LAYERS[name], TRANSFORMED if name in FILTERED else SUMS
     for steps in (layer.shortest, 61):
         tensors = layer.tensors(steps)
         weight = tensors["weight"]

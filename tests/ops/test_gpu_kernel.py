@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tvm.s_tir.tensor_intrin.cuda import ldmatrix_32x8_to_shared_16x16_layout
 
 from kokoro_tvm.features import Features, Workgroup
 from kokoro_tvm.ops.base.expressions import const
@@ -120,6 +119,9 @@ def test_sums_by_pairs() -> None:
 def test_lanes_hold_matrices_as_tvm_has_them(machine: Machine) -> None:
     """Elements of the instruction by lane, in the order of TVM's map of 16 by 16 elements; the second
     matrix is held transposed, and has half as many."""
+    # TVM parses all its intrinsics for this, which takes longer than collecting all tests.
+    from tvm.s_tir.tensor_intrin.cuda import ldmatrix_32x8_to_shared_16x16_layout
+
     rng = np.random.default_rng(1)
     first, second = (rng.integers(-8, 9, shape).astype(np.float16) for shape in ((16, 16), (16, 8)))
     places = [[ldmatrix_32x8_to_shared_16x16_layout(lane, i) for i in range(8)] for lane in range(32)]

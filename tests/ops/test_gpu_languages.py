@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import Any
 
 import pytest
 import torch
@@ -64,14 +66,21 @@ LARGE: dict[str, Use] = {
 OPERATIONS = sorted(name for name, op in registry().items() if "gpu" in op.kernels)
 
 
+@cache
+def kernels(operation: str) -> list[Any]:
+    tensors, attributes = SAMPLES[operation]
+    masked = {"length": torch.tensor([STEPS])} if "length" in registry()[operation].tensors else {}
+    return [
+        kernel_for(operation, given, attributes, dynamic=dynamic, machine=GPUS["cuda"])
+        for given, dynamic in ((tensors, True), (tensors | masked, False))
+    ]
+
+
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_is_one_launch_of_narrow_types(operation: str, kind: str) -> None:
     """Without a length, and with one where the operation takes it."""
-    tensors, attributes = SAMPLES[operation]
-    masked = {"length": torch.tensor([STEPS])} if "length" in registry()[operation].tensors else {}
-    for given, dynamic in ((tensors, True), (tensors | masked, False)):
-        function = kernel_for(operation, given, attributes, dynamic=dynamic, machine=GPUS["cuda"])
+    for function in kernels(operation):
         target = tvm.target.Target(TARGETS[kind], {"kind": "llvm"})
         code = device_code(tvm.tirx.build(tvm.IRModule({operation: function}), target))
         (kernel,) = code.functions.values()

@@ -17,6 +17,7 @@ from .samples import SAMPLES, STEPS, STRATEGIES, USES
 from .support import ARM, AXES, compiled_for, kernel_for, machines, reference, result_shape, run
 
 OPERATIONS = sorted(registry())
+other_cpu = pytest.mark.slow("compiles every operation for another CPU")
 
 
 def test_every_operation_is_tested() -> None:
@@ -46,6 +47,7 @@ def test_shape_is_the_reference_s(operation: str) -> None:
     assert result.dtype == torch.float32
 
 
+@other_cpu
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_builds_for_aarch64(operation: str, tmp_path: Path) -> None:
     assert (ARM.features.lanes, ARM.features.registers) == (4, 32)
@@ -64,6 +66,7 @@ def test_text_of_a_kernel_parses_back(operation: str) -> None:
     tvm.ir.assert_structural_equal(tvm.script.from_source(module.script(show_meta=True)), module)
 
 
+@other_cpu
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS if "length" in registry()[o].tensors])
 def test_masked_kernels_build_for_every_machine(operation: str) -> None:
     tensors, attributes = SAMPLES[operation]

@@ -101,6 +101,7 @@ def test_a_wheel_says_what_it_is(wheel: Path, toy: Path) -> None:
         assert manifest == json.loads((toy / "bundle.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow("makes a wheel again, and an archive twice")
 def test_the_same_bundle_gives_the_same_bytes(wheel: Path, toy: Path, tmp_path: Path) -> None:
     assert write_wheel(toy, tmp_path).read_bytes() == wheel.read_bytes()
     one, two = (write_archive(toy, tmp_path / name).read_bytes() for name in ("one", "two"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from front_end_data import toy_front_end
 from toys import doit
@@ -16,6 +17,7 @@ from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 
 
+@pytest.mark.slow("builds the toy's bundle again")
 def test_a_front_end_comes_into_the_bundle_and_speaks(toy_copy: Path) -> None:
     path = toy_copy / "recipes" / "toy-model.yaml"
     model = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from examples import examples
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -369,7 +370,7 @@ def test_fields_of_a_gpu(stages_built: Built, field: str) -> None:
 
 @pytest.mark.parametrize(("file", "path"), FIELDS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=examples(16))
 def test_exactly_what_a_field_concerns_is_stale(
     stages_built: Built, file: str, path: str, data: st.DataObject
 ) -> None:
@@ -403,7 +404,7 @@ def test_exactly_what_a_field_concerns_is_stale(
 
 
 @given(chance=st.randoms(use_true_random=False), comment=st.text(st.characters(categories=["L", "P"])))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_comments_order_and_whitespace_concern_nothing(
     stages_built: Built, chance: random.Random, comment: str
 ) -> None:

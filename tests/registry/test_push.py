@@ -168,7 +168,7 @@ def test_a_layout_on_a_web_server_and_on_the_hub(
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "web"))) as server:
         host = f"127.0.0.1:{server.server_port}"
         monkeypatch.setenv("HF_ENDPOINT", f"http://{host}")
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
             found = pull(parse_place(address.format(host=host)), tmp_path / "out")
             with pytest.raises(BundleError, match=r"There is no .*/other: status 404"):

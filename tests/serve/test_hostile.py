@@ -175,7 +175,9 @@ def test_a_busy_port_of_wyoming_is_one_line(tmp_path: Path) -> None:
     assert "address already in use" in line
 
 
-@pytest.mark.parametrize("format", ["pcm", "wav"])
+@pytest.mark.parametrize(
+    "format", ["pcm", pytest.param("wav", marks=pytest.mark.slow("holds for every format alike"))]
+)
 def test_a_text_of_twenty_thousand_characters_holds_up_nobody(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
 
@@ -19,17 +17,23 @@ from pathlib import Path
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.stages.machine import run
 
-run(Path(sys.argv[1]), Inputs({}), **json.loads(sys.argv[2]))
+for recipe, parameters in json.loads(sys.argv[2]).items():
+    folder = Path(sys.argv[1], recipe)
+    folder.mkdir()
+    run(folder, Inputs({}), **parameters)
 print(json.dumps([name for name in ("torch", "transformers", "kokoro") if name in sys.modules]))
 """
 
 
-@pytest.mark.parametrize("recipe", ["cpu", "linux-arm64", "webgpu"])
-def test_no_torch_is_loaded(recipe: str, tmp_path: Path) -> None:
-    stage = RecipeGraph(load_recipe(recipe, RECIPES), tmp_path, tmp_path).machine
-    assert stage.preload == ()
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path), json.dumps(dict(stage.parameters))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+def test_no_torch_is_loaded(tmp_path: Path) -> None:
+    recipes = ("cpu", "linux-arm64", "webgpu")
+    stages = {name: RecipeGraph(load_recipe(name, RECIPES), tmp_path, tmp_path).machine for name in recipes}
+    assert [stage.preload for stage in stages.values()] == [(), (), ()]
+    parameters = json.dumps({name: dict(stage.parameters) for name, stage in stages.items()})
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path), parameters], capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout) == []
-    found = json.loads((tmp_path / "machine.json").read_text(encoding="utf-8"))
-    assert found["options"]["mcpu"] not in ("", "native")
+    for name in recipes:
+        found = json.loads((tmp_path / name / "machine.json").read_text(encoding="utf-8"))
+        assert found["options"]["mcpu"] not in ("", "native")

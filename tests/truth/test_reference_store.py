@@ -89,9 +89,11 @@ def test_steps_are_kept_too(store: ReferenceStore, output: list[str]) -> None:
 
 
 def test_what_is_damaged_is_made_again(store: ReferenceStore, output: list[str]) -> None:
-    path = store._path(HELLO, ".safetensors")
-    path.write_bytes(path.read_bytes()[:100])
-    (found,) = store.references([HELLO])
+    """The shorter one, beside the seal of the other."""
+    path, kept = (store._path(utterance, ".safetensors") for utterance in (SHORT, HELLO))
+    path.write_bytes(kept.read_bytes()[:100])
+    shutil.copy(_seal_of(kept), _seal_of(path))
+    (found,) = store.references([SHORT])
     assert any("is not as it was written. It is made again." in line for line in output)
     assert found.truth.audio.size > 600
 

@@ -22,7 +22,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 def listening(handler: Callable[..., Any]) -> Iterator[str]:
     """The address of a server of this handler."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, args=(0.02,))  # 50 times a second it looks whether to end
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

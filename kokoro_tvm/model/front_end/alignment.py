@@ -83,18 +83,17 @@ class _Batch:
         best[:, 0] = 0.0
         taken = np.zeros((length, count, width), np.int8)
         for place in range(length):
-            letter = self._letters[:, place]
-            used = letter > 0
-            after = np.where(used[:, None], np.inf, best)
+            rows = np.flatnonzero(self._letters[:, place])  # of the words that are so long
+            letter, before = self._letters[rows, place, None], best[rows]
+            after, choice = np.full_like(before, np.inf), np.zeros(before.shape, np.int8)
             for size, cost in enumerate(costs):
-                reached = np.full((count, width), np.inf)
-                step = cost[letter[:, None], self._codes[size][:, : width - size]]
-                reached[:, size:] = best[:, : width - size] + step
                 # What runs beyond a word's symbols ends nowhere: its cost is never read.
-                better = used[:, None] & (reached < after)
-                after = np.where(better, reached, after)
-                taken[place][better] = size
-            best = after
+                reached = before[:, : width - size] + cost[letter, self._codes[size][rows, : width - size]]
+                better = reached < after[:, size:]
+                np.copyto(after[:, size:], reached, where=better)
+                choice[:, size:][better] = size
+            best[rows] = after
+            taken[place, rows] = choice
         sizes = np.zeros((count, length), np.int64)
         at = self._spoken.copy()
         for place in range(length - 1, -1, -1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from kokoro_tvm.model.front_end.alignment import align
@@ -33,20 +33,21 @@ def train(words: Sequence[tuple[str, str]]) -> dict[str, str]:
     The same words give the same model.
     """
     model: dict[str, str] = {}
-    # (context, phonemes, what a shorter context says) of the letters that are still read in several ways.
-    open_examples = [(context, phonemes, "") for context, phonemes in _examples(words)]
+    examples = list(_examples(words))  # of the letters that are still read in several ways
+    shorter = {"": ""}  # what their contexts say without the last character
     for length in range(1, LONGEST + 1):
-        groups: dict[str, list[tuple[str, str, str]]] = {}
-        for example in open_examples:
-            groups.setdefault(example[0][:length], []).append(example)
-        open_examples = []
-        for start, group in groups.items():
-            found = Counter(phonemes for _, phonemes, _ in group)
+        counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for context, phonemes in examples:
+            counts[context[:length]][phonemes] += 1
+        said = {}
+        for start, found in counts.items():
             best = min(found, key=lambda phonemes: (-found[phonemes], phonemes))
-            if best != group[0][2] or length == 1:
+            if best != shorter[start[: length - 1]] or length == 1:
                 model[start] = best
             if len(found) > 1:
-                open_examples += [(context, phonemes, best) for context, phonemes, _ in group]
+                said[start] = best
+        examples = [example for example in examples if example[0][:length] in said]
+        shorter = said
     return model
 
 
