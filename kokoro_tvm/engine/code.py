@@ -15,11 +15,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from kokoro_tvm.engine.memory import learned
+from kokoro_tvm.engine.memory import learned, stamps
 from kokoro_tvm.engine.names import bound_names, target_of, used_names
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["all_code", "executed_code", "functions_of", "has_no_say", "module_of", "path_of"]
+__all__ = [
+    "all_code",
+    "executed_code",
+    "folder_of_package",
+    "functions_of",
+    "has_no_say",
+    "module_of",
+    "path_of",
+    "source_stamps",
+]
 
 _PACKAGE = Path(__file__).parents[1]
 _ABOUT = "code 3"  # of what is remembered of a file; another way to digest code is another number
@@ -53,6 +62,16 @@ def all_code(functions: Iterable[str]) -> dict[str, str]:
 def functions_of(code: Mapping[str, str]) -> list[str]:
     """The functions that `executed_code` was given, and those `imported` that counted."""
     return [n.removesuffix("()") for n in code if n.endswith(("()", ":*"))]
+
+
+def folder_of_package() -> Path:
+    """What paths of files in traces start from."""
+    return _PACKAGE
+
+
+def source_stamps() -> dict[Path, tuple[int, ...]]:
+    """Every source file of this package, with what changes whenever it does."""
+    return {path: stamps(path) for path in _PACKAGE.rglob("*.py")}
 
 
 def module_of(path: str) -> str | None:

@@ -20,7 +20,6 @@ different modules.
 from __future__ import annotations
 
 import contextlib
-import errno
 import gc
 import importlib
 import json
@@ -33,15 +32,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kokoro_tvm.engine import trace
-from kokoro_tvm.engine.disk import advice
+from kokoro_tvm.engine.durable import NO_ROOM, advice
 from kokoro_tvm.engine.processes import end_with_parent
 from kokoro_tvm.errors import KokoroTvmError
 
-__all__ = ["ORDER", "main", "order"]
+__all__ = ["ORDER", "OUT_OF_MEMORY", "main", "order"]
 
 ORDER = 4096  # bytes: what a pipe takes and gives as a whole
+OUT_OF_MEMORY = "OutOfMemoryError"  # the name, in an outcome, of an error that is none of ours
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 _POLL = 0.02  # seconds between a watcher's looks at its child
 
 
@@ -124,29 +123,21 @@ def _call(job: dict[str, Any]) -> int:
     module, _, name = job["function"].partition(":")
     try:
         getattr(importlib.import_module(module), name)(**job["arguments"])
-    except KokoroTvmError as error:
-        traceback.print_exc()
-        return _leave(job, type(error).__name__, str(error), error.exit_code)
-    except MemoryError:
-        traceback.print_exc()
-        return _leave(job, "OutOfMemoryError", "ran out of memory.", 1)
-    except OSError as error:
-        traceback.print_exc()
-        if error.errno not in _NO_ROOM:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)
-            return 1
-        return _leave(
-            job, "BuildError", f"{error.filename or 'a file'} cannot be written: {advice(error)}.", 1
-        )
-    except SystemExit as error:
-        traceback.print_exc()
-        return error.code if isinstance(error.code, int) else 1
+        return 0
     except BaseException as error:
-        # The whole trace is in the log; the message is what a reader needs first, and it comes last there.
         traceback.print_exc()
+        if isinstance(error, SystemExit):
+            return error.code if isinstance(error.code, int) else 1
+        if isinstance(error, KokoroTvmError):
+            return _leave(job, type(error).__name__, str(error), error.exit_code)
+        if isinstance(error, MemoryError):
+            return _leave(job, OUT_OF_MEMORY, "ran out of memory.", 1)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            message = f"{error.filename or 'a file'} cannot be written: {advice(error)}."
+            return _leave(job, "BuildError", message, 1)
+        # The whole trace is in the log; the message is what a reader needs first, and it comes last there.
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
-    return 0
 
 
 def _leave(job: dict[str, Any], error: str, message: str, status: int) -> int:

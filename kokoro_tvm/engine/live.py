@@ -1,7 +1,8 @@
-"""The live view of a build on a terminal: running stages and overall progress."""
+"""What a build shows of stages that run: the last lines of their logs, and on a terminal a live view."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,10 +14,27 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from kokoro_tvm.engine.log import phase
-from kokoro_tvm.engine.units import shown_seconds
+from kokoro_tvm.words import shown_seconds
 
-__all__ = ["LiveView"]
+__all__ = ["LiveView", "last_lines", "phase"]
+
+_REACH = 1 << 14  # bytes; no log's last lines are longer
+
+
+def last_lines(log: Path, count: int) -> list[str]:
+    """Up to `count` lines from the end of a log; none if there is no log."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _REACH))
+            tail = stream.read()
+    except FileNotFoundError:
+        return []
+    return tail.decode("utf-8", errors="replace").splitlines()[-count:]
+
+
+def phase(log: Path) -> str:
+    """The last line of a running stage's log that is not blank; "" if there is none."""
+    return next((line.strip() for line in reversed(last_lines(log, 20)) if line.strip()), "")
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from rich.filesize import decimal
 from rich.live import Live
 from rich.text import Text
 
-from kokoro_tvm.engine.events import Event, EventLog
-from kokoro_tvm.engine.live import LiveView
-from kokoro_tvm.engine.log import last_lines, phase
-from kokoro_tvm.engine.units import shown_seconds
+from kokoro_tvm.engine.events import EventLog, Kind
+from kokoro_tvm.engine.live import LiveView, last_lines, phase
 from kokoro_tvm.errors import BuildError, RecipeError
+from kokoro_tvm.words import shown_seconds
 
 __all__ = ["LineReporter", "LiveReporter", "make_reporter"]
 
@@ -68,7 +67,7 @@ class LineReporter:
     def beat(self, task: str, log: Path | None = None) -> None:
         """Reports a task that still runs, with the last line of its log."""
         seconds = self._seconds(task)
-        self._event(Event("phase", task, seconds=seconds, message=phase(log) if log else None))
+        self._event("phase", stage=task, seconds=seconds, message=phase(log) if log else None)
         self._show_beat(task, seconds)
 
     def initialize(self, tasks: Any, selected_tasks: Any) -> None:
@@ -81,7 +80,7 @@ class LineReporter:
                 needed.add(name)
                 queue += tasks[name].task_dep
         self._wanted = sum(_is_stage(name) for name in needed)
-        self._event(Event("begin", stages=self._wanted, message=" ".join(selected_tasks)))
+        self._event("begin", stages=self._wanted, message=" ".join(selected_tasks))
 
     def get_status(self, task: Any) -> None:
         pass
@@ -90,8 +89,7 @@ class LineReporter:
         if _is_stage(task.name):
             self._begun[task.name] = time.monotonic()
             self._count += 1
-            log = _log(task)
-            self._event(Event("start", task.name, message=task.doc, log=str(log) if log else None))
+            self._event("start", stage=task.name, message=task.doc, log=_log(task))
             self._show_start(task)
 
     def add_success(self, task: Any) -> None:
@@ -99,13 +97,13 @@ class LineReporter:
             manner: Literal["restored", "done"] = "restored" if task.name in self._restored else "done"
             self._done += manner == "done"
             seconds = self._seconds(task.name)
-            self._event(Event(manner, task.name, seconds=seconds, bytes=_size(task)))
+            self._event(manner, stage=task.name, seconds=seconds, bytes=_size(task))
             self._show_done(task, manner, seconds)
 
     def skip_uptodate(self, task: Any) -> None:
         self._count += 1
         self._current += 1
-        self._event(Event("current", task.name, bytes=_size(task)))
+        self._event("current", stage=task.name, bytes=_size(task))
         self._show_current(task)
 
     def skip_ignore(self, task: Any) -> None:
@@ -114,19 +112,16 @@ class LineReporter:
     def add_failure(self, task: Any, fail: Any) -> None:
         if type(fail).__name__ == "UnmetDependency":
             self._unmet += _is_stage(task.name)
-            self._event(Event("blocked", task.name))
+            self._event("blocked", stage=task.name)
             return
         error = self.failures.setdefault(task.name, fail.get_msg().strip())
-        log = _log(task)
         self._event(
-            Event(
-                "failed",
-                task.name,
-                seconds=self._seconds(task.name) if task.name in self._begun else None,
-                message=str(error),
-                error=type(error).__name__ if isinstance(error, Exception) else None,
-                log=str(log) if log else None,
-            )
+            "failed",
+            stage=task.name,
+            seconds=self._seconds(task.name) if task.name in self._begun else None,
+            message=str(error),
+            error=type(error).__name__ if isinstance(error, Exception) else None,
+            log=_log(task),
         )
         self._show_failure(task)
 
@@ -141,15 +136,13 @@ class LineReporter:
 
     def complete_run(self) -> None:
         self._event(
-            Event(
-                "end",
-                seconds=round(time.monotonic() - self._started, 3),
-                built=self._done,
-                restored=len(self._restored),
-                current=self._current,
-                failed=len(self.failures),
-                blocked=self._unmet,
-            )
+            "end",
+            seconds=round(time.monotonic() - self._started, 3),
+            built=self._done,
+            restored=len(self._restored),
+            current=self._current,
+            failed=len(self.failures),
+            blocked=self._unmet,
         )
         for name, error in self.failures.items():
             # A recipe's errors name its file; those of tools, and doit's own messages, name nothing.
@@ -189,12 +182,12 @@ class LineReporter:
     def _seconds(self, task: str) -> float:
         return round(time.monotonic() - self._begun[task], 3)
 
-    def _event(self, event: Event) -> None:
+    def _event(self, event: Kind, **fields: Any) -> None:
         """Writes an event. If the file cannot be written, warns once and writes no more."""
         if self._events is None:
             return
         try:
-            self._events.write(event)
+            self._events.write(event, **fields)
         except BuildError as error:
             self._events = None
             self._err.print(Text(f"note: {error}"))

@@ -14,10 +14,9 @@ from typing import Any, Literal
 from kokoro_tvm.engine.child import run_child
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import make_folder, storing
-from kokoro_tvm.engine.failure import Failure, read_failure
 from kokoro_tvm.engine.record import USED, NotBuiltError, Record
 from kokoro_tvm.engine.resources import Needs
-from kokoro_tvm.engine.state import State, changes
+from kokoro_tvm.engine.state import Failure, State, changes, read_failure
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.engine.trace import read_trace
 from kokoro_tvm.engine.used import Sources, distinct_uses, used, used_again

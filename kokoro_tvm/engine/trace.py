@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from kokoro_tvm.engine.code import functions_of, has_no_say, module_of
+from kokoro_tvm.engine.code import folder_of_package, functions_of, has_no_say, module_of
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.loading import LOADED
 
@@ -28,21 +28,14 @@ __all__ = [
     "begin",
     "child_trace",
     "count",
-    "folder_of_package",
     "read_trace",
     "restart",
     "take",
     "unrecorded",
 ]
 
-_PACKAGE = Path(__file__).parents[1]
 _TOOL = 4  # of sys.monitoring; the lower ones are a debugger's, a profiler's and a coverage's
 _CODE = (".py", ".pyc")
-
-
-def folder_of_package() -> Path:
-    """What paths of files in traces start from."""
-    return _PACKAGE
 
 
 @dataclass(frozen=True)
@@ -181,8 +174,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         _recording.loaded.add(what)
     elif isinstance(what, str | bytes | os.PathLike):
         path = os.path.abspath(os.fsdecode(what))  # noqa: PTH100  (of every file that is opened)
-        if path.startswith(f"{_PACKAGE}{os.sep}") and not path.endswith(_CODE) and "__pycache__" not in path:
-            relative = path[len(str(_PACKAGE)) + 1 :].replace(os.sep, "/")
+        folder = f"{folder_of_package()}{os.sep}"
+        if path.startswith(folder) and not path.endswith(_CODE) and "__pycache__" not in path:
+            relative = path.removeprefix(folder).replace(os.sep, "/")
             _recording.files.add(relative if event == "open" else f"{relative}/")
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.registry.trust import PAYLOAD_TYPE, bom_statement, key_bytes
+from kokoro_tvm.project.gates import provenance_with_gates
+from kokoro_tvm.registry.trust import PAYLOAD_TYPE, SBOM, SIGNED, bom_statement, key_bytes
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
@@ -20,7 +21,7 @@ from kokoro_tvm.runtime.bundle.provenance import read_provenance
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-__all__ = ["bill_of_materials", "read_signer", "sign"]
+__all__ = ["bill_of_materials", "read_signer", "sign", "statements"]
 
 _PACKAGE = "pkg:"
 
@@ -64,6 +65,14 @@ def bill_of_materials(bundle: Bundle) -> bytes:
     bom.metadata.component = made
     bom.metadata.timestamp = None  # type: ignore[assignment]  # the schema has it as an option
     return (JsonV1Dot6(bom).output_as_string(indent=1) + "\n").encode()
+
+
+def statements(bundle: Bundle, signer: Signer | None) -> dict[str, bytes]:
+    """Provenance with all gates, and bill of materials, by the names of their files; signatures of both, if
+    somebody signs."""
+    provenance, sbom = provenance_with_gates(bundle), bill_of_materials(bundle)
+    signed = {} if signer is None else {SIGNED: sign(provenance, sbom, signer)}
+    return {PROVENANCE: provenance, SBOM: sbom, **signed}
 
 
 def read_signer(key: Path) -> Signer:

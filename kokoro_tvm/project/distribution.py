@@ -15,6 +15,7 @@ import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
@@ -99,7 +100,7 @@ def write_xcframework(path: Path, out: Path) -> Path:
     with TemporaryDirectory(dir=out, prefix=".xcframework-") as work:
         made = Path(work, library)
         ARCHIVE.link(libraries, made)
-        with _Partial(target) as stream, zipfile.ZipFile(stream, "w") as archive:
+        with _partial(target) as stream, zipfile.ZipFile(stream, "w") as archive:
             _add(archive, f"{folder}/Info.plist", io.BytesIO(plistlib.dumps(info)))
             text = "\n".join(["#pragma once", about, *lines, ""])
             _add(archive, f"{folder}/{_IOS}/Headers/{header}", io.BytesIO(text.encode()))
@@ -114,7 +115,7 @@ def write_archive(path: Path, out: Path) -> Path:
     """
     bundle = verified_bundle(path)
     target = out / f"{bundle.recipe}-{__version__}.tar"
-    with _Partial(target) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+    with _partial(target) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
         for name, content in bundle_files(bundle).items():
             info = tarfile.TarInfo(f"{bundle.recipe}/{name}")
             info.size, info.mode = size_of(content), 0o644
@@ -154,7 +155,7 @@ def write_wheel(path: Path, out: Path) -> Path:
     prefix = f"kokoro_tvm/{PACKAGED}/{bundle.recipe}"
     files |= {f"{prefix}/{name}": content for name, content in bundle_files(bundle).items()}
     record: list[str] = []
-    with _Partial(target) as stream, zipfile.ZipFile(stream, "w") as wheel:
+    with _partial(target) as stream, zipfile.ZipFile(stream, "w") as wheel:
         for name in sorted(files):
             record.append(_add(wheel, name, opened(files[name])))
         for name, text in texts.items():
@@ -221,23 +222,17 @@ def _platform(bundle: Bundle) -> str:
     )
 
 
-class _Partial:
+@contextmanager
+def _partial(target: Path) -> Iterator[BinaryIO]:
     """A stream whose file gets its name when the block ends without an error."""
-
-    def __init__(self, target: Path) -> None:
-        self._target, self._part = target, target.with_name(f".{target.name}.part")
-
-    def __enter__(self) -> io.BufferedWriter:
-        self._target.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = self._part.open("wb")
-        return self._stream
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._stream.close()
-        if kind is None:
-            self._part.replace(self._target)
-        else:
-            self._part.unlink()
+    part = target.with_name(f".{target.name}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with part.open("wb") as stream:
+            yield stream
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _add(wheel: zipfile.ZipFile, name: str, content: BinaryIO) -> str:

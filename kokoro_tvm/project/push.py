@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 from urllib.parse import quote
 
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.project.attestation import bill_of_materials, sign
+from kokoro_tvm.project.attestation import statements
 from kokoro_tvm.project.distribution import bundle_files, opened, size_of, verified_bundle
-from kokoro_tvm.project.gates import provenance_with_gates
 from kokoro_tvm.registry.address import Layout, Repository
 from kokoro_tvm.registry.artifact import (
     ARTIFACT_TYPE,
@@ -29,7 +28,6 @@ from kokoro_tvm.registry.artifact import (
     sha256_of,
 )
 from kokoro_tvm.registry.sources import REFERENCE
-from kokoro_tvm.registry.trust import SBOM, SIGNED
 from kokoro_tvm.registry.web import TransferError, Web, next_url
 from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 
@@ -76,10 +74,7 @@ def push(
     bundle = verified_bundle(path)
     if isinstance(place, Layout) and not place.name:
         place = place.named(bundle.recipe)
-    contents = bundle_files(bundle)
-    contents[SBOM] = sbom = bill_of_materials(bundle)
-    if signer is not None:
-        contents[SIGNED] = sign(provenance_with_gates(bundle), sbom, signer)
+    contents = {**bundle_files(bundle), **statements(bundle, signer)}
     known = {file.path: file.sha256 for file in bundle.files()} | {bundle.root / "bundle.json": bundle.sha256}
     layers: dict[Layer, Path | bytes] = {}
     for name, content in contents.items():

@@ -22,15 +22,15 @@ from kokoro_tvm.engine.resources import Budget, usable_processes
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
-from kokoro_tvm.project.conclusion import conclusion
+from kokoro_tvm.platforms import this_platform
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.project.names import REPORT
+from kokoro_tvm.project.names import REPORT, SETS
 from kokoro_tvm.project.project import open_graph
-from kokoro_tvm.project.sets import SETS, lacking, members
 from kokoro_tvm.recipe import Recipe, list_recipes
+from kokoro_tvm.targets import target_kind, tools_for
 from kokoro_tvm.words import as_typed
 
-__all__ = ["doit_config", "recipe_tasks"]
+__all__ = ["conclusion", "doit_config", "recipe_tasks"]
 
 
 def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def recipe_tasks(
     graphs: list[RecipeGraph] = []
     broken: list[str] = []
     paranoid = paranoid or os.environ.get("KOKORO_TVM_PARANOID") == "1"
-    budget, cache = Budget.of_machine(), Cache.from_environment(reporter.notes.append)
+    budget, cache = Budget(), Cache.from_environment(reporter.notes.append)
     store = Store(artifacts.resolve() / ".store", paranoid, cache)
     keep_learned(Memory(store.root / "learned.json", trust=not paranoid))
     for name, overrides in [tried] if tried else [(name, ()) for name in list_recipes(recipes)]:
@@ -115,7 +115,8 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
 
 def _sets(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:
     """A task for every set, and for every recipe that this machine leaves out of them one that says so."""
-    left_out = {recipe.name: missing for recipe in recipes if (missing := lacking(recipe))}
+    lacking = {recipe.name: tools_for(recipe.target).lacking(recipe.precision) for recipe in recipes}
+    left_out = {name: missing for name, missing in lacking.items() if missing}
     for name, missing in left_out.items():
         note = f"{name}: not run, because this CPU lacks {', '.join(missing)}."
         yield {
@@ -125,7 +126,7 @@ def _sets(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> I
             "uptodate": [False],
         }
     for word in (word for word in SETS if word not in broken):  # a recipe of that name says that it is taken
-        names = [recipe.name for recipe in members(word, recipes)]
+        names = [recipe.name for recipe in recipes if word in recipe.sets]
         yield {
             "basename": word,
             "doc": f"build every recipe of the set {word} that this machine can run",
@@ -206,3 +207,27 @@ class _Action(BaseAction):
 
 def _conclude(reporter: LineReporter, graph: RecipeGraph) -> None:
     reporter.conclusion.append(conclusion(graph, Path(sys.executable).with_name("kokoro-tvm")))
+
+
+def conclusion(graph: RecipeGraph, command: Path) -> str:
+    """What a build ends with, in two lines: where the bundle is, and what to do with it.
+
+    command: the program `kokoro-tvm`.
+    """
+    bundle = as_typed(graph.bundle_folder)
+    hello = f", and it says hello in {bundle / 'hello.wav'}" if graph.is_run else ""
+    return f"The bundle is {bundle}{hello}.\nNext: {_next(graph, bundle, str(as_typed(command)))}"
+
+
+def _next(graph: RecipeGraph, bundle: Path, command: str) -> str:
+    target = graph.recipe.target
+    kind = target_kind(target.kind)
+    if kind.is_for_browsers(target):
+        return f"{command} web {f'--gpu {bundle}' if kind.has_kernels else bundle} -o site"
+    say = f'say --bundle {bundle} -o speech.wav "Anything you like."'
+    platform = kind.platform(target)
+    if platform == this_platform():
+        return f"{command} {say}"
+    if platform.system == "ios":
+        return f"{command} package {graph.recipe.name}"
+    return f"copy {bundle} to a machine with {platform}, and there: kokoro-tvm {say}"

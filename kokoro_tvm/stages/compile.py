@@ -24,8 +24,7 @@ from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.parts import Resources
-from kokoro_tvm.stages.base import COMPILER, Place, threads
-from kokoro_tvm.stages.files import log, read_json
+from kokoro_tvm.stages.base import COMPILER, Place, log, read_json, threads
 from kokoro_tvm.stages.lower import lowered, lowering, lowering_here
 from kokoro_tvm.targets import KERNELS, target_kind, tools_for
 

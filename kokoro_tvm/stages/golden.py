@@ -10,15 +10,14 @@ from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries
+from kokoro_tvm.stages.base import Files, Place, run_facts, run_settings, runner_libraries
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
 
 
-def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -> Stage:
+def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
     """parts: see `kokoro_tvm.stages.manifest`, and the group `runner`, see `kokoro_tvm.stages.base`.
 
     The word is the shortest of the model's utterances.
@@ -36,7 +35,7 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
             "precision": recipe.precision,
         },
         settings=lambda: run_settings(recipe),
-        facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
+        facts=lambda: run_facts(recipe),
     )
 
 

@@ -12,8 +12,16 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, files_of, references_of, runner_libraries, threads
-from kokoro_tvm.stages.files import log, read_json
+from kokoro_tvm.stages.base import (
+    Files,
+    Place,
+    files_of,
+    log,
+    read_json,
+    references_of,
+    runner_libraries,
+    threads,
+)
 from kokoro_tvm.targets import find_runner, target_kind
 
 if TYPE_CHECKING:
@@ -32,8 +40,8 @@ def declare(
     reference: Stage,
     speech: Stage,
     machine: Stage,
-    validations: dict[str, tuple[Stage, str]],
-    runner: dict[str, tuple[Stage, str]],
+    validations: Files,
+    runner: Files,
     stages: Sequence[Stage],
 ) -> Stage:
     """runner: the group of that name, see `kokoro_tvm.stages.base`; stages: all that the page tells of, which

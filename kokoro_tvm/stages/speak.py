@@ -7,16 +7,15 @@ from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries
+from kokoro_tvm.stages.base import Files, Place, run_facts, run_settings, runner_libraries
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
 
 
-def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -> Stage:
+def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
     """parts: see `kokoro_tvm.stages.manifest`, and the group `runner`, see `kokoro_tvm.stages.base`.
 
     It says the first utterance that the gates are run on.
@@ -32,7 +31,7 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
         inputs=parts,
         parameters={**phrase, "length": recipe.length, "precision": recipe.precision},
         settings=lambda: run_settings(recipe),
-        facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
+        facts=lambda: run_facts(recipe),
     )
 
 

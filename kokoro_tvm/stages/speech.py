@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.stages.base import (
+    Files,
     Place,
     files_of,
+    gates_on,
+    log,
     references_of,
-    runner_facts,
+    run_facts,
     runner_libraries,
     threads,
 )
-from kokoro_tvm.stages.files import log
 from kokoro_tvm.targets import find_runner
 
 if TYPE_CHECKING:
@@ -33,11 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["declare", "run"]
 
 
-def declare(
-    place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: dict[str, tuple[Stage, str]]
-) -> Stage:
+def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: Files) -> Stage:
     """runner: the group of that name, see `kokoro_tvm.stages.base`."""
-    gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "speech",
         doc="compare what the bundle says with what the stock model says",
@@ -49,14 +47,10 @@ def declare(
         },
         settings=lambda: {
             "target": recipe.target.model_dump(mode="json"),
-            "gates": gates,
+            "gates": recipe.gates.model_dump(mode="json"),
             "threads": threads(),
         },
-        facts=lambda: {
-            "gates": {"speech": gates["speech"], "enforce": gates["enforce"]},
-            "runner": runner_facts(recipe),
-            "versions": versions("numpy", *TVM),
-        },
+        facts=lambda: {"gates": gates_on(recipe, "speech"), **run_facts(recipe)},
     )
 
 

@@ -9,32 +9,23 @@ from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
-from kokoro_tvm.stages.base import COMPILER, Place, run_settings, runner_facts
-from kokoro_tvm.stages.files import log, read_json
+from kokoro_tvm.stages.base import COMPILER, Files, Place, gates_on, log, read_json, run_facts, run_settings
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
 
 
-def declare(
-    place: Place, recipe: Recipe, spec: ArtifactSpec, parts: dict[str, tuple[Stage, str]], reference: Stage
-) -> Stage:
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
     """spec: of a decoder; parts: see `kokoro_tvm.stages.manifest`."""
-    gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "throughput",
         doc="measure the decoder's share of what a core can do",
         outputs=("throughput.json",),
         inputs={**parts, "reference": (reference, f"{recipe.judged[0]}.safetensors")},
         parameters={"length": recipe.length, "precision": recipe.precision},
-        settings=lambda: {"gates": gates, **run_settings(recipe)},
-        facts=lambda: {
-            "gates": {"throughput": gates["throughput"], "enforce": gates["enforce"]},
-            "runner": runner_facts(recipe),
-            "versions": versions("numpy", *TVM),
-        },
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), **run_settings(recipe)},
+        facts=lambda: {"gates": gates_on(recipe, "throughput"), **run_facts(recipe)},
         preload=COMPILER,
     )
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
 from kokoro_tvm.stages.base import (
+    Files,
     Place,
+    gates_on,
     references_of,
+    run_facts,
     run_settings,
-    runner_facts,
     runner_libraries,
 )
 from kokoro_tvm.targets import find_runner
@@ -21,12 +22,9 @@ from kokoro_tvm.targets import find_runner
 __all__ = ["declare", "run"]
 
 
-def declare(
-    place: Place, recipe: Recipe, spec: ArtifactSpec, parts: dict[str, tuple[Stage, str]], reference: Stage
-) -> Stage:
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
     """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.stages.manifest`, and the
     group `runner`, see `kokoro_tvm.stages.base`."""
-    gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "validate",
         spec.id,
@@ -34,12 +32,8 @@ def declare(
         outputs=("validation.json",),
         inputs={**parts, **references_of(recipe, reference)},
         parameters={"length": recipe.length, "precision": recipe.precision},
-        settings=lambda: {"gates": gates, **run_settings(recipe)},
-        facts=lambda: {
-            "gates": {spec.component: gates[spec.component], "enforce": gates["enforce"]},
-            "runner": runner_facts(recipe),
-            "versions": versions("numpy", *TVM),
-        },
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), **run_settings(recipe)},
+        facts=lambda: {"gates": gates_on(recipe, spec.component), **run_facts(recipe)},
     )
 
 

@@ -145,7 +145,7 @@ def test_elsewhere(
     ("error", "status"),
     [
         (BuildError("It broke."), 3),
-        (ChildError("It crashed.", "crashed"), 3),
+        (ChildError("It crashed."), 3),
         (ValidationError("It missed."), 4),
     ],
 )

@@ -17,7 +17,7 @@ from edited import Edited, Function, functions_in
 from toys import doit, write_recipes
 
 import kokoro_tvm
-from kokoro_tvm.engine import code, memory, used
+from kokoro_tvm.engine import code, memory
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
@@ -37,7 +37,6 @@ def edited(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     derivations = {stage.name: stage.record().derivation for stage in built}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(code, "_PACKAGE", package)
-        patch.setattr(used, "folder_of_package", lambda: package)
         yield Edited(package, derivations)
 
 
