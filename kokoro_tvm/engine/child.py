@@ -1,6 +1,6 @@
 """Runs a stage in a process of its own: its log is kept, and nothing it does can take the build down.
 
-A stage is a plain function by name, `module:function`, called with keyword arguments that JSON can hold. Its
+A stage is a plain function by name, which kokoro_tvm.engine.work calls with arguments that JSON can hold. Its
 process is forked from a server (kokoro_tvm.engine.forkserver) that has imported what takes seconds to import.
 """
 
@@ -45,7 +45,6 @@ class ChildError(BuildError):
 
 
 def run_child(
-    function: str,
     arguments: Mapping[str, Any],
     log: Path,
     timeout_s: float,
@@ -53,7 +52,8 @@ def run_child(
     beat: Callable[[float], None] = lambda elapsed: None,
     preload: Sequence[str] = (),
 ) -> float:
-    """Calls `function(**arguments)` in a child process with its output in `log`; seconds of CPU it took.
+    """Calls `kokoro_tvm.engine.work.work(**arguments)` in a child process with its output in `log`; seconds
+    of CPU it took.
 
     beat: called with the seconds so far, now and then. preload: modules its server imports beforehand.
     Raises the child's own error if it left one, else ChildError saying how it ended and the log's end; every
@@ -66,7 +66,7 @@ def run_child(
         )
     log = log.absolute()
     outcome, job = log.with_suffix(".error"), log.with_suffix(".job")
-    request = {"function": function, "arguments": arguments, "log": str(log), "outcome": str(outcome)}
+    request = {"arguments": arguments, "log": str(log), "outcome": str(outcome)}
     with storing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         outcome.unlink(missing_ok=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -113,8 +112,6 @@ class _Walk:
         self._outlines: dict[str, Mapping[str, _Unit]] = {}
         self._followed: set[str] = set()
         self._ahead: list[str] = []  # "module:name.attribute", referred to
-        # A stage's function may be in a module of somebody else's; what that imports does not count.
-        self._foreign = {function.partition(":")[0] for function in functions}
         for function in functions:
             self._run(*function.split(":"))
         while self._ahead:
@@ -191,7 +188,7 @@ class _Walk:
 
     def _units(self, module: str) -> Mapping[str, _Unit]:
         if module not in self._outlines:
-            path = path_of(module) or (_elsewhere(module) if module in self._foreign else None)
+            path = path_of(module)
             if path is None:
                 self._outlines[module] = {}
             else:
@@ -202,14 +199,6 @@ class _Walk:
 @lru_cache(maxsize=2048)
 def _read(outline: str) -> Mapping[str, _Unit]:
     return {name: (kind, digest, uses) for name, (kind, digest, uses) in json.loads(outline).items()}
-
-
-def _elsewhere(module: str) -> Path | None:
-    """The file of a module of somebody else's that can be imported: of a stage of a test."""
-    if f"{module}.".startswith(f"{_PACKAGE.name}."):
-        return None
-    found = importlib.util.find_spec(module)
-    return Path(found.origin) if found and found.has_location and found.origin else None
 
 
 def _outline(path: Path) -> str:

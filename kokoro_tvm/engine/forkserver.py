@@ -5,7 +5,7 @@ whatever ran before or runs beside it: no thread and a fixed hash seed. So even 
 to another child.
 
 Standard input takes orders of ORDER bytes, a number and the path of a job, which only the child reads: JSON
-of {"function", "arguments", "log", "outcome"}. Standard output tells {"id", "pid", "watcher"} when it was
+of {"arguments", "log", "outcome"}. Standard output tells {"id", "pid", "watcher"} when it was
 started and {"id", "status", "cpu_seconds"} when it ended (the status as subprocess's returncode). The end of
 the input is the end of the server and of every child that still runs: a build that dies leaves nobody behind.
 
@@ -34,6 +34,7 @@ from typing import Any, NoReturn
 from kokoro_tvm.engine import trace
 from kokoro_tvm.engine.durable import NO_ROOM, advice
 from kokoro_tvm.engine.processes import end_with_parent
+from kokoro_tvm.engine.work import work
 from kokoro_tvm.errors import KokoroTvmError
 
 __all__ = ["ORDER", "OUT_OF_MEMORY", "main", "order"]
@@ -119,10 +120,9 @@ def _work(received: bytes, reports: int, watcher: int) -> NoReturn:
 
 
 def _call(job: dict[str, Any]) -> int:
-    """Calls the job's function and returns its exit status. Errors go to the outcome file."""
-    module, _, name = job["function"].partition(":")
+    """Does a job's work and returns its exit status. Errors go to the outcome file."""
     try:
-        getattr(importlib.import_module(module), name)(**job["arguments"])
+        work(**job["arguments"])
         return 0
     except BaseException as error:
         traceback.print_exc()

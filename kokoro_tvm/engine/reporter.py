@@ -33,8 +33,6 @@ class LineReporter:
     notes: lines printed after every build; events: the log of events. Threads may share it.
     """
 
-    desc = "one line per event, with elapsed time"
-
     def __init__(
         self, stream: TextIO | None = None, errors: TextIO | None = None, events: EventLog | None = None
     ) -> None:
@@ -106,9 +104,6 @@ class LineReporter:
         self._event("current", stage=task.name, bytes=_size(task))
         self._show_current(task)
 
-    def skip_ignore(self, task: Any) -> None:
-        self._say(task.name, "ignored")
-
     def add_failure(self, task: Any, fail: Any) -> None:
         if type(fail).__name__ == "UnmetDependency":
             self._unmet += _is_stage(task.name)
@@ -130,9 +125,6 @@ class LineReporter:
 
     def runtime_error(self, msg: str) -> None:
         self.failures["the build"] = msg
-
-    def teardown_task(self, task: Any) -> None:
-        pass
 
     def complete_run(self) -> None:
         self._event(
@@ -203,8 +195,6 @@ class LineReporter:
 
 class LiveReporter(LineReporter):
     """On a terminal: a line for every stage that ended; below, the running ones, redrawn continually."""
-
-    desc = "a live view of the running stages"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
 
 from kokoro_tvm.engine.code import folder_of_package, functions_of, has_no_say, module_of
@@ -70,7 +70,6 @@ class _Recording:
         self.loaded: set[str] = set()
         self.files: set[str] = set()
         self.imported: set[str] = set()
-        self.elsewhere: dict[str, str] = {}  # file of a stage that is not of this package -> its module
 
 
 _recording: _Recording | None = None
@@ -85,16 +84,14 @@ def begin() -> None:
         _recorder.start()
 
 
-def restart(stage: ModuleType) -> None:
-    """What was executed so far counts as imported; stage: a module that may be somebody else's."""
+def restart() -> None:
+    """What was executed so far counts as imported."""
     begin()
     assert _recording is not None
     _recorder.stop()
     _recording.imported = _functions()
     _recording.functions, _recording.loaded = set(), set()
     _recorder.clear()
-    if stage.__file__ and module_of(stage.__file__) is None:
-        _recording.elsewhere[stage.__file__] = stage.__name__
     _recorder.start()
 
 
@@ -158,7 +155,7 @@ def _functions() -> set[str]:
     assert _recording is not None
     found = set()
     for code in _recorder.codes():
-        module = module_of(code.co_filename) or _recording.elsewhere.get(code.co_filename)
+        module = module_of(code.co_filename)
         name = code.co_qualname.partition(".<locals>")[0]
         if module is not None and "<" not in name and not has_no_say(module):
             found.add(f"{module}:{name}")

@@ -30,11 +30,10 @@ def work(
     failed or not.
     """
     name, _, attribute = function.partition(":")
-    module = import_module(name)
-    call = getattr(module, attribute)
+    call = getattr(import_module(name), attribute)
     given = Inputs(inputs)
     folders = [Path(out), *([Path(cache)] if cache else [])]
-    recording.restart(module)
+    recording.restart()
     try:
         with only(Path(root), given, *folders):
             call(Path(out), given, **arguments, **({"cache": Path(cache)} if cache else {}))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
 from kokoro_tvm.errors import BundleError, InputError
@@ -48,15 +48,6 @@ class Pushed:
     digest: str
     sent: int
     there: int
-
-
-class _Target(Protocol):
-    def has(self, layer: Layer) -> bool: ...
-
-    def put(self, layer: Layer, stream: BinaryIO) -> None: ...
-
-    def finish(self, manifest: bytes) -> None:
-        """Makes it known under its name, once all it names is there."""
 
 
 def push(
@@ -102,7 +93,7 @@ def push(
     return Pushed(str(place), sha256_of(manifest), sent, there)
 
 
-def _target(place: Repository | Layout) -> _Target:
+def _target(place: Repository | Layout) -> _Registry | _Folder:
     if isinstance(place, Repository):
         if ":" in place.reference:
             raise InputError(f"{place} is a digest, which follows from a bundle. Push to a tag.")
@@ -145,6 +136,7 @@ class _Registry:
                     raise
 
     def finish(self, manifest: bytes) -> None:
+        """Makes it known under its name, once all it names is there."""
         url = f"{self._place.url}/manifests/{self._place.reference}"
         self._web.open(url, "PUT", {"Content-Type": MANIFEST_TYPE}, manifest).close()
 

@@ -18,6 +18,7 @@ __all__ = [
     "COMPILER",
     "Files",
     "Place",
+    "computing",
     "files_of",
     "gates_on",
     "log",
@@ -126,17 +127,21 @@ def run_facts(recipe: Recipe) -> dict[str, Any]:
 
 
 def run_settings(recipe: Recipe) -> dict[str, Any]:
-    """Settings of the stages that run the code before there is a bundle: the target, the names that the
-    bundle will have, and threads."""
+    """Settings of the stages that run the code before there is a bundle: the target, and the names that the
+    bundle will have."""
     return {
         "target": recipe.target.model_dump(mode="json"),
         "names": {"name": recipe.name, "model": recipe.model},
-        "threads": threads(),
     }
 
 
+def computing(recipe: Recipe) -> dict[str, str]:
+    """What of a recipe decides how its code is called, as a parameter of the stages that run it."""
+    return {"length": recipe.length, "precision": recipe.precision}
+
+
 def threads() -> int:
-    """How many threads stages that speak compute with; decides about no output."""
+    """How many threads stages compute with; decides about no output."""
     from kokoro_tvm.runtime.threads import usable_cores  # numpy comes with it
 
     return usable_cores()

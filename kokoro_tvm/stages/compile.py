@@ -95,7 +95,7 @@ def run(
     kind = target_kind(target["kind"])
     toolchain = kind.tools(kind.spec.model_validate(target, strict=False)).toolchain()
     machine = Machine.from_json(read_json(inputs["machine"]))
-    objects = Parts(Store(cache, cache=Cache.from_environment(log)), "kernel", generator)
+    objects = Parts(Store(cache, cache=Cache.from_environment(log)), generator)
     compile_module(module, machine, toolchain, out / library, pass_context, objects, processes, log)
     (out / PARTS).write_text(json.dumps(sorted(objects.keys), indent=1), encoding="utf-8")
 

@@ -28,7 +28,7 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> S
             **files_of("bundle", bundle, without="provenance.json"),
             **files_of("checkpoint", checkpoint),
         },
-        settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), "threads": threads()},
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json")},
         facts=lambda: {
             "gates": gates_on(recipe, "intelligibility"),
             "sentences": file_sha256(_SENTENCES),
@@ -38,7 +38,7 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> S
     )
 
 
-def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], threads: int) -> None:
+def run(out: Path, inputs: Inputs, *, gates: dict[str, Any]) -> None:
     """Writes the report. Raises ValidationError where the gate is missed, or no recogniser is installed."""
     from kokoro_tvm.measure.gates import limits_of, write_report
     from kokoro_tvm.measure.intelligibility import validate_intelligibility
@@ -49,7 +49,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], threads: int) -> No
     judged, recogniser = Gates.model_validate(gates, strict=False), open_recogniser()
     checkpoint = inputs.folder("checkpoint")
     model = load_config(checkpoint), load_state(checkpoint)
-    heard = listen(inputs.folder("bundle"), *model, recogniser, threads=threads, progress=log)
+    heard = listen(inputs.folder("bundle"), *model, recogniser, threads=threads(), progress=log)
     report = validate_intelligibility(heard, limits_of(judged, "intelligibility"), judged.enforce)
     write_report(report, out / "intelligibility.json")
     report.require()

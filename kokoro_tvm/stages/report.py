@@ -77,7 +77,6 @@ def declare(
         settings=lambda: {
             "stages": built(),
             "logs": [os.path.relpath(stage.log_path, place.bundle) for stage in stages],
-            "threads": threads(),
         },
         facts=lambda: {
             "stages": built(),
@@ -95,7 +94,6 @@ def run(
     target: dict[str, Any],
     stages: list[dict[str, Any]],
     logs: list[str],
-    threads: int,
 ) -> None:
     """Synthesizes every utterance once more, for the page."""
     from kokoro_tvm.report import BuiltStage, Facts, write_page
@@ -107,7 +105,7 @@ def run(
     if runner is None:
         log(f"nothing is synthesized: {reason}")
     else:
-        spoken, longer = _speak(runner, inputs, threads)
+        spoken, longer = _speak(runner, inputs)
     built = [
         BuiltStage(
             name=stage["name"],
@@ -133,7 +131,7 @@ def run(
     log(f"{write_page(facts, out / 'report.html').stat().st_size:,} bytes")
 
 
-def _speak(runner: Runner, inputs: Inputs, threads: int) -> tuple[list[SpokenUtterance], list[str]]:
+def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
     """What the bundle says of the utterances that fit it, and the names of the others."""
     from kokoro_tvm.measure.engine import TvmEngine, chain
     from kokoro_tvm.report import SpokenUtterance
@@ -141,7 +139,7 @@ def _speak(runner: Runner, inputs: Inputs, threads: int) -> tuple[list[SpokenUtt
     from kokoro_tvm.truth.reference import load_reference
 
     engine = TvmEngine(
-        runner.session(read_bundle(inputs.folder("bundle")), threads, runner_libraries(inputs))
+        runner.session(read_bundle(inputs.folder("bundle")), threads(), runner_libraries(inputs))
     )
     spoken: list[SpokenUtterance] = []
     longer: list[str] = []

@@ -48,13 +48,12 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runne
         settings=lambda: {
             "target": recipe.target.model_dump(mode="json"),
             "gates": recipe.gates.model_dump(mode="json"),
-            "threads": threads(),
         },
         facts=lambda: {"gates": gates_on(recipe, "speech"), **run_facts(recipe)},
     )
 
 
-def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, Any], threads: int) -> None:
+def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, Any]) -> None:
     """Writes the report, on the utterances that the bundle's buckets can hold. Raises ValidationError."""
     from dataclasses import replace
 
@@ -75,7 +74,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         if target["run"]:
             report.require()
         return
-    tts = open_synthesizer(runner, inputs.folder("bundle"), threads, runner_libraries(inputs))
+    tts = open_synthesizer(runner, inputs.folder("bundle"), threads(), runner_libraries(inputs))
     spoken: dict[str, Speech] = {}
     fitting, longer = [], []
     for reference in references:
@@ -96,7 +95,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    program = _program(runner, tts.bundle, threads, runner_libraries(inputs))
+    program = _program(runner, tts.bundle, runner_libraries(inputs))
     from_c = partial(_speak, program) if program else None
     report = validate_speech(lambda r: spoken[r.name], fitting, judged, from_c=from_c)
     if program:
@@ -108,7 +107,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     report.require()
 
 
-def _program(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path]) -> Program | None:
+def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Program | None:
     """The program of the bundle; None where it brings none.
 
     libraries: of the TVM runtime that the runner executes code with.
@@ -123,7 +122,7 @@ def _program(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[P
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return found
 
-    return Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads)
+    return Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads())
 
 
 def _speak(program: Program, reference: Reference) -> Utterance:

@@ -11,11 +11,13 @@ from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
 from kokoro_tvm.stages.base import (
     Files,
     Place,
+    computing,
     gates_on,
     references_of,
     run_facts,
     run_settings,
     runner_libraries,
+    threads,
 )
 from kokoro_tvm.targets import find_runner
 
@@ -31,7 +33,7 @@ def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, refe
         doc=f"compare {spec.id} with the stock model",
         outputs=("validation.json",),
         inputs={**parts, **references_of(recipe, reference)},
-        parameters={"length": recipe.length, "precision": recipe.precision},
+        parameters={"recipe": computing(recipe)},
         settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), **run_settings(recipe)},
         facts=lambda: {"gates": gates_on(recipe, spec.component), **run_facts(recipe)},
     )
@@ -41,12 +43,10 @@ def run(
     out: Path,
     inputs: Inputs,
     *,
-    length: str,
-    precision: str,
+    recipe: dict[str, str],
     target: dict[str, Any],
     gates: dict[str, Any],
     names: dict[str, str],
-    threads: int,
 ) -> None:
     """Writes the report. Raises ValidationError where a gate is missed, or nothing here can run the code
     though it should be run."""
@@ -60,7 +60,7 @@ def run(
     from kokoro_tvm.stages.manifest import loose_bundle
     from kokoro_tvm.truth.reference import load_reference
 
-    bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
+    bundle = loose_bundle(inputs, names | recipe)
     (component,) = bundle.components.values()
     references = [load_reference(path) for path in inputs.group("references").values()]
     judged, bucket = Gates.model_validate(gates, strict=False), component.buckets[0]
@@ -68,7 +68,7 @@ def run(
     if runner is None:
         report = unrun(component.name, references, judged, reason, bucket=bucket, axis=component.axis)
     else:
-        session = runner.session(bundle, threads, runner_libraries(inputs))
+        session = runner.session(bundle, threads(), runner_libraries(inputs))
 
         def call(entry: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
             ports = [port for port in bundle.entry(entry).inputs if port.name != "length"]

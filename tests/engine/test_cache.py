@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_stages import stage_in
 
 from kokoro_tvm.engine import cache as cache_module
 from kokoro_tvm.engine.cache import Cache
@@ -41,17 +42,8 @@ def checkout(tmp_path: Path, shared: Path, notes: list[str]) -> Callable[..., St
 
     def make(name: str, url: str = "", mode: Any = "read-write", secret: bytes | None = None) -> Stage:
         folder, cache = tmp_path / name, Cache(url or str(shared), mode, notes.append, secret)
-        return Stage(
-            name="cpu.compile.decoder-64",
-            doc="write a word",
-            store=Store(folder / ".store", cache=cache),
-            folder=folder / "out",
-            work=folder / "work",
-            function="fake_stages:write",
-            outputs=("out.txt",),
-            parameters={"text": CONTENT},
-            timeout_s=60,
-        )
+        store = Store(folder / ".store", cache=cache)
+        return stage_in(folder, "compile.decoder-64", store=store, parameters={"text": CONTENT})
 
     return make
 

@@ -42,7 +42,7 @@ def test_it_is_reported_and_others_go_on_and_the_status_is_3(
     bad = replace(stage(tmp_path, "bad", function=function, **parameters), timeout_s=timeout)
     made = [bad, stage(tmp_path, "good"), stage(tmp_path, "later", bad), stage(tmp_path, "last")]
     monkeypatch.setattr(
-        tasks, "recipe_tasks", lambda *given: (tasks._task(s, given[2], MACHINE) for s in made)
+        tasks, "recipe_tasks", lambda *given: (tasks._task(s, given[1], MACHINE) for s in made)
     )
     with pytest.raises(typer.Exit) as ended:
         run_tasks([s.name for s in made], jobs, tmp_path)
