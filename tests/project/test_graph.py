@@ -101,23 +101,6 @@ def test_stages_come_after_what_they_need(tree: Tree) -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_a_new_bucket_adds_its_own_chains(tree: Tree) -> None:
-    tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
-    new = {name for c in ("f0n", "decoder") for name in names("export lower compile validate", f"{c}-256")}
-    assert (
-        tree.build(edition="x")
-        == new
-        | {"cpu.pack.f0n", "cpu.pack.decoder"}
-        | {
-            # their weights are of another edition now
-            "cpu.validate.f0n-5120",
-            "cpu.validate.decoder-5120",
-            "cpu.throughput",  # of the smallest bucket
-        }
-        | END
-    )
-
-
 def test_a_bucket_that_goes_leaves_the_others_alone(tree: Tree) -> None:
     tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
     tree.build()
