@@ -232,7 +232,7 @@ class Store:
         if self.cache is not None:
             self.cache.offer(record, lambda output: self.object(output.sha256))
 
-    def add(self, record: Record, source: Callable[[Output], Path]) -> Record:
+    def add(self, record: Record, source: Callable[[Output], Path]) -> None:
         """Takes a record in, whose outputs are where `source` says, verified and on the store's file system.
 
         The files are moved.
@@ -251,7 +251,6 @@ class Store:
                 # Before the record, which nobody would find otherwise if this is killed between the two.
                 _note(self._request_path(record.request), record.key)
             durable.write(self._record_path(record.key), record.to_bytes())
-        return record
 
     def restore(self, record: Record, folder: Path, stage: str = "") -> bool:
         """Brings `folder` to hold a record's outputs; False where the store does not hold all it takes.

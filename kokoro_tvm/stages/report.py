@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def declare(
                 "name": name,
                 "seconds": record.seconds,
                 "cpu_seconds": record.cpu_seconds,
-                "outputs": [[o.file, o.size, o.sha256] for o in record.outputs],
+                "outputs": [astuple(output) for output in record.outputs],
             }
             for name, record in records.items()
         ]
@@ -106,14 +107,9 @@ def run(
         log(f"nothing is synthesized: {reason}")
     else:
         spoken, longer = _speak(runner, inputs)
+    folder = inputs.folder("bundle")
     built = [
-        BuiltStage(
-            name=stage["name"],
-            seconds=stage["seconds"],
-            cpu_seconds=stage["cpu_seconds"],
-            log=log_file if (inputs.folder("bundle") / log_file).is_file() else "",
-            outputs=tuple((file, size, sha256) for file, size, sha256 in stage["outputs"]),
-        )
+        BuiltStage(**stage, log=log_file if (folder / log_file).is_file() else "")
         for stage, log_file in zip(stages, logs, strict=True)
     ]
     facts = Facts(

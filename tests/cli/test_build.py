@@ -47,7 +47,7 @@ class Ran:
             return TaskFailed(str(error))
 
         deps = [s.name for s in stage.after]
-        return {"basename": stage.name, "doc": stage.doc, "actions": [tasks._Action(run)], "task_dep": deps}
+        return {"basename": stage.name, "doc": stage.doc, "actions": [run], "task_dep": deps}
 
 
 @pytest.fixture
