@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
 from kokoro_tvm.digests import file_sha256
@@ -216,18 +216,18 @@ class Cache:
             raise InputError(f"the cache {self.url} is only read; whoever writes to it can prune it.")
         system, root = self._open()
         try:
-            records = system.find(f"{root}/records", detail=True) if system.exists(f"{root}/records") else {}
-            objects = system.find(f"{root}/objects", detail=True) if system.exists(f"{root}/objects") else {}
+            kinds = ("records", "objects", "requests")
+            records, objects, requests = (_files_in(system, f"{root}/{kind}") for kind in kinds)
             used: set[str] = set()
             for path in list(records):
-                kept = self._kept(system.cat_file(path), keep)
-                if kept is not None and path.endswith(f"/{kept.key}.json"):
-                    used |= {output.sha256 for output in kept.outputs}
-                    del records[path]
-            unused = {path: found for path, found in objects.items() if path.rpartition("/")[2] not in used}
+                with suppress(ValueError):  # what is no record goes, too
+                    found = Record.from_bytes(system.cat_file(path), self._secret)
+                    if found.key in keep and path.endswith(f"/{found.key}.json"):
+                        used |= {output.sha256 for output in found.outputs}
+                        del records[path]
+            unused = {path: info for path, info in objects.items() if path.rpartition("/")[2] not in used}
             for path in [] if dry_run else [*records, *unused]:
                 system.rm_file(path)
-            requests = system.find(f"{root}/requests") if system.exists(f"{root}/requests") else []
             for path in [] if dry_run else requests:
                 if not {*self._keys(path.rpartition("/")[2])} & {*keep}:
                     system.rm_file(path)
@@ -236,16 +236,8 @@ class Cache:
                 f"the cache {self.url} cannot be pruned ({type(error).__name__}: {error}); try again, or "
                 "delete it"
             ) from error
-        freed = sum(int(found["size"]) for found in (*records.values(), *unused.values()))
+        freed = sum(int(info["size"]) for info in (*records.values(), *unused.values()))
         return Pruned(len(records), len(unused), freed)
-
-    def _kept(self, stored: bytes, keep: Collection[str]) -> Record | None:
-        """The record, if it is whole and to be kept."""
-        try:
-            found = Record.from_bytes(stored, self._secret)
-        except ValueError:
-            return None
-        return found if found.key in keep else None
 
     def _open(self) -> tuple[AbstractFileSystem, str]:
         with self._lock:
@@ -298,6 +290,11 @@ def _content(system: AbstractFileSystem, path: str) -> bytes | None:
         return bytes(system.cat_file(path))
     except FileNotFoundError:
         return None
+
+
+def _files_in(system: AbstractFileSystem, folder: str) -> dict[str, Any]:
+    """Every file below a folder, with its `size`; none where there is no such folder."""
+    return dict(system.find(folder, detail=True)) if system.exists(folder) else {}
 
 
 def _is_there(system: AbstractFileSystem, root: str, output: Output) -> bool:

@@ -17,6 +17,7 @@ from rich.table import Column
 from rich.text import Text
 
 from kokoro_tvm.engine.events import EventLog, Kind
+from kokoro_tvm.engine.order import in_order
 from kokoro_tvm.errors import BuildError, RecipeError
 from kokoro_tvm.words import shown_seconds
 
@@ -72,14 +73,8 @@ class LineReporter:
 
     def initialize(self, tasks: Any, selected_tasks: Any) -> None:
         """Counts the selected stages and those they depend on."""
-        needed: set[str] = set()
-        queue = list(selected_tasks)
-        while queue:
-            name = queue.pop()
-            if name not in needed:
-                needed.add(name)
-                queue += tasks[name].task_dep
-        self._wanted = sum(_is_stage(name) for name in needed)
+        needed = in_order(selected_tasks, lambda name: tasks[name].task_dep)
+        self._wanted = sum(map(_is_stage, needed))
         self._event("begin", stages=self._wanted, message=" ".join(selected_tasks))
 
     def get_status(self, task: Any) -> None:
