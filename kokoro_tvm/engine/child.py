@@ -1,7 +1,7 @@
 """Runs a stage in a process of its own: its log is kept, and nothing it does can take the build down.
 
-A stage is a plain function by name, which kokoro_tvm.engine.work calls with arguments that JSON can hold. Its
-process is forked from a server (kokoro_tvm.engine.forkserver) that has imported what takes seconds to import.
+A stage is a plain function by name, called with arguments that JSON can hold. Its process is forked from a
+server (kokoro_tvm.engine.forkserver) that has imported what takes seconds to import.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def run_child(
     beat: Callable[[float], None] = lambda elapsed: None,
     preload: Sequence[str] = (),
 ) -> float:
-    """Calls `kokoro_tvm.engine.work.work(**arguments)` in a child process with its output in `log`; seconds
-    of CPU it took.
+    """Calls `forkserver.run_stage(**arguments)` in a child process with its output in `log`; seconds of CPU it
+    took.
 
     beat: called with the seconds so far, now and then. preload: modules its server imports beforehand.
     Raises the child's own error if it left one, else ChildError saying how it ended and the log's end; every

@@ -28,16 +28,17 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kokoro_tvm.engine import trace
-from kokoro_tvm.engine.durable import NO_ROOM, advice
+from kokoro_tvm.engine import trace as recording
+from kokoro_tvm.engine.durable import NO_ROOM, advice, storing
+from kokoro_tvm.engine.inputs import Inputs, only
 from kokoro_tvm.engine.processes import end_with_parent
-from kokoro_tvm.engine.work import work
 from kokoro_tvm.errors import KokoroTvmError
 
-__all__ = ["ORDER", "OUT_OF_MEMORY", "main", "order"]
+__all__ = ["ORDER", "OUT_OF_MEMORY", "main", "order", "run_stage"]
 
 ORDER = 4096  # bytes: what a pipe takes and gives as a whole
 OUT_OF_MEMORY = "OutOfMemoryError"  # the name, in an outcome, of an error that is none of ours
@@ -57,7 +58,7 @@ def main() -> None:
     """Serves until the end of standard input; its only argument is a JSON list of modules to import first."""
     reports, server = os.dup(1), os.getpid()
     os.dup2(2, 1)  # what imports print is no report
-    trace.begin()
+    recording.begin()
     for module in json.loads(sys.argv[1]) if sys.platform != "darwin" else ():
         # A module that cannot be imported fails again in the child that needs it, and its log shows why.
         with contextlib.suppress(Exception):
@@ -120,9 +121,9 @@ def _work(received: bytes, reports: int, watcher: int) -> NoReturn:
 
 
 def _call(job: dict[str, Any]) -> int:
-    """Does a job's work and returns its exit status. Errors go to the outcome file."""
+    """Runs the stage of a job and returns its exit status. Errors go to the outcome file."""
     try:
-        work(**job["arguments"])
+        run_stage(**job["arguments"])
         return 0
     except BaseException as error:
         traceback.print_exc()
@@ -138,6 +139,34 @@ def _call(job: dict[str, Any]) -> int:
         # The whole trace is in the log; the message is what a reader needs first, and it comes last there.
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
+
+
+def run_stage(
+    function: str,
+    inputs: Mapping[str, tuple[str, str]],
+    out: str,
+    root: str,
+    cache: str | None,
+    arguments: Mapping[str, Any],
+    trace: str,
+) -> None:
+    """Calls `function` ("module:name") with the folder to write to, the inputs and the arguments.
+
+    root: the folder of which it may open its inputs alone; cache: a folder below it that the stage may use
+    as it likes, passed on as `cache` where there is one. trace: the file that says what the function used,
+    failed or not.
+    """
+    name, _, attribute = function.partition(":")
+    call = getattr(importlib.import_module(name), attribute)
+    given = Inputs(inputs)
+    folders = [Path(out), *([Path(cache)] if cache else [])]
+    recording.restart()
+    try:
+        with only(Path(root), given, *folders):
+            call(Path(out), given, **arguments, **({"cache": Path(cache)} if cache else {}))
+    finally:
+        with storing(Path(trace)):
+            recording.take().write(Path(trace))
 
 
 def _leave(job: dict[str, Any], error: str, message: str, status: int) -> int:

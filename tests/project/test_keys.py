@@ -198,7 +198,7 @@ def test_what_is_recorded_is_what_was_executed(tmp_path: Path, monkeypatch: pyte
     for function in functions_in(root / "kokoro_tvm", "."):
         if not function.file.startswith(("engine/", "loading.py")):  # which do not count
             _report(root / "kokoro_tvm" / function.file)
-    work = root / "kokoro_tvm" / "engine" / "work.py"
+    work = root / "kokoro_tvm" / "engine" / "forkserver.py"
     text = work.read_text(encoding="utf-8")
     work.write_text(
         text.replace(
