@@ -52,8 +52,7 @@ def run_child(
     beat: Callable[[float], None] = lambda elapsed: None,
     preload: Sequence[str] = (),
 ) -> float:
-    """Calls `forkserver.run_stage(**arguments)` in a child process with its output in `log`; seconds of CPU it
-    took.
+    """Calls `forkserver.run_stage(**arguments)` in a child process, with its output in `log`; seconds of CPU.
 
     beat: called with the seconds so far, now and then. preload: modules its server imports beforehand.
     Raises the child's own error if it left one, else ChildError saying how it ended and the log's end; every
