@@ -119,13 +119,13 @@ def test_files_are_read_again_when_asked_for(
     paranoid: bool,
 ) -> None:
     requests: list[bool] = []
-    store = tasks.Store
+    project = tasks.Project
 
     def opened(root: Path, paranoid: bool, *others: Any) -> Any:
         requests.append(paranoid)
-        return store(root, paranoid, *others)
+        return project(root, paranoid, *others)
 
-    monkeypatch.setattr(tasks, "Store", opened)
+    monkeypatch.setattr(tasks, "Project", opened)
     if variable is not None:
         monkeypatch.setenv("KOKORO_TVM_PARANOID", variable)
     assert run("cpu.machine", *words) == 0
