@@ -33,4 +33,4 @@ DOIT_CONFIG = doit_config()
 
 def task_recipes():
     with _in_words():
-        yield from recipe_tasks(HERE / "recipes", HERE / "artifacts", DOIT_CONFIG["reporter"])
+        yield from recipe_tasks(HERE, DOIT_CONFIG["reporter"])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-__all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number"]
+__all__ = ["as_typed", "either", "hint", "nearest", "shorten", "show_number", "shown_seconds"]
 
 _LISTED = 60  # choices at most that a message lists: all voices, but not all CPUs
 _NEAR = 0.6  # difflib's ratio above which two words count as one with a typo: `f0n` and `fon` are 0.67
@@ -84,3 +84,16 @@ def show_number(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)
+
+
+def shown_seconds(seconds: float) -> str:
+    """0.4 s, 32 s, 3 min 50 s, 1 h 02 min; sizes are `rich.filesize.decimal`'s."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

@@ -87,7 +87,7 @@ from kokoro_tvm.engine.child import run_child
 from kokoro_tvm.errors import BuildError
 del os.fork
 try:
-    run_child("os:getpid", {}, Path("x.log"), 10, "cpu.export.bert")
+    run_child({}, Path("x.log"), 10, "cpu.export.bert")
 except BuildError as error:
     print(error)
 """

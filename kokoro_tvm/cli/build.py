@@ -111,7 +111,7 @@ def run_tasks(
     from kokoro_tvm.project.tasks import doit_config, recipe_tasks
 
     reporter = make_reporter(EventLog(events) if events else None)
-    known = list(recipe_tasks(root / "recipes", root / "artifacts", reporter, paranoid, tried))
+    known = list(recipe_tasks(root, reporter, paranoid, tried))
     _check(tasks, [task["basename"] for task in known])
     if scheduler is not None:
         from kokoro_tvm.project.cluster import build_on_cluster

@@ -18,7 +18,6 @@ _VERSIONS = {"project": "kokoro-tvm", "linker": "linker", "runner": "runner", "l
 _FIELDS = (
     ("patches", "components.{component}.patches"),
     ("recipe", ""),
-    ("provenance", ""),
 )
 
 

@@ -11,7 +11,7 @@ from kokoro_tvm.diagnostics.plan import Step, look_ahead
 from kokoro_tvm.diagnostics.plan import to_json as step_to_json
 from kokoro_tvm.engine.order import in_order
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.units import shown_seconds
+from kokoro_tvm.words import shown_seconds
 
 __all__ = ["Explanation", "Reason", "explain", "lines", "to_json"]
 

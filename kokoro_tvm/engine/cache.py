@@ -20,11 +20,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
 from kokoro_tvm.digests import file_sha256
-from kokoro_tvm.engine.record import USED, Output, Record
+from kokoro_tvm.engine.record import USED, Output, Record, list_with, listed_keys
 from kokoro_tvm.errors import BuildError, InputError
 from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 
@@ -39,7 +39,6 @@ _OPEN = ("http", "ftp")  # protocols that anyone on the way can change
 _SHORTEST = 16  # characters of a key: records tell whether a guess is right
 _PATIENCE = 20.0  # seconds until it has to answer
 _SLOWEST = 500_000  # bytes a second it has to come to
-_KEYS = 32  # that the list of a request keeps
 
 T = TypeVar("T")
 
@@ -119,14 +118,7 @@ class Cache:
     def record(self, key: str, files: Sequence[str]) -> Record | None:
         """The record with this key, if it is of just these files; None if there is none."""
 
-        def read() -> bytes | None:
-            system, root = self._open()
-            try:
-                return bytes(system.cat_file(_record_path(root, key)))
-            except FileNotFoundError:
-                return None
-
-        stored = self._try(read, "read")
+        stored = self._try(lambda system, root: _content(system, _record_path(root, key)), "read")
         if stored is None:
             return None
         try:
@@ -146,15 +138,8 @@ class Cache:
                 yield found
 
     def _keys(self, request: str) -> list[str]:
-        def read() -> list[str]:
-            system, root = self._open()
-            try:
-                lines = system.cat_file(_request_path(root, request)).decode("ascii", "replace").splitlines()
-            except FileNotFoundError:
-                return []
-            return [line for line in lines if len(line) == 64 and line.isalnum()]
-
-        return self._try(read, "read") or []
+        stored = self._try(lambda system, root: _content(system, _request_path(root, request)), "read")
+        return listed_keys(stored or b"")
 
     def try_out(self) -> None:
         """Reads from it, and writes a small file if it may be written to; warns if either fails."""
@@ -162,8 +147,7 @@ class Cache:
         if self.mode != "read-write":
             return
 
-        def write() -> bool:
-            system, root = self._open()
+        def write(system: AbstractFileSystem, root: str) -> bool:
             path = f"{root}/.try-{uuid4().hex}"
             system.makedirs(root, exist_ok=True)
             system.pipe_file(path, b"kokoro-tvm")
@@ -175,20 +159,15 @@ class Cache:
     def has(self, record: Record) -> bool:
         """Whether every output of a record is there, by its size."""
 
-        def look() -> bool:
-            system, root = self._open()
-            paths = {_object_path(root, output.sha256): output.size for output in record.outputs}
-            return all(
-                system.exists(path) and system.info(path)["size"] == size for path, size in paths.items()
-            )
+        def look(system: AbstractFileSystem, root: str) -> bool:
+            return all(_is_there(system, root, output) for output in record.outputs)
 
         return bool(self._try(look, "read"))
 
     def get(self, output: Output, path: Path) -> bool:
         """Writes an output to `path`; False if the cache does not have it as its record says."""
 
-        def read() -> bool:
-            system, root = self._open()
+        def read(system: AbstractFileSystem, root: str) -> bool:
             with suppress(FileNotFoundError):
                 system.get_file(_object_path(root, output.sha256), str(path))
             return True
@@ -210,21 +189,19 @@ class Cache:
         if self.mode != "read-write":
             return
 
-        def write() -> bool:
-            system, root = self._open()
+        def write(system: AbstractFileSystem, root: str) -> bool:
             for output in record.outputs:
-                path = _object_path(root, output.sha256)
-                whole = system.exists(path) and system.info(path)["size"] == output.size
-                if output.sha256 in self._damaged or not whole:
-                    with whole_file(system, path) as partial:
+                if output.sha256 in self._damaged or not _is_there(system, root, output):
+                    with whole_file(system, _object_path(root, output.sha256)) as partial:
                         system.put_file(str(source(output)), partial)
             with whole_file(system, _record_path(root, record.key)) as partial:
                 system.pipe_file(partial, record.to_bytes(self._secret))
             if record.derivation.keys() >= {*USED}:
                 # Of two that do this at once one is forgotten, and built again where it is needed.
-                keys = [*(key for key in self._keys(record.request) if key != record.key), record.key]
-                with whole_file(system, _request_path(root, record.request)) as partial:
-                    system.pipe_file(partial, "".join(f"{key}\n" for key in keys[-_KEYS:]).encode())
+                path = _request_path(root, record.request)
+                listed = list_with(_content(system, path) or b"", record.key)
+                with whole_file(system, path) as partial:
+                    system.pipe_file(partial, listed)
             return True
 
         self._try(write, "written", record.size)
@@ -239,18 +216,18 @@ class Cache:
             raise InputError(f"the cache {self.url} is only read; whoever writes to it can prune it.")
         system, root = self._open()
         try:
-            records = system.find(f"{root}/records", detail=True) if system.exists(f"{root}/records") else {}
-            objects = system.find(f"{root}/objects", detail=True) if system.exists(f"{root}/objects") else {}
+            kinds = ("records", "objects", "requests")
+            records, objects, requests = (_files_in(system, f"{root}/{kind}") for kind in kinds)
             used: set[str] = set()
             for path in list(records):
-                kept = self._kept(system.cat_file(path), keep)
-                if kept is not None and path.endswith(f"/{kept.key}.json"):
-                    used |= {output.sha256 for output in kept.outputs}
-                    del records[path]
-            unused = {path: found for path, found in objects.items() if path.rpartition("/")[2] not in used}
+                with suppress(ValueError):  # what is no record goes, too
+                    found = Record.from_bytes(system.cat_file(path), self._secret)
+                    if found.key in keep and path.endswith(f"/{found.key}.json"):
+                        used |= {output.sha256 for output in found.outputs}
+                        del records[path]
+            unused = {path: info for path, info in objects.items() if path.rpartition("/")[2] not in used}
             for path in [] if dry_run else [*records, *unused]:
                 system.rm_file(path)
-            requests = system.find(f"{root}/requests") if system.exists(f"{root}/requests") else []
             for path in [] if dry_run else requests:
                 if not {*self._keys(path.rpartition("/")[2])} & {*keep}:
                     system.rm_file(path)
@@ -259,16 +236,8 @@ class Cache:
                 f"the cache {self.url} cannot be pruned ({type(error).__name__}: {error}); try again, or "
                 "delete it"
             ) from error
-        freed = sum(int(found["size"]) for found in (*records.values(), *unused.values()))
+        freed = sum(int(info["size"]) for info in (*records.values(), *unused.values()))
         return Pruned(len(records), len(unused), freed)
-
-    def _kept(self, stored: bytes, keep: Collection[str]) -> Record | None:
-        """The record, if it is whole and to be kept."""
-        try:
-            found = Record.from_bytes(stored, self._secret)
-        except ValueError:
-            return None
-        return found if found.key in keep else None
 
     def _open(self) -> tuple[AbstractFileSystem, str]:
         with self._lock:
@@ -276,8 +245,9 @@ class Cache:
                 self._opened = open_folder(self.url)
             return self._opened
 
-    def _try(self, action: Callable[[], T], done: str, size: int = 0) -> T | None:
-        """The result of `action`; None, with a warning, if it fails or takes too long for `size` bytes."""
+    def _try(self, action: Callable[[AbstractFileSystem, str], T], done: str, size: int = 0) -> T | None:
+        """The result of `action` on the cache's file system and folder; None, with a warning, if it fails or
+        takes too long for `size` bytes."""
         if self._left:
             return None
         results: list[T] = []
@@ -285,7 +255,7 @@ class Cache:
 
         def run() -> None:
             try:
-                results.append(action())
+                results.append(action(*self._open()))
             except Exception as error:  # whatever a library for some protocol raises: see below
                 errors.append(error)
 
@@ -312,6 +282,25 @@ class Cache:
             already, self._left = self._left, True
         if not already:
             self._warn(f"note: the cache {self.url} is not used for the rest of this run: {reason}.")
+
+
+def _content(system: AbstractFileSystem, path: str) -> bytes | None:
+    """Of a file; None where there is none."""
+    try:
+        return bytes(system.cat_file(path))
+    except FileNotFoundError:
+        return None
+
+
+def _files_in(system: AbstractFileSystem, folder: str) -> dict[str, Any]:
+    """Every file below a folder, with its `size`; none where there is no such folder."""
+    return dict(system.find(folder, detail=True)) if system.exists(folder) else {}
+
+
+def _is_there(system: AbstractFileSystem, root: str, output: Output) -> bool:
+    """Whether the object of an output is there, by its size."""
+    path = _object_path(root, output.sha256)
+    return bool(system.exists(path) and system.info(path)["size"] == output.size)
 
 
 def _object_path(root: str, sha256: str) -> str:

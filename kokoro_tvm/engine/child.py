@@ -1,7 +1,7 @@
 """Runs a stage in a process of its own: its log is kept, and nothing it does can take the build down.
 
-A stage is a plain function by name, `module:function`, called with keyword arguments that JSON can hold. Its
-process is forked from a server (kokoro_tvm.engine.forkserver) that has imported what takes seconds to import.
+A stage is a plain function by name, called with arguments that JSON can hold. Its process is forked from a
+server (kokoro_tvm.engine.forkserver) that has imported what takes seconds to import.
 """
 
 from __future__ import annotations
@@ -20,39 +20,31 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import kokoro_tvm.errors
+from kokoro_tvm.engine.code import source_stamps
 from kokoro_tvm.engine.durable import storing
-from kokoro_tvm.engine.forkserver import order
+from kokoro_tvm.engine.forkserver import OUT_OF_MEMORY, order
 from kokoro_tvm.errors import BuildError, KokoroTvmError
 
-__all__ = ["ChildError", "Ending", "run_child"]
-
-Ending = Literal["failed", "crashed", "memory", "timeout", "killed"]
+__all__ = ["ChildError", "run_child"]
 
 _TAIL = 15  # lines of the log an error shows
 _BEAT = 10.0  # seconds between signs of life
 _LAST_WORD = 10.0  # seconds that the last message of a watcher may take to arrive
 _PATIENCE = 600.0  # seconds the server may take to import and fork
 _LITTLE = 1 << 20  # bytes
-_PACKAGE = Path(__file__).parents[1]
 # What lets one child start like another: no hashing by chance, and no threads of numpy's from its import on.
 _SAME = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
 _CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"}
 
 
 class ChildError(BuildError):
-    """A child process did not end well. ending: it "failed" with an error, "crashed", ran out of "memory",
-    exceeded its "timeout", or was "killed"."""
-
-    def __init__(self, message: str, ending: Ending) -> None:
-        super().__init__(message)
-        self.ending = ending
+    """A child process failed, crashed, exceeded its time or was killed."""
 
 
 def run_child(
-    function: str,
     arguments: Mapping[str, Any],
     log: Path,
     timeout_s: float,
@@ -60,7 +52,7 @@ def run_child(
     beat: Callable[[float], None] = lambda elapsed: None,
     preload: Sequence[str] = (),
 ) -> float:
-    """Calls `function(**arguments)` in a child process with its output in `log`; seconds of CPU it took.
+    """Calls `forkserver.run_stage(**arguments)` in a child process, with its output in `log`; seconds of CPU.
 
     beat: called with the seconds so far, now and then. preload: modules its server imports beforehand.
     Raises the child's own error if it left one, else ChildError saying how it ended and the log's end; every
@@ -73,7 +65,7 @@ def run_child(
         )
     log = log.absolute()
     outcome, job = log.with_suffix(".error"), log.with_suffix(".job")
-    request = {"function": function, "arguments": arguments, "log": str(log), "outcome": str(outcome)}
+    request = {"arguments": arguments, "log": str(log), "outcome": str(outcome)}
     with storing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         outcome.unlink(missing_ok=True)
@@ -85,47 +77,41 @@ def run_child(
         if not child.wait(timeout_s, beat):
             child.kill()
             if child.pid is None:
-                message = (
+                raise ChildError(
                     f"{what}: the process it is forked from did not import what it needs within "
                     f"{_PATIENCE:g} s; build again when the machine has less to do."
                 )
-                raise ChildError(message, "timeout")
-            message = f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}"
-            raise ChildError(message, "timeout")
+            raise ChildError(f"{what}: did not end within {timeout_s:g} s and was stopped.{_end_of(log)}")
     finally:
         child.kill()
         job.unlink(missing_ok=True)
     if child.status == 0:
         return child.cpu_seconds
     if child.status is None:
-        message = f"{what}: the process it is forked from has died. {child.server.last_words()}"
-        raise ChildError(message, "killed")
+        raise ChildError(f"{what}: the process it is forked from has died. {child.server.last_words()}")
     if outcome.is_file():
         error = json.loads(outcome.read_text(encoding="utf-8"))
         outcome.unlink()
-        message = f"{what}: {error['message']} Its log is {log}."
-        if error["error"] == "OutOfMemoryError":
-            raise ChildError(message, "memory")
-        kind = getattr(kokoro_tvm.errors, error["error"], None)
+        kind = ChildError if error["error"] == OUT_OF_MEMORY else vars(kokoro_tvm.errors).get(error["error"])
         if not (isinstance(kind, type) and issubclass(kind, KokoroTvmError)):
             kind = BuildError
-        raise kind(message)
-    manner, ending = _manner(child.status, _memory_kills() > kills)
-    raise ChildError(f"{what}: {manner}.{_room(log.parent)}{_end_of(log)}", ending)
+        raise kind(f"{what}: {error['message']} Its log is {log}.")
+    manner = _manner(child.status, _memory_kills() > kills)
+    raise ChildError(f"{what}: {manner}.{_room(log.parent)}{_end_of(log)}")
 
 
-def _manner(status: int, for_memory: bool = False) -> tuple[str, Ending]:
+def _manner(status: int, for_memory: bool = False) -> str:
     """How a process ended; for_memory: whether the system killed some for want of memory meanwhile."""
     if status >= 0:
-        return f"failed with exit status {status}", "failed"
+        return f"failed with exit status {status}"
     number = signal.Signals(-status)
     if number.name in _CRASHES:
-        return f"crashed (signal {number.name})", "crashed"
+        return f"crashed (signal {number.name})"
     if number != signal.SIGKILL:
-        return f"was ended by signal {number.name}", "killed"
+        return f"was ended by signal {number.name}"
     if for_memory:
-        return "was killed by the system for want of memory; close something, or build without -n", "memory"
-    return "was killed (signal SIGKILL), as the system does for want of memory", "memory"
+        return "was killed by the system for want of memory; close something, or build without -n"
+    return "was killed (signal SIGKILL), as the system does for want of memory"
 
 
 def _memory_kills() -> int:
@@ -207,14 +193,14 @@ class _Server:
         """Starts a job on the server that has imported these modules; an edited file means a new server. The
         old one is closed once its children have ended."""
         with cls._lock:
-            server, sources = cls._all.get(preload), _fingerprint()
+            server, sources = cls._all.get(preload), source_stamps()
             if server is None or server._lost or server._sources != sources:
                 if server is not None:
                     server._retire()
                 server = cls._all[preload] = cls(preload, sources)
             return server._start(job)
 
-    def __init__(self, preload: tuple[str, ...], sources: int) -> None:
+    def __init__(self, preload: tuple[str, ...], sources: dict[Path, tuple[int, ...]]) -> None:
         self._sources = sources
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (as long-lived as the server)
         self._process = subprocess.Popen(
@@ -250,8 +236,7 @@ class _Server:
         self._process.wait()
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").splitlines()[-_TAIL:]
-        manner, _ = _manner(self._process.returncode)
-        return f"It {manner}." + "".join(f"\n    {line}" for line in lines)
+        return f"It {_manner(self._process.returncode)}." + "".join(f"\n    {line}" for line in lines)
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -292,16 +277,3 @@ class _Server:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         self._process.wait()
-
-
-def _fingerprint() -> int:
-    """Changes whenever a source file of this package does, even where its times are set back."""
-    return hash(tuple(sorted((str(p), *_stamps(p)) for p in _PACKAGE.rglob("*.py"))))
-
-
-def _stamps(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except FileNotFoundError:  # an editor is replacing it
-        return ()
-    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns

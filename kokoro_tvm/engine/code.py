@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from kokoro_tvm.engine.memory import learned
+from kokoro_tvm.engine.memory import learned, stamps
 from kokoro_tvm.engine.names import bound_names, target_of, used_names
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["all_code", "executed_code", "functions_of", "has_no_say", "module_of", "path_of"]
+__all__ = [
+    "all_code",
+    "executed_code",
+    "folder_of_package",
+    "functions_of",
+    "has_no_say",
+    "module_of",
+    "path_of",
+    "source_stamps",
+]
 
 _PACKAGE = Path(__file__).parents[1]
 _ABOUT = "code 3"  # of what is remembered of a file; another way to digest code is another number
@@ -53,6 +61,16 @@ def all_code(functions: Iterable[str]) -> dict[str, str]:
 def functions_of(code: Mapping[str, str]) -> list[str]:
     """The functions that `executed_code` was given, and those `imported` that counted."""
     return [n.removesuffix("()") for n in code if n.endswith(("()", ":*"))]
+
+
+def folder_of_package() -> Path:
+    """What paths of files in traces start from."""
+    return _PACKAGE
+
+
+def source_stamps() -> dict[Path, tuple[int, ...]]:
+    """Every source file of this package, with what changes whenever it does."""
+    return {path: stamps(path) for path in _PACKAGE.rglob("*.py")}
 
 
 def module_of(path: str) -> str | None:
@@ -94,8 +112,6 @@ class _Walk:
         self._outlines: dict[str, Mapping[str, _Unit]] = {}
         self._followed: set[str] = set()
         self._ahead: list[str] = []  # "module:name.attribute", referred to
-        # A stage's function may be in a module of somebody else's; what that imports does not count.
-        self._foreign = {function.partition(":")[0] for function in functions}
         for function in functions:
             self._run(*function.split(":"))
         while self._ahead:
@@ -172,7 +188,7 @@ class _Walk:
 
     def _units(self, module: str) -> Mapping[str, _Unit]:
         if module not in self._outlines:
-            path = path_of(module) or (_elsewhere(module) if module in self._foreign else None)
+            path = path_of(module)
             if path is None:
                 self._outlines[module] = {}
             else:
@@ -183,14 +199,6 @@ class _Walk:
 @lru_cache(maxsize=2048)
 def _read(outline: str) -> Mapping[str, _Unit]:
     return {name: (kind, digest, uses) for name, (kind, digest, uses) in json.loads(outline).items()}
-
-
-def _elsewhere(module: str) -> Path | None:
-    """The file of a module of somebody else's that can be imported: of a stage of a test."""
-    if f"{module}.".startswith(f"{_PACKAGE.name}."):
-        return None
-    found = importlib.util.find_spec(module)
-    return Path(found.origin) if found and found.has_location and found.origin else None
 
 
 def _outline(path: Path) -> str:

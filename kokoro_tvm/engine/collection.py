@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 import shutil
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from kokoro_tvm.engine.durable import storing
-from kokoro_tvm.engine.store import Store, read_keys, read_record, sweep
+from kokoro_tvm.engine.store import WHOLE, Store, read_keys, read_record, sweep
 
 __all__ = ["Collected", "collect"]
 
@@ -28,13 +29,7 @@ class Collected:
     bytes: int
 
     def __add__(self, other: Collected) -> Collected:
-        return Collected(
-            self.records + other.records,
-            self.objects + other.objects,
-            self.temporaries + other.temporaries,
-            self.folders + other.folders,
-            self.bytes + other.bytes,
-        )
+        return Collected(*map(operator.add, astuple(self), astuple(other)))
 
 
 def collect(
@@ -47,7 +42,7 @@ def collect(
     """
     temporaries, freed = sweep(store.root, dry_run)
     going = _Going(dry_run)
-    with store.alone():
+    with store.lock(WHOLE):
         for folder in folders:
             going.remove_folder(folder)
         records = objects = 0
@@ -67,7 +62,7 @@ def collect(
             if not {*read_keys(path)} & {*keep}:
                 going.remove(path)
         for path in (store.root / "locks").glob("*"):
-            if path.name != "store":  # who waits for one that is removed takes another
+            if path.name != WHOLE:  # who waits for one that is removed takes another
                 with suppress(Timeout, OSError), FileLock(path, thread_local=False).acquire(blocking=False):
                     going.remove(path)
         with storing(store.root):

@@ -11,12 +11,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kokoro_tvm.engine.disk import advice
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["link", "make_folder", "storing", "sync", "sync_folder", "write"]
+__all__ = ["NO_ROOM", "advice", "link", "make_folder", "storing", "sync", "sync_folder", "write"]
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FORBIDDEN = {errno.EACCES, errno.EPERM}
+NO_ROOM = {*_FULL, *_FORBIDDEN, errno.EROFS}
+"""Errors of a place that cannot be written to, whatever is written."""
 
 _NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+def advice(error: OSError) -> str:
+    """What went wrong when something was written, and what to do about it."""
+    if error.errno in _FULL:
+        return "the disk is full; make room (`kokoro-tvm gc` drops what no recipe uses) and run it again"
+    if error.errno in _FORBIDDEN:
+        return "no permission; make it writable for you, or build as the user who owns it"
+    if error.errno == errno.EROFS:
+        return "the file system is read-only; mount it for writing, or build in another folder"
+    return f"{error.strerror or error}; see to it and run it again"
 
 
 @contextmanager

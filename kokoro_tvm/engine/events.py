@@ -5,39 +5,15 @@ from __future__ import annotations
 import json
 import os
 import threading
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["Event", "EventLog", "Kind"]
+__all__ = ["EventLog", "Kind"]
 
 Kind = Literal["begin", "start", "phase", "done", "restored", "current", "failed", "blocked", "end"]
-
-
-@dataclass(frozen=True)
-class Event:
-    """One thing that happened; of what does not belong to its kind, there is none.
-
-    seconds: how long the stage ran, or the build; bytes: of all its outputs; error: the kind of a failure, by
-    the name of its class; message: the stage in a line, its phase, or what went wrong.
-    """
-
-    event: Kind
-    stage: str | None = None
-    seconds: float | None = None
-    bytes: int | None = None
-    message: str | None = None
-    error: str | None = None
-    log: str | None = None
-    stages: int | None = None
-    built: int | None = None
-    restored: int | None = None
-    current: int | None = None
-    failed: int | None = None
-    blocked: int | None = None
 
 
 class EventLog:
@@ -55,14 +31,16 @@ class EventLog:
         except OSError as error:
             raise self._cannot(error) from error
 
-    def write(self, event: Event) -> None:
-        """Appends an event. Raises BuildError, naming the file, if it cannot be written."""
-        fields = {k: v for k, v in asdict(event).items() if v is not None}
+    def write(self, event: Kind, **fields: Any) -> None:
+        """Appends an event, with those of its fields that are not None: docs/build.md has them. Raises
+        BuildError, naming the file, if it cannot be written."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = json.dumps({"time": now, "pid": os.getpid(), **fields}, ensure_ascii=False)
+        known = {name: value for name, value in fields.items() if value is not None}
+        line = {"time": now, "pid": os.getpid(), "event": event, **known}
+        text = json.dumps(line, ensure_ascii=False, default=str)
         with self._lock:
             try:
-                self._file.write(f"{line}\n")
+                self._file.write(f"{text}\n")
             except OSError as error:
                 raise self._cannot(error) from error
 

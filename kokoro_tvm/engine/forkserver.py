@@ -5,7 +5,7 @@ whatever ran before or runs beside it: no thread and a fixed hash seed. So even 
 to another child.
 
 Standard input takes orders of ORDER bytes, a number and the path of a job, which only the child reads: JSON
-of {"function", "arguments", "log", "outcome"}. Standard output tells {"id", "pid", "watcher"} when it was
+of {"arguments", "log", "outcome"}. Standard output tells {"id", "pid", "watcher"} when it was
 started and {"id", "status", "cpu_seconds"} when it ended (the status as subprocess's returncode). The end of
 the input is the end of the server and of every child that still runs: a build that dies leaves nobody behind.
 
@@ -20,7 +20,6 @@ different modules.
 from __future__ import annotations
 
 import contextlib
-import errno
 import gc
 import importlib
 import json
@@ -29,19 +28,21 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kokoro_tvm.engine import trace
-from kokoro_tvm.engine.disk import advice
+from kokoro_tvm.engine import trace as recording
+from kokoro_tvm.engine.durable import NO_ROOM, advice, storing
+from kokoro_tvm.engine.inputs import Inputs, only
 from kokoro_tvm.engine.processes import end_with_parent
 from kokoro_tvm.errors import KokoroTvmError
 
-__all__ = ["ORDER", "main", "order"]
+__all__ = ["ORDER", "OUT_OF_MEMORY", "main", "order", "run_stage"]
 
 ORDER = 4096  # bytes: what a pipe takes and gives as a whole
+OUT_OF_MEMORY = "OutOfMemoryError"  # the name, in an outcome, of an error that is none of ours
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 _POLL = 0.02  # seconds between a watcher's looks at its child
 
 
@@ -57,7 +58,7 @@ def main() -> None:
     """Serves until the end of standard input; its only argument is a JSON list of modules to import first."""
     reports, server = os.dup(1), os.getpid()
     os.dup2(2, 1)  # what imports print is no report
-    trace.begin()
+    recording.begin()
     for module in json.loads(sys.argv[1]) if sys.platform != "darwin" else ():
         # A module that cannot be imported fails again in the child that needs it, and its log shows why.
         with contextlib.suppress(Exception):
@@ -120,33 +121,52 @@ def _work(received: bytes, reports: int, watcher: int) -> NoReturn:
 
 
 def _call(job: dict[str, Any]) -> int:
-    """Calls the job's function and returns its exit status. Errors go to the outcome file."""
-    module, _, name = job["function"].partition(":")
+    """Runs the stage of a job and returns its exit status. Errors go to the outcome file."""
     try:
-        getattr(importlib.import_module(module), name)(**job["arguments"])
-    except KokoroTvmError as error:
-        traceback.print_exc()
-        return _leave(job, type(error).__name__, str(error), error.exit_code)
-    except MemoryError:
-        traceback.print_exc()
-        return _leave(job, "OutOfMemoryError", "ran out of memory.", 1)
-    except OSError as error:
-        traceback.print_exc()
-        if error.errno not in _NO_ROOM:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)
-            return 1
-        return _leave(
-            job, "BuildError", f"{error.filename or 'a file'} cannot be written: {advice(error)}.", 1
-        )
-    except SystemExit as error:
-        traceback.print_exc()
-        return error.code if isinstance(error.code, int) else 1
+        run_stage(**job["arguments"])
+        return 0
     except BaseException as error:
-        # The whole trace is in the log; the message is what a reader needs first, and it comes last there.
         traceback.print_exc()
+        if isinstance(error, SystemExit):
+            return error.code if isinstance(error.code, int) else 1
+        if isinstance(error, KokoroTvmError):
+            return _leave(job, type(error).__name__, str(error), error.exit_code)
+        if isinstance(error, MemoryError):
+            return _leave(job, OUT_OF_MEMORY, "ran out of memory.", 1)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            message = f"{error.filename or 'a file'} cannot be written: {advice(error)}."
+            return _leave(job, "BuildError", message, 1)
+        # The whole trace is in the log; the message is what a reader needs first, and it comes last there.
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
-    return 0
+
+
+def run_stage(
+    function: str,
+    inputs: Mapping[str, tuple[str, str]],
+    out: str,
+    root: str,
+    cache: str | None,
+    arguments: Mapping[str, Any],
+    trace: str,
+) -> None:
+    """Calls `function` ("module:name") with the folder to write to, the inputs and the arguments.
+
+    root: the folder of which it may open its inputs alone; cache: a folder below it that the stage may use
+    as it likes, passed on as `cache` where there is one. trace: the file that says what the function used,
+    failed or not.
+    """
+    name, _, attribute = function.partition(":")
+    call = getattr(importlib.import_module(name), attribute)
+    given = Inputs(inputs)
+    folders = [Path(out), *([Path(cache)] if cache else [])]
+    recording.restart()
+    try:
+        with only(Path(root), given, *folders):
+            call(Path(out), given, **arguments, **({"cache": Path(cache)} if cache else {}))
+    finally:
+        with storing(Path(trace)):
+            recording.take().write(Path(trace))
 
 
 def _leave(job: dict[str, Any], error: str, message: str, status: int) -> int:

@@ -22,7 +22,7 @@ from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine.durable import write
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["Memory", "keep_learned", "learned"]
+__all__ = ["Memory", "keep_learned", "learned", "stamps"]
 
 # Until the clock that files are stamped by has moved on, what was just changed may change again unnoticed.
 _TICK_NS = 20_000_000
@@ -114,6 +114,15 @@ class Memory:
     def _remember(self, key: str, found: os.stat_result, learned: str) -> None:
         with self._lock:
             self._known[key] = self._new[key] = (_identity(found), learned)
+
+
+def stamps(path: Path) -> tuple[int, ...]:
+    """What changes whenever a file does, even where its times are set back; () where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return (found.st_ino, *_identity(found))
 
 
 def learned() -> Memory:

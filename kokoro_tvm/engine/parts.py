@@ -21,17 +21,17 @@ __all__ = ["PARTS", "Parts", "parts_of", "parts_store"]
 PARTS = "parts.json"
 """The output in which a stage lists the keys of the parts it used; the store keeps these as long as it."""
 
-_FILE = "part"
+_KIND, _FILE = "kernel", "part"
 
 
 class Parts:
-    """Parts of one kind, as records of the store and of its cache.
+    """Objects of kernels, as records of the store and of its cache.
 
-    kind: name of the records, like "kernel"; common: what every part is made of besides its own inputs.
+    common: what every one is made of besides its own inputs.
     """
 
-    def __init__(self, store: Store, kind: str, common: Mapping[str, Any]) -> None:
-        self._store, self._kind, self._common = store, kind, common
+    def __init__(self, store: Store, common: Mapping[str, Any]) -> None:
+        self._store, self._common = store, common
         self.keys: set[str] = set()
         """Keys of the records of all parts that were fetched or kept."""
 
@@ -62,12 +62,12 @@ class Parts:
             with storing(path):
                 durable.link(path, Path(folder, _FILE))
             record = self._store.publish(
-                self._kind, self._made_of(inputs), Path(folder), [_FILE], seconds, seconds
+                _KIND, self._made_of(inputs), Path(folder), [_FILE], seconds, seconds
             )
         self.keys.add(record.key)
 
     def _made_of(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        return {"part": self._kind, **self._common, **inputs}
+        return {"part": _KIND, **self._common, **inputs}
 
     def _find(self, key: str) -> Record | None:
         record = self._store.record(key)

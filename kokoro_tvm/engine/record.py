@@ -11,10 +11,13 @@ from typing import Any
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.errors import BuildError
 
-__all__ = ["USED", "NotBuiltError", "Output", "Record", "request_of"]
+__all__ = ["USED", "NotBuiltError", "Output", "Record", "list_with", "listed_keys", "request_of"]
 
 USED = ("code", "files")
 """The parts of a derivation that are known once it has run: what it used of this package."""
+
+
+_LISTED = 32  # keys that a list has at most
 
 
 class NotBuiltError(BuildError):
@@ -24,6 +27,18 @@ class NotBuiltError(BuildError):
 def request_of(derivation: Mapping[str, Any]) -> str:
     """Digest of what of a derivation is known before it runs."""
     return digest({name: value for name, value in derivation.items() if name not in USED})
+
+
+def listed_keys(content: bytes) -> list[str]:
+    """The keys in a list, one a line; what is damaged is left out: what that listed is built again."""
+    lines = content.decode("ascii", "replace").splitlines()
+    return [line for line in lines if len(line) == 64 and line.isalnum()]
+
+
+def list_with(content: bytes, key: str) -> bytes:
+    """A list with a key as its last."""
+    keys = [*(each for each in listed_keys(content) if each != key), key]
+    return "".join(f"{each}\n" for each in keys[-_LISTED:]).encode()
 
 
 @dataclass(frozen=True)

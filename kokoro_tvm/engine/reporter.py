@@ -12,18 +12,20 @@ from typing import Any, Literal, TextIO
 
 from rich.console import Console
 from rich.filesize import decimal
-from rich.live import Live
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
-from kokoro_tvm.engine.events import Event, EventLog
-from kokoro_tvm.engine.live import LiveView
-from kokoro_tvm.engine.log import last_lines, phase
-from kokoro_tvm.engine.units import shown_seconds
+from kokoro_tvm.engine.events import EventLog, Kind
+from kokoro_tvm.engine.order import in_order
 from kokoro_tvm.errors import BuildError, RecipeError
+from kokoro_tvm.words import shown_seconds
 
-__all__ = ["LineReporter", "LiveReporter", "make_reporter"]
+__all__ = ["LineReporter", "LiveReporter", "last_lines", "make_reporter", "phase"]
 
+_REACH = 1 << 14  # bytes; no log's last lines are longer
 _SHOWN = 8  # lines of the log of a stage that failed
+_ALL = ""  # in the place of a stage: the row of the whole build
 _COLORS = {"done": "green", "restored": "green", "FAILED": "bold red", "still": "dim"}
 
 
@@ -33,8 +35,6 @@ class LineReporter:
     failures: the error of every task that failed, by name; conclusion: lines printed after a good build;
     notes: lines printed after every build; events: the log of events. Threads may share it.
     """
-
-    desc = "one line per event, with elapsed time"
 
     def __init__(
         self, stream: TextIO | None = None, errors: TextIO | None = None, events: EventLog | None = None
@@ -68,20 +68,14 @@ class LineReporter:
     def beat(self, task: str, log: Path | None = None) -> None:
         """Reports a task that still runs, with the last line of its log."""
         seconds = self._seconds(task)
-        self._event(Event("phase", task, seconds=seconds, message=phase(log) if log else None))
+        self._event("phase", stage=task, seconds=seconds, message=phase(log) if log else None)
         self._show_beat(task, seconds)
 
     def initialize(self, tasks: Any, selected_tasks: Any) -> None:
         """Counts the selected stages and those they depend on."""
-        needed: set[str] = set()
-        queue = list(selected_tasks)
-        while queue:
-            name = queue.pop()
-            if name not in needed:
-                needed.add(name)
-                queue += tasks[name].task_dep
-        self._wanted = sum(_is_stage(name) for name in needed)
-        self._event(Event("begin", stages=self._wanted, message=" ".join(selected_tasks)))
+        needed = in_order(selected_tasks, lambda name: tasks[name].task_dep)
+        self._wanted = sum(map(_is_stage, needed))
+        self._event("begin", stages=self._wanted, message=" ".join(selected_tasks))
 
     def get_status(self, task: Any) -> None:
         pass
@@ -90,8 +84,7 @@ class LineReporter:
         if _is_stage(task.name):
             self._begun[task.name] = time.monotonic()
             self._count += 1
-            log = _log(task)
-            self._event(Event("start", task.name, message=task.doc, log=str(log) if log else None))
+            self._event("start", stage=task.name, message=task.doc, log=_log(task))
             self._show_start(task)
 
     def add_success(self, task: Any) -> None:
@@ -99,34 +92,27 @@ class LineReporter:
             manner: Literal["restored", "done"] = "restored" if task.name in self._restored else "done"
             self._done += manner == "done"
             seconds = self._seconds(task.name)
-            self._event(Event(manner, task.name, seconds=seconds, bytes=_size(task)))
+            self._event(manner, stage=task.name, seconds=seconds, bytes=_size(task))
             self._show_done(task, manner, seconds)
 
     def skip_uptodate(self, task: Any) -> None:
         self._count += 1
         self._current += 1
-        self._event(Event("current", task.name, bytes=_size(task)))
-        self._show_current(task)
-
-    def skip_ignore(self, task: Any) -> None:
-        self._say(task.name, "ignored")
+        self._event("current", stage=task.name, bytes=_size(task))
 
     def add_failure(self, task: Any, fail: Any) -> None:
         if type(fail).__name__ == "UnmetDependency":
             self._unmet += _is_stage(task.name)
-            self._event(Event("blocked", task.name))
+            self._event("blocked", stage=task.name)
             return
         error = self.failures.setdefault(task.name, fail.get_msg().strip())
-        log = _log(task)
         self._event(
-            Event(
-                "failed",
-                task.name,
-                seconds=self._seconds(task.name) if task.name in self._begun else None,
-                message=str(error),
-                error=type(error).__name__ if isinstance(error, Exception) else None,
-                log=str(log) if log else None,
-            )
+            "failed",
+            stage=task.name,
+            seconds=self._seconds(task.name) if task.name in self._begun else None,
+            message=str(error),
+            error=type(error).__name__ if isinstance(error, Exception) else None,
+            log=_log(task),
         )
         self._show_failure(task)
 
@@ -136,20 +122,15 @@ class LineReporter:
     def runtime_error(self, msg: str) -> None:
         self.failures["the build"] = msg
 
-    def teardown_task(self, task: Any) -> None:
-        pass
-
     def complete_run(self) -> None:
         self._event(
-            Event(
-                "end",
-                seconds=round(time.monotonic() - self._started, 3),
-                built=self._done,
-                restored=len(self._restored),
-                current=self._current,
-                failed=len(self.failures),
-                blocked=self._unmet,
-            )
+            "end",
+            seconds=round(time.monotonic() - self._started, 3),
+            built=self._done,
+            restored=len(self._restored),
+            current=self._current,
+            failed=len(self.failures),
+            blocked=self._unmet,
         )
         for name, error in self.failures.items():
             # A recipe's errors name its file; those of tools, and doit's own messages, name nothing.
@@ -180,21 +161,18 @@ class LineReporter:
     def _show_done(self, task: Any, manner: str, seconds: float) -> None:
         self._say(task.name, f"{manner} in {seconds:.1f} s")
 
-    def _show_current(self, task: Any) -> None:
-        pass
-
     def _show_failure(self, task: Any) -> None:
         self._say(task.name, "FAILED")
 
     def _seconds(self, task: str) -> float:
         return round(time.monotonic() - self._begun[task], 3)
 
-    def _event(self, event: Event) -> None:
+    def _event(self, event: Kind, **fields: Any) -> None:
         """Writes an event. If the file cannot be written, warns once and writes no more."""
         if self._events is None:
             return
         try:
-            self._events.write(event)
+            self._events.write(event, **fields)
         except BuildError as error:
             self._events = None
             self._err.print(Text(f"note: {error}"))
@@ -209,52 +187,73 @@ class LineReporter:
 
 
 class LiveReporter(LineReporter):
-    """On a terminal: a line for every stage that ended; below, the running ones, redrawn continually."""
-
-    desc = "a live view of the running stages"
+    """On a terminal: a line for every stage that ended; below, how far the build is, and the running stages,
+    each with the last line of its log."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._view = LiveView()
-        self._live: Live | None = None
-
-    def initialize(self, tasks: Any, selected_tasks: Any) -> None:
-        super().initialize(tasks, selected_tasks)
-        self._view.wanted = self._wanted
+        self._view = Progress(
+            SpinnerColumn("dots", style="cyan"),
+            TextColumn("{task.description}", markup=False, table_column=_column(max_width=36)),
+            _Phase(_column(ratio=1, style="dim")),
+            TimeElapsedColumn(),
+            console=self._out,
+            expand=True,
+            transient=True,
+            refresh_per_second=8,
+        )
+        self._rows: dict[str, TaskID] = {}
 
     def complete_run(self) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._view.stop()
         super().complete_run()
 
     def _show_start(self, task: Any) -> None:
-        self._view.start(task.name, task.doc, _log(task))
         with self._lock:
-            if self._live is None:  # not before: a build with nothing to do shows no view
-                self._live = Live(self._view, console=self._out, refresh_per_second=8, transient=True)
-                self._live.start()
+            if not self._rows:  # not before: a build with nothing to do shows no view
+                self._rows[_ALL] = self._view.add_task("", doc="", log=None)
+                self._view.start()
+            self._rows[task.name] = self._view.add_task(task.name, doc=task.doc, log=_log(task))
+            self._show_total()
+
+    def _show_total(self) -> None:
+        ended, failed = self._done + len(self._restored) + self._current, len(self.failures)
+        total = f"{ended + failed} of {self._wanted} stages" + (f", {failed} failed" if failed else "")
+        self._view.update(self._rows[_ALL], description=total)
+
+    def _show_end(self, task: Any, event: str) -> None:
+        with self._lock:
+            if task.name in self._rows:  # one that never began may fail
+                self._view.remove_task(self._rows.pop(task.name))
+                self._show_total()
+        self._say(task.name, event)
 
     def _show_beat(self, task: str, seconds: float) -> None:
         pass
 
-    def _show_current(self, task: Any) -> None:
-        self._view.finished += 1
-
     def _show_done(self, task: Any, manner: str, seconds: float) -> None:
-        self._view.stop(task.name)
-        self._view.finished += 1
-        self._say(task.name, f"{manner} in {shown_seconds(seconds)}, {decimal(_size(task))}")
+        self._show_end(task, f"{manner} in {shown_seconds(seconds)}, {decimal(_size(task))}")
 
     def _show_failure(self, task: Any) -> None:
-        self._view.stop(task.name)
-        self._view.failed += 1
-        self._say(task.name, "FAILED")
+        self._show_end(task, "FAILED")
         log = _log(task)
         tail = last_lines(log, _SHOWN) if log else []
         if tail:
             indented = "\n".join(f"{'':12}{line}" for line in tail)
             with self._lock:
                 self._out.print(Text.from_ansi(indented), style="dim")
+
+
+class _Phase(ProgressColumn):
+    """The last line of a running stage's log; what the stage does, until it has one."""
+
+    def render(self, task: Task) -> Text:
+        log: Path | None = task.fields["log"]
+        return Text.from_ansi((phase(log) if log else "") or task.fields["doc"])
+
+
+def _column(**how: Any) -> Column:
+    return Column(no_wrap=True, overflow="ellipsis", **how)
 
 
 def make_reporter(events: EventLog | None = None) -> LineReporter:
@@ -296,3 +295,19 @@ def _is_stage(task: str) -> bool:
 def _console(stream: TextIO) -> Console:
     """A console without wrapping and markup; plain text if the stream is not a terminal."""
     return Console(file=stream, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+def last_lines(log: Path, count: int) -> list[str]:
+    """Up to `count` lines from the end of a log; none if there is no log."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _REACH))
+            tail = stream.read()
+    except FileNotFoundError:
+        return []
+    return tail.decode("utf-8", errors="replace").splitlines()[-count:]
+
+
+def phase(log: Path) -> str:
+    """The last line of a running stage's log that is not blank; "" if there is none."""
+    return next((line.strip() for line in reversed(last_lines(log, 20)) if line.strip()), "")

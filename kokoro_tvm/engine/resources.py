@@ -37,11 +37,6 @@ class Budget:
         self._running: list[Needs] = []
         self._changed = threading.Condition()
 
-    @classmethod
-    def of_machine(cls) -> Budget:
-        """All of the memory and cores this process may use."""
-        return cls()
-
     @cached_property
     def _whole(self) -> Needs:
         # The runtime imports numpy, and a build that has nothing to do does not.

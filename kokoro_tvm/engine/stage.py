@@ -14,10 +14,9 @@ from typing import Any, Literal
 from kokoro_tvm.engine.child import run_child
 from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.durable import make_folder, storing
-from kokoro_tvm.engine.failure import Failure, read_failure
 from kokoro_tvm.engine.record import USED, NotBuiltError, Record
 from kokoro_tvm.engine.resources import Needs
-from kokoro_tvm.engine.state import State, changes
+from kokoro_tvm.engine.state import Failure, State, changes, read_failure
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.engine.trace import read_trace
 from kokoro_tvm.engine.used import Sources, distinct_uses, used, used_again
@@ -157,12 +156,10 @@ class Stage:
         inputs = {name: stage.sha256(file) for name, (stage, file) in self.inputs.items()}
         return [{**common, "inputs": inputs, "parameters": dict(self.parameters)}]
 
-    def derivations(self) -> list[dict[str, Any]]:
+    def derivations(self, requests: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
         """Everything its outputs depend on, if it used what past runs of the request used, or of another
-        request; several, best first. Raises as `requests` does."""
-        return self._derivations(self.requests())
-
-    def _derivations(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        request; several, best first. Raises as `requests`, which are taken to be these, does."""
+        requests = self.requests() if requests is None else requests
         if self.yields:
             return requests
         previous = self.previous()
@@ -220,7 +217,7 @@ class Stage:
         can tell."""
         try:
             requests = self.requests()
-            derivations = self._derivations(requests)
+            derivations = self.derivations(requests)
         except BuildError:  # its state says more
             return None
         for found in self._stored(derivations):
@@ -242,7 +239,7 @@ class Stage:
     def _run(
         self, requests: list[dict[str, Any]], beat: Callable[[float], None]
     ) -> Literal["built", "restored"]:
-        derivations = self._derivations(requests)
+        derivations = self.derivations(requests)
         for found in self._stored(derivations):
             if self.store.restore(found, self.folder, self.name):
                 return "restored"
@@ -295,9 +292,7 @@ class Stage:
             "arguments": {**self.parameters, **self.settings(), **extra},
             "trace": str(self._trace_path.absolute()),
         }
-        return run_child(
-            "kokoro_tvm.engine.work:work", arguments, log, self.timeout_s, self.name, beat, self.preload
-        )
+        return run_child(arguments, log, self.timeout_s, self.name, beat, self.preload)
 
     def _build(
         self,

@@ -1,16 +1,18 @@
-"""The state of a stage: current, or not and why."""
+"""The state of a stage: current, or not and why; its failure, kept until it is built or made of something
+else."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from kokoro_tvm.engine.failure import Failure
+from kokoro_tvm.engine import durable
 from kokoro_tvm.engine.store import Damage
 
-__all__ = ["Change", "State", "changes"]
+__all__ = ["Change", "Failure", "State", "changes", "read_failure"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,28 @@ class Change:
     name: str
     old: str | None
     new: str | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """derivation: what it was made of, as far as it came; error: the name of the exception."""
+
+    derivation: Mapping[str, Any]
+    error: str
+    message: str
+
+    def write(self, path: Path) -> None:
+        """Raises BuildError where it cannot be written."""
+        durable.write(path, json.dumps(asdict(self), indent=1, ensure_ascii=False).encode())
+
+
+def read_failure(path: Path) -> Failure | None:
+    """The failure at `path`; None if there is none, or it is damaged: the stage then counts as not built."""
+    try:
+        fields = json.loads(path.read_bytes())
+        return Failure(dict(fields["derivation"]), str(fields["error"]), str(fields["message"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @dataclass(frozen=True)

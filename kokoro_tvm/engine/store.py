@@ -29,12 +29,14 @@ from filelock import FileLock, Timeout
 from kokoro_tvm.engine import durable
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.durable import storing
-from kokoro_tvm.engine.memory import Memory
-from kokoro_tvm.engine.record import USED, Output, Record
+from kokoro_tvm.engine.memory import Memory, stamps
+from kokoro_tvm.engine.record import USED, Output, Record, list_with, listed_keys
 
-__all__ = ["Damage", "Store", "read_keys", "read_record", "sweep"]
+__all__ = ["WHOLE", "Damage", "Store", "read_keys", "read_record", "sweep"]
 
-_HISTORY = 32  # keys that a list keeps
+WHOLE = "store"
+"""In the place of a key, what is locked while anything is published, restored or collected."""
+
 _BEAT = 10.0  # seconds between signs of life of one that waits
 _READ_ONLY = 0o444
 
@@ -61,7 +63,7 @@ class Store:
         self.paranoid = paranoid
         self.cache = cache
         self.verified = Memory(root / "verified.json", trust=not paranoid)
-        self._read: dict[str, tuple[tuple[int, ...], Record]] = {}
+        self._read: dict[str, tuple[tuple[int, ...], Record | None]] = {}
         self._expected: dict[str, Record] = {}
 
     # Reading
@@ -69,25 +71,16 @@ class Store:
     def record(self, key: str) -> Record | None:
         """The record of this derivation; None where there is none that is whole."""
         path = self._record_path(key)
-        try:
-            found = path.stat()
-        except OSError:  # not there
-            return None
-        identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        known = self._read.get(key)
-        if known is None or known[0] != identity:
-            record = read_record(path, key)
-            if record is None:
-                return None
-            known = self._read[key] = (identity, record)
-        return known[1]
+        now, (before, found) = stamps(path), self._read.get(key, ((), None))
+        if now != before:
+            found = read_record(path, key)
+            self._read[key] = (now, found)
+        return found
 
     def records(self) -> Iterator[Record]:
         """All records that are whole."""
-        for path in sorted((self.root / "records").glob("*/*.json")):
-            found = read_record(path, path.stem)
-            if found is not None:
-                yield found
+        paths = sorted((self.root / "records").glob("*/*.json"))
+        return (found for path in paths if (found := read_record(path, path.stem)) is not None)
 
     def stages(self) -> list[str]:
         """Names of all stages that were ever built or restored here."""
@@ -95,7 +88,7 @@ class Store:
 
     def history(self, stage: str) -> list[Record]:
         """Records that were current for a stage, the latest last; those that are gone are left out."""
-        return [r for r in map(self.record, self._keys(stage)) if r is not None]
+        return [r for r in map(self.record, read_keys(self.root / "stages" / stage)) if r is not None]
 
     def requested(self, request: str) -> list[Record]:
         """Records of a request, the latest last; those that are gone are left out."""
@@ -105,7 +98,7 @@ class Store:
         """The record a stage's visible outputs are of; None where it was never built, or that is unknown."""
         if stage in self._expected:
             return self._expected[stage]
-        keys = self._keys(stage)
+        keys = read_keys(self.root / "stages" / stage)
         return self.record(keys[-1]) if keys else None
 
     @contextmanager
@@ -239,12 +232,12 @@ class Store:
         if self.cache is not None:
             self.cache.offer(record, lambda output: self.object(output.sha256))
 
-    def add(self, record: Record, source: Callable[[Output], Path]) -> Record:
+    def add(self, record: Record, source: Callable[[Output], Path]) -> None:
         """Takes a record in, whose outputs are where `source` says, verified and on the store's file system.
 
         The files are moved.
         """
-        with self.alone():
+        with self.lock(WHOLE):
             for output in record.outputs:
                 if self.holds(output):
                     continue
@@ -258,7 +251,6 @@ class Store:
                 # Before the record, which nobody would find otherwise if this is killed between the two.
                 _note(self._request_path(record.request), record.key)
             durable.write(self._record_path(record.key), record.to_bytes())
-        return record
 
     def restore(self, record: Record, folder: Path, stage: str = "") -> bool:
         """Brings `folder` to hold a record's outputs; False where the store does not hold all it takes.
@@ -272,14 +264,14 @@ class Store:
             return False
         former = {o.file for r in self.history(stage) for o in r.outputs} if stage else set()
         try:
-            with self.alone():
+            with self.lock(WHOLE):
                 if damaged:
                     self._place(damaged, record, folder)
                 for file in former - {o.file for o in record.outputs}:
                     with storing(folder / file):
                         (folder / file).unlink(missing_ok=True)
                 if stage:
-                    self._refer(stage, record.key)
+                    _note(self.root / "stages" / stage, record.key)
         except _GoneError:
             return False
         if damaged:
@@ -287,19 +279,6 @@ class Store:
                 self.verified.note({folder / o.file: o.sha256 for o in record.outputs})
             self.verified.save()
         return True
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """What is published or restored is not collected at the same time."""
-        path = self.root / "locks" / "store"
-        durable.make_folder(path.parent)
-        lock = FileLock(path, thread_local=False)
-        with storing(path):
-            lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
 
     def _place(self, damaged: Sequence[Damage], record: Record, folder: Path) -> None:
         partial = self.root / "work" / "link"
@@ -318,12 +297,6 @@ class Store:
                     raise _GoneError(source) from error
                 partial.replace(path)
 
-    def _refer(self, stage: str, key: str) -> None:
-        _note(self.root / "stages" / stage, key)
-
-    def _keys(self, stage: str) -> list[str]:
-        return read_keys(self.root / "stages" / stage)
-
     def _request_path(self, request: str) -> Path:
         return self.root / "requests" / request[:2] / request
 
@@ -333,19 +306,20 @@ class Store:
 
 def read_keys(path: Path) -> list[str]:
     """The keys in a list; none where there is none, or it is damaged: what it lists is built again."""
+    return listed_keys(_content(path))
+
+
+def _content(path: Path) -> bytes:
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):
-        return []
-    return [line for line in lines if len(line) == 64 and line.isalnum()]
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def _note(path: Path, key: str) -> None:
     """Makes a key the last of a list."""
-    keys = read_keys(path)
-    if keys[-1:] != [key]:
-        kept = [*(k for k in keys if k != key), key][-_HISTORY:]
-        durable.write(path, "".join(f"{k}\n" for k in kept).encode())
+    if read_keys(path)[-1:] != [key]:
+        durable.write(path, list_with(_content(path), key))
 
 
 class _GoneError(Exception):

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
 
-from kokoro_tvm.engine.code import functions_of, has_no_say, module_of
+from kokoro_tvm.engine.code import folder_of_package, functions_of, has_no_say, module_of
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.loading import LOADED
 
@@ -28,21 +28,14 @@ __all__ = [
     "begin",
     "child_trace",
     "count",
-    "folder_of_package",
     "read_trace",
     "restart",
     "take",
     "unrecorded",
 ]
 
-_PACKAGE = Path(__file__).parents[1]
 _TOOL = 4  # of sys.monitoring; the lower ones are a debugger's, a profiler's and a coverage's
 _CODE = (".py", ".pyc")
-
-
-def folder_of_package() -> Path:
-    """What paths of files in traces start from."""
-    return _PACKAGE
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,6 @@ class _Recording:
         self.loaded: set[str] = set()
         self.files: set[str] = set()
         self.imported: set[str] = set()
-        self.elsewhere: dict[str, str] = {}  # file of a stage that is not of this package -> its module
 
 
 _recording: _Recording | None = None
@@ -92,16 +84,14 @@ def begin() -> None:
         _recorder.start()
 
 
-def restart(stage: ModuleType) -> None:
-    """What was executed so far counts as imported; stage: a module that may be somebody else's."""
+def restart() -> None:
+    """What was executed so far counts as imported."""
     begin()
     assert _recording is not None
     _recorder.stop()
     _recording.imported = _functions()
     _recording.functions, _recording.loaded = set(), set()
     _recorder.clear()
-    if stage.__file__ and module_of(stage.__file__) is None:
-        _recording.elsewhere[stage.__file__] = stage.__name__
     _recorder.start()
 
 
@@ -165,7 +155,7 @@ def _functions() -> set[str]:
     assert _recording is not None
     found = set()
     for code in _recorder.codes():
-        module = module_of(code.co_filename) or _recording.elsewhere.get(code.co_filename)
+        module = module_of(code.co_filename)
         name = code.co_qualname.partition(".<locals>")[0]
         if module is not None and "<" not in name and not has_no_say(module):
             found.add(f"{module}:{name}")
@@ -181,8 +171,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         _recording.loaded.add(what)
     elif isinstance(what, str | bytes | os.PathLike):
         path = os.path.abspath(os.fsdecode(what))  # noqa: PTH100  (of every file that is opened)
-        if path.startswith(f"{_PACKAGE}{os.sep}") and not path.endswith(_CODE) and "__pycache__" not in path:
-            relative = path[len(str(_PACKAGE)) + 1 :].replace(os.sep, "/")
+        folder = f"{folder_of_package()}{os.sep}"
+        if path.startswith(folder) and not path.endswith(_CODE) and "__pycache__" not in path:
+            relative = path.removeprefix(folder).replace(os.sep, "/")
             _recording.files.add(relative if event == "open" else f"{relative}/")
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-from kokoro_tvm.engine.code import all_code, executed_code, functions_of, path_of
-from kokoro_tvm.engine.memory import learned
-from kokoro_tvm.engine.trace import Trace, folder_of_package
+from kokoro_tvm.engine.code import (
+    all_code,
+    executed_code,
+    folder_of_package,
+    functions_of,
+    path_of,
+    source_stamps,
+)
+from kokoro_tvm.engine.memory import learned, stamps
+from kokoro_tvm.engine.trace import Trace
 
 __all__ = ["Sources", "all_of", "distinct_uses", "used", "used_again"]
 
@@ -66,7 +72,7 @@ class Sources:
 
     def __init__(self, derivation: Mapping[str, Any]) -> None:
         self._known = derivation
-        self._stamps = {path: _stamps(path) for path in folder_of_package().rglob("*.py")}
+        self._stamps = source_stamps()
 
     def changed(self, derivation: Mapping[str, Any]) -> list[str]:
         """What of a derivation was edited since, by name: of what was not known before, a file that was
@@ -82,12 +88,4 @@ class Sources:
         if part == "files":
             return name in self._known.get(part, {})
         path = path_of(name.partition(":")[0])
-        return path is not None and self._stamps.get(path) != _stamps(path)
-
-
-def _stamps(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return ()
-    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+        return path is not None and self._stamps.get(path) != stamps(path)

@@ -1,7 +1,10 @@
-"""What is stated about a bundle besides its provenance: a bill of materials, and signatures of both.
+"""What is stated about a bundle that leaves: its provenance with the gates that judged it as a whole, a bill
+of materials, and signatures of both.
 
-The bill (CycloneDX 1.6, https://cyclonedx.org/docs/1.6/json/) lists what the provenance does, for tools that
-look for packages and their faults. Neither has a time: the same bundle gives the same bytes.
+Those gates come after the bundle, so that what the build puts into it cannot have them. Their reports are
+found by the digest of the bundle that they are about, in the store beside it. The bill (CycloneDX 1.6,
+https://cyclonedx.org/docs/1.6/json/) lists what the provenance does, for tools that look for packages and
+their faults. Neither has a time: the same bundle gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,18 +14,57 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.registry.trust import PAYLOAD_TYPE, bom_statement, key_bytes
+from kokoro_tvm.registry.trust import PAYLOAD_TYPE, SBOM, SIGNED, bom_statement, key_bytes
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 from kokoro_tvm.runtime.bundle.provenance import read_provenance
+from kokoro_tvm.stages.provenance import gate_values, resource
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-__all__ = ["bill_of_materials", "read_signer", "sign"]
+__all__ = ["NOT_RUN", "bill_of_materials", "provenance_with_gates", "read_signer", "sign", "statements"]
 
+NOT_RUN = "urn:kokoro-tvm:gate:not-run"
+_SPEECH = "speech.json"
+_LATER = {_SPEECH: "speech", "intelligibility.json": "intelligibility"}
+"""Reports of stages that read a bundle; the second is of recipes with a gate for it."""
 _PACKAGE = "pkg:"
+
+
+def provenance_with_gates(bundle: Bundle) -> bytes:
+    """The content of a bundle's provenance.json, with the reports of what judged all of it as byproducts.
+
+    Whole utterances that nobody has judged are named as well, with NOT_RUN in the place of a digest. A
+    statement that has them, of a bundle that was pulled, stays as it is.
+    """
+    text = (bundle.root / PROVENANCE).read_bytes()
+    statement: dict[str, Any] = json.loads(text)
+    byproducts = statement["predicate"]["runDetails"].setdefault("byproducts", [])
+    if any(byproduct.get("name") == _SPEECH for byproduct in byproducts):
+        return text
+    store = Store(bundle.root.resolve().parent / ".store")
+    for name, stage in _LATER.items():
+        found = _report(store, bundle, stage, name)
+        if found is not None:
+            byproducts.append(found)
+        elif name == _SPEECH:
+            why = bundle.not_run or "there is no report of it beside the bundle"
+            values = {"passed": False, "gates": {}, "not_run": why}
+            byproducts.append({"name": name, "uri": NOT_RUN, "annotations": values})
+    return json.dumps(statement, indent=1, ensure_ascii=False).encode()
+
+
+def _report(store: Store, bundle: Bundle, stage: str, name: str) -> dict[str, Any] | None:
+    """What a stage says of exactly this bundle, as a resource; None where it was not run."""
+    record = store.current(f"{bundle.recipe}.{stage}")
+    if record is None or record.derivation.get("inputs", {}).get("bundle/bundle.json") != bundle.sha256:
+        return None
+    output = record.output(name)
+    content = store.read(output, store.object(output.sha256))
+    return None if content is None else resource(name, output.sha256, gate_values(json.loads(content)))
 
 
 def bill_of_materials(bundle: Bundle) -> bytes:
@@ -64,6 +106,14 @@ def bill_of_materials(bundle: Bundle) -> bytes:
     bom.metadata.component = made
     bom.metadata.timestamp = None  # type: ignore[assignment]  # the schema has it as an option
     return (JsonV1Dot6(bom).output_as_string(indent=1) + "\n").encode()
+
+
+def statements(bundle: Bundle, signer: Signer | None) -> dict[str, bytes]:
+    """Provenance with all gates, and bill of materials, by the names of their files; signatures of both, if
+    somebody signs."""
+    provenance, sbom = provenance_with_gates(bundle), bill_of_materials(bundle)
+    signed = {} if signer is None else {SIGNED: sign(provenance, sbom, signer)}
+    return {PROVENANCE: provenance, SBOM: sbom, **signed}
 
 
 def read_signer(key: Path) -> Signer:

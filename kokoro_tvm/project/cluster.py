@@ -22,7 +22,7 @@ from kokoro_tvm.engine.digest import digest
 from kokoro_tvm.engine.order import in_order
 from kokoro_tvm.engine.scheduler import connect
 from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError, RecipeError
-from kokoro_tvm.project.project import Found, Project
+from kokoro_tvm.project.project import Project
 
 __all__ = ["build_on_cluster"]
 
@@ -101,7 +101,12 @@ def _build(name: str, recipes: str, before: Sequence[_Outcome]) -> _Outcome:
             raise BuildError(
                 f"{name}: recipes/ of {worker} is not the one to be built; bring it to the same state"
             )
-        found = _found(name, Cache.from_environment(notes.append))
+        try:
+            found = Project(Path(), cache=Cache.from_environment(notes.append)).find(name)
+        except RecipeError as error:
+            raise BuildError(
+                f"{name}: not in {Path.cwd()} ({error}); bring its code to the same state"
+            ) from error
         stages = {stage.name: stage for stage in found.graph.stages()}
         manner = "current"
         for each in in_order([name], lambda n: (s.name for s in stages[n].after)):
@@ -122,13 +127,3 @@ def _recipes_digest(root: Path) -> str:
     folder = root / "recipes"
     files = sorted(p for p in folder.rglob("*") if p.suffix in (".yaml", ".json"))
     return digest({str(p.relative_to(folder)): file_sha256(p) for p in files})
-
-
-def _found(name: str, cache: Cache | None) -> Found:
-    """A stage of the checkout in the working directory. Raises BuildError where it has none of this name."""
-    try:
-        return Project(Path(), cache=cache).find(name)
-    except RecipeError as error:
-        raise BuildError(
-            f"{name}: not in {Path.cwd()} ({error}); bring its code to the same state"
-        ) from error

@@ -15,15 +15,16 @@ import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from kokoro_tvm import __version__
 from kokoro_tvm.bundles import PACKAGED
-from kokoro_tvm.errors import BundleError, InputError
+from kokoro_tvm.errors import BundleError
 from kokoro_tvm.platforms import Platform, platform_of
-from kokoro_tvm.project.gates import provenance_with_gates
+from kokoro_tvm.project.attestation import provenance_with_gates
 from kokoro_tvm.runtime.bundle.files import OpenFiles
 from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
 from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
@@ -62,22 +63,28 @@ _IOS = "ios-arm64"  # the only platform of an XCFramework, as Xcode names it
 
 def write_package(path: Path, out: Path) -> list[Path]:
     """Write the bundle at `path` into `out` for who installs it: as an archive, and before that as an
-    XCFramework, if an app is linked with it, or as a wheel, where pip has a platform for it. Raises as these
-    do."""
-    platform = platform_of(str(read_bundle(path).target.get("mtriple", "")))
-    first = write_xcframework if platform.system == "ios" else write_wheel if platform in _PLATFORMS else None
-    return [*([first(path, out)] if first else []), write_archive(path, out)]
+    XCFramework, if an app is linked with it, or as a wheel, where pip has a platform for it.
+
+    Raises BundleError: a file is missing, damaged, or not of this bundle; and as the functions for these do.
+    """
+    bundle = verified_bundle(path)
+    platform = platform_of(str(bundle.target.get("mtriple", "")))
+    written: list[Path] = []
+    if platform.system == "ios":
+        written.append(write_xcframework(bundle, out))
+    elif platform in _PLATFORMS:
+        written.append(write_wheel(bundle, out))
+    return [*written, write_archive(bundle, out)]
 
 
-def write_xcframework(path: Path, out: Path) -> Path:
+def write_xcframework(bundle: Bundle, out: Path) -> Path:
     """Write the code of a bundle for iOS as `out`/NAME-VERSION.xcframework.zip, which Xcode takes unpacked.
 
     It holds one static archive of all libraries, and a header with the names by which TVM's runtime finds
     each. Weights, kernels and voices are files of the bundle, which the app brings besides.
 
-    Raises BundleError as `write_archive` does; BuildError where the archive cannot be made.
+    Raises BuildError where the archive cannot be made.
     """
-    bundle = verified_bundle(path)
     folder, target = f"{bundle.recipe}.xcframework", out / f"{bundle.recipe}-{__version__}.xcframework.zip"
     library, header = f"lib{bundle.recipe}.a", f"{bundle.recipe}.h"
     libraries = [each.file.path for c in bundle.components.values() for each in c.libraries]
@@ -99,7 +106,7 @@ def write_xcframework(path: Path, out: Path) -> Path:
     with TemporaryDirectory(dir=out, prefix=".xcframework-") as work:
         made = Path(work, library)
         ARCHIVE.link(libraries, made)
-        with _Partial(target) as stream, zipfile.ZipFile(stream, "w") as archive:
+        with _partial(target) as stream, zipfile.ZipFile(stream, "w") as archive:
             _add(archive, f"{folder}/Info.plist", io.BytesIO(plistlib.dumps(info)))
             text = "\n".join(["#pragma once", about, *lines, ""])
             _add(archive, f"{folder}/{_IOS}/Headers/{header}", io.BytesIO(text.encode()))
@@ -107,14 +114,10 @@ def write_xcframework(path: Path, out: Path) -> Path:
     return target
 
 
-def write_archive(path: Path, out: Path) -> Path:
-    """Write the bundle at `path` as `out`/NAME-VERSION.tar, which holds the one folder NAME.
-
-    Returns the archive. Raises BundleError: a file is missing, damaged, or not of this bundle.
-    """
-    bundle = verified_bundle(path)
+def write_archive(bundle: Bundle, out: Path) -> Path:
+    """Write a bundle as `out`/NAME-VERSION.tar, which holds the one folder NAME. Returns the archive."""
     target = out / f"{bundle.recipe}-{__version__}.tar"
-    with _Partial(target) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+    with _partial(target) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
         for name, content in bundle_files(bundle).items():
             info = tarfile.TarInfo(f"{bundle.recipe}/{name}")
             info.size, info.mode = size_of(content), 0o644
@@ -123,22 +126,21 @@ def write_archive(path: Path, out: Path) -> Path:
     return target
 
 
-def write_wheel(path: Path, out: Path) -> Path:
-    """Write the bundle at `path` and what speaks of this package as a wheel into `out`.
+def write_wheel(bundle: Bundle, out: Path) -> Path:
+    """Write a bundle, of a platform that has wheels, and what speaks of this package as a wheel into `out`.
 
     Where it is installed, `Synthesizer()` and `kokoro-tvm say` find the bundle. Its version is this package's
     with the recipe's name, so that it takes the place of another one.
 
-    Returns the wheel. Raises BundleError as `write_archive` does, and where the bundle has no TVM runtime;
-    InputError for a target that has no platform of wheels.
+    Returns the wheel. Raises BundleError where the bundle has no TVM runtime.
     """
-    bundle = verified_bundle(path)
     if bundle.runtime is None:
-        raise BundleError(f"{path} has no TVM runtime, so a wheel of it could not speak. Build it again.")
+        raise BundleError(
+            f"{bundle.root} has no TVM runtime, so a wheel of it could not speak. Build it again."
+        )
     version = f"{__version__}+{re.sub(r'[^a-z0-9]+', '.', bundle.recipe.lower())}"
-    platform = _platform(bundle)
     info = f"kokoro_tvm-{version}.dist-info"
-    tag = f"py3-none-{platform}"
+    tag = f"py3-none-{_PLATFORMS[platform_of(str(bundle.target['mtriple']))]}"
     wheel_info = (
         f"Wheel-Version: 1.0\nGenerator: kokoro-tvm {__version__}\nRoot-Is-Purelib: false\nTag: {tag}\n"
     )
@@ -154,7 +156,7 @@ def write_wheel(path: Path, out: Path) -> Path:
     prefix = f"kokoro_tvm/{PACKAGED}/{bundle.recipe}"
     files |= {f"{prefix}/{name}": content for name, content in bundle_files(bundle).items()}
     record: list[str] = []
-    with _Partial(target) as stream, zipfile.ZipFile(stream, "w") as wheel:
+    with _partial(target) as stream, zipfile.ZipFile(stream, "w") as wheel:
         for name in sorted(files):
             record.append(_add(wheel, name, opened(files[name])))
         for name, text in texts.items():
@@ -211,33 +213,17 @@ def _metadata(version: str) -> str:
     return re.sub(r"^Version: .*$", f"Version: {version}", text, count=1, flags=re.MULTILINE)
 
 
-def _platform(bundle: Bundle) -> str:
-    triple = str(bundle.target.get("mtriple", ""))
-    if (platform := platform_of(triple)) in _PLATFORMS:
-        return _PLATFORMS[platform]
-    raise InputError(
-        f"There is no platform of wheels for {triple or 'the target'} of {bundle.recipe}. "
-        "Its archive holds the whole bundle."
-    )
-
-
-class _Partial:
+@contextmanager
+def _partial(target: Path) -> Iterator[BinaryIO]:
     """A stream whose file gets its name when the block ends without an error."""
-
-    def __init__(self, target: Path) -> None:
-        self._target, self._part = target, target.with_name(f".{target.name}.part")
-
-    def __enter__(self) -> io.BufferedWriter:
-        self._target.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = self._part.open("wb")
-        return self._stream
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._stream.close()
-        if kind is None:
-            self._part.replace(self._target)
-        else:
-            self._part.unlink()
+    part = target.with_name(f".{target.name}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with part.open("wb") as stream:
+            yield stream
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _add(wheel: zipfile.ZipFile, name: str, content: BinaryIO) -> str:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
+from typing import Any, TypeVar
 
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.store import Store
@@ -44,12 +45,26 @@ from kokoro_tvm.stages import (
     throughput,
     validate,
 )
-from kokoro_tvm.stages.base import Place, files_of
+from kokoro_tvm.stages.base import Files, Place, files_of
 from kokoro_tvm.targets import KERNELS, CompiledLibrary, RuntimeLibrary, target_kind, tools_for
 
 __all__ = ["RecipeGraph"]
 
-_Files = dict[str, tuple[Stage, str]]
+T = TypeVar("T")
+S = TypeVar("S", Stage, Stage | None)
+
+
+def _once(declare: Callable[[RecipeGraph, T], S]) -> Callable[[RecipeGraph, T], S]:
+    """A method that declares the stage of an artifact or component, called once for each."""
+
+    @wraps(declare)
+    def found(graph: RecipeGraph, of: T) -> S:
+        key = declare.__name__, of
+        if key not in graph._made:
+            graph._made[key] = declare(graph, of)
+        return graph._made[key]
+
+    return found
 
 
 @dataclass(frozen=True)
@@ -61,7 +76,7 @@ class RecipeGraph:
     artifacts: Path
     root: Path
     shared: Store | None = None
-    _made: dict[tuple[str, str], Stage] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[tuple[str, object], Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def store(self) -> Store:
@@ -89,32 +104,32 @@ class RecipeGraph:
     def stages(self) -> tuple[Stage, ...]:
         """Every stage but `report`, each after those it depends on; the decoder first, which takes longest
         by far."""
-        specs = self.recipe.artifacts()[::-1]
-        runner = None if self.runner is self.runtime else self.runner
-        return (
+        specs, gates = self.recipe.artifacts()[::-1], self.recipe.gates
+        found = (
             self.checkpoint,
-            *(stage for stage in (self.front_end, self.phonemes) if stage is not None),
-            *self._machines,
-            *(stage for stage in (self.runtime, runner, self.libkokoro, self.text) if stage is not None),
+            self.front_end,
+            self.phonemes,
+            self.machine,
+            *(self.machine_of(component) for component in self.recipe.components),
+            self.runtime,
+            self.runner,
+            self.libkokoro,
+            self.text,
             *(self.export(spec) for spec in specs),
             *(self.lower(spec) for spec in specs),
             *(self.compile(spec) for spec in specs),
-            *(stage for spec in specs if (stage := self.assemble(spec)) is not None),
+            *(self.assemble(spec) for spec in specs),
             *(self.pack(component) for component in self.recipe.components),
-            *([self.speak] if self.is_run else []),
-            *([self.golden] if self.golden is not None else []),
+            self.speak if self.is_run else None,
+            self.golden,
             self.reference,
             *(self.validate(spec) for spec in specs),
             self.bundle,
             self.speech,
-            *([self.throughput] if self.recipe.gates.throughput.min_peak_share is not None else []),
-            *([self.intelligibility] if self._is_listened_to else []),
+            self.throughput if gates.throughput.min_peak_share is not None else None,
+            self.intelligibility if gates.intelligibility.max_word_error_increase is not None else None,
         )
-
-    @property
-    def _is_listened_to(self) -> bool:
-        """Whether a speech recogniser is needed: only where the recipe has a gate for it."""
-        return self.recipe.gates.intelligibility.max_word_error_increase is not None
+        return tuple({stage.name: stage for stage in found if stage is not None}.values())
 
     @cached_property
     def checkpoint(self) -> Stage:
@@ -143,18 +158,13 @@ class RecipeGraph:
         """Of the recipe's target."""
         return machine.declare(self.place, self.recipe, self.recipe.target)
 
+    @_once
     def machine_of(self, component: str) -> Stage:
         """Of what a component is compiled for: the recipe's target, or its host."""
         target = self.recipe.target_of(component)
         if target == self.recipe.target:
             return self.machine
-        return self._once("machine", "host", lambda: machine.declare(self.place, self.recipe, target, "host"))
-
-    @property
-    def _machines(self) -> tuple[Stage, ...]:
-        """One for each target that components are compiled for."""
-        stages = (self.machine, *map(self.machine_of, self.recipe.components))
-        return tuple({stage.name: stage for stage in stages}.values())
+        return machine.declare(self.place, self.recipe, target, "host")
 
     @cached_property
     def runtime(self) -> Stage | None:
@@ -196,14 +206,14 @@ class RecipeGraph:
         return text.declare(self.place)
 
     @cached_property
-    def _runtime_parts(self) -> _Files:
+    def _runtime_parts(self) -> Files:
         """The libraries of the TVM runtime, as inputs of the bundle."""
         if self.runtime is None:
             return {}
         return dict(zip(self._libraries, runtime.libraries_of(self.runtime), strict=True))
 
     @cached_property
-    def _runner_parts(self) -> _Files:
+    def _runner_parts(self) -> Files:
         """The libraries that the runner needs, as a group of inputs of every stage that runs code."""
         if self.runner is None:
             return {}
@@ -218,54 +228,35 @@ class RecipeGraph:
     def _runner(self) -> Runner | None:
         return tools_for(self.recipe.target).runner()
 
+    @_once
     def export(self, spec: ArtifactSpec) -> Stage:
-        return self._once(
-            "export", spec.id, lambda: export.declare(self.place, self.recipe, spec, self.checkpoint)
-        )
+        return export.declare(self.place, self.recipe, spec, self.checkpoint)
 
+    @_once
     def lower(self, spec: ArtifactSpec) -> Stage:
-        return self._once(
-            "lower",
-            spec.id,
-            lambda: lower.declare(
-                self.place, self.recipe, spec, self.export(spec), self.machine_of(spec.component)
-            ),
-        )
+        machine = self.machine_of(spec.component)
+        return lower.declare(self.place, self.recipe, spec, self.export(spec), machine)
 
+    @_once
     def compile(self, spec: ArtifactSpec) -> Stage:
-        return self._once(
-            "compile", spec.id, lambda: compile.declare(self.place, self.recipe, spec, self.lower(spec))
-        )
+        return compile.declare(self.place, self.recipe, spec, self.lower(spec))
 
+    @_once
     def assemble(self, spec: ArtifactSpec) -> Stage | None:
         """None where no kernels are compiled to machine code."""
         if not target_kind(self.recipe.target_of(spec.component).kind).has_machine_code:
             return None
-        return self._once(
-            "assemble", spec.id, lambda: assemble.declare(self.place, self.recipe, spec, self.compile(spec))
-        )
+        return assemble.declare(self.place, self.recipe, spec, self.compile(spec))
 
+    @_once
     def pack(self, component: str) -> Stage:
-        return self._once(
-            "pack",
-            component,
-            lambda: pack.declare(
-                self.place,
-                self.recipe,
-                component,
-                [self.lower(spec) for spec in self.specs(component)],
-                self.checkpoint,
-            ),
-        )
+        lowered = [self.lower(spec) for spec in self.specs(component)]
+        return pack.declare(self.place, self.recipe, component, lowered, self.checkpoint)
 
+    @_once
     def validate(self, spec: ArtifactSpec) -> Stage:
-        return self._once(
-            "validate",
-            spec.id,
-            lambda: validate.declare(
-                self.place, self.recipe, spec, self._parts(spec) | self._runner_parts, self.reference
-            ),
-        )
+        parts = self._parts(spec) | self._runner_parts
+        return validate.declare(self.place, self.recipe, spec, parts, self.reference)
 
     @cached_property
     def speak(self) -> Stage:
@@ -321,15 +312,9 @@ class RecipeGraph:
             self.stages(),
         )
 
-    def _once(self, kind: str, artifact: str, declare: Callable[[], Stage]) -> Stage:
-        """The stage of this kind and artifact, declared when it is first needed."""
-        if (kind, artifact) not in self._made:
-            self._made[kind, artifact] = declare()
-        return self._made[kind, artifact]
-
-    def _parts(self, *specs: ArtifactSpec) -> _Files:
+    def _parts(self, *specs: ArtifactSpec) -> Files:
         """The parts of a bundle of these artifacts, as inputs: see `kokoro_tvm.stages.manifest`."""
-        parts: _Files = {
+        parts: Files = {
             "config": (self.checkpoint, "config.json"),
             "machine": (self.machine, "machine.json"),
         }
@@ -346,9 +331,9 @@ class RecipeGraph:
         return parts
 
     @cached_property
-    def _all_parts(self) -> _Files:
+    def _all_parts(self) -> Files:
         return {"voices": (self.checkpoint, "voices.safetensors"), **self._parts(*self.recipe.artifacts())}
 
     @cached_property
-    def _validations(self) -> _Files:
+    def _validations(self) -> Files:
         return {spec.id: (self.validate(spec), "validation.json") for spec in self.recipe.artifacts()}

@@ -1,13 +1,18 @@
-"""Names that a recipe cannot have, because what it builds would be taken for something else."""
+"""Names that a recipe cannot have, because what it builds would be taken for something else: sets, tasks,
+folders."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 from kokoro_tvm.errors import RecipeError
-from kokoro_tvm.project.sets import SETS
+from kokoro_tvm.recipe.parts import RecipeSet
 
-__all__ = ["NPM", "PEERS", "REPORT", "SHARED", "check_name"]
+__all__ = ["NPM", "PEERS", "REPORT", "SETS", "SHARED", "check_name"]
+
+SETS: tuple[RecipeSet, ...] = get_args(RecipeSet)
+"""Sets of recipes: a task for each builds those of its recipes that this machine can run."""
 
 REPORT = "report"
 """The task that makes all pages."""

@@ -20,22 +20,7 @@ from kokoro_tvm.project.names import check_name
 from kokoro_tvm.recipe import ArtifactSpec, find, is_try, list_models, list_recipes, load_recipe
 from kokoro_tvm.words import hint
 
-__all__ = ["Found", "Project", "open_graph"]
-
-
-def open_graph(
-    recipe: str, recipes: Path, artifacts: Path, store: Store, overrides: Sequence[str] = ()
-) -> RecipeGraph:
-    """The stages of a recipe in the folder, with FIELD=VALUE over it where there are overrides.
-
-    Raises RecipeError where it cannot be read, and BuildError where a package is missing that builds need:
-    keys have its version.
-    """
-    require_build()
-    found = find(recipe, [recipes])
-    check_name(recipe, found.path if found else recipes / f"{recipe}.yaml")
-    loaded = load_recipe(recipe, recipes, overrides=overrides)
-    return RecipeGraph(loaded, artifacts.resolve(), recipes.resolve().parent, store)
+__all__ = ["Found", "Project"]
 
 
 @dataclass(frozen=True)
@@ -73,9 +58,18 @@ class Project:
         """Names of the recipes with a target. Raises RecipeError where there are none."""
         return list_recipes(self.root / "recipes")
 
-    def graph(self, recipe: str) -> RecipeGraph:
-        """The stages of a recipe. Raises RecipeError where it cannot be read."""
-        return open_graph(recipe, self.root / "recipes", self.root / "artifacts", self.store)
+    def graph(self, recipe: str, overrides: Sequence[str] = ()) -> RecipeGraph:
+        """The stages of a recipe, with FIELD=VALUE over it where there are overrides.
+
+        Raises RecipeError where it cannot be read, and BuildError where a package is missing that builds
+        need: keys have its version.
+        """
+        require_build()
+        recipes = self.root / "recipes"
+        found = find(recipe, [recipes])
+        check_name(recipe, found.path if found else recipes / f"{recipe}.yaml")
+        loaded = load_recipe(recipe, recipes, overrides=overrides)
+        return RecipeGraph(loaded, self.store.root.parent, recipes.resolve().parent, self.store)
 
     def artifact(self, word: str, recipe: str = "cpu") -> tuple[RecipeGraph, ArtifactSpec]:
         """The artifact called `cpu/decoder-5120`, or `decoder-5120` of the recipe given.

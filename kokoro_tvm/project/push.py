@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
 from kokoro_tvm.errors import BundleError, InputError
-from kokoro_tvm.project.attestation import bill_of_materials, sign
+from kokoro_tvm.project.attestation import statements
 from kokoro_tvm.project.distribution import bundle_files, opened, size_of, verified_bundle
-from kokoro_tvm.project.gates import provenance_with_gates
 from kokoro_tvm.registry.address import Layout, Repository
 from kokoro_tvm.registry.artifact import (
     ARTIFACT_TYPE,
@@ -29,7 +28,6 @@ from kokoro_tvm.registry.artifact import (
     sha256_of,
 )
 from kokoro_tvm.registry.sources import REFERENCE
-from kokoro_tvm.registry.trust import SBOM, SIGNED
 from kokoro_tvm.registry.web import TransferError, Web, next_url
 from kokoro_tvm.remote import READ_ONLY, has_protocol, open_folder, unreachable, whole_file
 
@@ -52,15 +50,6 @@ class Pushed:
     there: int
 
 
-class _Target(Protocol):
-    def has(self, layer: Layer) -> bool: ...
-
-    def put(self, layer: Layer, stream: BinaryIO) -> None: ...
-
-    def finish(self, manifest: bytes) -> None:
-        """Makes it known under its name, once all it names is there."""
-
-
 def push(
     path: Path,
     place: Repository | Layout,
@@ -76,10 +65,7 @@ def push(
     bundle = verified_bundle(path)
     if isinstance(place, Layout) and not place.name:
         place = place.named(bundle.recipe)
-    contents = bundle_files(bundle)
-    contents[SBOM] = sbom = bill_of_materials(bundle)
-    if signer is not None:
-        contents[SIGNED] = sign(provenance_with_gates(bundle), sbom, signer)
+    contents = {**bundle_files(bundle), **statements(bundle, signer)}
     known = {file.path: file.sha256 for file in bundle.files()} | {bundle.root / "bundle.json": bundle.sha256}
     layers: dict[Layer, Path | bytes] = {}
     for name, content in contents.items():
@@ -107,7 +93,7 @@ def push(
     return Pushed(str(place), sha256_of(manifest), sent, there)
 
 
-def _target(place: Repository | Layout) -> _Target:
+def _target(place: Repository | Layout) -> _Registry | _Folder:
     if isinstance(place, Repository):
         if ":" in place.reference:
             raise InputError(f"{place} is a digest, which follows from a bundle. Push to a tag.")
@@ -150,6 +136,7 @@ class _Registry:
                     raise
 
     def finish(self, manifest: bytes) -> None:
+        """Makes it known under its name, once all it names is there."""
         url = f"{self._place.url}/manifests/{self._place.reference}"
         self._web.open(url, "PUT", {"Content-Type": MANIFEST_TYPE}, manifest).close()
 

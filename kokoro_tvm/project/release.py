@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any
 from kokoro_tvm import __version__
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.engine import durable
-from kokoro_tvm.project.attestation import bill_of_materials, sign
+from kokoro_tvm.project.attestation import statements
 from kokoro_tvm.project.distribution import write_package
-from kokoro_tvm.project.gates import provenance_with_gates
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.registry.trust import SBOM, SIGNED
 from kokoro_tvm.runtime.bundle.manifest import read_bundle
-from kokoro_tvm.runtime.bundle.provenance import FILE as PROVENANCE
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
@@ -60,11 +57,7 @@ def write_release(graphs: Iterable[RecipeGraph], out: Path, signer: Signer | Non
         page = graph.report.path("report.html")
         if page.is_file():
             files.append(Path(shutil.copyfile(page, out / f"{name}.{page.name}")))
-        bundle = read_bundle(graph.bundle_folder)
-        stated = {PROVENANCE: provenance_with_gates(bundle), SBOM: bill_of_materials(bundle)}
-        if signer is not None:
-            stated[SIGNED] = sign(stated[PROVENANCE], stated[SBOM], signer)
-        for file, content in stated.items():
+        for file, content in statements(read_bundle(graph.bundle_folder), signer).items():
             durable.write(out / f"{name}.{file}", content)
             files.append(out / f"{name}.{file}")
         bundles[name] = graph.bundle_folder

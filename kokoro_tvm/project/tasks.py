@@ -6,13 +6,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import doit.control
-from doit.action import BaseAction
 from doit.exceptions import TaskFailed
 
 from kokoro_tvm.engine.cache import Cache
@@ -20,17 +19,20 @@ from kokoro_tvm.engine.memory import Memory, keep_learned
 from kokoro_tvm.engine.reporter import LineReporter, make_reporter
 from kokoro_tvm.engine.resources import Budget, usable_processes
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import KokoroTvmError, RecipeError
-from kokoro_tvm.project.conclusion import conclusion
+from kokoro_tvm.platforms import this_platform
 from kokoro_tvm.project.graph import RecipeGraph
-from kokoro_tvm.project.names import REPORT
-from kokoro_tvm.project.project import open_graph
-from kokoro_tvm.project.sets import SETS, lacking, members
-from kokoro_tvm.recipe import Recipe, list_recipes
+from kokoro_tvm.project.names import REPORT, SETS
+from kokoro_tvm.project.project import Project
+from kokoro_tvm.recipe import Recipe
+from kokoro_tvm.targets import target_kind, tools_for
 from kokoro_tvm.words import as_typed
 
-__all__ = ["doit_config", "recipe_tasks"]
+__all__ = ["conclusion", "doit_config", "recipe_tasks"]
+
+
+# doit captures output by putting another sys.stdout under all threads; stages have logs of their own.
+_AS_IT_IS = {"capture": False}
 
 
 def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
@@ -44,19 +46,18 @@ def doit_config(reporter: LineReporter | None = None) -> dict[str, Any]:
         "dep_file": ":memory:",
         "par_type": "thread",
         "num_process": usable_processes(),
-        "verbosity": 2,
+        "verbosity": 0,
     }
 
 
 def recipe_tasks(
-    recipes: Path,
-    artifacts: Path,
+    root: Path,
     reporter: LineReporter,
     paranoid: bool = False,
     tried: tuple[str, Sequence[str]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Every task of every target recipe in the folder, and the sets; a recipe that cannot be read is a task
-    that says so, and in every set.
+    """Every task of every target recipe in `root`/recipes, and the sets; a recipe that cannot be read is a
+    task that says so, and in every set.
 
     paranoid (or KOKORO_TVM_PARANOID=1): whether files are read again even if they look unchanged; tried: a
     recipe and its overrides, FIELD=VALUE, whose tasks are made alone, under a name of their own. Raises
@@ -66,12 +67,12 @@ def recipe_tasks(
     graphs: list[RecipeGraph] = []
     broken: list[str] = []
     paranoid = paranoid or os.environ.get("KOKORO_TVM_PARANOID") == "1"
-    budget, cache = Budget.of_machine(), Cache.from_environment(reporter.notes.append)
-    store = Store(artifacts.resolve() / ".store", paranoid, cache)
-    keep_learned(Memory(store.root / "learned.json", trust=not paranoid))
-    for name, overrides in [tried] if tried else [(name, ()) for name in list_recipes(recipes)]:
+    budget, cache = Budget(), Cache.from_environment(reporter.notes.append)
+    project = Project(root, paranoid, cache)
+    keep_learned(Memory(project.store.root / "learned.json", trust=not paranoid))
+    for name, overrides in [tried] if tried else [(name, ()) for name in project.recipes()]:
         try:
-            graph = open_graph(name, recipes, artifacts, store, overrides)
+            graph = project.graph(name, overrides)
         except RecipeError as error:
             task = _broken(name, error, reporter)
             broken.append(task["basename"])
@@ -86,7 +87,8 @@ def recipe_tasks(
         yield {
             "basename": graph.recipe.name,
             "doc": f"build, validate and bundle the recipe {graph.recipe.name}",
-            "actions": [_Action(partial(_conclude, reporter, graph))],
+            "actions": [partial(_conclude, reporter, graph)],
+            "io": _AS_IT_IS,
             "task_dep": [stage.name for stage in stages],
             # Always run, never counted as work.
             "uptodate": [False],
@@ -107,7 +109,8 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
     return {
         "basename": REPORT,
         "doc": "write a page about every bundle that is built",
-        "actions": [_Action(conclude)],
+        "actions": [conclude],
+        "io": _AS_IT_IS,
         "task_dep": [g.report.name for g in built],
         "uptodate": [False],
     }
@@ -115,17 +118,19 @@ def _pages(graphs: list[RecipeGraph], reporter: LineReporter) -> dict[str, Any]:
 
 def _sets(recipes: list[Recipe], broken: list[str], reporter: LineReporter) -> Iterator[dict[str, Any]]:
     """A task for every set, and for every recipe that this machine leaves out of them one that says so."""
-    left_out = {recipe.name: missing for recipe in recipes if (missing := lacking(recipe))}
+    lacking = {recipe.name: tools_for(recipe.target).lacking(recipe.precision) for recipe in recipes}
+    left_out = {name: missing for name, missing in lacking.items() if missing}
     for name, missing in left_out.items():
         note = f"{name}: not run, because this CPU lacks {', '.join(missing)}."
         yield {
             "basename": _not_here(name),
             "doc": f"say that {name} was left out",
-            "actions": [_Action(partial(reporter.notes.append, note))],
+            "actions": [partial(reporter.notes.append, note)],
+            "io": _AS_IT_IS,
             "uptodate": [False],
         }
     for word in (word for word in SETS if word not in broken):  # a recipe of that name says that it is taken
-        names = [recipe.name for recipe in members(word, recipes)]
+        names = [recipe.name for recipe in recipes if word in recipe.sets]
         yield {
             "basename": word,
             "doc": f"build every recipe of the set {word} that this machine can run",
@@ -153,7 +158,8 @@ def _task(stage: Stage, reporter: LineReporter, budget: Budget) -> dict[str, Any
     return {
         "basename": stage.name,
         "doc": stage.doc,
-        "actions": [_Action(build)],
+        "actions": [build],
+        "io": _AS_IT_IS,
         "task_dep": [s.name for s in stage.after],
         "targets": [str(stage.path(o)) for o in stage.outputs],
         "uptodate": [stage.is_current],
@@ -169,7 +175,7 @@ def _broken(name: str, error: RecipeError, reporter: LineReporter) -> dict[str, 
         return TaskFailed(str(error))
 
     doc = "cannot be read: run it, or `kokoro-tvm recipe check`, to see why"
-    return {"basename": task, "doc": doc, "actions": [_Action(fail)]}
+    return {"basename": task, "doc": doc, "actions": [fail], "io": _AS_IT_IS}
 
 
 class _OrderedNode(doit.control.ExecNode):
@@ -188,21 +194,29 @@ class _OrderedSet(dict[Any, None]):
         self.setdefault(item)
 
 
-class _Action(BaseAction):
-    """Calls a function and leaves sys.stdout alone: doit's own action swaps it, under all threads."""
-
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self.function = function
-        self.task = self.out = self.err = self.result = None
-        self.values: dict[str, Any] = {}
-
-    def execute(self, out: Any = None, err: Any = None) -> Any:
-        result = self.function()
-        return result if isinstance(result, TaskFailed) else None
-
-    def __str__(self) -> str:
-        return repr(self.function)
-
-
 def _conclude(reporter: LineReporter, graph: RecipeGraph) -> None:
     reporter.conclusion.append(conclusion(graph, Path(sys.executable).with_name("kokoro-tvm")))
+
+
+def conclusion(graph: RecipeGraph, command: Path) -> str:
+    """What a build ends with, in two lines: where the bundle is, and what to do with it.
+
+    command: the program `kokoro-tvm`.
+    """
+    bundle = as_typed(graph.bundle_folder)
+    hello = f", and it says hello in {bundle / 'hello.wav'}" if graph.is_run else ""
+    return f"The bundle is {bundle}{hello}.\nNext: {_next(graph, bundle, str(as_typed(command)))}"
+
+
+def _next(graph: RecipeGraph, bundle: Path, command: str) -> str:
+    target = graph.recipe.target
+    kind = target_kind(target.kind)
+    if kind.is_for_browsers(target):
+        return f"{command} web {f'--gpu {bundle}' if kind.has_kernels else bundle} -o site"
+    say = f'say --bundle {bundle} -o speech.wav "Anything you like."'
+    platform = kind.platform(target)
+    if platform == this_platform():
+        return f"{command} {say}"
+    if platform.system == "ios":
+        return f"{command} package {graph.recipe.name}"
+    return f"copy {bundle} to a machine with {platform}, and there: kokoro-tvm {say}"

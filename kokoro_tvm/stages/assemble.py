@@ -8,8 +8,7 @@ from typing import Any
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
-from kokoro_tvm.stages.base import Place
-from kokoro_tvm.stages.files import log, write_json
+from kokoro_tvm.stages.base import Place, log, write_json
 from kokoro_tvm.targets import KERNELS, MACHINE_CODE, target_kind, tools_for
 
 __all__ = ["declare", "run"]

@@ -11,8 +11,7 @@ from kokoro_tvm.engine.used import all_of
 from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.model.yields import converters, yields
 from kokoro_tvm.recipe import Checkpoint
-from kokoro_tvm.stages.base import COMPILER, Place
-from kokoro_tvm.stages.files import log
+from kokoro_tvm.stages.base import COMPILER, Place, log
 
 __all__ = ["declare", "run"]
 

@@ -24,8 +24,7 @@ from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
 from kokoro_tvm.recipe.parts import Resources
-from kokoro_tvm.stages.base import COMPILER, Place, threads
-from kokoro_tvm.stages.files import log, read_json
+from kokoro_tvm.stages.base import COMPILER, Place, log, read_json, threads
 from kokoro_tvm.stages.lower import lowered, lowering, lowering_here
 from kokoro_tvm.targets import KERNELS, target_kind, tools_for
 
@@ -96,7 +95,7 @@ def run(
     kind = target_kind(target["kind"])
     toolchain = kind.tools(kind.spec.model_validate(target, strict=False)).toolchain()
     machine = Machine.from_json(read_json(inputs["machine"]))
-    objects = Parts(Store(cache, cache=Cache.from_environment(log)), "kernel", generator)
+    objects = Parts(Store(cache, cache=Cache.from_environment(log)), generator)
     compile_module(module, machine, toolchain, out / library, pass_context, objects, processes, log)
     (out / PARTS).write_text(json.dumps(sorted(objects.keys), indent=1), encoding="utf-8")
 

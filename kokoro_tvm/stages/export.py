@@ -9,8 +9,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.recipe import ArtifactSpec, Recipe
-from kokoro_tvm.stages.base import COMPILER, Place
-from kokoro_tvm.stages.files import read_json
+from kokoro_tvm.stages.base import COMPILER, Place, read_json
 
 __all__ = ["declare", "run"]
 

@@ -11,8 +11,7 @@ from kokoro_tvm.engine.used import all_of
 from kokoro_tvm.engine.versions import versions
 from kokoro_tvm.model.front_end.yields import CONVERTERS, FACTS, FILES, yield_of
 from kokoro_tvm.recipe.front_end import FrontEnd
-from kokoro_tvm.stages.base import Place
-from kokoro_tvm.stages.files import log
+from kokoro_tvm.stages.base import Place, log
 
 __all__ = ["declare", "run"]
 

@@ -10,15 +10,14 @@ from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries
+from kokoro_tvm.stages.base import Files, Place, computing, run_facts, run_settings, runner_libraries, threads
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
 
 
-def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -> Stage:
+def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
     """parts: see `kokoro_tvm.stages.manifest`, and the group `runner`, see `kokoro_tvm.stages.base`.
 
     The word is the shortest of the model's utterances.
@@ -32,11 +31,10 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
         parameters={
             "phonemes": shortest.phonemes,
             "voice": shortest.voice,
-            "length": recipe.length,
-            "precision": recipe.precision,
+            "recipe": computing(recipe),
         },
         settings=lambda: run_settings(recipe),
-        facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
+        facts=lambda: run_facts(recipe),
     )
 
 
@@ -46,11 +44,9 @@ def run(
     *,
     phonemes: str,
     voice: str,
-    length: str,
-    precision: str,
+    recipe: dict[str, str],
     target: dict[str, Any],
     names: dict[str, str],
-    threads: int,
 ) -> None:
     """Writes tokens (T,) uint8 with the 0 at both ends, style (256,) and audio (samples,) float32, for seed 0
     and speed 1. `kokoro_tvm/web/runtime/golden.js` reads them."""
@@ -64,8 +60,9 @@ def run(
 
     runner, reason = find_runner(target)
     assert runner is not None, reason  # else there is no such stage
-    bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
+    bundle = loose_bundle(inputs, names | recipe)
     tokens = np.array(encode(phonemes, bundle.vocabulary), np.uint8)
     style = np.array(style_of(Voices.open(bundle).table(voice), phonemes), np.float32).reshape(-1)
-    speech = open_parts(runner, bundle, threads, runner_libraries(inputs)).run(tokens.astype(np.int64), style)
+    tts = open_parts(runner, bundle, threads(), runner_libraries(inputs))
+    speech = tts.run(tokens.astype(np.int64), style)
     save_file({"tokens": tokens, "style": style, "audio": speech.audio}, out / "golden.safetensors")

@@ -11,8 +11,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, installed, versions
 from kokoro_tvm.recipe import Gates, Recipe
-from kokoro_tvm.stages.base import Place, files_of, threads
-from kokoro_tvm.stages.files import log
+from kokoro_tvm.stages.base import Place, files_of, gates_on, log, threads
 
 __all__ = ["declare", "run"]
 
@@ -21,8 +20,6 @@ _RECOGNISER = "moonshine-voice"
 
 
 def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> Stage:
-    gates = recipe.gates.model_dump(mode="json")
-
     return place.stage(
         "intelligibility",
         doc="compare what a speech recogniser understands of the bundle and of the stock model",
@@ -31,9 +28,9 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> S
             **files_of("bundle", bundle, without="provenance.json"),
             **files_of("checkpoint", checkpoint),
         },
-        settings=lambda: {"gates": gates, "threads": threads()},
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json")},
         facts=lambda: {
-            "gates": {"intelligibility": gates["intelligibility"], "enforce": gates["enforce"]},
+            "gates": gates_on(recipe, "intelligibility"),
             "sentences": file_sha256(_SENTENCES),
             "recogniser": {_RECOGNISER: installed(_RECOGNISER)},
             "versions": versions(*TORCH),
@@ -41,7 +38,7 @@ def declare(place: Place, recipe: Recipe, bundle: Stage, checkpoint: Stage) -> S
     )
 
 
-def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], threads: int) -> None:
+def run(out: Path, inputs: Inputs, *, gates: dict[str, Any]) -> None:
     """Writes the report. Raises ValidationError where the gate is missed, or no recogniser is installed."""
     from kokoro_tvm.measure.gates import limits_of, write_report
     from kokoro_tvm.measure.intelligibility import validate_intelligibility
@@ -52,7 +49,7 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], threads: int) -> No
     judged, recogniser = Gates.model_validate(gates, strict=False), open_recogniser()
     checkpoint = inputs.folder("checkpoint")
     model = load_config(checkpoint), load_state(checkpoint)
-    heard = listen(inputs.folder("bundle"), *model, recogniser, threads=threads, progress=log)
+    heard = listen(inputs.folder("bundle"), *model, recogniser, threads=threads(), progress=log)
     report = validate_intelligibility(heard, limits_of(judged, "intelligibility"), judged.enforce)
     write_report(report, out / "intelligibility.json")
     report.require()

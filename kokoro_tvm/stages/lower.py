@@ -12,8 +12,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions, versions
 from kokoro_tvm.recipe import ArtifactSpec, LayerChoice, Recipe, choices
-from kokoro_tvm.stages.base import COMPILER, Place
-from kokoro_tvm.stages.files import log, read_json, write, write_json
+from kokoro_tvm.stages.base import COMPILER, Place, log, read_json, write, write_json
 
 if TYPE_CHECKING:
     from kokoro_tvm.compiler.lower import Lowered

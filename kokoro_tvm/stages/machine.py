@@ -10,8 +10,7 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions
 from kokoro_tvm.recipe import Recipe
 from kokoro_tvm.spec import TargetSpec
-from kokoro_tvm.stages.base import Place
-from kokoro_tvm.stages.files import write_json
+from kokoro_tvm.stages.base import Place, write_json
 from kokoro_tvm.targets import target_kind
 
 __all__ = ["declare", "run"]

@@ -8,96 +8,54 @@ front_end/front_end.safetensors, text.wasm, golden.safetensors and libkokoro/FIL
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
+from pathlib import PurePath
 from typing import Any
 
 from kokoro_tvm import __version__
 from kokoro_tvm.constants import SAMPLE_RATE
 from kokoro_tvm.engine.inputs import Inputs
-from kokoro_tvm.model.signatures import LENGTH, Signature, TensorSpec, samples_per_frame, signatures
+from kokoro_tvm.model.signatures import LENGTH, Signature, samples_per_frame, signatures
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port
 from kokoro_tvm.runtime.bundle.storage import storage_step
-from kokoro_tvm.stages.files import read_json
+from kokoro_tvm.stages.base import read_json
 
-__all__ = ["GOLDEN", "TEXT", "ComponentFiles", "component_files", "describe", "loose_bundle"]
-
-GOLDEN = "golden.safetensors"
-TEXT = "text.wasm"
-
-_FRONT_END = "front_end/front_end.safetensors"
-
-
-@dataclass(frozen=True)
-class ComponentFiles:
-    """Where the files of one component are: packed weights, a library a bucket, and the parameters they
-    take."""
-
-    name: str
-    parameters: Sequence[Mapping[str, Any]]
-    weights: FileRef
-    libraries: Mapping[int, Library]
-
-
-def component_files(inputs: Inputs) -> list[ComponentFiles]:
-    """The components among a stage's inputs."""
-    libraries: dict[str, dict[int, Library]] = {}
-    for name in inputs.group("libraries"):
-        component, _, bucket = name.rpartition("-")
-        kernels = _file(inputs, f"kernels/{name}") if f"kernels/{name}" in inputs else None
-        code = _file(inputs, f"machine_code/{name}") if f"machine_code/{name}" in inputs else None
-        library = Library(int(bucket), _file(inputs, f"libraries/{name}"), kernels, code)
-        libraries.setdefault(component, {})[library.bucket] = library
-    return [
-        ComponentFiles(
-            component,
-            read_json(path),
-            _file(inputs, f"weights/{component}"),
-            dict(sorted(libraries[component].items())),
-        )
-        for component, path in inputs.group("parameters").items()
-    ]
+__all__ = ["describe", "loose_bundle"]
 
 
 def describe(
     inputs: Inputs,
-    recipe: Mapping[str, str],
-    languages: Mapping[str, Any] | None,
+    recipe: Mapping[str, Any],
     synthetic: bool,
     toolchain: Mapping[str, str],
-    not_run: str = "",
-) -> dict[str, Any]:
-    """The content of bundle.json. recipe: name, model, length, precision; languages: the recipe's, None where
-    it has none; not_run: why its gates were not run."""
-    config, machine = read_json(inputs["config"]), read_json(inputs["machine"])
-    table, eager = signatures(config), _has_eager_memory(machine)
-    return {
+    not_run: str,
+) -> tuple[dict[str, Any], dict[str, FileRef]]:
+    """The content of bundle.json, and the files that it names, by their names in the bundle.
+
+    recipe: name, model, length, precision, languages (None where it has none); not_run: why its gates were
+    not run, empty where they were.
+    """
+    parts = _Parts(inputs, recipe["length"])
+    manifest = {
         "schema": SCHEMA,
         "version": __version__,
         **{key: recipe[key] for key in ("model", "length", "precision")},
         "recipe": recipe["name"],
         "synthetic": synthetic,
-        "target": {"kind": machine["kind"], **machine["options"]},
-        "cpu_features": list(machine["required"]),
-        **_constants(config),
-        **{
-            role: _entry(inputs[role].name, _file(inputs, role)) if role in inputs else None
-            for role in ("runtime", "ffi")
-        },
-        "libkokoro": [_entry(name, _file(inputs, f"libkokoro/{name}")) for name in inputs.group("libkokoro")],
+        **parts.facts(),
+        "runtime": parts.library("runtime"),
+        "ffi": parts.library("ffi"),
+        "libkokoro": [parts.file(f"libkokoro/{name}") for name in inputs.group("libkokoro")],
         "not_run": not_run or None,
-        "languages": None if languages is None else dict(languages),
-        "voices": _entry("voices.safetensors", _file(inputs, "voices")),
-        "front_end": _entry("front_end.safetensors", _file(inputs, _FRONT_END))
-        if _FRONT_END in inputs
-        else None,
-        "text": _entry(TEXT, _file(inputs, TEXT)) if TEXT in inputs else None,
-        "golden": _entry(GOLDEN, _file(inputs, GOLDEN)) if GOLDEN in inputs else None,
-        "components": {
-            files.name: _component(files, table[files.name], recipe["length"], eager)
-            for files in component_files(inputs)
-        },
+        "languages": recipe["languages"],
+        "voices": parts.file("voices"),
+        "front_end": parts.file("front_end/front_end.safetensors"),
+        "text": parts.file("text.wasm"),
+        "golden": parts.file("golden.safetensors"),
+        "components": parts.components(),
         "toolchain": dict(toolchain),
     }
+    return manifest, parts.files
 
 
 def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
@@ -105,25 +63,9 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
 
     recipe: name, model, length, precision.
     """
-    config, machine = read_json(inputs["config"]), read_json(inputs["machine"])
-    components: dict[str, Component] = {}
-    eager = _has_eager_memory(machine)
-    for files in component_files(inputs):
-        entry = _component(files, signatures(config)[files.name], recipe["length"], eager)
-        components[files.name] = Component(
-            name=files.name,
-            axis=entry["axis"],
-            function=entry["function"],
-            inputs=_ports(entry["inputs"]),
-            outputs=_ports(entry["outputs"]),
-            parameters=_ports(entry["parameters"]),
-            weights=files.weights,
-            libraries=tuple(files.libraries.values()),
-            storage_step=entry["storage_step"],
-            seeded=Entry(entry["seeded"]["function"], _ports(entry["seeded"]["inputs"]))
-            if entry["seeded"]
-            else None,
-        )
+    parts = _Parts(inputs, recipe["length"])
+    components = {name: _component(name, entry, parts.files) for name, entry in parts.components().items()}
+    voices = parts.file("voices")
     return Bundle(
         root=inputs["machine"].parent,
         recipe=recipe["name"],
@@ -131,85 +73,113 @@ def loose_bundle(inputs: Inputs, recipe: Mapping[str, str]) -> Bundle:
         length=recipe["length"],
         precision=recipe["precision"],
         synthetic=False,
-        **_constants(config),
-        voices=_file(inputs, "voices") if "voices" in inputs else FileRef(inputs["config"], 0, ""),
-        front_end=_file(inputs, _FRONT_END) if _FRONT_END in inputs else None,
+        **parts.facts(),
+        voices=parts.files[voices["file"]] if voices else FileRef(inputs["config"], 0, ""),
         components=components,
-        cpu_features=tuple(machine["required"]),
-        target={"kind": machine["kind"], **machine["options"]},
         toolchain={},
     )
 
 
-def _constants(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a model's configuration the runtime needs, by its names in a manifest."""
-    return {
-        "sample_rate": SAMPLE_RATE,
-        "samples_per_frame": samples_per_frame(config),
-        "style_dim": config["style_dim"],
-        "context_length": config["plbert"]["max_position_embeddings"],
-        "vocabulary": dict(config["vocab"]),
-    }
+class _Parts:
+    """The parts of a bundle among a stage's inputs, as entries of its manifest.
+
+    files: those that have an entry, by their names in the bundle.
+    """
+
+    def __init__(self, inputs: Inputs, length: str) -> None:
+        self.files: dict[str, FileRef] = {}
+        self._inputs, self._length = inputs, length
+        self._config, self._machine = read_json(inputs["config"]), read_json(inputs["machine"])
+
+    def facts(self) -> dict[str, Any]:
+        """What the runtime needs of the machine and of the model's configuration."""
+        return {
+            "target": {"kind": self._machine["kind"], **self._machine["options"]},
+            "cpu_features": tuple(self._machine["required"]),
+            "sample_rate": SAMPLE_RATE,
+            "samples_per_frame": samples_per_frame(self._config),
+            "style_dim": self._config["style_dim"],
+            "context_length": self._config["plbert"]["max_position_embeddings"],
+            "vocabulary": dict(self._config["vocab"]),
+        }
+
+    def file(self, part: str, name: str = "") -> dict[str, Any] | None:
+        """A part that is one file, called as the part is unless it has a name; None where it is no input."""
+        if part not in self._inputs:
+            return None
+        path = self._inputs[part]
+        name = name or f"{PurePath(part).stem}{path.suffix}"
+        file = self.files[name] = FileRef(path, path.stat().st_size, self._inputs.sha256(part))
+        return {"file": name, "size": file.size, "sha256": file.sha256}
+
+    def library(self, part: str) -> dict[str, Any] | None:
+        """One of the TVM runtime, which keeps its file's name."""
+        return self.file(part, self._inputs[part].name) if part in self._inputs else None
+
+    def components(self) -> dict[str, dict[str, Any]]:
+        """Signature, weights and libraries of every component."""
+        table = signatures(self._config)
+        return {name: self._component(table[name]) for name in self._inputs.group("parameters")}
+
+    def _component(self, signature: Signature) -> dict[str, Any]:
+        name = signature.component
+        parameters = read_json(self._inputs[f"parameters/{name}"])
+        eager = bool(self._machine["features"].get("eager_memory", False))  # what is false is left out there
+        return {
+            "axis": signature.axis,
+            **self._entry(signature),
+            "outputs": [asdict(t) for t in signature.outputs],
+            "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in parameters],
+            "weights": self.file(f"weights/{name}"),
+            "libraries": [
+                {
+                    "bucket": bucket,
+                    **(self.file(f"libraries/{name}-{bucket}") or {}),
+                    "kernels": self.file(f"kernels/{name}-{bucket}"),
+                    "machine_code": self.file(f"machine_code/{name}-{bucket}"),
+                }
+                for bucket in self._buckets(name)
+            ],
+            "storage_step": storage_step(signature.axis, eager) if self._length == "exact" else 1,
+            "seeded": None if signature.seeded is None else self._entry(signature.seeded),
+        }
+
+    def _buckets(self, component: str) -> list[int]:
+        artifacts = (artifact.rpartition("-") for artifact in self._inputs.group("libraries"))
+        return sorted(int(bucket) for owner, _, bucket in artifacts if owner == component)
+
+    def _entry(self, signature: Signature) -> dict[str, Any]:
+        """The pass `narrow` has made wide integers narrow where a GPU takes them."""
+        inputs = (*signature.inputs, LENGTH) if self._length == "masked" else signature.inputs
+        ports = [asdict(t) for t in inputs]
+        if any(name.startswith(f"{signature.component}-") for name in self._inputs.group("kernels")):
+            ports = [port | {"dtype": "int32"} if port["dtype"] == "int64" else port for port in ports]
+        return {"function": signature.function, "inputs": ports}
 
 
-def _has_eager_memory(machine: Mapping[str, Any]) -> bool:
-    """`Features.eager_memory` of a machine's file, which leaves out what is false."""
-    return bool(machine["features"].get("eager_memory", False))
+def _component(name: str, entry: Mapping[str, Any], files: Mapping[str, FileRef]) -> Component:
+    """One as its entry in a manifest describes it; files: by their names there."""
 
+    def file(of: Mapping[str, Any] | None) -> FileRef | None:
+        return files[of["file"]] if of else None
 
-def _component(files: ComponentFiles, signature: Signature, length: str, eager: bool) -> dict[str, Any]:
-    on_gpu = any(library.kernels is not None for library in files.libraries.values())
-    return {
-        "axis": signature.axis,
-        **_entry_of(signature, length, on_gpu),
-        "outputs": [_port(t) for t in signature.outputs],
-        "parameters": [{key: p[key] for key in ("name", "dtype", "shape")} for p in files.parameters],
-        "weights": _entry(f"{files.name}.safetensors", files.weights),
-        "libraries": [_library(files.name, library) for library in files.libraries.values()],
-        "storage_step": storage_step(signature.axis, eager) if length == "exact" else 1,
-        "seeded": None if signature.seeded is None else _entry_of(signature.seeded, length, on_gpu),
-    }
-
-
-def _library(component: str, library: Library) -> dict[str, Any]:
-    name = f"{component}-{library.bucket}"
-
-    def entry(file: FileRef | None) -> dict[str, Any] | None:
-        return _entry(f"{name}{file.path.suffix}", file) if file is not None else None
-
-    return {
-        "bucket": library.bucket,
-        **_entry(f"{name}{library.file.path.suffix}", library.file),
-        "kernels": entry(library.kernels),
-        "machine_code": entry(library.machine_code),
-    }
-
-
-def _entry_of(signature: Signature, length: str, on_gpu: bool) -> dict[str, Any]:
-    """The pass `narrow` has made wide integers narrow where a GPU takes them."""
-    inputs = (*signature.inputs, LENGTH) if length == "masked" else signature.inputs
-    ports = [_port(t) for t in inputs]
-    if on_gpu:
-        ports = [port | {"dtype": "int32"} if port["dtype"] == "int64" else port for port in ports]
-    return {"function": signature.function, "inputs": ports}
-
-
-def _port(tensor: TensorSpec) -> dict[str, Any]:
-    return {
-        "name": tensor.name,
-        "dtype": tensor.dtype,
-        "shape": list(tensor.shape),
-        "meaning": tensor.meaning,
-    }
+    seeded = entry["seeded"]
+    return Component(
+        name=name,
+        axis=entry["axis"],
+        function=entry["function"],
+        inputs=_ports(entry["inputs"]),
+        outputs=_ports(entry["outputs"]),
+        parameters=_ports(entry["parameters"]),
+        weights=files[entry["weights"]["file"]],
+        libraries=tuple(
+            Library(each["bucket"], files[each["file"]], file(each["kernels"]), file(each["machine_code"]))
+            for each in entry["libraries"]
+        ),
+        storage_step=entry["storage_step"],
+        seeded=Entry(seeded["function"], _ports(seeded["inputs"])) if seeded else None,
+    )
 
 
 def _ports(entries: Sequence[Mapping[str, Any]]) -> tuple[Port, ...]:
     return tuple(Port(e["name"], e["dtype"], tuple(e["shape"])) for e in entries)
-
-
-def _file(inputs: Inputs, name: str) -> FileRef:
-    return FileRef(inputs[name], inputs[name].stat().st_size, inputs.sha256(name))
-
-
-def _entry(name: str, file: FileRef) -> dict[str, Any]:
-    return {"file": name, "size": file.size, "sha256": file.sha256}

@@ -11,8 +11,7 @@ from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import COMPILER, Place
-from kokoro_tvm.stages.files import read_json
+from kokoro_tvm.stages.base import COMPILER, Place, read_json
 
 __all__ = ["declare", "run"]
 

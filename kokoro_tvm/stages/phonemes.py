@@ -10,8 +10,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import installed, versions
 from kokoro_tvm.recipe import Gates, Recipe
-from kokoro_tvm.stages.base import Place
-from kokoro_tvm.stages.files import log
+from kokoro_tvm.stages.base import Place, gates_on, log
 from kokoro_tvm.truth.phonemes import SENTENCES
 
 __all__ = ["declare", "run"]
@@ -21,15 +20,14 @@ _ENGLISH = {"American English": False, "British English": True}
 
 
 def declare(place: Place, recipe: Recipe, front_end: Stage) -> Stage:
-    gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "phonemes",
         doc="compare the text front end with misaki",
         outputs=("phonemes.json",),
         inputs={name: (front_end, name) for name in ("front_end.safetensors", "tagger.zip")},
-        settings=lambda: {"gates": gates, "sentences": str(SENTENCES)},
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), "sentences": str(SENTENCES)},
         facts=lambda: {
-            "gates": {"phonemes": gates["phonemes"], "enforce": gates["enforce"]},
+            "gates": gates_on(recipe, "phonemes"),
             "sentences": file_sha256(SENTENCES),
             "reference": {name: installed(name) for name in _REFERENCE},
             "versions": versions("numpy"),

@@ -44,13 +44,10 @@ def gate_values(report: Mapping[str, Any]) -> dict[str, Any]:
         worst = min if verdict["gate"].startswith("min_") else max
         values = [verdict["value"]] + ([nearest[name]["value"]] if name in nearest else [])
         nearest[name] = {"limit": verdict["limit"], "value": worst(values, key=float)}
-    reasons = [u["status"].removeprefix(_NOT_RUN) for u in report["utterances"] if _is_not_run(u)]
-    not_run = {"not_run": reasons[0]} if reasons and len(reasons) == len(report["utterances"]) else {}
+    statuses = [str(utterance["status"]) for utterance in report["utterances"]]
+    reasons = [status.removeprefix(_NOT_RUN) for status in statuses if status.startswith(_NOT_RUN)]
+    not_run = {"not_run": reasons[0]} if reasons and len(reasons) == len(statuses) else {}
     return {"passed": report["passed"], "gates": dict(sorted(nearest.items())), **not_run}
-
-
-def _is_not_run(utterance: Mapping[str, Any]) -> bool:
-    return str(utterance["status"]).startswith(_NOT_RUN)
 
 
 def statement(

@@ -10,8 +10,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TORCH, versions
 from kokoro_tvm.recipe import Utterance
-from kokoro_tvm.stages.base import COMPILER, Place, files_of
-from kokoro_tvm.stages.files import log
+from kokoro_tvm.stages.base import COMPILER, Place, files_of, log
 
 __all__ = ["declare", "run"]
 

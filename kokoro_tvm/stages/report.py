@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,16 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, files_of, references_of, runner_libraries, threads
-from kokoro_tvm.stages.files import log, read_json
+from kokoro_tvm.stages.base import (
+    Files,
+    Place,
+    files_of,
+    log,
+    read_json,
+    references_of,
+    runner_libraries,
+    threads,
+)
 from kokoro_tvm.targets import find_runner, target_kind
 
 if TYPE_CHECKING:
@@ -32,8 +41,8 @@ def declare(
     reference: Stage,
     speech: Stage,
     machine: Stage,
-    validations: dict[str, tuple[Stage, str]],
-    runner: dict[str, tuple[Stage, str]],
+    validations: Files,
+    runner: Files,
     stages: Sequence[Stage],
 ) -> Stage:
     """runner: the group of that name, see `kokoro_tvm.stages.base`; stages: all that the page tells of, which
@@ -46,7 +55,7 @@ def declare(
                 "name": name,
                 "seconds": record.seconds,
                 "cpu_seconds": record.cpu_seconds,
-                "outputs": [[o.file, o.size, o.sha256] for o in record.outputs],
+                "outputs": [astuple(output) for output in record.outputs],
             }
             for name, record in records.items()
         ]
@@ -69,7 +78,6 @@ def declare(
         settings=lambda: {
             "stages": built(),
             "logs": [os.path.relpath(stage.log_path, place.bundle) for stage in stages],
-            "threads": threads(),
         },
         facts=lambda: {
             "stages": built(),
@@ -87,7 +95,6 @@ def run(
     target: dict[str, Any],
     stages: list[dict[str, Any]],
     logs: list[str],
-    threads: int,
 ) -> None:
     """Synthesizes every utterance once more, for the page."""
     from kokoro_tvm.report import BuiltStage, Facts, write_page
@@ -99,15 +106,10 @@ def run(
     if runner is None:
         log(f"nothing is synthesized: {reason}")
     else:
-        spoken, longer = _speak(runner, inputs, threads)
+        spoken, longer = _speak(runner, inputs)
+    folder = inputs.folder("bundle")
     built = [
-        BuiltStage(
-            name=stage["name"],
-            seconds=stage["seconds"],
-            cpu_seconds=stage["cpu_seconds"],
-            log=log_file if (inputs.folder("bundle") / log_file).is_file() else "",
-            outputs=tuple((file, size, sha256) for file, size, sha256 in stage["outputs"]),
-        )
+        BuiltStage(**stage, log=log_file if (folder / log_file).is_file() else "")
         for stage, log_file in zip(stages, logs, strict=True)
     ]
     facts = Facts(
@@ -125,7 +127,7 @@ def run(
     log(f"{write_page(facts, out / 'report.html').stat().st_size:,} bytes")
 
 
-def _speak(runner: Runner, inputs: Inputs, threads: int) -> tuple[list[SpokenUtterance], list[str]]:
+def _speak(runner: Runner, inputs: Inputs) -> tuple[list[SpokenUtterance], list[str]]:
     """What the bundle says of the utterances that fit it, and the names of the others."""
     from kokoro_tvm.measure.engine import TvmEngine, chain
     from kokoro_tvm.report import SpokenUtterance
@@ -133,7 +135,7 @@ def _speak(runner: Runner, inputs: Inputs, threads: int) -> tuple[list[SpokenUtt
     from kokoro_tvm.truth.reference import load_reference
 
     engine = TvmEngine(
-        runner.session(read_bundle(inputs.folder("bundle")), threads, runner_libraries(inputs))
+        runner.session(read_bundle(inputs.folder("bundle")), threads(), runner_libraries(inputs))
     )
     spoken: list[SpokenUtterance] = []
     longer: list[str] = []

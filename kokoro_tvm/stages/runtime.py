@@ -13,8 +13,7 @@ from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.memory import learned
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import TVM, versions
-from kokoro_tvm.stages.base import Place
-from kokoro_tvm.stages.files import log, write_json
+from kokoro_tvm.stages.base import Place, log, write_json
 from kokoro_tvm.targets import PinnedLibrary, RuntimeLibrary
 
 __all__ = ["declare", "libraries_of", "run"]

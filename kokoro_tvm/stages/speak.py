@@ -7,16 +7,15 @@ from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import BuildError
 from kokoro_tvm.recipe import Recipe
-from kokoro_tvm.stages.base import Place, run_settings, runner_facts, runner_libraries
+from kokoro_tvm.stages.base import Files, Place, computing, run_facts, run_settings, runner_libraries, threads
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
 
 
-def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -> Stage:
+def declare(place: Place, recipe: Recipe, parts: Files) -> Stage:
     """parts: see `kokoro_tvm.stages.manifest`, and the group `runner`, see `kokoro_tvm.stages.base`.
 
     It says the first utterance that the gates are run on.
@@ -30,9 +29,9 @@ def declare(place: Place, recipe: Recipe, parts: dict[str, tuple[Stage, str]]) -
         doc=f"synthesize a test phrase to artifacts/{recipe.name}/hello.wav",
         outputs=("hello.wav",),
         inputs=parts,
-        parameters={**phrase, "length": recipe.length, "precision": recipe.precision},
+        parameters={**phrase, "recipe": computing(recipe)},
         settings=lambda: run_settings(recipe),
-        facts=lambda: {"runner": runner_facts(recipe), "versions": versions("numpy", *TVM)},
+        facts=lambda: run_facts(recipe),
     )
 
 
@@ -43,11 +42,9 @@ def run(
     phonemes: str,
     voice: str,
     speed: float,
-    length: str,
-    precision: str,
+    recipe: dict[str, str],
     target: dict[str, Any],
     names: dict[str, str],
-    threads: int,
 ) -> None:
     from kokoro_tvm.runners import open_parts
     from kokoro_tvm.runtime import write_wav
@@ -56,7 +53,7 @@ def run(
     runner, reason = find_runner(target)
     if runner is None:
         raise BuildError(f"no hello.wav: {reason}")
-    bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
-    tts = open_parts(runner, bundle, threads, runner_libraries(inputs))
+    bundle = loose_bundle(inputs, names | recipe)
+    tts = open_parts(runner, bundle, threads(), runner_libraries(inputs))
     speech = tts.from_phonemes(phonemes, voice=voice, speed=speed)
     write_wav(out / "hello.wav", speech.audio, speech.sample_rate)

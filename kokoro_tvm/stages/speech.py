@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.errors import BuildError, ValidationError
 from kokoro_tvm.recipe import Gates, Recipe
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.stages.base import (
+    Files,
     Place,
     files_of,
+    gates_on,
+    log,
     references_of,
-    runner_facts,
+    run_facts,
     runner_libraries,
     threads,
 )
-from kokoro_tvm.stages.files import log
 from kokoro_tvm.targets import find_runner
 
 if TYPE_CHECKING:
@@ -33,11 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["declare", "run"]
 
 
-def declare(
-    place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: dict[str, tuple[Stage, str]]
-) -> Stage:
+def declare(place: Place, recipe: Recipe, bundle: Stage, reference: Stage, runner: Files) -> Stage:
     """runner: the group of that name, see `kokoro_tvm.stages.base`."""
-    gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "speech",
         doc="compare what the bundle says with what the stock model says",
@@ -49,18 +47,13 @@ def declare(
         },
         settings=lambda: {
             "target": recipe.target.model_dump(mode="json"),
-            "gates": gates,
-            "threads": threads(),
+            "gates": recipe.gates.model_dump(mode="json"),
         },
-        facts=lambda: {
-            "gates": {"speech": gates["speech"], "enforce": gates["enforce"]},
-            "runner": runner_facts(recipe),
-            "versions": versions("numpy", *TVM),
-        },
+        facts=lambda: {"gates": gates_on(recipe, "speech"), **run_facts(recipe)},
     )
 
 
-def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, Any], threads: int) -> None:
+def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, Any]) -> None:
     """Writes the report, on the utterances that the bundle's buckets can hold. Raises ValidationError."""
     from dataclasses import replace
 
@@ -81,7 +74,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
         if target["run"]:
             report.require()
         return
-    tts = open_synthesizer(runner, inputs.folder("bundle"), threads, runner_libraries(inputs))
+    tts = open_synthesizer(runner, inputs.folder("bundle"), threads(), runner_libraries(inputs))
     spoken: dict[str, Speech] = {}
     fitting, longer = [], []
     for reference in references:
@@ -102,7 +95,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
             fitting.append(reference)
         else:
             longer.append(UtteranceReport(reference.name, reference.frames, reason=LONGER))
-    program = _program(runner, tts.bundle, threads, runner_libraries(inputs))
+    program = _program(runner, tts.bundle, runner_libraries(inputs))
     from_c = partial(_speak, program) if program else None
     report = validate_speech(lambda r: spoken[r.name], fitting, judged, from_c=from_c)
     if program:
@@ -114,7 +107,7 @@ def run(out: Path, inputs: Inputs, *, target: dict[str, Any], gates: dict[str, A
     report.require()
 
 
-def _program(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[Path]) -> Program | None:
+def _program(runner: Runner, bundle: Bundle, libraries: Sequence[Path]) -> Program | None:
     """The program of the bundle; None where it brings none.
 
     libraries: of the TVM runtime that the runner executes code with.
@@ -129,7 +122,7 @@ def _program(runner: Runner, bundle: Bundle, threads: int, libraries: Sequence[P
             raise BuildError(f"{runner} runs no programs: leave `runtime: {{c: true}}` out of the recipe")
         return found
 
-    return Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads)
+    return Program(bundle.root, [file.path for file in bundle.libkokoro], start, threads())
 
 
 def _speak(program: Program, reference: Reference) -> Utterance:

@@ -9,32 +9,33 @@ from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
-from kokoro_tvm.stages.base import COMPILER, Place, run_settings, runner_facts
-from kokoro_tvm.stages.files import log, read_json
+from kokoro_tvm.stages.base import (
+    COMPILER,
+    Files,
+    Place,
+    computing,
+    gates_on,
+    log,
+    read_json,
+    run_facts,
+    run_settings,
+)
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
 
 
-def declare(
-    place: Place, recipe: Recipe, spec: ArtifactSpec, parts: dict[str, tuple[Stage, str]], reference: Stage
-) -> Stage:
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
     """spec: of a decoder; parts: see `kokoro_tvm.stages.manifest`."""
-    gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "throughput",
         doc="measure the decoder's share of what a core can do",
         outputs=("throughput.json",),
         inputs={**parts, "reference": (reference, f"{recipe.judged[0]}.safetensors")},
-        parameters={"length": recipe.length, "precision": recipe.precision},
-        settings=lambda: {"gates": gates, **run_settings(recipe)},
-        facts=lambda: {
-            "gates": {"throughput": gates["throughput"], "enforce": gates["enforce"]},
-            "runner": runner_facts(recipe),
-            "versions": versions("numpy", *TVM),
-        },
+        parameters={"recipe": computing(recipe)},
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), **run_settings(recipe)},
+        facts=lambda: {"gates": gates_on(recipe, "throughput"), **run_facts(recipe)},
         preload=COMPILER,
     )
 
@@ -43,12 +44,10 @@ def run(
     out: Path,
     inputs: Inputs,
     *,
-    length: str,
-    precision: str,
+    recipe: dict[str, str],
     target: dict[str, Any],
     gates: dict[str, Any],
     names: dict[str, str],
-    threads: int,
 ) -> None:
     """Writes the report. Raises ValidationError where the gate is missed. What emulated code takes says
     nothing: the report then says that it was not run."""
@@ -63,7 +62,7 @@ def run(
     from kokoro_tvm.targets import Machine
     from kokoro_tvm.truth.reference import load_reference
 
-    bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
+    bundle = loose_bundle(inputs, names | recipe)
     reference, judged = load_reference(inputs["reference"]), Gates.model_validate(gates, strict=False)
     runner, reason = find_runner(target)
     if runner is not LOCAL:

@@ -7,39 +7,35 @@ from typing import Any
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.versions import TVM, versions
 from kokoro_tvm.recipe import ArtifactSpec, Gates, Recipe
 from kokoro_tvm.stages.base import (
+    Files,
     Place,
+    computing,
+    gates_on,
     references_of,
+    run_facts,
     run_settings,
-    runner_facts,
     runner_libraries,
+    threads,
 )
 from kokoro_tvm.targets import find_runner
 
 __all__ = ["declare", "run"]
 
 
-def declare(
-    place: Place, recipe: Recipe, spec: ArtifactSpec, parts: dict[str, tuple[Stage, str]], reference: Stage
-) -> Stage:
+def declare(place: Place, recipe: Recipe, spec: ArtifactSpec, parts: Files, reference: Stage) -> Stage:
     """parts: the inputs that make a bundle of this artifact alone, see `kokoro_tvm.stages.manifest`, and the
     group `runner`, see `kokoro_tvm.stages.base`."""
-    gates = recipe.gates.model_dump(mode="json")
     return place.stage(
         "validate",
         spec.id,
         doc=f"compare {spec.id} with the stock model",
         outputs=("validation.json",),
         inputs={**parts, **references_of(recipe, reference)},
-        parameters={"length": recipe.length, "precision": recipe.precision},
-        settings=lambda: {"gates": gates, **run_settings(recipe)},
-        facts=lambda: {
-            "gates": {spec.component: gates[spec.component], "enforce": gates["enforce"]},
-            "runner": runner_facts(recipe),
-            "versions": versions("numpy", *TVM),
-        },
+        parameters={"recipe": computing(recipe)},
+        settings=lambda: {"gates": recipe.gates.model_dump(mode="json"), **run_settings(recipe)},
+        facts=lambda: {"gates": gates_on(recipe, spec.component), **run_facts(recipe)},
     )
 
 
@@ -47,12 +43,10 @@ def run(
     out: Path,
     inputs: Inputs,
     *,
-    length: str,
-    precision: str,
+    recipe: dict[str, str],
     target: dict[str, Any],
     gates: dict[str, Any],
     names: dict[str, str],
-    threads: int,
 ) -> None:
     """Writes the report. Raises ValidationError where a gate is missed, or nothing here can run the code
     though it should be run."""
@@ -66,7 +60,7 @@ def run(
     from kokoro_tvm.stages.manifest import loose_bundle
     from kokoro_tvm.truth.reference import load_reference
 
-    bundle = loose_bundle(inputs, names | {"length": length, "precision": precision})
+    bundle = loose_bundle(inputs, names | recipe)
     (component,) = bundle.components.values()
     references = [load_reference(path) for path in inputs.group("references").values()]
     judged, bucket = Gates.model_validate(gates, strict=False), component.buckets[0]
@@ -74,7 +68,7 @@ def run(
     if runner is None:
         report = unrun(component.name, references, judged, reason, bucket=bucket, axis=component.axis)
     else:
-        session = runner.session(bundle, threads, runner_libraries(inputs))
+        session = runner.session(bundle, threads(), runner_libraries(inputs))
 
         def call(entry: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
             ports = [port for port in bundle.entry(entry).inputs if port.name != "length"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-
-import fakes
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.errors import ValidationError
@@ -71,19 +73,54 @@ def refuse(out: Path, inputs: Inputs, *, message: str) -> None:
 
 
 def stumble(out: Path, inputs: Inputs) -> None:
-    fakes.stumble()
+    for number in range(40):
+        print(f"line {number}")
+    raise ZeroDivisionError("nothing to divide by")
 
 
 def die(out: Path, inputs: Inputs, *, signal: int) -> None:
-    fakes.die(signal)
+    print("last words", flush=True)
+    os.kill(os.getpid(), signal)
 
 
 def devour(out: Path, inputs: Inputs) -> None:
-    fakes.devour()
+    bytearray(1 << 62)
 
 
 def hang(out: Path, inputs: Inputs) -> None:
-    fakes.hang(str(out / "pids"))
+    """Leaves its own process id and that of a child of its own."""
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    (out / "pids").write_text(f"{os.getpid()} {sleeper.pid}", encoding="utf-8")
+    print("hanging")
+    time.sleep(1000)
+
+
+def leave(out: Path, inputs: Inputs, *, status: int) -> None:
+    sys.exit(status)
+
+
+def overflow(out: Path, inputs: Inputs, *, path: str) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+
+def load(out: Path, inputs: Inputs, *, module: str) -> None:
+    __import__(module)
+
+
+def tell(out: Path, inputs: Inputs) -> None:
+    """What a child finds: its server, the hash of a word, its standard input, its process group."""
+    # The process it was forked from is the parent of its watcher.
+    server = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+    alone = os.getpgid(0) == os.getpid()
+    result = [server, hash("kokoro"), sys.stdin.read() if sys.stdin else "", alone]
+    (out / FILE).write_text("\n".join(map(str, result)), encoding="utf-8")
+
+
+def call_server(out: Path, inputs: Inputs, *, script: str) -> None:
+    """A call of a server that is a shell script."""
+    from kokoro_tvm.runners.process import Server
+
+    Server(["sh", "-c", script], "stub 1.0").call(0, "decoder", [])
 
 
 def listing(out: Path, inputs: Inputs) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import typer
+from made_stages import stage_in
 
 from kokoro_tvm.engine.resources import Budget
 from kokoro_tvm.engine.stage import Stage
@@ -22,8 +23,8 @@ NAMES = ("first", "second", "third", "fourth", "fifth", "sixth")
 def main(folder: Path, ran: Path, jobs: int = 1, seconds: float = 0.5, edition: str = "") -> int:
     from kokoro_tvm.cli.build import run_tasks
 
-    made, budget = stages(folder, ran, seconds, edition), Budget.of_machine()
-    setattr(tasks, "recipe_tasks", lambda *given: (tasks._task(s, given[2], budget) for s in made))  # noqa: B010
+    made, budget = stages(folder, ran, seconds, edition), Budget()
+    setattr(tasks, "recipe_tasks", lambda *given: (tasks._task(s, given[1], budget) for s in made))  # noqa: B010
     try:
         run_tasks([s.name for s in made], jobs, folder)
     except typer.Exit as ended:
@@ -36,33 +37,19 @@ def stages(folder: Path, ran: Path, seconds: float = 0.5, edition: str = "") -> 
     store = Store(folder / ".store")
     made: list[Stage] = []
     for name in NAMES:
-        made.append(_stage(store, folder, name, tuple(made[:1]), ran, seconds, edition))
+        stage = stage_in(
+            folder,
+            name,
+            "tally",
+            store=store,
+            outputs=(name,),
+            inputs={stage.name: (stage, stage.outputs[0]) for stage in made[:1]},
+            parameters={"file": name, "text": name + edition},
+            settings=lambda: {"seconds": seconds},
+            cache=ran,
+        )
+        made.append(stage)
     return made
-
-
-def _stage(
-    store: Store,
-    folder: Path,
-    name: str,
-    after: tuple[Stage, ...],
-    ran: Path,
-    seconds: float,
-    edition: str,
-) -> Stage:
-    return Stage(
-        name=f"cpu.{name}",
-        doc=f"write {name}",
-        store=store,
-        folder=folder / "seen",
-        work=folder / f"{name}-work",
-        function="fake_stages:tally",
-        outputs=(name,),
-        inputs={stage.name: (stage, stage.outputs[0]) for stage in after},
-        parameters={"file": name, "text": name + edition},
-        settings=lambda: {"seconds": seconds},
-        cache=ran,
-        timeout_s=60,
-    )
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Ran:
             return TaskFailed(str(error))
 
         deps = [s.name for s in stage.after]
-        return {"basename": stage.name, "doc": stage.doc, "actions": [tasks._Action(run)], "task_dep": deps}
+        return {"basename": stage.name, "doc": stage.doc, "actions": [run], "task_dep": deps}
 
 
 @pytest.fixture
@@ -119,13 +119,13 @@ def test_files_are_read_again_when_asked_for(
     paranoid: bool,
 ) -> None:
     requests: list[bool] = []
-    store = tasks.Store
+    project = tasks.Project
 
     def opened(root: Path, paranoid: bool, *others: Any) -> Any:
         requests.append(paranoid)
-        return store(root, paranoid, *others)
+        return project(root, paranoid, *others)
 
-    monkeypatch.setattr(tasks, "Store", opened)
+    monkeypatch.setattr(tasks, "Project", opened)
     if variable is not None:
         monkeypatch.setenv("KOKORO_TVM_PARANOID", variable)
     assert run("cpu.machine", *words) == 0
@@ -145,7 +145,7 @@ def test_elsewhere(
     ("error", "status"),
     [
         (BuildError("It broke."), 3),
-        (ChildError("It crashed.", "crashed"), 3),
+        (ChildError("It crashed."), 3),
         (ValidationError("It missed."), 4),
     ],
 )

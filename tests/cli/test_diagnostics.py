@@ -14,7 +14,7 @@ from diagnostics.built import build, built_project, edit, make, make_project
 from kokoro_tvm.cli import main
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.parts import Parts, parts_store
-from kokoro_tvm.project.project import Project, open_graph
+from kokoro_tvm.project.project import Project
 
 GOLDEN = Path(__file__).parents[1] / "diagnostics" / "golden"
 
@@ -179,7 +179,7 @@ def test_verify_all_reads_the_parts(
     part = tmp_path / "kernel.o"
     part.write_bytes(b"kernel")
     parts = parts_store(project.store)
-    Parts(parts, "kernel", {}).keep({"name": "a"}, part, 0.0)
+    Parts(parts, {}).keep({"name": "a"}, part, 0.0)
     assert run("verify", "--all") == 0
     held = parts.object(sha256(b"kernel").hexdigest())
     held.chmod(0o644)
@@ -211,7 +211,7 @@ def test_gc(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_gc_lists_and_removes_tries(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     overrides = ["buckets.frames=[512]"]
-    graph = open_graph("cpu", Path("recipes"), Path("artifacts"), project.store, overrides)
+    graph = project.graph("cpu", overrides)
     for stage in graph.stages():
         if stage.name.startswith("cpu+"):
             make(project, stage)

@@ -49,7 +49,7 @@ def test_a_changed_kernel_is_generated_alone(tmp_path: Path) -> None:
     lines: list[str] = []
 
     def compiled(name: str, lowered: Any, kept: bool = True) -> tuple[bytes, bytes]:
-        objects = Parts(Store(tmp_path / "store"), "kernel", {}) if kept else None
+        objects = Parts(Store(tmp_path / "store"), {}) if kept else None
         folder = tmp_path / name
         folder.mkdir()
         out = compile_module(

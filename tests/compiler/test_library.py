@@ -66,7 +66,7 @@ def compiled(store: Store, tmp_path: Path) -> Compile:
         folder = tmp_path / f"{'long-' * count}name"
         folder.mkdir()
         lines: list[str] = []
-        objects = Parts(Store(store.root), "kernel", {})
+        objects = Parts(Store(store.root), {})
         out = compile_module(
             module, MACHINE, GNU, folder / "small.so", pass_context, objects, processes, lines.append
         )
@@ -150,7 +150,7 @@ def test_a_kernel_that_cannot_be_generated_is_named(plain: Any, store: Store, tm
     out = tmp_path / "out" / "small.so"
     out.write_bytes(b"before")
     with pytest.raises(BuildError, match=r"^small_\w+: \w+Error: "):
-        compile_module(plain, MACHINE, GNU, out, options, Parts(store, "kernel", {}), 2)
+        compile_module(plain, MACHINE, GNU, out, options, Parts(store, {}), 2)
     assert list(out.parent.iterdir()) == [out]
     assert out.read_bytes() == b"before"
     assert list(store.records()) == []
@@ -176,9 +176,7 @@ def test_a_killed_compile_leaves_whole_objects(
 
     def job(name: str) -> None:
         os.setpgid(0, 0)
-        compile_module(
-            plain, MACHINE, GNU, tmp_path / "killed.so", PASS_CONTEXT, Parts(store, "kernel", {}), 2
-        )
+        compile_module(plain, MACHINE, GNU, tmp_path / "killed.so", PASS_CONTEXT, Parts(store, {}), 2)
 
     with monkeypatch.context() as patch, pytest.raises(BuildError, match="killed"):
         patch.setattr(codegen, "generate", some)
@@ -195,7 +193,7 @@ def test_a_killed_compile_leaves_whole_objects(
 def test_two_compiles_share_a_store_at_the_same_time(plain: Any, store: Store, tmp_path: Path) -> None:
     def job(name: str) -> None:
         (tmp_path / name).mkdir()
-        objects = Parts(Store(store.root), "kernel", {})
+        objects = Parts(Store(store.root), {})
         compile_module(plain, MACHINE, GNU, tmp_path / name / "small.so", PASS_CONTEXT, objects, 2)
 
     run_forked(job, ["one", "two", "three"], 3)

@@ -11,7 +11,7 @@ import pytest
 from diagnostics.built import USED, build, built_project, edit, make_project
 from kokoro_tvm.diagnostics.explain import explain, lines, to_json
 from kokoro_tvm.engine import used
-from kokoro_tvm.engine.failure import Failure
+from kokoro_tvm.engine.state import Failure
 from kokoro_tvm.project.project import Project
 from kokoro_tvm.stages import export
 

@@ -9,7 +9,7 @@ import pytest
 
 from diagnostics.built import build, built_project, edit, make_project, report
 from kokoro_tvm.diagnostics.status import Row, status
-from kokoro_tvm.engine.failure import Failure
+from kokoro_tvm.engine.state import Failure
 from kokoro_tvm.project.project import Project
 
 MISSED = "short: audio: snr_db 12, min_snr_db 30"

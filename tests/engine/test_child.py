@@ -12,40 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_stages import call_in, gone
 
-from kokoro_tvm.engine import child
-from kokoro_tvm.engine.child import ChildError, run_child
+from kokoro_tvm.engine import child, code
+from kokoro_tvm.engine.child import ChildError
 from kokoro_tvm.errors import BuildError, ValidationError
 
 
-def run(folder: Path, function: str, timeout_s: float = 60, **arguments: Any) -> float:
-    log = folder / "a.log"
-    return run_child(f"fakes:{function}", arguments, log, timeout_s, "cpu.stage", preload=("fakes",))
-
-
-def gone(pid: int) -> bool:
-    """Whether the process ends within some seconds (one that nobody has waited for yet has ended, too)."""
-    for _ in range(200):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def test_its_output_is_in_the_log(tmp_path: Path) -> None:
-    assert run(tmp_path, "write", path=str(tmp_path / "b"), text="ɹ") >= 0
+    assert call_in(tmp_path, "write", file="b", text="ɹ") >= 0
     assert (tmp_path / "b").read_text(encoding="utf-8") == "ɹ"
-    assert (tmp_path / "a.log").read_text() == f"writing {tmp_path / 'b'}\n"
+    assert (tmp_path / "a.log").read_text() == "writing b\n"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.log", "b"]
 
 
 def test_an_error_of_ours_comes_through(tmp_path: Path) -> None:
     with pytest.raises(ValidationError) as caught:
-        run(tmp_path, "refuse", message="It missed.")
+        call_in(tmp_path, "refuse", message="It missed.")
     assert str(caught.value) == f"cpu.stage: It missed. Its log is {tmp_path / 'a.log'}."
     assert "Traceback" in (tmp_path / "a.log").read_text()
     assert [p.name for p in tmp_path.iterdir()] == ["a.log"]
@@ -53,7 +36,7 @@ def test_an_error_of_ours_comes_through(tmp_path: Path) -> None:
 
 def test_any_other_exception_shows_the_end_of_the_log(tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        run(tmp_path, "stumble")
+        call_in(tmp_path, "stumble")
     first, *end = str(caught.value).splitlines()
     assert first == f"cpu.stage: failed with exit status 1. The end of its log, {tmp_path / 'a.log'}:"
     assert end[-1] == "    ZeroDivisionError: nothing to divide by"
@@ -63,42 +46,40 @@ def test_any_other_exception_shows_the_end_of_the_log(tmp_path: Path) -> None:
 
 def test_exit_status(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="failed with exit status 7"):
-        run(tmp_path, "leave", status=7)
+        call_in(tmp_path, "leave", status=7)
 
 
 @pytest.mark.parametrize(
-    ("number", "outcome", "ending"),
+    ("number", "outcome"),
     [
-        (signal.SIGSEGV, "crashed (signal SIGSEGV).", "crashed"),
-        (signal.SIGABRT, "crashed (signal SIGABRT).", "crashed"),
-        (signal.SIGKILL, "was killed (signal SIGKILL), as the system does for want of memory.", "memory"),
-        (signal.SIGTERM, "was ended by signal SIGTERM.", "killed"),
+        (signal.SIGSEGV, "crashed (signal SIGSEGV)."),
+        (signal.SIGABRT, "crashed (signal SIGABRT)."),
+        (signal.SIGKILL, "was killed (signal SIGKILL), as the system does for want of memory."),
+        (signal.SIGTERM, "was ended by signal SIGTERM."),
     ],
 )
-def test_a_signal(tmp_path: Path, number: int, outcome: str, ending: str) -> None:
+def test_a_signal(tmp_path: Path, number: int, outcome: str) -> None:
     with pytest.raises(ChildError) as caught:
-        run(tmp_path, "die", signal=int(number))
+        call_in(tmp_path, "die", signal=int(number))
     assert f"cpu.stage: {outcome}" in str(caught.value)
     assert str(caught.value).endswith("\n    last words")
-    assert caught.value.ending == ending
 
 
 def test_the_system_says_whom_it_killed_for_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kills = iter((3, 4))
     monkeypatch.setattr(child, "_memory_kills", lambda: next(kills))
     with pytest.raises(ChildError, match="was killed by the system for want of memory; close something"):
-        run(tmp_path, "die", signal=int(signal.SIGKILL))
+        call_in(tmp_path, "die", signal=int(signal.SIGKILL))
 
 
 def test_memory_that_python_does_not_get(tmp_path: Path) -> None:
-    with pytest.raises(ChildError, match=r"cpu\.stage: ran out of memory\. Its log is .*a\.log\.$") as caught:
-        run(tmp_path, "devour")
-    assert caught.value.ending == "memory"
+    with pytest.raises(ChildError, match=r"cpu\.stage: ran out of memory\. Its log is .*a\.log\.$"):
+        call_in(tmp_path, "devour")
 
 
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"cpu\.stage: /x/y cannot be written: the disk is full; make room"):
-        run(tmp_path, "overflow", path="/x/y")
+        call_in(tmp_path, "overflow", path="/x/y")
 
 
 def test_a_disk_that_is_full_and_nobody_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,21 +88,19 @@ def test_a_disk_that_is_full_and_nobody_says_so(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(
         ChildError, match=r"exit status 1\. The disk is full: 4,096 bytes are left in .*; make room"
     ):
-        run(tmp_path, "stumble")
+        call_in(tmp_path, "stumble")
 
 
 def test_a_timeout_ends_it_and_what_it_started(tmp_path: Path) -> None:
-    with pytest.raises(ChildError, match=r"did not end within 1 s and was stopped(.|\n)*hanging") as caught:
-        run(tmp_path, "hang", timeout_s=1, path=str(tmp_path / "pids"))
-    assert caught.value.ending == "timeout"
+    with pytest.raises(ChildError, match=r"did not end within 1 s and was stopped(.|\n)*hanging"):
+        call_in(tmp_path, "hang", timeout_s=1)
     for pid in (tmp_path / "pids").read_text().split():
         assert gone(int(pid))
 
 
 def test_signs_of_life(tmp_path: Path, often: None) -> None:
     heard: list[float] = []
-    arguments = {"path": str(tmp_path / "b"), "text": "."}
-    run_child("fakes:append", arguments, tmp_path / "a.log", 60, "cpu.stage", heard.append, ("fakes",))
+    call_in(tmp_path, "append", beat=heard.append, text=".")
     assert heard
     assert heard == sorted(heard)
 
@@ -130,16 +109,16 @@ def test_two_at_once(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in "abcd"]
 
     def both(folder: Path) -> None:
-        run(folder, "append", path=str(folder / "b"), text=folder.name)
+        call_in(folder, "append", text=folder.name)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(both, folders))
-    assert [(folder / "b").read_text() for folder in folders] == list("abcd")
+    assert [(folder / "out.txt").read_text() for folder in folders] == list("abcd")
 
 
 def test_every_child_starts_alike(tmp_path: Path) -> None:
-    run(tmp_path, "tell", path=str(tmp_path / "b"))
-    server, word, standard_input, alone = (tmp_path / "b").read_text().split("\n")
+    call_in(tmp_path, "tell")
+    server, word, standard_input, alone = (tmp_path / "out.txt").read_text().split("\n")
     environment = os.environ | {"PYTHONHASHSEED": "0"}
     command = [sys.executable, "-c", "print(hash('kokoro'))"]
     fixed = subprocess.check_output(command, env=environment, text=True)
@@ -151,25 +130,25 @@ def test_every_child_starts_alike(tmp_path: Path) -> None:
 def test_an_edited_source_file_means_a_new_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = []
     for edition in (1, 1, 2):
-        monkeypatch.setattr(child, "_fingerprint", lambda edition=edition: edition)
-        run(tmp_path, "tell", path=str(tmp_path / "b"))
-        servers.append((tmp_path / "b").read_text().split("\n")[0])
+        monkeypatch.setattr(child, "source_stamps", lambda edition=edition: edition)
+        call_in(tmp_path, "tell")
+        servers.append((tmp_path / "out.txt").read_text().split("\n")[0])
     assert servers[0] == servers[1] != servers[2]
 
 
 def test_an_edit_that_keeps_a_files_times_is_an_edit_and_a_file_that_goes_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(code, "_PACKAGE", tmp_path)
     source = tmp_path / "a.py"
     source.write_text("x = 1\n")
-    before, times = child._fingerprint(), source.stat()
+    before, times = code.source_stamps(), source.stat()
     time.sleep(0.05)
     source.write_text("x = 2\n")
     os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert child._fingerprint() != before
+    assert code.source_stamps() != before
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
-    assert child._fingerprint() != before
+    assert code.source_stamps() != before
 
 
 def test_a_watcher_that_takes_its_time_to_say_how_it_ended_is_believed(
@@ -184,9 +163,9 @@ def test_a_watcher_that_takes_its_time_to_say_how_it_ended_is_believed(
         outcome(server)
 
     monkeypatch.setattr(child._Server, "_listen", late)
-    monkeypatch.setattr(child, "_fingerprint", lambda: 1)  # a server of its own
-    run(tmp_path, "append", path=str(tmp_path / "b"), text=".")
-    assert (tmp_path / "b").read_text() == "."
+    monkeypatch.setattr(child, "source_stamps", lambda: 1)  # a server of its own
+    call_in(tmp_path, "append", text=".")
+    assert (tmp_path / "out.txt").read_text() == "."
 
 
 def test_a_module_that_cannot_be_imported_fails_where_it_is_needed(
@@ -194,10 +173,10 @@ def test_a_module_that_cannot_be_imported_fails_where_it_is_needed(
 ) -> None:
     (tmp_path / "broken.py").write_text("x = (", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    preload = ("broken", "fakes")
-    run_child("fakes:nothing", {}, tmp_path / "a.log", 60, "cpu.stage", preload=preload)
+    preload = ("broken", "fake_stages")
+    call_in(tmp_path, "nothing", preload=preload)
     with pytest.raises(BuildError, match="SyntaxError: '\\(' was never closed"):
-        run_child("fakes:load", {"module": "broken"}, tmp_path / "a.log", 60, "cpu.stage", preload=preload)
+        call_in(tmp_path, "load", preload=preload, module="broken")
 
 
 @pytest.mark.parametrize(("system", "imports"), [("linux", True), ("darwin", False)])
@@ -217,16 +196,15 @@ def test_a_server_that_imports_for_too_long_is_named(tmp_path: Path, monkeypatch
     monkeypatch.setattr(child, "_PATIENCE", 0.1)
     monkeypatch.setattr(child, "_BEAT", 0.1)
     message = r"^cpu\.stage: the process it is forked from did not import what it needs within 0\.1 s; build"
-    with pytest.raises(ChildError, match=message) as caught:
-        run_child("fakes:nothing", {}, tmp_path / "a.log", 60, "cpu.stage", preload=("endless", "fakes"))
-    assert caught.value.ending == "timeout"
+    with pytest.raises(ChildError, match=message):
+        call_in(tmp_path, "nothing", preload=("endless", "fake_stages"))
 
 
 def test_a_server_that_is_killed_is_reported_and_replaced(tmp_path: Path) -> None:
-    run(tmp_path, "tell", path=str(tmp_path / "b"))
-    server = int((tmp_path / "b").read_text().split("\n")[0])
+    call_in(tmp_path, "tell")
+    server = int((tmp_path / "out.txt").read_text().split("\n")[0])
     with ThreadPoolExecutor(1) as pool:
-        hanging = pool.submit(run, tmp_path / "x", "hang", path=str(tmp_path / "pids"))
+        hanging = pool.submit(call_in, tmp_path, "hang")
         while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():
             time.sleep(0.05)
         os.kill(server, signal.SIGKILL)
@@ -235,7 +213,7 @@ def test_a_server_that_is_killed_is_reported_and_replaced(tmp_path: Path) -> Non
         ):
             hanging.result()
     assert gone(int((tmp_path / "pids").read_text().split()[0]))
-    run(tmp_path, "nothing")
+    call_in(tmp_path, "nothing")
 
 
 def test_a_watcher_that_is_killed_takes_its_child_along(
@@ -243,7 +221,7 @@ def test_a_watcher_that_is_killed_takes_its_child_along(
 ) -> None:
     monkeypatch.setattr(child, "_LAST_WORD", 0.5)
     with ThreadPoolExecutor(1) as pool:
-        hanging = pool.submit(run, tmp_path / "x", "hang", path=str(tmp_path / "pids"))
+        hanging = pool.submit(call_in, tmp_path, "hang")
         while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():
             time.sleep(0.05)
         alone = int((tmp_path / "pids").read_text().split()[0])
@@ -256,11 +234,11 @@ def test_a_watcher_that_is_killed_takes_its_child_along(
 
 def test_a_build_that_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from kokoro_tvm.engine.child import run_child\n"
-        "run_child('fakes:hang', {'path': sys.argv[1]}, Path(sys.argv[2]), 60, 'it')"
+        "import sys; from pathlib import Path; from made_stages import call_in\n"
+        "call_in(Path(sys.argv[1]), 'hang')"
     )
     pids = tmp_path / "pids"
-    build = subprocess.Popen([sys.executable, "-c", script, str(pids), str(tmp_path / "a.log")])
+    build = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
     while not pids.exists() or not pids.read_text():
         assert build.poll() is None
         time.sleep(0.05)

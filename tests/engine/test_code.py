@@ -233,9 +233,3 @@ def test_every_version_of_python_digests_alike() -> None:
     if len(printed) == 1:
         pytest.skip("no other Python is installed")
     assert len({*printed.values()}) == 1, printed
-
-
-def test_a_function_of_somebody_elses_module(package: Path) -> None:
-    found = executed_code(["fake_stages:refuse"])
-    assert "fake_stages:refuse()" in found
-    assert found["fake_stages:refuse()"] != executed_code(["fake_stages:several"])["fake_stages:several()"]

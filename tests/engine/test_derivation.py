@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_stages import stage_in
 
 from kokoro_tvm.engine.cache import Cache
 from kokoro_tvm.engine.digest import digest
@@ -21,18 +22,7 @@ ONE, TWO = {"word": "one"}, {"word": "two"}
 
 
 def writing(root: Path, **fields: Any) -> Stage:
-    common: dict[str, Any] = {
-        "name": "cpu.write",
-        "doc": "write a word",
-        "store": Store(root / ".store"),
-        "folder": root / "seen",
-        "work": root / "work",
-        "function": "fake_stages:write",
-        "outputs": ("out.txt",),
-        "parameters": {"text": "one"},
-        "timeout_s": 60,
-    }
-    return Stage(**(common | fields))
+    return stage_in(root, "write", **({"parameters": {"text": "one"}} | fields))
 
 
 JSON = st.recursive(
@@ -87,7 +77,7 @@ def test_its_kind_its_function_and_its_outputs_decide(fields: dict[str, Any]) ->
         {"store": Store(Path("other"))},
         {"cache": Path("other")},
         {"timeout_s": 1.0},
-        {"preload": ("fakes",)},
+        {"preload": ("fake_stages",)},
     ],
     ids=lambda fields: next(iter(fields)),
 )

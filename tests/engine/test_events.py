@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.engine.events import Event, EventLog
+from kokoro_tvm.engine.events import EventLog
 from kokoro_tvm.errors import BuildError
 
 
@@ -20,7 +20,9 @@ def read(path: Path) -> list[dict[str, object]]:
 
 def test_a_line_has_what_its_event_has_and_no_more(tmp_path: Path) -> None:
     before = datetime.now(UTC)
-    EventLog(tmp_path / "there" / "events.jsonl").write(Event("done", "cpu.speak", seconds=0.0, bytes=0))
+    EventLog(tmp_path / "there" / "events.jsonl").write(
+        "done", stage="cpu.speak", seconds=0.0, bytes=0, log=None
+    )
     (result,) = read(tmp_path / "there" / "events.jsonl")
     assert {k: v for k, v in result.items() if k != "time"} == {
         "pid": os.getpid(),
@@ -34,7 +36,7 @@ def test_a_line_has_what_its_event_has_and_no_more(tmp_path: Path) -> None:
 
 
 def test_a_message_of_many_lines_is_one_line(tmp_path: Path) -> None:
-    EventLog(tmp_path / "e").write(Event("failed", message="one\ntwo ɹ\u2028three"))
+    EventLog(tmp_path / "e").write("failed", message="one\ntwo ɹ\u2028three")
     assert [e["message"] for e in read_bytes_lines(tmp_path / "e")] == ["one\ntwo ɹ\u2028three"]
 
 
@@ -46,7 +48,7 @@ def test_builds_and_threads_share_a_file(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     logs = [EventLog(path), EventLog(path)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: logs[n % 2].write(Event("phase", f"cpu.{n}", message="x" * 500)), range(400)))
+        list(pool.map(lambda n: logs[n % 2].write("phase", stage=f"cpu.{n}", message="x" * 500), range(400)))
     assert {e["stage"] for e in read(path)} == {f"cpu.{n}" for n in range(400)}
 
 
@@ -59,4 +61,4 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_full_disk() -> None:
     log = EventLog(Path("/dev/full"))
     with pytest.raises(BuildError, match="No space left on device"):
-        log.write(Event("begin"))
+        log.write("begin")

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_stages import stage_in
 from safetensors.numpy import save_file
 
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import BuildError
 
 
@@ -30,16 +30,7 @@ def make(tmp_path: Path) -> Callable[..., Stage]:
         folder = tmp_path / "artifacts"
         files = (f"{name}.a", f"{name}.b")
         written: dict[str, object] = {"outputs": files, "parameters": {"files": list(files)}}
-        return Stage(
-            name=f"cpu.{name}",
-            doc=f"write {name}",
-            store=Store(folder / ".store"),
-            folder=folder / "seen",
-            work=folder / name,
-            function=f"fake_stages:{function}",
-            timeout_s=60,
-            **(written | fields),  # type: ignore[arg-type]
-        )
+        return stage_in(folder, name, function, **(written | fields))
 
     return make
 

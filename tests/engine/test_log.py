@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kokoro_tvm.engine.log import last_lines, phase
+from kokoro_tvm.engine.reporter import last_lines, phase
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "stage.log"
 
 
-def test_none(log: Path) -> None:
+def test_no_log(log: Path) -> None:
     assert last_lines(log, 5) == []
     assert phase(log) == ""
 
@@ -39,6 +39,6 @@ def test_a_long_log_is_read_from_its_end(log: Path) -> None:
     assert last_lines(log, 2) == ["two", "three"]
 
 
-def test_no_text(log: Path) -> None:
+def test_a_log_that_is_no_text(log: Path) -> None:
     log.write_bytes(b"\xff\xfe\n")
     assert phase(log) == "��"

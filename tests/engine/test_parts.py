@@ -43,21 +43,20 @@ def fetched(parts: Parts, work: Path, word: str) -> str | None:
 
 
 def test_a_part_is_found_by_what_it_is_made_of(store: Store, work: Path) -> None:
-    parts = Parts(store, "kernel", COMMON)
+    parts = Parts(store, COMMON)
     assert fetched(parts, work, "one") is None
     keep(parts, work, "one")
-    again = Parts(Store(store.root), "kernel", COMMON)
+    again = Parts(Store(store.root), COMMON)
     assert fetched(again, work, "one") == "one"
     assert fetched(again, work, "two") is None
     assert again.keys == parts.keys != set()
-    assert fetched(Parts(store, "kernel", {"compiler": 2}), work, "one") is None
-    assert fetched(Parts(store, "shader", COMMON), work, "one") is None
+    assert fetched(Parts(store, {"compiler": 2}), work, "one") is None
     assert [p.name for p in work.iterdir()] == []
 
 
 @pytest.mark.parametrize("damage", ["changed", "longer", "gone"])
 def test_a_damaged_part_is_made_again(damage: str, store: Store, work: Path) -> None:
-    parts = Parts(store, "kernel", COMMON)
+    parts = Parts(store, COMMON)
     keep(parts, work, "one")
     (path,) = (store.root / "objects").glob("*/*")
     path.chmod(0o644)
@@ -65,14 +64,14 @@ def test_a_damaged_part_is_made_again(damage: str, store: Store, work: Path) -> 
         path.unlink()
     else:
         path.write_text({"changed": "two", "longer": "one more"}[damage], encoding="utf-8")
-    assert fetched(Parts(Store(store.root), "kernel", COMMON), work, "one") is None
+    assert fetched(Parts(Store(store.root), COMMON), work, "one") is None
     keep(parts, work, "one")
     assert fetched(parts, work, "one") == "one"
     assert all(not problem for _, problem in store.audit())
 
 
 def test_a_damaged_record_is_none(store: Store, work: Path) -> None:
-    parts = Parts(store, "kernel", COMMON)
+    parts = Parts(store, COMMON)
     keep(parts, work, "one")
     (path,) = (store.root / "records").glob("*/*")
     path.write_text(path.read_text(encoding="utf-8").replace("kernel", "kernal"), encoding="utf-8")
@@ -82,10 +81,10 @@ def test_a_damaged_record_is_none(store: Store, work: Path) -> None:
 def test_a_cache_serves_parts(store: Store, work: Path, tmp_path: Path) -> None:
     warnings: list[str] = []
     cache = Cache(f"file://{tmp_path}/cache", "read-write", warnings.append)
-    keep(Parts(Store(tmp_path / "other", cache=cache), "kernel", COMMON), work, "one")
-    assert fetched(Parts(Store(store.root, cache=cache), "kernel", COMMON), work, "one") == "one"
-    assert fetched(Parts(store, "kernel", COMMON), work, "one") == "one", "it is in the store from then on"
-    assert fetched(Parts(Store(store.root, cache=cache), "kernel", COMMON), work, "two") is None
+    keep(Parts(Store(tmp_path / "other", cache=cache), COMMON), work, "one")
+    assert fetched(Parts(Store(store.root, cache=cache), COMMON), work, "one") == "one"
+    assert fetched(Parts(store, COMMON), work, "one") == "one", "it is in the store from then on"
+    assert fetched(Parts(Store(store.root, cache=cache), COMMON), work, "two") is None
     assert warnings == []
 
 
@@ -96,7 +95,7 @@ def published(store: Store, inputs: dict[str, Any], keys: set[str]) -> Record:
 
 
 def test_parts_are_collected_with_the_records_that_list_them(store: Store, work: Path) -> None:
-    old, new = Parts(store, "kernel", COMMON), Parts(store, "kernel", COMMON)
+    old, new = Parts(store, COMMON), Parts(store, COMMON)
     keep(old, work, "one")
     keep(old, work, "two")
     former = published(store, {"build": 1}, old.keys)
@@ -108,5 +107,5 @@ def test_parts_are_collected_with_the_records_that_list_them(store: Store, work:
 
     freed = collect(store, {latest.key, *parts_of(store, latest)})
     assert (freed.records, freed.objects) == (2, 2)
-    found = [fetched(Parts(store, "kernel", COMMON), work, word) for word in ("one", "two", "three")]
+    found = [fetched(Parts(store, COMMON), work, word) for word in ("one", "two", "three")]
     assert found == [None, "two", "three"]

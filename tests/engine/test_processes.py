@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from made_stages import gone
 
 from kokoro_tvm.engine.processes import run_forked
 from kokoro_tvm.errors import BuildError
@@ -139,11 +140,7 @@ def test_killing_the_parent_ends_the_jobs(system: str, tmp_path: Path) -> None:
     pids = [int(wait_for(tmp_path / name)) for name in "ab"]
     parent.kill()
     parent.wait()
-    for pid in pids:
-        deadline = time.monotonic() + 60
-        while is_running(pid) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not is_running(pid)
+    assert all(gone(pid) for pid in pids)
 
 
 def test_macos_forks_nothing_that_its_frameworks_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,12 +166,3 @@ def wait_for(path: Path) -> str:
     while not (path.is_file() and path.read_text(encoding="utf-8")):
         time.sleep(0.02)
     return path.read_text(encoding="utf-8")
-
-
-def is_running(pid: int) -> bool:
-    """Whether it computes: nobody may be there to bury one that was killed."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state not in "ZX"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_stages import stage_in
 
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import Change, State
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import BuildError, ValidationError
 
 
@@ -25,17 +25,8 @@ def first(tmp_path: Path) -> Stage:
 
 
 def make(folder: Path, text: str, function: str = "write") -> Stage:
-    return Stage(
-        name=f"cpu.{folder.name}",
-        doc="write a word",
-        store=Store(folder.parent / ".store"),
-        folder=folder,
-        work=folder / "work",
-        function=f"fake_stages:{function}",
-        outputs=("out.txt",),
-        parameters={"text": text},
-        timeout_s=60,
-    )
+    places = {"folder": folder, "work": folder / "work"}
+    return stage_in(folder.parent, folder.name, function, parameters={"text": text}, **places)
 
 
 def after(first: Stage) -> Stage:

@@ -9,7 +9,7 @@ import pytest
 from checkout import graph_of
 
 from kokoro_tvm.platforms import Platform, this_platform
-from kokoro_tvm.project.conclusion import conclusion
+from kokoro_tvm.project.tasks import conclusion
 
 SAY = 'say --bundle artifacts/{} -o speech.wav "Anything you like."'
 pytestmark = pytest.mark.skipif(

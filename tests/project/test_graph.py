@@ -16,11 +16,8 @@ import yaml
 from kokoro_tvm.engine import versions
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import Schedule, load_recipe, schedule_path, write_schedule
-from kokoro_tvm.stages import bundle
-from kokoro_tvm.toolchains.gnu import GNU
 
 REPOSITORY = Path(__file__).parents[2]
-COMPONENTS = ("bert", "duration", "text_encoder", "f0n", "decoder")
 FEATURES = ["avx2", "fma"]
 PACKING = '[{"name": "weight", "packing": {"operation": "conv1d"}}]'
 
@@ -104,48 +101,12 @@ def test_stages_come_after_what_they_need(tree: Tree) -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_comments_and_key_order_in_recipes_rebuild_nothing(tree: Tree) -> None:
-    for name in ("cpu", "kokoro-82m"):
-        tree.rewrite(name, lambda recipe: dict(reversed(recipe.items())))  # PyYAML drops comments as it goes
-    assert tree.build() == set()
-
-
-def test_a_new_bucket_adds_its_own_chains(tree: Tree) -> None:
-    tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
-    new = {name for c in ("f0n", "decoder") for name in names("export lower compile validate", f"{c}-256")}
-    assert (
-        tree.build(edition="x")
-        == new
-        | {"cpu.pack.f0n", "cpu.pack.decoder"}
-        | {
-            # their weights are of another edition now
-            "cpu.validate.f0n-5120",
-            "cpu.validate.decoder-5120",
-            "cpu.throughput",  # of the smallest bucket
-        }
-        | END
-    )
-
-
 def test_a_bucket_that_goes_leaves_the_others_alone(tree: Tree) -> None:
     tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [256, 5120]}})
     tree.build()
     tree.rewrite("cpu", lambda recipe: recipe | {"buckets": {"tokens": [512], "frames": [5120]}})
     assert tree.build() == set(), "it is as it was, and the store still has that"
     assert not (tree.graph().bundle_folder / "f0n-256.so").exists()
-
-
-def test_a_gate_is_judged_again_where_it_is(tree: Tree) -> None:
-    tree.rewrite("cpu", lambda recipe: recipe | {"gates": {"duration": {"min_snr_db": 95}}})
-    assert tree.build() == {"cpu.validate.duration-512"}
-
-
-def test_precision_is_no_matter_of_the_export(tree: Tree) -> None:
-    tree.rewrite("cpu", lambda recipe: recipe | {"precision": "bfloat16"})
-    ran = tree.build(edition="x")
-    assert "cpu.machine" in ran
-    assert {name for name in ran if "export" in name or "reference" in name or "checkpoint" in name} == set()
-    assert {f"cpu.lower.{spec.id}" for spec in tree.graph().recipe.artifacts()} < ran
 
 
 def schedule(*features: str, tiles: int = 8) -> Schedule:
@@ -177,12 +138,6 @@ def test_a_schedule_is_found_by_features_in_any_order(tree: Tree) -> None:
     write_schedule(tree.root / "recipes/schedules/any-name.json", schedule(*reversed(FEATURES), tiles=5))
     lowering = next(s for s in tree.graph().stages() if s.name == "cpu.lower.decoder-5120")
     assert [choice["tiles"] for choice in lowering.settings()["schedule"].values()] == [5]
-
-
-def test_an_utterance_means_new_references_and_no_new_code(tree: Tree) -> None:
-    tree.rewrite("kokoro-82m", lambda recipe: recipe | {"utterances": recipe["utterances"][:-1]})
-    compared = {f"cpu.validate.{spec.id}" for spec in tree.graph().recipe.artifacts()}
-    assert tree.build() == {"kokoro-82m.reference", "cpu.speech"} | compared
 
 
 def test_recipes_of_a_model_share_its_stages(tree: Tree) -> None:
@@ -219,56 +174,6 @@ def test_no_path_is_in_a_derivation_so_that_keys_are_the_same_everywhere(built: 
         assert str(tree.root) not in derivation
         assert str(Path.home()) not in derivation
         assert sys.prefix not in derivation
-
-
-def versions_of(monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
-    real = versions._version
-    monkeypatch.setattr(versions, "_version", lambda p: "999" if p == changed else real(p))
-
-
-@pytest.mark.parametrize(
-    ("package", "stages"),
-    [
-        ("torch", "checkpoint reference export lower pack bundle"),
-        ("kokoro", "checkpoint reference export bundle"),
-        ("apache-tvm", "machine runtime lower compile validate throughput bundle speech speak"),
-        (
-            "numpy",
-            "checkpoint reference export lower pack validate throughput bundle speech speak "
-            "front_end phonemes",
-        ),
-    ],
-)
-def test_a_version_concerns_the_stages_that_use_it(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, package: str, stages: str
-) -> None:
-    versions_of(monkeypatch, package)
-    assert {name.split(".")[1] for name in tree.build()} == set(stages.split())
-
-
-def test_another_llvm_in_tvm_compiles_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (versions, bundle):
-        monkeypatch.setattr(module, "llvm_version", lambda: "999.0.0")
-    assert {name.split(".")[1] for name in tree.build()} == {"machine", "lower", "compile", "bundle"}
-
-
-def test_another_linker_compiles_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(GNU), "version", lambda self: "ld 999")
-    assert {name.split(".")[1] for name in tree.build()} == {"compile", "bundle"}
-
-
-def test_a_byte_of_the_checkpoint_concerns_what_reads_it(tree: Tree) -> None:
-    checkpoint = tree.graph().checkpoint
-    derivation, out = checkpoint.derivation(), tree.root / "other"
-    out.mkdir()
-    for output in checkpoint.outputs:
-        (out / output).write_text(
-            "other" if output == "weights.safetensors" else checkpoint.path(output).read_text()
-        )
-    made = checkpoint.store.publish(checkpoint.name, derivation, out, checkpoint.outputs, 0, 0)
-    assert checkpoint.store.restore(made, checkpoint.folder, checkpoint.name)
-    packs = {f"cpu.pack.{component}" for component in COMPONENTS}
-    assert tree.build() == packs | {"kokoro-82m.reference", "cpu.bundle"}, "its provenance tells of it"
 
 
 def test_llvm_is_found_in_the_installed_tvm() -> None:

@@ -17,7 +17,7 @@ from edited import Edited, Function, functions_in
 from toys import doit, write_recipes
 
 import kokoro_tvm
-from kokoro_tvm.engine import code, memory, used
+from kokoro_tvm.engine import code, memory
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.project.graph import RecipeGraph
 from kokoro_tvm.recipe import load_recipe
@@ -37,7 +37,6 @@ def edited(toy_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     derivations = {stage.name: stage.record().derivation for stage in built}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(code, "_PACKAGE", package)
-        patch.setattr(used, "folder_of_package", lambda: package)
         yield Edited(package, derivations)
 
 
@@ -199,7 +198,7 @@ def test_what_is_recorded_is_what_was_executed(tmp_path: Path, monkeypatch: pyte
     for function in functions_in(root / "kokoro_tvm", "."):
         if not function.file.startswith(("engine/", "loading.py")):  # which do not count
             _report(root / "kokoro_tvm" / function.file)
-    work = root / "kokoro_tvm" / "engine" / "work.py"
+    work = root / "kokoro_tvm" / "engine" / "forkserver.py"
     text = work.read_text(encoding="utf-8")
     work.write_text(
         text.replace(

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from doit.cmd_base import ModuleTaskLoader
 from doit.doit_cmd import DoitMain
+from made_stages import stage_in
 
 from kokoro_tvm.engine.reporter import LineReporter
 from kokoro_tvm.engine.resources import Budget, Needs
 from kokoro_tvm.engine.stage import Stage
-from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import RecipeError, ValidationError
 from kokoro_tvm.project import tasks
 from kokoro_tvm.project.tasks import doit_config, recipe_tasks
@@ -50,17 +50,14 @@ def doit(tmp_path: Path) -> Doit:
 
 
 def stage(folder: Path, name: str, *after: Stage, function: str = "write", **parameters: Any) -> Stage:
-    return Stage(
-        name=f"cpu.{name}",
-        doc=f"write {name}",
-        store=Store(folder / ".store"),
+    return stage_in(
+        folder,
+        name,
+        function,
         folder=folder,
-        work=folder / f"{name}-work",
-        function=f"fake_stages:{function}",
         outputs=(name,),
         inputs={s.name: (s, s.outputs[0]) for s in after},
         parameters=parameters or ({"file": name, "text": name} if function == "write" else {}),
-        timeout_s=60,
     )
 
 
@@ -132,7 +129,7 @@ def recipes(tmp_path: Path) -> Path:
 
 
 def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> None:
-    made = {t["basename"]: t for t in recipe_tasks(recipes, doit.folder / "artifacts", doit.reporter)}
+    made = {t["basename"]: t for t in recipe_tasks(doit.folder, doit.reporter)}
     groups = {"cpu", "ci", "nightly", "report"}
     assert len(made) == 40
     assert set(made["cpu"]["task_dep"]) == made.keys() - groups - {"cpu.report"}
@@ -147,7 +144,7 @@ def test_a_recipe_has_a_task_and_every_stage_one(recipes: Path, doit: Doit) -> N
 def test_every_recipe_of_a_matrix_has_its_tasks(recipes: Path, doit: Doit) -> None:
     text = "extends: cpu\nmatrix: {length: [exact, masked]}\n"
     (recipes / "lengths.yaml").write_text(text, encoding="utf-8")
-    made = {t["basename"]: t for t in recipe_tasks(recipes, doit.folder / "artifacts", doit.reporter)}
+    made = {t["basename"]: t for t in recipe_tasks(doit.folder, doit.reporter)}
     assert {"exact", "masked", "masked.compile.decoder-5120"} <= made.keys()
     assert "lengths" not in made
     assert set(made["nightly"]["task_dep"]) == {"cpu", "exact", "masked"}
@@ -176,7 +173,7 @@ def test_a_recipe_that_cannot_be_read_is_alone_with_that(
     (recipes / f"{name}.yaml").write_text(text, encoding="utf-8")
 
     def make(reporter: LineReporter) -> Any:
-        return recipe_tasks(recipes, doit.folder / "artifacts", reporter)
+        return recipe_tasks(doit.folder, reporter)
 
     assert {"cpu", "cpu.speak", task} <= {t["basename"] for t in make(doit.reporter)}
     assert doit.run(make, task) != 0
@@ -187,14 +184,14 @@ def test_a_recipe_that_cannot_be_read_is_alone_with_that(
 
 def test_a_model_recipe_that_cannot_be_read(recipes: Path, doit: Doit) -> None:
     (recipes / "kokoro-82m.yaml").write_text("checkpoint: [\n", encoding="utf-8")
-    status = doit.run(lambda reporter: recipe_tasks(recipes, doit.folder / "artifacts", reporter), "cpu")
+    status = doit.run(lambda reporter: recipe_tasks(doit.folder, reporter), "cpu")
     assert status != 0
     assert "kokoro-82m.yaml:" in doit.err.getvalue()
 
 
 def test_no_recipes(tmp_path: Path, doit: Doit) -> None:
     with pytest.raises(RecipeError, match="there is no such folder of recipes"):
-        list(recipe_tasks(tmp_path / "recipes", tmp_path / "artifacts", doit.reporter))
+        list(recipe_tasks(tmp_path, doit.reporter))
 
 
 LOOK = """
@@ -202,13 +199,14 @@ import io, sys
 from pathlib import Path
 from kokoro_tvm.engine.reporter import LineReporter
 from kokoro_tvm.project.tasks import recipe_tasks
-tasks = list(recipe_tasks(Path("recipes"), Path(sys.argv[1]), LineReporter(io.StringIO(), io.StringIO())))
+tasks = list(recipe_tasks(Path(sys.argv[1]), LineReporter(io.StringIO(), io.StringIO())))
 states = [current() for task in tasks for current in task.get("uptodate", []) if callable(current)]
 print(len(states), *sorted({"numpy", "torch", "transformers", "tvm", "tvm_ffi"} & sys.modules.keys()))
 """
 
 
 def test_looking_what_there_is_to_do_imports_nothing_that_takes_long(tmp_path: Path) -> None:
+    (tmp_path / "recipes").symlink_to(REPOSITORY / "recipes")
     command = [sys.executable, "-c", LOOK, str(tmp_path)]
     found = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
     assert int(found[0]) > 50

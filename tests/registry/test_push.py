@@ -18,8 +18,7 @@ from toy_bundle import edit_manifest, write_bundle
 from kokoro_tvm.engine.store import Store
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.project import push as pushing
-from kokoro_tvm.project.attestation import read_signer
-from kokoro_tvm.project.gates import NOT_RUN
+from kokoro_tvm.project.attestation import NOT_RUN, read_signer
 from kokoro_tvm.project.push import push
 from kokoro_tvm.registry.address import parse_place
 from kokoro_tvm.registry.artifact import Layer

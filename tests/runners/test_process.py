@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from made_stages import call_in
 
-from kokoro_tvm.engine.child import ChildError, run_child
+from kokoro_tvm.engine.child import ChildError
 from kokoro_tvm.errors import BundleError
 
 READ = "read line; "
-
-
-def run(script: str, folder: Path, timeout_s: float = 60) -> None:
-    run_child("fakes:call_server", {"script": script}, folder / "stage.log", timeout_s, "cpu.validate")
 
 
 @pytest.mark.parametrize(
@@ -30,14 +27,14 @@ def run(script: str, folder: Path, timeout_s: float = 60) -> None:
 )
 def test_one_that_ends_is_named_with_its_end(script: str, ending: str, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"stub 1\.0 could not run decoder") as caught:
-        run(script, tmp_path)
+        call_in(tmp_path, "call_server", script=script)
     assert ending in str(caught.value)
     assert caught.value.exit_code == 5
 
 
 def test_one_that_hangs_is_ended_with_its_stage_and_the_log_names_it(tmp_path: Path) -> None:
     script = "sleep 1000"
-    with pytest.raises(ChildError, match=r"cpu\.validate: did not end within 5 s") as caught:
-        run(script, tmp_path, 5)
+    with pytest.raises(ChildError, match=r"cpu\.stage: did not end within 5 s") as caught:
+        call_in(tmp_path, "call_server", timeout_s=5, script=script)
     assert str(caught.value).endswith("stub 1.0 runs decoder")
-    assert (caught.value.ending, caught.value.exit_code) == ("timeout", 3)
+    assert caught.value.exit_code == 3

@@ -33,7 +33,7 @@ def test_gc_keeps_the_objects_of_builds_it_keeps(tmp_path: Path) -> None:
     (tmp_path / "recipes" / "cpu.yaml").touch()
     project = Project(tmp_path)
     for build in ("first", "second"):
-        objects = Parts(parts_store(project.store), "kernel", {})
+        objects = Parts(parts_store(project.store), {})
         for kernel in ("shared", build):
             path = tmp_path / "kernel.o"
             if not objects.fetch({"kernel": kernel}, path):

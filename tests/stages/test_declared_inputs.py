@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kokoro_tvm
-from kokoro_tvm.engine import code, used, versions
+from kokoro_tvm.engine import code, versions
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.state import changes
 from kokoro_tvm.project.graph import RecipeGraph
@@ -41,7 +41,6 @@ def test_the_data_that_a_front_end_is_converted_with(
     copy = tmp_path / "kokoro_tvm"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "web"))
     monkeypatch.setattr(code, "_PACKAGE", copy)
-    monkeypatch.setattr(used, "folder_of_package", lambda: copy)
     assert changed(stage, before) == set()
     with (copy / file).open("a", encoding="utf-8") as stream:
         stream.write(" ")

@@ -28,7 +28,7 @@ def graph(name: str, tmp_path: Path) -> RecipeGraph:
 def run(tmp_path: Path) -> dict[str, object]:
     files = {name: (str(tmp_path / name), "") for name in ("bundle/bundle.json", "checkpoint/config.json")}
     gates = load_recipe("cpu-listened", ROOT / "recipes").gates.model_dump(mode="json")
-    intelligibility.run(tmp_path, Inputs(files), gates=gates, threads=1)
+    intelligibility.run(tmp_path, Inputs(files), gates=gates)
     report: dict[str, object] = json.loads((tmp_path / "intelligibility.json").read_text(encoding="utf-8"))
     return report
 

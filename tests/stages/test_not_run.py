@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 TARGET = {"kind": "llvm", "mcpu": "generic", "mtriple": "aarch64-pc-windows-msvc", "mattr": [], "run": True}
 REASON = "nothing on this machine runs code for llvm generic"
 NAMES = {"name": "foreign", "model": "small"}
+RECIPE = {"length": "exact", "precision": "float32"}
 
 
 def gates(enforce: bool) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def test_an_artifact_that_nothing_runs(
     def run() -> None:
         validate.run(
             tmp_path, Inputs(parts | compared), target=TARGET, gates=gates(enforce), names=NAMES,
-            length="exact", precision="float32", threads=1,
+            recipe=RECIPE,
         )  # fmt: skip
 
     if enforce:
@@ -89,7 +90,7 @@ def test_a_bundle_that_nothing_runs(
     enforce: bool, compared: dict[str, tuple[str, str]], tmp_path: Path
 ) -> None:
     def run() -> None:
-        speech.run(tmp_path, Inputs(compared), target=TARGET, gates=gates(enforce), threads=1)
+        speech.run(tmp_path, Inputs(compared), target=TARGET, gates=gates(enforce))
 
     if enforce:
         with pytest.raises(ValidationError, match=f"speech did not pass: .*{REASON}"):
@@ -111,9 +112,9 @@ def test_a_recipe_may_say_that_nothing_is_run(
         (tmp_path / out).mkdir()
     validate.run(
         tmp_path / "validation", Inputs(parts | compared), target=OFF, gates=gates(True), names=NAMES,
-        length="exact", precision="float32", threads=1,
+        recipe=RECIPE,
     )  # fmt: skip
-    speech.run(tmp_path / "speech", Inputs(compared), target=OFF, gates=gates(True), threads=1)
+    speech.run(tmp_path / "speech", Inputs(compared), target=OFF, gates=gates(True))
     for name in ("validation", "speech"):
         found = json.loads((tmp_path / name / f"{name}.json").read_text(encoding="utf-8"))
         assert (found["passed"], found["runner"]) == (False, "")
@@ -130,8 +131,8 @@ def test_its_bundle_is_made_to_say_so(tmp_path: Path) -> None:
 def test_a_phrase_that_nothing_speaks(parts: dict[str, tuple[str, str]], tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=f"no hello.wav: {REASON}"):
         speak.run(
-            tmp_path, Inputs(parts), target=TARGET, names=NAMES, length="exact", precision="float32",
-            threads=1, phonemes="həlˈO", voice="af_heart", speed=1.0,
+            tmp_path, Inputs(parts), target=TARGET, names=NAMES, recipe=RECIPE,
+            phonemes="həlˈO", voice="af_heart", speed=1.0,
         )  # fmt: skip
 
 

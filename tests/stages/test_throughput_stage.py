@@ -33,11 +33,9 @@ def report(tmp_path: Path, target: str, **settings: Any) -> dict[str, Any]:
     throughput.run(
         tmp_path,
         Inputs(files),
-        length="exact",
-        precision="float32",
+        recipe={"length": "exact", "precision": "float32"},
         target=load_recipe(target, ROOT / "recipes").target.model_dump(mode="json"),
         names=NAMES,
-        threads=2,
         **settings,
     )
     found: dict[str, Any] = json.loads((tmp_path / "throughput.json").read_text(encoding="utf-8"))

@@ -17,7 +17,6 @@ from small_kernels import beyond, scaled
 
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BuildError
-from kokoro_tvm.project import distribution
 from kokoro_tvm.project.distribution import write_xcframework
 from kokoro_tvm.toolchains.archive import Archive, prefix_of
 from kokoro_tvm.toolchains.macho import MachO
@@ -56,15 +55,12 @@ def test_the_same_objects_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 @needs_llvm
-def test_an_xcframework_has_the_code_of_all_libraries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_xcframework_has_the_code_of_all_libraries(tmp_path: Path) -> None:
     names = {"decoder-130": scaled(), "f0n-130": beyond()}
     paths = [library_of(RECIPE, kernel, tmp_path, name) for name, kernel in names.items()]
     files = [SimpleNamespace(file=SimpleNamespace(path=path)) for path in paths]
     bundle: Any = SimpleNamespace(recipe="toy", components={"all": SimpleNamespace(libraries=files)})
-    monkeypatch.setattr(distribution, "verified_bundle", lambda path: bundle)
-    made = write_xcframework(tmp_path, tmp_path / "dist")
+    made = write_xcframework(bundle, tmp_path / "dist")
     with zipfile.ZipFile(made) as framework:
         framework.extractall(tmp_path)
     root = tmp_path / "toy.xcframework"
@@ -77,7 +73,7 @@ def test_an_xcframework_has_the_code_of_all_libraries(
     MachO("ios").link([folder / offered["LibraryPath"]], linked)
     for path in paths:
         assert f"_{prefix_of(path.stem)}__tvm_ffi__library_ctx".encode() in linked.read_bytes()
-    assert write_xcframework(tmp_path, tmp_path / "again").read_bytes() == made.read_bytes()
+    assert write_xcframework(bundle, tmp_path / "again").read_bytes() == made.read_bytes()
 
 
 def test_where_there_is_no_llvm_ar_the_package_is_named(

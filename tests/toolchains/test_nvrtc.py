@@ -44,7 +44,7 @@ from kokoro_tvm.engine import trace
 trace.begin()
 from kokoro_tvm.toolchains import nvrtc
 
-trace.restart(nvrtc)
+trace.restart()
 nvrtc.compile_cuda('extern "C" __global__ void k(float* x) { x[0] = 1.0f; }', "sm_90")
 print(*trace.take().files)
 """
