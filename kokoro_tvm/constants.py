@@ -15,6 +15,7 @@ __all__ = [
     "NOISE_CHANNELS",
     "SAMPLES_PER_FRAME",
     "SAMPLE_RATE",
+    "STORAGE_STEPS",
     "STYLE_DIM",
     "Axis",
     "ComponentName",
@@ -47,3 +48,8 @@ NOISE_CHANNELS = 9
 
 STYLE_DIM = 128
 """Half of a voice's row: the decoder takes the first half, duration and f0n the second."""
+
+STORAGE_STEPS: Mapping[str, int] = {"tokens": 512, "frames": 1280}
+"""Memory is reserved for the next multiple of so many tokens or frames: of frames for 32 seconds, for few
+utterances are longer, so that all share their memory. Where memory costs as soon as it is reserved, as on
+GPUs and in WebAssembly, every length has its own."""

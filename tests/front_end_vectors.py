@@ -41,9 +41,10 @@ from kokoro_tvm.runtime.speech.words import timeline
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
+from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
-from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
 from kokoro_tvm.runtime.text.markup import Known
 from kokoro_tvm.runtime.text.reading import read_utterances
 from kokoro_tvm.truth.phonemes import sentences
@@ -345,7 +346,7 @@ def _vector(
 
 def message(text: str) -> str:
     """A message without what only Python can do, and without the words of expat for what is not XML."""
-    text = text.replace(f"Install espeak-ng (`pip install {PACKAGES}`) or give", "Give")
+    text = text.replace(f"Install espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give", "Give")
     text = re.sub(r" `kokoro-tvm (voices|phonemize)` [^.]*\.", "", text)
     return re.sub(r"^(The SSML is not well-formed).*", r"\1", text)
 

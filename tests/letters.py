@@ -6,8 +6,7 @@ import re
 
 from toy_bundle import VOCABULARY
 
-from kokoro_tvm.runtime.text.frontend.links import aliased
-from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.source import SourceText, aliased
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.session.noise import check_seed
-from kokoro_tvm.runtime.speech.inputs import check_speed
+from kokoro_tvm.runtime.speech.checks import check_speed
 
 __all__ = ["BadLine", "Utterance", "read_manifest"]
 

@@ -1,4 +1,5 @@
-"""One utterance of a batch: its file and, beside it, the record of what was requested and what it holds.
+"""Utterances of a batch, spoken by processes of this machine or by the workers of a Dask cluster: of each
+its file and, beside it, the record of what was requested and what it holds.
 
 A file that has its record, of the same request, and the bytes of that record is not computed again. Both get
 their names when they are complete, the record last.
@@ -8,10 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,12 +25,12 @@ from typing import Any, Literal
 import kokoro_tvm
 from kokoro_tvm.batch.manifest import Utterance
 from kokoro_tvm.documents.writers import write_audio
-from kokoro_tvm.errors import InputError, KokoroTvmError
+from kokoro_tvm.errors import BuildError, InputError, KokoroTvmError
 from kokoro_tvm.remote import open_folder, whole_file
 from kokoro_tvm.runtime import Synthesizer
 from kokoro_tvm.runtime.notices import SpeechWarning
 
-__all__ = ["Job", "Outcome", "speak"]
+__all__ = ["Job", "Outcome", "speak", "speak_here", "speak_on_cluster"]
 
 
 @dataclass(frozen=True)
@@ -124,3 +128,42 @@ def _present(system: Any, audio: str, record: str, request: str) -> float | None
         return float(found["seconds"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or not one of ours
         return None
+
+
+def speak_here(job: Job, utterances: Sequence[Utterance], workers: int) -> Iterator[Outcome]:
+    """Outcomes as they come, of so many processes. Raises BuildError where one of them is killed."""
+    spawn = multiprocessing.get_context("spawn")  # what a fork copies in the middle of a call is of no use
+    pool = ProcessPoolExecutor(workers, mp_context=spawn)
+    try:
+        for future in as_completed([pool.submit(speak, job, each) for each in utterances]):
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise BuildError(
+            "a process that speaks was killed, as the system does for want of memory; the same command goes "
+            "on where this one stopped, with fewer --workers if memory is short"
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def speak_on_cluster(address: str, job: Job, utterances: Sequence[Utterance]) -> Iterator[Outcome]:
+    """Outcomes as they come, of the workers of the scheduler at `address`. What a worker that dies had begun,
+    another one speaks; an utterance that several workers died of is a failure.
+
+    Raises as `connect` does, and what a worker raises that concerns more than a line.
+    """
+    from kokoro_tvm.engine.scheduler import connect  # whoever speaks does not need it
+
+    with connect(address) as client, client.as_current():
+        from distributed import KilledWorker
+        from distributed import as_completed as completed
+
+        lines = {
+            client.submit(speak, job, each, pure=False, priority=-place): each.line
+            for place, each in enumerate(utterances)
+        }
+        for future in completed(lines):
+            try:
+                yield future.result()
+            except KilledWorker as error:
+                yield Outcome(lines[future], "failed", message=f"every worker that spoke it died: {error}")

@@ -24,7 +24,7 @@ def measure(
 ) -> tuple[list[Comparison], list[Kind]]:
     """Speaks with the bundle before and the one now, `repeat` times in turns, recording every kernel."""
     from kokoro_tvm.lab.regressions import compare, seconds_by_kind
-    from kokoro_tvm.runtime.session.profiler import recorded
+    from kokoro_tvm.runtime.session.profiler import kernels_of, recorded
     from kokoro_tvm.runtime.session.session import Session
 
     runs: tuple[list[dict[Kind, float]], list[dict[Kind, float]]] = ([], [])
@@ -36,7 +36,7 @@ def measure(
             with recorded(session) as calls:
                 synthesizer.from_phonemes(list(phonemes), voice=voice)
             if number:  # the first maps pages and fills caches
-                found.append(seconds_by_kind(calls, session.kernels))
+                found.append(seconds_by_kind(calls, kernels_of(session)))
     return compare(*runs)
 
 

@@ -162,11 +162,11 @@ def piping(path: Path | None, sample_rate: int) -> Iterator[list[Receive]]:
     if path is None:
         yield []
         return
-    from kokoro_tvm.documents.writers.wav import begin
+    from kokoro_tvm.documents.writers import begin_wav
     from kokoro_tvm.output import open_stream
 
     with open_stream(path) as stream:
-        yield [begin(stream, sample_rate)]
+        yield [begin_wav(stream, sample_rate)]
 
 
 @contextmanager

@@ -56,8 +56,7 @@ def batch(
     """Speak many utterances, each to a file."""
     without_blas_threads()
     from kokoro_tvm.batch.manifest import read_manifest
-    from kokoro_tvm.batch.speaking import Job
-    from kokoro_tvm.batch.workers import speak_here, speak_on_cluster
+    from kokoro_tvm.batch.speaking import Job, speak_here, speak_on_cluster
     from kokoro_tvm.documents.writers import check_audio_file
     from kokoro_tvm.runtime import read_bundle
     from kokoro_tvm.runtime.threads import choose_threads

@@ -47,9 +47,9 @@ def phonemize(
     from kokoro_tvm.runtime.bundle.files import OpenFiles
     from kokoro_tvm.runtime.bundle.verification import verify_files
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
-    from kokoro_tvm.runtime.text.lexicon_file import read_lexicon
+    from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
     from kokoro_tvm.runtime.text.markup import Known
-    from kokoro_tvm.runtime.text.markup.reading import read_marked
+    from kokoro_tvm.runtime.text.reading import read_marked
 
     manifest = read_bundle(bundle)
     words = None if lexicon is None else read_lexicon(lexicon, manifest.vocabulary)

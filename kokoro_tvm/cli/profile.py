@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from kokoro_tvm.runtime import Synthesizer
-    from kokoro_tvm.runtime.session.kernels import Kernel
-    from kokoro_tvm.runtime.session.profiler import Call, Usage
+    from kokoro_tvm.runtime.session.profiler import Call, Kernel, Usage
 
 __all__ = ["Profile", "profile", "table"]
 
@@ -147,7 +146,7 @@ def _compare(
 
 def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repeat: int) -> Profile:
     """Speaks with and without recording in turn, so that a change of the machine's speed affects both."""
-    from kokoro_tvm.runtime.session.profiler import recorded
+    from kokoro_tvm.runtime.session.profiler import kernels_of, recorded
     from kokoro_tvm.runtime.session.session import Session
 
     session = synthesizer.runner
@@ -172,7 +171,7 @@ def _measure(synthesizer: Synthesizer, parts: list[str], voice: str | None, repe
         recorded_seconds=statistics.median(times[1]),
         repeat=repeat,
         calls=calls,
-        kernels=session.kernels,
+        kernels=kernels_of(session),
     )
 
 

@@ -137,7 +137,7 @@ def say(
     from kokoro_tvm.output import check_place, is_stream, real_path, write_text
     from kokoro_tvm.runtime import Synthesizer
     from kokoro_tvm.runtime.session.noise import check_seed
-    from kokoro_tvm.runtime.speech.inputs import check_speed
+    from kokoro_tvm.runtime.speech.checks import check_speed
 
     # Refuse wrong arguments before anything that takes time.
     if save_plan is not None and (output is not None or play or captions is not None):

@@ -6,8 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.session.kernels import Kernel
-from kokoro_tvm.runtime.session.profiler import Call, summarize
+from kokoro_tvm.runtime.session.profiler import Call, Kernel, summarize
 
 __all__ = ["SLOWER", "Comparison", "Kind", "compare", "seconds_by_kind"]
 

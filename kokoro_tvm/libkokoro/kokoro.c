@@ -7,7 +7,7 @@
 
 #include "os.h"
 
-/* As in kokoro_tvm/runtime/speech/inputs.py. */
+/* As in kokoro_tvm/runtime/speech/checks.py. */
 static const double LEAST_SPEED = 0.25, MOST_SPEED = 4;
 static const float MOST_STYLE = 32;
 

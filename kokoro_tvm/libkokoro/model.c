@@ -1,5 +1,5 @@
 /* The five components: routing, padding and cutting, durations and alignment, as kokoro_tvm/runtime/session/session.py,
- * routing.py, alignment.py and model.py have them. */
+ * routing.py and model.py have them. */
 #include "handle.h"
 
 #include <float.h>

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kokoro_tvm.constants import COMPONENT_AXES, SAMPLES_PER_FRAME, STYLE_DIM
-from kokoro_tvm.runtime.session.alignment import frame_durations, repeat_tokens, token_of_frame
+from kokoro_tvm.runtime.session.model import frame_durations, repeat_tokens, token_of_frame
 from kokoro_tvm.runtime.session.routing import length_axis, smallest_bucket
 from kokoro_tvm.runtime.session.session import SessionBase
 from kokoro_tvm.truth.reference import INPUTS, OUTPUTS

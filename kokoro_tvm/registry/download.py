@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.registry.artifact import LARGEST_MANIFEST, Layer
+from kokoro_tvm.registry.artifact import Layer
 from kokoro_tvm.registry.sources import Source, read
 from kokoro_tvm.registry.web import TransferError
 
-__all__ = ["download", "download_small", "writing"]
+__all__ = ["download", "writing"]
 
 _CHUNK = 1 << 20  # bytes
 _TRIES = 4  # that bring nothing, one after the other
@@ -68,15 +68,6 @@ def download(source: Source, layer: Layer, path: Path, place: str, arrived: Call
             f"says {layer.sha256} and {layer.size}: it was damaged or changed. Nothing of it was kept. Run "
             "the same again; if it stays so, name another place."
         )
-
-
-def download_small(source: Source, layer: Layer, path: Path, place: str) -> None:
-    """Writes a layer of a few megabytes at most. Raises BundleError."""
-    if layer.size > LARGEST_MANIFEST:
-        raise BundleError(
-            f"{layer.name} of {place} has {layer.size} bytes, which is too much. Name another place."
-        )
-    download(source, layer, path, place, lambda _: None)
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from kokoro_tvm.bundles import pulled_bundles
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError, InputError
 from kokoro_tvm.registry.address import Layout, Repository
-from kokoro_tvm.registry.artifact import Layer, read_layers, sha256_of
-from kokoro_tvm.registry.download import download, download_small, writing
+from kokoro_tvm.registry.artifact import LARGEST_MANIFEST, Layer, read_layers, sha256_of
+from kokoro_tvm.registry.download import download, writing
 from kokoro_tvm.registry.sources import Source, open_source
 from kokoro_tvm.registry.trust import SBOM, SIGNED, key_ids, require_signature
 from kokoro_tvm.registry.web import TransferError, Web
@@ -71,104 +71,98 @@ def pull(
     with writing(parent):
         (parent / _WORK).mkdir(parents=True, exist_ok=True)
         with _alone(parent / _WORK):
-            return _pull(source, str(place), parent, output, key, meter)
+            return _Pull(source, str(place), parent / _WORK, meter).run(output, key)
 
 
-def _pull(
-    source: Source,
-    place: str,
-    parent: Path,
-    output: Path | None,
-    key: Key | None,
-    meter: Callable[[int, int], None],
-) -> Pulled:
-    try:
-        manifest = source.manifest()
-    except TransferError as error:
-        raise BundleError(_not_had(place, error)) from error
-    layers = read_layers(manifest, place)
-    new = parent / _WORK / "new"
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir()
-    try:
-        described = _describe(source, layers, new, place)
-        trusted = _whom(source, new, place, key)
-        folder = output if output is not None else parent / described.recipe
-        _check_folder(folder, described.recipe)
-        arrived = _bring(source, described, layers, new, parent, place, meter)
-        _swap(new, folder)
-    finally:
+@dataclass(frozen=True)
+class _Pull:
+    """place: the source's, as messages have it; work: the folder of what has come."""
+
+    source: Source
+    place: str
+    work: Path
+    meter: Callable[[int, int], None]
+
+    def run(self, output: Path | None, key: Key | None) -> Pulled:
+        try:
+            manifest = self.source.manifest()
+        except TransferError as error:
+            raise BundleError(_not_had(self.place, error)) from error
+        layers = read_layers(manifest, self.place)
+        new = self.work / "new"
         shutil.rmtree(new, ignore_errors=True)
-    size = sum({file.sha256: file.size for file in described.files()}.values())
-    bundle = read_bundle(folder)
-    return Pulled(bundle, sha256_of(manifest), arrived, size - arrived, trusted)
+        new.mkdir()
+        try:
+            described = self._describe(layers, new)
+            trusted = self._whom(new, key)
+            folder = output if output is not None else self.work.parent / described.recipe
+            _check_folder(folder, described.recipe)
+            arrived = self._bring(described, layers)
+            _swap(new, folder)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+        size = sum({file.sha256: file.size for file in described.files()}.values())
+        bundle = read_bundle(folder)
+        return Pulled(bundle, sha256_of(manifest), arrived, size - arrived, trusted)
 
+    def _describe(self, layers: dict[str, Layer], new: Path) -> Bundle:
+        """The bundle as its manifest and its provenance have it, once they and the layers say the same."""
+        for name in (_MANIFEST, PROVENANCE, SBOM, SIGNED):
+            if name in layers:
+                if (size := layers[name].size) > LARGEST_MANIFEST:
+                    raise BundleError(
+                        f"{name} of {self.place} has {size} bytes, which is too much. Name another place."
+                    )
+                download(self.source, layers[name], new / name, self.place, lambda _: None)
+            elif name in (_MANIFEST, PROVENANCE):
+                raise BundleError(f"{self.place} has no {name}. Push the bundle again.")
+        bundle = read_bundle(new)
+        for file in bundle.files():
+            name = file.path.relative_to(new).as_posix()
+            if layers.get(name) != Layer(name, file.size, file.sha256):
+                raise BundleError(
+                    f"{self.place} has another {name} than its bundle.json, or none. Push the bundle again."
+                )
+        verify_provenance(bundle)
+        return bundle
 
-def _describe(source: Source, layers: dict[str, Layer], new: Path, place: str) -> Bundle:
-    """The bundle as its manifest and its provenance have it, once they and the layers say the same."""
-    for name in (_MANIFEST, PROVENANCE, SBOM, SIGNED):
-        if name in layers:
-            download_small(source, layers[name], new / name, place)
-        elif name in (_MANIFEST, PROVENANCE):
-            raise BundleError(f"{place} has no {name}. Push the bundle again.")
-    bundle = read_bundle(new)
-    for file in bundle.files():
-        name = file.path.relative_to(new).as_posix()
-        if layers.get(name) != Layer(name, file.size, file.sha256):
-            raise BundleError(
-                f"{place} has another {name} than its bundle.json, or none. Push the bundle again."
-            )
-    verify_provenance(bundle)
-    return bundle
+    def _whom(self, new: Path, key: Key | None) -> str:
+        """Whom it takes to believe in the bundle: whoever has the key, or the place it is from."""
+        if key is not None:
+            require_signature(new, key, self.place)
+            return f"signed by the key {key.keyid[:16]}, which you named"
+        signers = ", ".join(each[:16] for each in key_ids(new))
+        signed = f"signed by {signers}, not by a key that you named" if signers else "not signed"
+        return f"{signed}: trusts {self.source.whom}"
 
+    def _bring(self, bundle: Bundle, layers: dict[str, Layer]) -> int:
+        """Puts all files of a bundle into its folder; how many bytes travelled for that."""
+        names: dict[str, list[Path]] = {}
+        for file in bundle.files():
+            names.setdefault(file.sha256, []).append(file.path)
+        wanted = {layer.sha256: layer for layer in layers.values() if layer.sha256 in names}
+        beside = _files_beside(self.work.parent)
+        for sha256 in [sha256 for sha256 in wanted if sha256 in beside]:
+            if _verified_link(beside[sha256], self.work / sha256, sha256):
+                del wanted[sha256]
+        total = sum(layer.size - _size(self.work / layer.sha256) for layer in wanted.values())
+        _check_room(self.work.parent, total)
+        come = 0
 
-def _whom(source: Source, new: Path, place: str, key: Key | None) -> str:
-    """Whom it takes to believe in the bundle: whoever has the key, or the place it is from."""
-    if key is not None:
-        require_signature(new, key, place)
-        return f"signed by the key {key.keyid[:16]}, which you named"
-    signers = ", ".join(each[:16] for each in key_ids(new))
-    signed = f"signed by {signers}, not by a key that you named" if signers else "not signed"
-    return f"{signed}: trusts {source.whom}"
+        def arrived(count: int) -> None:
+            nonlocal come
+            come += count
+            self.meter(come, total)
 
-
-def _bring(
-    source: Source,
-    bundle: Bundle,
-    layers: dict[str, Layer],
-    new: Path,
-    parent: Path,
-    place: str,
-    meter: Callable[[int, int], None],
-) -> int:
-    """Puts all files of a bundle into its folder; how many bytes travelled for that."""
-    names: dict[str, list[Path]] = {}
-    for file in bundle.files():
-        names.setdefault(file.sha256, []).append(file.path)
-    wanted = {layer.sha256: layer for layer in layers.values() if layer.sha256 in names}
-    beside = _files_beside(parent)
-    for sha256 in [sha256 for sha256 in wanted if sha256 in beside]:
-        if _verified_link(beside[sha256], parent / _WORK / sha256, sha256):
-            del wanted[sha256]
-    sizes = {layer.sha256: layer.size - _size(parent / _WORK / layer.sha256) for layer in wanted.values()}
-    total = sum(sizes.values())
-    _check_room(parent, total)
-    come = 0
-
-    def arrived(count: int) -> None:
-        nonlocal come
-        come += count
-        meter(come, total)
-
-    for layer in wanted.values():
-        download(source, layer, parent / _WORK / layer.sha256, place, arrived)
-    for sha256, paths in names.items():
-        for path in paths[1:]:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(parent / _WORK / sha256, path)
-        paths[0].parent.mkdir(parents=True, exist_ok=True)
-        (parent / _WORK / sha256).replace(paths[0])
-    return come
+        for layer in wanted.values():
+            download(self.source, layer, self.work / layer.sha256, self.place, arrived)
+        for sha256, paths in names.items():
+            for path in paths[1:]:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.work / sha256, path)
+            paths[0].parent.mkdir(parents=True, exist_ok=True)
+            (self.work / sha256).replace(paths[0])
+        return come
 
 
 def _files_beside(parent: Path) -> dict[str, Path]:

@@ -14,8 +14,7 @@ from kokoro_tvm.runtime.speech.division import Division
 from kokoro_tvm.runtime.speech.joins import Pauses
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
-from kokoro_tvm.runtime.speech.result import Chunk, Speech
-from kokoro_tvm.runtime.speech.stream import Stream
+from kokoro_tvm.runtime.speech.stream import Chunk, Speech, Stream
 from kokoro_tvm.runtime.speech.synthesizer import Synthesizer
 from kokoro_tvm.runtime.speech.wav import check_output, write_wav
 from kokoro_tvm.runtime.speech.words import TimedPhoneme, TimedWord

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kokoro_tvm.runtime.speech.result import Chunk
+from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.runtime.speech.words import TimedWord
 from kokoro_tvm.serve.encoding import Encoder, open_encoder
 from kokoro_tvm.serve.errors import ApiError

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kokoro_tvm.runtime.speech.result import Chunk
+from kokoro_tvm.runtime.speech.stream import Chunk
 from kokoro_tvm.serve.bodies import Audio, Body
 from kokoro_tvm.serve.encoding import FORMATS
 from kokoro_tvm.serve.errors import ApiError

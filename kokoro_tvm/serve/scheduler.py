@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError, KokoroTvmError
 from kokoro_tvm.runtime.session.session import Runner
-from kokoro_tvm.runtime.speech.result import Chunk
-from kokoro_tvm.runtime.speech.stream import Stream
+from kokoro_tvm.runtime.speech.stream import Chunk, Stream
 from kokoro_tvm.runtime.stopping import Stopped
 from kokoro_tvm.serve.settings import Settings
 

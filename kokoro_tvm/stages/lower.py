@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.constants import COMPONENT_AXES
+from kokoro_tvm.constants import COMPONENT_AXES, STORAGE_STEPS
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.engine.stage import Stage
 from kokoro_tvm.engine.versions import tvm_versions, versions
@@ -112,7 +112,6 @@ def lowered(
     from kokoro_tvm.compiler.export import load_program
     from kokoro_tvm.compiler.lower import lower
     from kokoro_tvm.engine.digest import digest
-    from kokoro_tvm.runtime.bundle.storage import storage_step
     from kokoro_tvm.targets import Machine
 
     machine = Machine.from_json(read_json(inputs["machine"]))
@@ -136,6 +135,6 @@ def lowered(
         pass_context=pass_context,
         manifest=manifest,
         schedule=schedule,
-        storage_step=storage_step(COMPONENT_AXES[component], machine.features.eager_memory),
+        storage_step=1 if machine.features.eager_memory else STORAGE_STEPS[COMPONENT_AXES[component]],
         dump=dump,
     )

@@ -13,11 +13,10 @@ from pathlib import PurePath
 from typing import Any
 
 from kokoro_tvm import __version__
-from kokoro_tvm.constants import SAMPLE_RATE
+from kokoro_tvm.constants import SAMPLE_RATE, STORAGE_STEPS
 from kokoro_tvm.engine.inputs import Inputs
 from kokoro_tvm.model.signatures import LENGTH, Signature, samples_per_frame, signatures
 from kokoro_tvm.runtime.bundle.manifest import SCHEMA, Bundle, Component, Entry, FileRef, Library, Port
-from kokoro_tvm.runtime.bundle.storage import storage_step
 from kokoro_tvm.stages.base import read_json
 
 __all__ = ["describe", "loose_bundle"]
@@ -140,7 +139,7 @@ class _Parts:
                 }
                 for bucket in self._buckets(name)
             ],
-            "storage_step": storage_step(signature.axis, eager) if self._length == "exact" else 1,
+            "storage_step": 1 if eager or self._length != "exact" else STORAGE_STEPS[signature.axis],
             "seeded": None if signature.seeded is None else self._entry(signature.seeded),
         }
 

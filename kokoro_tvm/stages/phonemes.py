@@ -41,10 +41,10 @@ def run(out: Path, inputs: Inputs, *, gates: dict[str, Any], sentences: str) -> 
     from kokoro_tvm.measure.phonemes import Read, judge_phonemes
     from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
     from kokoro_tvm.runtime.text.frontend.english import English
+    from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
     from kokoro_tvm.runtime.text.frontend.normalization import normalize
     from kokoro_tvm.runtime.text.frontend.normalization.language import Language
     from kokoro_tvm.runtime.text.frontend.source import SourceText
-    from kokoro_tvm.runtime.text.frontend.unknown import UnknownWords
     from kokoro_tvm.truth import phonemes as truth
 
     judged = Gates.model_validate(gates, strict=False)

@@ -15,8 +15,7 @@ import kokoro_tvm.runtime
 from kokoro_tvm.cli import _against, profile
 from kokoro_tvm.errors import InputError, ValidationError
 from kokoro_tvm.lab.regressions import Comparison, Kind
-from kokoro_tvm.runtime.session.kernels import Kernel
-from kokoro_tvm.runtime.session.profiler import Call
+from kokoro_tvm.runtime.session.profiler import Call, Kernel
 
 BY_KERNEL = """\
 component, kernel   calls       ms   share   GFLOP/s   GB/s

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from kokoro_tvm.documents.writers import Mark, audio_format, check_audio_file, ffmpeg, write_audio
+from kokoro_tvm.documents.writers import Mark, audio_format, check_audio_file, metadata, write_audio
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime import write_wav
 
@@ -105,7 +105,7 @@ def test_formats(tmp_path: Path) -> None:
             audio_format(name)
     with pytest.raises(InputError, match="does not exist"):
         check_audio_file(tmp_path / "no" / "a.wav")
-    assert ffmpeg.metadata("a", 1, []) == ";FFMETADATA1\ntitle=a\n"
+    assert metadata("a", 1, []) == ";FFMETADATA1\ntitle=a\n"
 
 
 def test_nothing_half_written(tmp_path: Path) -> None:

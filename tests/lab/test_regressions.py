@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 
 from kokoro_tvm.lab.regressions import Kind, compare, seconds_by_kind
-from kokoro_tvm.runtime.session.kernels import Kernel
-from kokoro_tvm.runtime.session.profiler import Call
+from kokoro_tvm.runtime.session.profiler import Call, Kernel
 
 CONV = Kind("decoder", "conv1d", 1000.0)
 LSTM = Kind("f0n", "lstm", 0.0)

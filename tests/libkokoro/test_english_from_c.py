@@ -14,10 +14,10 @@ from examples import examples
 
 from kokoro_tvm.runtime.text.frontend.data import EnglishData, FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.lexicon import Context, Lexicon
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.runtime.text.frontend.unknown import UnknownWords
 from kokoro_tvm.truth.phonemes import sentences
 
 PROGRAM = Path(__file__).parent / "programs" / "english.c"

@@ -40,10 +40,11 @@ from kokoro_tvm.runtime.speech.sentences import sentences_of_text
 from kokoro_tvm.runtime.text.frontend import front_end as front_end_module
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
 from kokoro_tvm.runtime.text.markup import Known
 
 VOCABULARY: dict[str, int] = json.loads(SHIPPED_CONFIG.read_text(encoding="utf-8"))["vocab"]
@@ -115,7 +116,8 @@ def front_end(front_end_files: Path) -> Iterator[FrontEnd]:
 
 def message(text: str) -> str:
     """A notice without what only Python can do."""
-    python = f"Install espeak-ng (`pip install {PACKAGES}`) or give their phonemes, [word](/phonemes/)."
+    packages = " ".join(ESPEAK.modules)
+    python = f"Install espeak-ng (`pip install {packages}`) or give their phonemes, [word](/phonemes/)."
     return text.replace(python, "Give their phonemes.")
 
 

@@ -96,9 +96,10 @@ MISTAKES = (
         (
             Edit(
                 "runtime/session/model.py",
-                "return ref_s[np.newaxis, half:] if prosody else ref_s[np.newaxis, :half]",
-                "return ref_s[np.newaxis, :half] if prosody else ref_s[np.newaxis, half:]",
+                "d_en, ref_s[np.newaxis, self.bundle.style_dim :]",
+                "d_en, ref_s[np.newaxis, : self.bundle.style_dim]",
             ),
+            Edit("runtime/session/model.py", "timbre, prosody = np.split(", "prosody, timbre = np.split("),
         ),
         None,
         ("durations_off", "audio: snr_db"),

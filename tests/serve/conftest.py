@@ -18,7 +18,7 @@ def letters() -> Iterator[None]:
     """Letters are their own phonemes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kokoro_tvm.runtime.speech.sentences.read_utterances", read_letters)
-        patch.setattr("kokoro_tvm.runtime.text.markup.reading.spoken_utterances", read_letters)
+        patch.setattr("kokoro_tvm.runtime.text.reading.spoken_utterances", read_letters)
         yield
 
 

@@ -18,7 +18,7 @@ from tiers import BY_AV
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle.languages import KOKORO
 from kokoro_tvm.runtime.speech import sentences
-from kokoro_tvm.runtime.text.markup import reading
+from kokoro_tvm.runtime.text import reading
 from kokoro_tvm.serve import bodies, body, service
 from kokoro_tvm.serve.bundles import Bundles
 from kokoro_tvm.serve.encoding import FORMATS

@@ -24,7 +24,7 @@ from kokoro_tvm.javascript import WEB
 from kokoro_tvm.runners import open_synthesizer
 from kokoro_tvm.runners.node import NODE
 from kokoro_tvm.runtime import SpeechWarning
-from kokoro_tvm.runtime.speech.result import Speech
+from kokoro_tvm.runtime.speech.stream import Speech
 
 NPM = shutil.which("npm")
 ROOT = Path(__file__).parents[2]

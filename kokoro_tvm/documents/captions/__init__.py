@@ -1,28 +1,37 @@
-"""Captions of a speech: one module per format, all over the cues of `lines.py`."""
+"""Captions of a speech: one function a format, all but TextGrid over the cues of `lines.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import html
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from kokoro_tvm.documents.captions import ass, srt, textgrid, webvtt
-from kokoro_tvm.documents.captions import json as json_words
+from kokoro_tvm.documents.captions.lines import Cue, cues
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.speech.words import TimedWord
+from kokoro_tvm.runtime.speech.words import TimedPhoneme, TimedWord
 
-__all__ = ["CAPTIONS", "caption_format", "write_captions"]
+__all__ = ["CAPTIONS", "caption_format", "clock", "write_captions"]
 
-_Write: TypeAlias = Callable[[Sequence[TimedWord], float], str]
+_Interval: TypeAlias = tuple[float, float, str]
 
-CAPTIONS: Mapping[str, _Write] = {
-    ".srt": srt.write,
-    ".vtt": webvtt.write,
-    ".json": json_words.write,
-    ".ass": ass.write,
-    ".textgrid": textgrid.write,
-}
-"""Suffix of a file -> what writes it, from a timeline and the seconds that the speech lasts."""
+_ASS_HEAD = """[Script Info]
+ScriptType: v4.00+
+WrapStyle: 2
+PlayResX: 1280
+PlayResY: 720
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, Bold, Italic, \
+Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, Alignment, MarginL, \
+MarginR, MarginV, Encoding
+Style: Default,Arial,48,&H0000FFFF,&H00FFFFFF,&H00000000,&H80000000,0,0,0,0,100,100,0,0,1,2,1,2,40,40,40,1
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+"""
+_ASS_ESCAPED = str.maketrans({"\\": "＼", "{": "｛", "}": "｝", "\n": " "})  # they have no escapes in ASS
 
 
 def caption_format(path: str | PurePath) -> str:
@@ -39,3 +48,151 @@ def write_captions(path: str | PurePath, timeline: Sequence[TimedWord], seconds:
     Raises InputError where the suffix is not one of CAPTIONS.
     """
     return CAPTIONS[caption_format(path)](timeline, seconds)
+
+
+def clock(seconds: float, point: str, digits: int = 3) -> str:
+    """`HH:MM:SS.mmm` with another decimal `point`; hours go on beyond 99."""
+    units = 10**digits
+    total = round(seconds * units)
+    whole, fraction = divmod(total, units)
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}{point}{fraction:0{digits}}"
+
+
+def _srt(timeline: Sequence[TimedWord], seconds: float) -> str:
+    """Captions as SRT. Times are rounded to milliseconds."""
+    blocks = [
+        f"{number}\n{clock(cue.start, ',')} --> {clock(cue.end, ',')}\n{cue.text}\n"
+        for number, cue in enumerate(cues(timeline), 1)
+    ]
+    return "\n".join(blocks)
+
+
+def _webvtt(timeline: Sequence[TimedWord], seconds: float) -> str:
+    """Captions as WebVTT, with the time of every word, which browsers highlight with `::cue(:past)`.
+
+    Source: W3C, WebVTT: The Web Video Text Tracks Format.
+    """
+    blocks = [
+        f"{clock(cue.start, '.')} --> {clock(cue.end, '.')}\n{_webvtt_text(cue)}\n" for cue in cues(timeline)
+    ]
+    return "\n".join(["WEBVTT\n", *blocks])
+
+
+def _webvtt_text(cue: Cue) -> str:
+    """The lines with a timestamp before every word but the first; it has to lie inside the cue."""
+    lines = []
+    for line in cue.lines:
+        written = ""
+        for place, word in enumerate(line):
+            stamp = f"<{clock(word.start, '.')}>" if cue.start < word.start < cue.end else ""
+            space = " " if place and not word.joined else ""
+            written += space + stamp + html.escape(word.text, quote=False)
+        lines.append(written)
+    return "\n".join(lines)
+
+
+def _json(timeline: Sequence[TimedWord], seconds: float) -> str:
+    """Captions as JSON: seconds, samples, and characters of the source for every word."""
+    node = {
+        "duration": round(seconds, 6),
+        "cues": [
+            {"text": c.text, "start": round(c.start, 6), "end": round(c.end, 6)} for c in cues(timeline)
+        ],
+        "words": [
+            {"text": word.text, "source": list(word.source), "spoken": word.spoken}
+            | _times(word)
+            | {"phonemes": [{"symbol": phoneme.symbol} | _times(phoneme) for phoneme in word.phonemes]}
+            for word in timeline
+        ],
+    }
+    return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
+
+
+def _times(thing: TimedWord | TimedPhoneme) -> dict[str, Any]:
+    return {
+        "start": round(thing.start, 6),
+        "end": round(thing.end, 6),
+        "samples": [thing.start_sample, thing.end_sample],
+    }
+
+
+def _ass(timeline: Sequence[TimedWord], seconds: float) -> str:
+    """Captions as Advanced SubStation Alpha with karaoke: words light up as they are spoken, by `\\k` tags in
+    hundredths of a second from word to word."""
+    return _ASS_HEAD + "".join(
+        f"Dialogue: 0,{_ass_clock(cue.start)},{_ass_clock(cue.end)},Default,,0,0,0,,{_karaoke(cue)}\n"
+        for cue in cues(timeline)
+    )
+
+
+def _karaoke(cue: Cue) -> str:
+    words = [word for line in cue.lines for word in line]
+    first_of_line = {id(line[0]) for line in cue.lines[1:]}
+    # From start to start, so that what is rounded does not add up.
+    begin = round(cue.start * 100)
+    starts = [*(round(word.start * 100) - begin for word in words[1:]), round(cue.end * 100) - begin]
+    written, reached = "", 0
+    for place, (word, upto) in enumerate(zip(words, starts, strict=True)):
+        if id(word) in first_of_line:
+            written += "\\N"
+        elif place and not word.joined:
+            written += " "
+        written += f"{{\\k{upto - reached}}}{word.text.translate(_ASS_ESCAPED)}"
+        reached = upto
+    return written
+
+
+def _ass_clock(seconds: float) -> str:
+    return clock(seconds, ".", 2).removeprefix("0")
+
+
+def _textgrid(timeline: Sequence[TimedWord], seconds: float) -> str:
+    """Tiers of words and phonemes as a long TextGrid of Praat; what is between them is empty."""
+    words = [word for word in timeline if word.spoken]
+    tiers = {
+        "words": _filled(((word, word.text) for word in words), seconds),
+        "phonemes": _filled(((p, p.symbol) for word in words for p in word.phonemes), seconds),
+    }
+    lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', ""]
+    lines += ["xmin = 0", f"xmax = {seconds:.6f}", "tiers? <exists>", f"size = {len(tiers)}", "item []:"]
+    for number, (name, intervals) in enumerate(tiers.items(), 1):
+        lines += [f"    item [{number}]:", '        class = "IntervalTier"', f'        name = "{name}"']
+        lines += [
+            "        xmin = 0",
+            f"        xmax = {seconds:.6f}",
+            f"        intervals: size = {len(intervals)}",
+        ]
+        for place, (start, end, text) in enumerate(intervals, 1):
+            lines += [f"        intervals [{place}]:", f"            xmin = {start:.6f}"]
+            lines += [f"            xmax = {end:.6f}", f'            text = "{_quoted(text)}"']
+    return "\n".join(lines) + "\n"
+
+
+def _filled(things: Iterable[tuple[TimedWord | TimedPhoneme, str]], seconds: float) -> list[_Interval]:
+    """Intervals without gaps, as a tier needs them; what lasts no time is left out."""
+    intervals: list[_Interval] = []
+    reached = 0.0
+    for thing, text in things:
+        if thing.end <= thing.start:
+            continue
+        if thing.start > reached:
+            intervals.append((reached, thing.start, ""))
+        intervals.append((thing.start, thing.end, text))
+        reached = thing.end
+    if reached < seconds or not intervals:
+        intervals.append((reached, seconds, ""))
+    return intervals
+
+
+def _quoted(text: str) -> str:
+    return " ".join(text.split()).replace('"', '""')
+
+
+CAPTIONS: Mapping[str, Callable[[Sequence[TimedWord], float], str]] = {
+    ".srt": _srt,
+    ".vtt": _webvtt,
+    ".json": _json,
+    ".ass": _ass,
+    ".textgrid": _textgrid,
+}
+"""Suffix of a file -> what writes it, from a timeline and the seconds that the speech lasts."""

@@ -1,18 +1,30 @@
-"""Documents to be spoken: one module per kind."""
+"""Documents to be spoken: plain texts, plans, and a module for every other kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
-from kokoro_tvm.documents.readers import epub, html, plan, srt, text
-from kokoro_tvm.documents.readers.document import Document
+from kokoro_tvm.documents.readers import epub, html, srt
+from kokoro_tvm.documents.readers.document import Chapter, Document, decoded
 from kokoro_tvm.errors import InputError
+from kokoro_tvm.runtime.speech.plan import Plan
 
 __all__ = ["READERS", "Document", "read_document"]
 
-_Read: TypeAlias = Callable[[bytes, Path], Document]
+
+def _text(data: bytes, path: Path) -> Document:
+    """Plain text as it is, one chapter, in UTF-8, or UTF-16 with a byte order mark. Raises InputError."""
+    return Document(path.stem, (Chapter("", decoded(data, path)),))
+
+
+def _plan(data: bytes, path: Path) -> Document:
+    """A plan that `kokoro-tvm say --save-plan` wrote, edited or not, and the words in it as its text."""
+    try:
+        plan = Plan.from_json(decoded(data, path))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return Document("", (Chapter("", " ".join(word.text for word in plan.words)),), plan=plan)
 
 
 def _markdown(data: bytes, path: Path) -> Document:
@@ -21,10 +33,10 @@ def _markdown(data: bytes, path: Path) -> Document:
     return markdown.read(data, path)
 
 
-READERS: Mapping[str, _Read] = {
-    ".txt": text.read,
-    ".text": text.read,
-    ".ssml": text.read,
+READERS: Mapping[str, Callable[[bytes, Path], Document]] = {
+    ".txt": _text,
+    ".text": _text,
+    ".ssml": _text,
     ".md": _markdown,
     ".markdown": _markdown,
     ".html": html.read,
@@ -32,7 +44,7 @@ READERS: Mapping[str, _Read] = {
     ".xhtml": html.read,
     ".epub": epub.read,
     ".srt": srt.read,
-    ".json": plan.read,
+    ".json": _plan,
 }
 """Suffix of a file -> what reads it, from its bytes and its path."""
 

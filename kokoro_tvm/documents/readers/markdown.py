@@ -17,7 +17,7 @@ from markdown_it.token import Token
 
 from kokoro_tvm.documents.readers.document import Chapter, Document, decoded, left_out
 from kokoro_tvm.documents.readers.html import ELEMENTS, page_of
-from kokoro_tvm.runtime.text.frontend.links import link_of
+from kokoro_tvm.runtime.text.frontend.source import link_of
 
 __all__ = ["read"]
 

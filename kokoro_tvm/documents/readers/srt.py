@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from kokoro_tvm.documents.readers.document import Chapter, Document, Slot, decoded
@@ -27,25 +26,18 @@ def read(data: bytes, path: Path) -> Document:
     if not cues:
         raise InputError(f"{path} is not SRT: {notes[0] if notes else 'it is empty'}.")
     slots = []
-    for cue in cues:
-        text = " ".join(_TAGS.sub("", " ".join(cue.lines)).split())
+    for start, end, lines in cues:
+        text = " ".join(_TAGS.sub("", " ".join(lines)).split())
         if any(char.isalnum() for char in text):
-            slots.append(Slot(cue.start, cue.end, text))
+            slots.append(Slot(start, end, text))
     slots.sort(key=lambda slot: slot.start)
     chapter = Chapter("", "\n\n".join(slot.text for slot in slots))
     return Document(path.stem, (chapter,), tuple(slots), tuple(f"Left out: {note}." for note in notes))
 
 
-@dataclass
-class _Cue:
-    start: float
-    end: float
-    lines: list[str] = field(default_factory=list)
-
-
-def _cues(lines: list[str]) -> tuple[list[_Cue], list[str]]:
-    """Cues in the order of the file, and what is wrong with the others."""
-    cues: list[_Cue] = []
+def _cues(lines: list[str]) -> tuple[list[tuple[float, float, list[str]]], list[str]]:
+    """(start, end, lines) of cues in the order of the file, and what is wrong with the others."""
+    cues: list[tuple[float, float, list[str]]] = []
     notes: list[str] = []
     text: list[str] | None = None  # of the cue that is read
     number = 0  # of that cue
@@ -64,7 +56,7 @@ def _cues(lines: list[str]) -> tuple[list[_Cue], list[str]]:
             elif end <= start:
                 notes.append(f"the cue in line {place + 1}, '{line.strip()[:60]}', ends before it starts")
             else:
-                cues.append(_Cue(start, end, text))
+                cues.append((start, end, text))
         elif line.strip() and text is not None:
             text.append(line)
         elif line.strip() and not (

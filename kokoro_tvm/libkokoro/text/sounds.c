@@ -5,7 +5,7 @@
 
 enum { EDGE = '#', APOSTROPHE = '\'' };
 
-/* Characters, whether it is those or all others, and how often it stands there, at least and at most (rewriting.py). */
+/* Characters, whether it is those or all others, and how often it stands there, at least and at most (sounds.py). */
 typedef struct sound_item {
   string chars;
   int among;
@@ -28,7 +28,7 @@ typedef struct beginning {
   size_t rule;
 } beginning;
 
-/* One reading of a string: see Pass of rewriting.py. */
+/* One reading of a string: see Pass of sounds.py. */
 typedef struct pass {
   sound_rule *rules;
   beginning *beginnings; /* in order */

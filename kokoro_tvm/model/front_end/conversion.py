@@ -24,9 +24,9 @@ from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_langua
 from kokoro_tvm.model.front_end.text_rules import compiled, languages
 from kokoro_tvm.model.front_end.training import train, training_words
 from kokoro_tvm.model.safetensors_file import write_arrays
+from kokoro_tvm.runtime.text.frontend.data import BETWEEN, FORMAT, LAYERS, WITHIN
 from kokoro_tvm.runtime.text.frontend.dictionary import Entry, pack
 from kokoro_tvm.runtime.text.frontend.hashing import id_of
-from kokoro_tvm.runtime.text.frontend.layout import BETWEEN, FORMAT, LAYERS, WITHIN
 
 __all__ = ["LEXICON_FILES", "NOTICES", "TAGGER_FILES", "Facts", "convert", "facts", "tagger_arrays"]
 

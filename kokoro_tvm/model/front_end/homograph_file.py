@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.model.safetensors_file import write_arrays
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
+from kokoro_tvm.runtime.text.frontend.data import BETWEEN, HOMOGRAPHS
 from kokoro_tvm.runtime.text.frontend.dictionary import pack
-from kokoro_tvm.runtime.text.frontend.layout import BETWEEN, HOMOGRAPHS
 
 __all__ = ["WEIGHTS", "homograph_arrays", "readings", "write_weights"]
 

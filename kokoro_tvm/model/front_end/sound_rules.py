@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from kokoro_tvm.model.front_end.yields import SOUNDS
 from kokoro_tvm.recipe.document import read_document
-from kokoro_tvm.runtime.text.frontend.rewriting import MOST, Item
+from kokoro_tvm.runtime.text.frontend.sounds import MOST, Item
 from kokoro_tvm.spec import Spec
 
 __all__ = ["RuleError", "SoundsFile", "compiled_sounds", "sound_languages"]

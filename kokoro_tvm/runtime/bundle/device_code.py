@@ -10,7 +10,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kokoro_tvm.runtime.bundle.little_endian import LittleEndianReader
+from kokoro_tvm.runtime.bundle.executable import LittleEndianReader
 
 __all__ = ["DeviceCode", "DeviceFunction"]
 

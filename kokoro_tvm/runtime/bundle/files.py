@@ -9,7 +9,6 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle.manifest import FileRef
@@ -122,9 +121,7 @@ class OpenFiles:
     def __enter__(self) -> OpenFiles:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._close()
 
     def _close(self) -> None:

@@ -19,16 +19,8 @@ from kokoro_tvm.runtime.bundle.node import Node
 __all__ = ["SCHEMA", "Bundle", "Component", "Entry", "FileRef", "Library", "Port", "read_bundle"]
 
 SCHEMA = 5
-"""The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it."""
-
-# Schema -> what it added. Only a change of the layout that an older runtime cannot read adds a row.
-ADDED: Mapping[int, str] = {
-    1: "components with signatures, vocabulary, voices, and every file with size and sha256",
-    2: "the text front end: tagger and lexicon, or that it has none",
-    3: "the entry of the decoder that draws its noise from a seed",
-    4: "kernels for a GPU beside a library",
-    5: "the steps of length at which components reserve memory",
-}
+"""The layout of bundle.json. A bundle is accepted by it alone, whichever version of kokoro-tvm built it; only
+what an older runtime cannot read makes it another."""
 LENGTHS = ("exact", "masked", "padded")
 
 
@@ -238,18 +230,12 @@ def _checked_pin(sha256: str) -> str:
 
 
 def _check_schema(node: Node) -> None:
-    """Refuse a layout this version does not read; says what an older one lacks."""
-    found = node.get("schema", int)
-    if found > SCHEMA:
+    """Refuse a layout this version does not read."""
+    if (found := node.get("schema", int)) != SCHEMA:
+        update = "Update kokoro-tvm, or build the bundle with this version."
         raise BundleError(
             f"{node.place} has schema {found}; kokoro-tvm {__version__} reads schema {SCHEMA}. "
-            "Update kokoro-tvm, or build the bundle with this version."
-        )
-    if found < SCHEMA:
-        lacks = "; ".join(added for schema, added in sorted(ADDED.items()) if schema > found)
-        raise BundleError(
-            f"{node.place} has schema {found}; kokoro-tvm {__version__} reads schema {SCHEMA}. "
-            f"It lacks {lacks}. Build the bundle again."
+            + (update if found > SCHEMA else "Build the bundle again.")
         )
 
 
@@ -313,7 +299,7 @@ def _component(root: Path, name: str, node: Node) -> Component:
         weights=_file(root, node.child("weights")),
         libraries=tuple(sorted(libraries, key=lambda library: library.bucket)),
         storage_step=_positive(node, "storage_step"),
-        seeded=_seeded(node.child("seeded")) if name == "decoder" else None,
+        seeded=_entry(node.child("seeded")) if name == "decoder" else None,
     )
 
 
@@ -327,7 +313,7 @@ def _languages(node: Node) -> dict[str, SpokenLanguage]:
     }
 
 
-def _seeded(node: Node) -> Entry:
+def _entry(node: Node) -> Entry:
     return Entry(node.get("function", str), _ports(node, "inputs"))
 
 

@@ -7,12 +7,13 @@ import math
 import mmap
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kokoro_tvm.errors import BundleError
+from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.quantized import METADATA, widened
 
 __all__ = ["ALIGNMENT", "aligned", "aligned_empty", "map_safetensors", "read_safetensors"]
@@ -48,11 +49,7 @@ def aligned(array: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
     return copy
 
 
-class _Open(Protocol):
-    def fileno(self) -> int: ...
-
-
-def map_safetensors(path: Path, opened: _Open | None = None) -> dict[str, NDArray[Any]]:
+def map_safetensors(path: Path, opened: OpenFile | None = None) -> dict[str, NDArray[Any]]:
     """Tensors of a safetensors file as read-only arrays over the mapped file; nothing is copied, but what is
     stored in fewer bits.
 

@@ -45,17 +45,16 @@ def verify_bundle(bundle: Bundle, files: OpenFiles, workers: int = 1, again: boo
     # Taken when a file was opened: what changes it afterwards makes it another.
     identities = {file.ref: _identity(file.status) for file in large}
     good = {ref for ref, identity in identities.items() if remembered.get(identity) == ref.sha256}
-    _check([file for file in files if file.ref not in good], workers, code)
+    verify_files([file for file in files if file.ref not in good], workers, code)
     if memory is not None and len(good) < len(identities):
         _write(memory, {identity: ref.sha256 for ref, identity in identities.items() if identity})
 
 
-def verify_files(files: Iterable[OpenFile], workers: int = 1) -> None:
-    """Read `files` and compare them with the manifest; raises BundleError with both values."""
-    _check(files, workers, frozenset())
+def verify_files(files: Iterable[OpenFile], workers: int = 1, keep: Container[FileRef] = ()) -> None:
+    """Read `files` and compare them with the manifest; raises BundleError with both values.
 
-
-def _check(files: Iterable[OpenFile], workers: int, keep: Container[FileRef]) -> None:
+    keep: those whose bytes are kept for loading.
+    """
     # The largest first, or the last thread would sit over it alone. hashlib lets go of the interpreter lock.
     ordered = sorted(files, key=lambda file: file.ref.size, reverse=True)
     with ThreadPoolExecutor(max(1, workers)) as pool:

@@ -1,12 +1,13 @@
-"""Voices: style tables by name, mixes of them, language and gender from a voice's name."""
+"""Voices: style tables by name, mixes of them, language and gender from a voice's name, and the language that
+the text of each is read in."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,13 @@ from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
 from kokoro_tvm.runtime.bundle.manifest import Bundle
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
+from kokoro_tvm.runtime.notices import warn
 from kokoro_tvm.words import shorten
 
-__all__ = ["LANGUAGES", "VoiceInfo", "Voices", "describe", "style_of"]
+__all__ = ["LANGUAGES", "VOICES_REMEMBERED", "VoiceInfo", "Voices", "describe", "languages_of", "style_of"]
+
+VOICES_REMEMBERED = 32
+"""Voices of which a request remembers language and table; each mix is one."""
 
 LANGUAGES = {code: language.name for code, language in KOKORO.items()}
 _SIGN = re.compile("[-+,]")
@@ -201,3 +206,36 @@ def style_of(table: NDArray[np.float32], phonemes: str) -> NDArray[np.float32]:
     (more symbols than rows, which only unknown symbols can cause) takes the nearest row.
     """
     return table[min(max(len(phonemes) - 1, 0), len(table) - 1)]
+
+
+def languages_of(
+    voices: Voices, voice: str, language: str | None, known: Mapping[str, SpokenLanguage]
+) -> Callable[[str | None], str]:
+    """The letter of the language of each voice, of `voice` itself for None; `language` where it is given.
+    known: the bundle's languages, the first of which a voice speaks whose name says none.
+
+    A SpeechWarning says once where a voice leaves it open. Raises InputError for an unknown one of either.
+    """
+    if language is not None and language not in known:
+        letters = ", ".join(f"{letter} ({each.name})" for letter, each in known.items())
+        raise InputError(f"There is no language {language!r:.40}. Choose one of {letters}.")
+
+    @lru_cache(VOICES_REMEMBERED)
+    def language_of(other: str | None) -> str:
+        names = voices.split(voice if other is None else other)
+        return language or _language(names, voice if other is None else other, known)
+
+    language_of(None)
+    return language_of
+
+
+def _language(names: tuple[str, ...], voice: str, known: Mapping[str, SpokenLanguage]) -> str:
+    infos = [describe(name, known) for name in names]
+    code = infos[0].code
+    if code not in known:
+        code, first = next(iter(known.items()))
+        warn(f"The name of the voice {infos[0].name} names no language; {first.name} is used.")
+        return code
+    if any(info.code != code for info in infos):
+        warn(f"The voices of the mix '{voice}' speak different languages; {known[code].name} is used.")
+    return code

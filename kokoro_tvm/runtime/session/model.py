@@ -1,4 +1,5 @@
-"""The five components as two questions: how long does every token last, and how does it sound."""
+"""The five components as two questions: how long does every token last, and how does it sound; and the
+frames in between, each of which belongs to a token."""
 
 from __future__ import annotations
 
@@ -11,37 +12,58 @@ from numpy.typing import NDArray
 from kokoro_tvm.constants import COMPONENTS
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
-from kokoro_tvm.runtime.session.alignment import repeat_tokens, token_of_frame
+from kokoro_tvm.runtime.bundle.tensors import aligned_empty
 from kokoro_tvm.runtime.session.device import Output
 from kokoro_tvm.runtime.session.routing import TooLongError
 from kokoro_tvm.runtime.session.session import Runner
 from kokoro_tvm.runtime.stopping import Stopping
 
-__all__ = ["Floats", "Model"]
+__all__ = ["Floats", "Model", "frame_durations", "repeat_tokens", "token_of_frame"]
 
 Floats: TypeAlias = NDArray[np.float32]
+_ENDLESS = 1 << 40  # frames; a bound that keeps a tiny speed from overflowing int64, far above any bucket
+
+
+def frame_durations(duration: Floats, speed: float | NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole frames per token, int64 (tokens,): max(1, rint(duration / speed)), halves to even.
+
+    `duration` is float32 (1, tokens) in frames at speed 1; `speed` is one for all or (tokens,). Raises
+    BundleError when a duration is not finite.
+    """
+    if not np.isfinite(duration).all():
+        raise BundleError("The duration component gave a value that is not finite. Build the bundle again.")
+    with np.errstate(over="ignore"):
+        # A speed too small for float32 would be 0, and 0 / 0 no duration.
+        divisor = np.maximum(np.asarray(speed, np.float32), np.finfo(np.float32).tiny)
+        scaled = np.rint(duration.reshape(-1).astype(np.float32) / divisor)
+    return np.clip(scaled, 1, _ENDLESS).astype(np.int64)
+
+
+def token_of_frame(durations: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Index of the token each frame belongs to, int64 (frames,)."""
+    return np.repeat(np.arange(durations.size, dtype=np.int64), durations)
+
+
+def repeat_tokens(features: Floats, index: NDArray[np.int64]) -> Floats:
+    """Spread token features (1, C, tokens) over the frames of `index` (frames,): (1, C, frames)."""
+    frames = aligned_empty((*features.shape[:2], index.size), features.dtype)
+    return np.take(features, index, axis=2, out=frames, mode="clip")  # clip writes straight into `out`
 
 
 class Model:
     """Runs the components for one request, sums up the wall time each takes, and stops on request.
 
+    Of a style `ref_s` (2 * style_dim,), the first half is for the decoder, the second for duration and f0n.
+
     A component on a GPU only begins to compute: the wait for it counts for the component that is read next.
+    What stops `stopping` ends the component that runs, too.
     """
 
     def __init__(self, bundle: Bundle, runner: Runner) -> None:
         self.bundle = bundle
         self.timings = dict.fromkeys(COMPONENTS, 0.0)
         self._runner = runner
-        self._stopping = Stopping()
-
-    def stop(self) -> None:
-        """End the work, the component that runs included; any thread may call it."""
-        self._stopping.stop()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stopping.stopped
+        self.stopping = Stopping()
 
     def predict(self, tokens: NDArray[np.int64], ref_s: Floats) -> tuple[Floats, Floats]:
         """(duration (1, tokens) in frames at speed 1, features `d` (1, C, tokens)) of tokens (1, tokens).
@@ -53,7 +75,7 @@ class Model:
         if length > limit:
             raise TooLongError("tokens", length, limit)
         (d_en,) = self._run("bert", length, tokens)
-        duration, d = self._run("duration", length, d_en, self._style(ref_s, prosody=True))
+        duration, d = self._run("duration", length, d_en, ref_s[np.newaxis, self.bundle.style_dim :])
         # Copies: others may run before they are used.
         return self._read("duration", duration), self._read("duration", d)
 
@@ -80,7 +102,7 @@ class Model:
         of_frame = token_of_frame(durations)
         frames = of_frame.size
         (t_en,) = self._run("text_encoder", tokens.shape[1], tokens)
-        prosody, timbre = (self._style(ref_s, prosody=choice) for choice in (True, False))
+        timbre, prosody = np.split(ref_s[np.newaxis], [self.bundle.style_dim], axis=1)
         f0, n = self._run("f0n", frames, repeat_tokens(features, of_frame), prosody)
         if pitch is not None:
             f0 = (self._read("f0n", f0) * pitch[np.newaxis]).astype(np.float32)
@@ -95,7 +117,7 @@ class Model:
 
     def _run(self, entry: str, length: int, *inputs: Output) -> tuple[Output, ...]:
         start = time.perf_counter()
-        with self._stopping.working():
+        with self.stopping.working():
             outputs = self._runner.run(entry, length, *inputs)
         self.timings[entry.removesuffix("_seeded")] += time.perf_counter() - start
         return outputs
@@ -107,8 +129,3 @@ class Model:
         found = np.array(output, np.float32)
         self.timings[component] += time.perf_counter() - start
         return found
-
-    def _style(self, ref_s: Floats, *, prosody: bool) -> Floats:
-        """Half of `ref_s` (1, style_dim): the second half for duration and f0n, the first for the decoder."""
-        half = self.bundle.style_dim
-        return ref_s[np.newaxis, half:] if prosody else ref_s[np.newaxis, :half]

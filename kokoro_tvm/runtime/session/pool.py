@@ -25,40 +25,14 @@ _computing = held_at_forks()
 _queueing = held_at_forks()
 
 
-class _Pool:
-    """The computing thread; created when it is first needed, and again when the pool has to be larger."""
-
-    def __init__(self) -> None:
-        self._thread: ThreadPoolExecutor | None = None
-        self._size = 0
-
-    def run(self, threads: int, function: Callable[[], T]) -> T:
-        def call() -> T:
-            with _computing:
-                use_threads(threads)
-                return function()
-
-        with _queueing:
-            future = self._thread_for(threads).submit(call)
-        return future.result()
-
-    def _thread_for(self, threads: int) -> ThreadPoolExecutor:
-        """The computing thread. A pool cannot grow: for more threads than it has, both are replaced."""
-        if self._thread is None or threads > self._size:
-            if self._thread is not None:
-                self._thread.shutdown()
-            self._size = pool_size(threads)
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="kokoro-tvm")
-        return self._thread
-
-
-_pool = _Pool()
+_thread: ThreadPoolExecutor | None = None  # the computing one, created when it is first needed
+_size = 0  # of its pool
 
 
 def _forget() -> None:
     """A forked process has none of its parent's threads; waiting for them would take forever."""
-    global _pool
-    _pool = _Pool()
+    global _thread
+    _thread = None
 
 
 if hasattr(os, "register_at_fork"):
@@ -70,4 +44,23 @@ def compute(threads: int, function: Callable[P, T], *arguments: P.args, **option
 
     Blocks until it returns, and raises what it raises. Not to be called from within `function`.
     """
-    return _pool.run(threads, lambda: function(*arguments, **options))
+
+    def call() -> T:
+        with _computing:
+            use_threads(threads)
+            return function(*arguments, **options)
+
+    with _queueing:
+        future = _thread_for(threads).submit(call)
+    return future.result()
+
+
+def _thread_for(threads: int) -> ThreadPoolExecutor:
+    """The computing thread. A pool cannot grow: for more threads than it has, both are replaced."""
+    global _thread, _size
+    if _thread is None or threads > _size:
+        if _thread is not None:
+            _thread.shutdown()
+        _size = pool_size(threads)
+        _thread = ThreadPoolExecutor(1, thread_name_prefix="kokoro-tvm")
+    return _thread

@@ -9,12 +9,36 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kokoro_tvm.runtime.session.kernels import Kernel
+from kokoro_tvm.runtime.bundle.node import Node
 from kokoro_tvm.runtime.session.session import Session
 
-__all__ = ["OVERHEAD", "Call", "Usage", "recorded", "summarize", "trace_events"]
+__all__ = [
+    "OVERHEAD",
+    "Call",
+    "Kernel",
+    "Usage",
+    "kernels_of",
+    "read_kernels",
+    "recorded",
+    "summarize",
+    "trace_events",
+]
 
 OVERHEAD = "vm"  # the operation of the virtual machine's own work: shapes, allocation, tuples
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The operation a kernel computes, and its arithmetic.
+
+    `flops_per_step` counts multiplications and additions for each position on the time axis of the result
+    (axis 1 of (1, T, C)); it is None where they were not counted. The last `results` tensors a kernel is
+    called with are what it writes, the first of them with that axis.
+    """
+
+    operation: str
+    flops_per_step: float | None = None
+    results: int = 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +82,29 @@ class Usage:
         return self.bytes / self.seconds / 1e9
 
 
+def kernels_of(session: Session) -> dict[tuple[str, str], Kernel]:
+    """Kernels by component and name, for libraries that list them."""
+    return {
+        (component, name): kernel
+        for component, table in session.kernel_tables()
+        for name, kernel in read_kernels(table).items()
+    }
+
+
+def read_kernels(table: Node) -> dict[str, Kernel]:
+    """Kernels by name from a library's table, `{NAME: {"operation": "conv1d", "flops_per_step": 512}}`.
+
+    Raises BundleError where an entry has another type.
+    """
+    return {name: _kernel(table.child(name)) for name in table.names()}
+
+
+def _kernel(node: Node) -> Kernel:
+    flops = node.number("flops_per_step") if node.has("flops_per_step") else None
+    results = node.get("results", int) if node.has("results") else 1
+    return Kernel(node.get("operation", str), flops, results)
+
+
 @contextmanager
 def recorded(session: Session) -> Iterator[list[Call]]:
     """Records every call that compiled code of `session` makes within the block, in order.
@@ -65,7 +112,7 @@ def recorded(session: Session) -> Iterator[list[Call]]:
     Recording takes time itself; measure the time of an utterance without it.
     """
     calls: list[Call] = []
-    kernels = session.kernels
+    kernels = kernels_of(session)
     session.instrument(lambda component: _observer(component, kernels, calls.append))
     try:
         yield calls

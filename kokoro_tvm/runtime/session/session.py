@@ -21,11 +21,9 @@ from kokoro_tvm.runtime.bundle.node import Node
 from kokoro_tvm.runtime.bundle.tensors import aligned, map_safetensors
 from kokoro_tvm.runtime.session.cpu import check_cpu, check_platform
 from kokoro_tvm.runtime.session.device import Cpu, Device, Gpu, Output, Resident
-from kokoro_tvm.runtime.session.kernels import Kernel, read_kernels
-from kokoro_tvm.runtime.session.loader import load_library
 from kokoro_tvm.runtime.session.pool import compute
 from kokoro_tvm.runtime.session.routing import fit, length_axis, smallest_bucket, valid_part
-from kokoro_tvm.runtime.session.tvm_runtime import load_tvm_ffi
+from kokoro_tvm.runtime.session.tvm_runtime import load_library, load_tvm_ffi
 from kokoro_tvm.runtime.stopping import Stopping, current_stopping
 
 __all__ = ["Runner", "Session", "SessionBase", "find_parameter"]
@@ -203,17 +201,13 @@ class Session(SessionBase):
         outputs = (result,) if isinstance(result, self._ffi.Tensor) else tuple(result)
         return tuple(map(loaded.device.output, outputs))
 
-    @property
-    def kernels(self) -> dict[tuple[str, str], Kernel]:
-        """Operation and arithmetic of the kernels, by component and name, for libraries that list them."""
-        found: dict[tuple[str, str], Kernel] = {}
+    def kernel_tables(self) -> Iterator[tuple[str, Node]]:
+        """(component, operation and arithmetic of its kernels) of every library that lists them."""
         for component, loaded in self._loaded.items():
             function = f"{component}_kernels"
             for machine in loaded.machines.values():
                 if machine.implements_function(function):
-                    table = Node(json.loads(str(machine[function]())), function)
-                    found |= {(component, name): kernel for name, kernel in read_kernels(table).items()}
-        return found
+                    yield component, Node(json.loads(str(machine[function]())), function)
 
     def instrument(self, observer: Callable[[str], Callable[..., None]] | None) -> None:
         """Observe every call that compiled code makes; None ends it.

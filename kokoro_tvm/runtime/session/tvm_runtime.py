@@ -1,26 +1,28 @@
-"""The TVM runtime by itself: `tvm_ffi` and `libtvm_runtime`, without the compiler and torch."""
+"""The TVM runtime by itself, without the compiler and torch: `tvm_ffi` and `libtvm_runtime`, and compiled
+libraries, loaded of the bytes that were hashed, not of whatever their path leads to by now."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib
 import importlib.util
+import itertools
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from kokoro_tvm.digests import file_sha256
 from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.forks import held_at_forks
-from kokoro_tvm.runtime.session.private_copy import private_copy
 
-__all__ = ["load_tvm_ffi", "pool_size", "runtime_folders", "use_threads"]
+__all__ = ["load_library", "load_tvm_ffi", "pool_size", "private_copy", "runtime_folders", "use_threads"]
 
 _LIBRARY = {"darwin": "libtvm_runtime.dylib", "win32": "tvm_runtime.dll"}.get(
     sys.platform, "libtvm_runtime.so"
@@ -31,6 +33,9 @@ _SHARE_ALL_CORES = -3
 _configured = threading.local()
 _lock = held_at_forks()
 _loaded: list[str] = []  # sha256 of the libtvm_runtime of this process, once there is one
+_modules: dict[str, Any] = {}  # sha256 -> module; a library that is open twice is loaded once
+_PROC_FD = Path("/proc/self/fd")
+_serial = itertools.count(1)
 
 
 class _TorchFinder:
@@ -185,3 +190,65 @@ def _cores() -> list[int]:
     """Numbers of the cores this process may run on."""
     has_affinity = hasattr(os, "sched_getaffinity")
     return sorted(os.sched_getaffinity(0)) if has_affinity else list(range(os.cpu_count() or 1))
+
+
+@contextmanager
+def private_copy(content: bytes, name: str) -> Iterator[str]:
+    """A path that leads to `content` and that nobody else can change, as long as the block lasts.
+
+    Linux: a sealed file in memory, whose content nobody can change, this process included. Elsewhere: a file
+    in a new folder that only this user can enter. Windows cannot delete a loaded library; there the copy
+    stays in the folder for temporary files.
+    """
+    if hasattr(os, "memfd_create") and _PROC_FD.is_dir():
+        import fcntl
+
+        descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            with open(descriptor, "wb", closefd=False) as stream:
+                stream.write(content)
+            seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+            yield _unused_name(descriptor)
+        finally:
+            os.close(descriptor)
+    else:
+        with TemporaryDirectory(prefix="kokoro-tvm-", ignore_cleanup_errors=True) as folder:
+            path = Path(folder) / name
+            path.write_bytes(content)
+            yield str(path)
+
+
+def _unused_name(descriptor: int) -> str:
+    """A path of an open file that no library was loaded by before.
+
+    The dynamic loader compares names first: it would give the library that an earlier file with the same
+    descriptor held. So the path has a "/" for each 0 of a serial number and a "/." for each 1.
+    """
+    digits = f"{next(_serial):b}".replace("0", "/").replace("1", "/.")
+    return f"{_PROC_FD}{digits}/{descriptor}"
+
+
+def load_library(file: OpenFile, kernels: Callable[[], Any] | None = None) -> Any:
+    """The TVM module of a library, made of the very bytes that were compared with the manifest.
+
+    `kernels` loads those of a GPU that the library launches, once for each time it is loaded.
+
+    It stays loaded until the process ends, as TVM keeps every library: objects may refer to its code.
+
+    Raises:
+        BundleError: the file is not what the manifest says.
+        RuntimeError: the system or TVM cannot load it.
+    """
+    content, digest = file.content(), file.ref.sha256
+    with _lock:
+        if digest not in _modules:
+            ffi = load_tvm_ffi()
+            with private_copy(content, file.ref.path.name) as path:
+                module = ffi.get_global_func("ffi.Module.load_from_file.so")(path, "so")
+            if kernels is not None:
+                (code,) = module.imports  # the instructions, which were read from it, import the code itself
+                code.import_module(kernels())
+            ffi.get_global_func("ffi.ModuleGlobalsAdd")(module)
+            _modules[digest] = module
+        return _modules[digest]

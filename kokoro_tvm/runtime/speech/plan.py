@@ -80,10 +80,10 @@ class Plan:
 
     def with_word(self, piece: int, word: int, changed: Word) -> Plan:
         """Another word in the place of number `word` of number `piece`."""
-        words = self.pieces[self.check_place(piece)].words
-        place = _index(word, words, f"word of piece {piece}")
-        words = (*words[:place], changed, *words[place + 1 :])
-        return self.with_piece(piece, replace(self.pieces[self.check_place(piece)], words=words))
+        old = self.pieces[self.check_place(piece)]
+        place = _index(word, old.words, f"word of piece {piece}")
+        words = (*old.words[:place], changed, *old.words[place + 1 :])
+        return self.with_piece(piece, replace(old, words=words))
 
     def with_durations(self, piece: int, word: int, frames: Sequence[int]) -> Plan:
         """A word whose symbols, the space after it included, last these frames."""

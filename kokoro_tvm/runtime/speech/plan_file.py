@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING
-from dataclasses import fields as dataclass_fields
+from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar
 
 from kokoro_tvm.errors import InputError
@@ -17,42 +17,21 @@ SCHEMA = 1
 """The layout of a plan's JSON."""
 
 T = TypeVar("T")
-_PLAN = {
-    "voice": str,
-    "speed": float,
-    "seed": int,
-    "sample_rate": int,
-    "samples_per_frame": int,
-    "mute": bool,
+_PARTS = frozenset({"pieces", "words"})  # fields that are objects of their own
+_TYPES: Mapping[str, tuple[Any, str]] = {
+    "str": (str, "a string"),
+    "int": (int, "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": (bool, "true or false"),
+    "tuple": (list, "a list"),
 }
-_PIECE = {
-    "style": int,
-    "noise": int,
-    "lead": int,
-    "tail": int,
-    "keep": list,
-    "pause": int,
-    "pitch": list,
-    "voice": str,
-}
-_WORD = {
-    "text": str,
-    "start": int,
-    "end": int,
-    "phonemes": str,
-    "space": str,
-    "durations": list,
-    "pitch": float,
-    "rate": float,
-    "joined": bool,
-}
-_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
+"""By the first word of a field's annotation: what JSON has of it, and how a message calls that."""
 
 
 def written_plan(plan: object, pieces: Iterable[Piece]) -> str:
     """A plan of these pieces as JSON."""
-    nodes = [_node(piece, _PIECE) | {"words": [_node(w, _WORD) for w in piece.words]} for piece in pieces]
-    node = {"schema": SCHEMA} | _node(plan, _PLAN) | {"pieces": nodes}
+    nodes = [_node(piece) | {"words": [_node(word) for word in piece.words]} for piece in pieces]
+    node = {"schema": SCHEMA} | _node(plan) | {"pieces": nodes}
     return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -62,7 +41,7 @@ def read_plan(text: str, plan: Callable[..., T]) -> T:
         node = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"The plan is not JSON ({error}).") from error
-    values = _values(node, "the plan", plan, _PLAN, {"schema", "pieces"})
+    values = _values(node, "the plan", plan, {"schema", "pieces"})
     if node.get("schema") != SCHEMA:
         raise InputError(
             f"The plan has schema {node.get('schema')!r}; this version of kokoro-tvm reads {SCHEMA}. "
@@ -73,42 +52,44 @@ def read_plan(text: str, plan: Callable[..., T]) -> T:
 
 
 def _piece(node: Any, place: str) -> Piece:
-    values = _values(node, place, Piece, _PIECE, {"words"})
+    values = _values(node, place, Piece, {"words"})
     words = [_word(word, f"{place}.words[{i}]") for i, word in enumerate(_list(node, "words", place))]
     return _made(place, lambda: Piece(words=tuple(words), **values))
 
 
 def _word(node: Any, place: str) -> Word:
-    values = _values(node, place, Word, _WORD, set())
+    values = _values(node, place, Word, set())
     return _made(place, lambda: Word(**values))
 
 
-def _node(thing: Any, fields: Mapping[str, type]) -> dict[str, Any]:
-    values = {name: getattr(thing, name) for name in fields}
+def _fields(kind: Any) -> dict[str, Field[Any]]:
+    return {field.name: field for field in fields(kind) if field.name not in _PARTS}
+
+
+def _node(thing: Any) -> dict[str, Any]:
+    values = {name: getattr(thing, name) for name in _fields(thing)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def _values(node: Any, place: str, kind: Any, fields: Mapping[str, type], others: set[str]) -> dict[str, Any]:
+def _values(node: Any, place: str, kind: Any, others: set[str]) -> dict[str, Any]:
     """The fields of a JSON object as arguments of `kind`, lists as tuples; null is for what may be None."""
     if not isinstance(node, dict):
         raise InputError(f"In the plan, {place} should be a JSON object, but is {node!r:.60}.")
+    known = _fields(kind)
     for name in node:
-        if name not in fields and name not in others:
+        if name not in known and name not in others:
             raise InputError(f"In the plan, {place} has the unknown field {name!r}.")
-    defaults = {field.name: field.default for field in dataclass_fields(kind)}
-    missing = sorted(name for name in fields if defaults[name] is MISSING and name not in node)
+    missing = sorted(name for name, field in known.items() if field.default is MISSING and name not in node)
     if missing:
         raise InputError(f"In the plan, {place} lacks {', '.join(map(repr, missing))}.")
     found = {}
-    for name, typed in fields.items():
-        if name not in node or (node[name] is None and defaults[name] is None):
+    for name, field in known.items():
+        if name not in node or (node[name] is None and field.default is None):
             continue
         value = node[name]
-        fits = isinstance(value, int | float) if typed is float else isinstance(value, typed)
-        if not fits or (isinstance(value, bool) and typed is not bool):
-            raise InputError(
-                f"In the plan, '{name}' of {place} should be {_NAMES[typed]}, but is {value!r:.60}."
-            )
+        typed, called = _TYPES[re.split(r"\W", str(field.type))[0]]
+        if not isinstance(value, typed) or (isinstance(value, bool) and typed is not bool):
+            raise InputError(f"In the plan, '{name}' of {place} should be {called}, but is {value!r:.60}.")
         found[name] = tuple(value) if typed is list else value
     return found
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from kokoro_tvm import __version__
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.manifest import Bundle
-from kokoro_tvm.runtime.session.alignment import frame_durations
-from kokoro_tvm.runtime.session.model import Floats, Model
+from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import seed_words
 from kokoro_tvm.runtime.speech.joins import fade_in, fade_out, mute, muted
 from kokoro_tvm.runtime.speech.piece import Piece

@@ -1,26 +1,75 @@
-"""A speech chunk by chunk: each piece is planned and rendered when it is requested."""
+"""What a synthesis gives: all of a speech at once, or chunks of it, each planned and rendered when it is
+requested."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from types import TracebackType
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kokoro_tvm.runtime.session.model import Floats, Model
 from kokoro_tvm.runtime.speech.piece import Piece
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import Planned
 from kokoro_tvm.runtime.speech.rendering import Renderer, render
-from kokoro_tvm.runtime.speech.result import Chunk
-from kokoro_tvm.runtime.speech.words import words_of_piece
+from kokoro_tvm.runtime.speech.words import TimedWord, timeline, words_of_piece
 from kokoro_tvm.runtime.stopping import Stopped
 
-__all__ = ["Stream"]
+__all__ = ["Chunk", "Speech", "Stream"]
 
 _KEPT = 64  # pieces planned ahead whose features are kept, 0.3 MB each; of others they are computed again
+
+
+@dataclass(frozen=True)
+class Speech:
+    """The result of a synthesis.
+
+    `audio` is float32 (samples,) at `sample_rate` Hz and may exceed 1 in magnitude; `durations` is int64
+    (tokens,) in frames of 600 samples, for every token including the marks at both ends (of a text in several
+    pieces, piece after piece); `timings` is the wall time in seconds per component, summed over pieces;
+    `plan` is what was rendered, None of `Synthesizer.run`.
+    """
+
+    audio: NDArray[np.float32]
+    sample_rate: int
+    durations: NDArray[np.int64]
+    timings: dict[str, float]
+    plan: Plan | None = None
+
+    @property
+    def timeline(self) -> tuple[TimedWord, ...]:
+        """Words and marks with their times; empty without a plan."""
+        return () if self.plan is None else timeline(self.plan)
+
+    @property
+    def words(self) -> tuple[TimedWord, ...]:
+        """Words with their times, the marks left out; empty without a plan."""
+        return tuple(word for word in self.timeline if word.spoken)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One piece of a stream.
+
+    `audio` is float32 (samples,) at `sample_rate` Hz, with the pause after it, and begins at sample `start`
+    of the speech; `timeline` has its words and marks, in samples of the speech. A piece that was skipped is
+    not `rendered`, and its audio is empty.
+    """
+
+    audio: NDArray[np.float32]
+    sample_rate: int
+    start: int
+    piece: Piece
+    timeline: tuple[TimedWord, ...]
+    rendered: bool = True
+
+    @property
+    def words(self) -> tuple[TimedWord, ...]:
+        """Words with their times, the marks left out."""
+        return tuple(word for word in self.timeline if word.spoken)
 
 
 class Stream:
@@ -53,7 +102,7 @@ class Stream:
 
     def close(self) -> None:
         """End the stream, from any thread, the component that runs included; no chunk follows."""
-        self._model.stop()
+        self._model.stopping.stop()
 
     def plan_ahead(self) -> Piece | None:
         """Plan one piece more than are planned; its chunk comes in its turn. None where none follows.
@@ -61,7 +110,7 @@ class Stream:
         To know the length of everything before its first sound. Raises InputError as the chunks do.
         """
         try:
-            planned = None if self._model.stopped else next(self._pieces, None)
+            planned = None if self._model.stopping.stopped else next(self._pieces, None)
         except Stopped:
             return None
         if planned is None:
@@ -73,7 +122,7 @@ class Stream:
         return self
 
     def __next__(self) -> Chunk:
-        if self._model.stopped:
+        if self._model.stopping.stopped:
             raise StopIteration
         try:
             return next(self._chunks)
@@ -83,9 +132,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _planned(self) -> Iterator[Planned]:

@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kokoro_tvm.bundles import default_bundle
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.bundle.manifest import Bundle
-from kokoro_tvm.runtime.bundle.voices import Voices
+from kokoro_tvm.runtime.bundle.files import OpenFiles
+from kokoro_tvm.runtime.bundle.manifest import Bundle, read_bundle
+from kokoro_tvm.runtime.bundle.tensors import map_safetensors
+from kokoro_tvm.runtime.bundle.verification import verify_bundle
+from kokoro_tvm.runtime.bundle.voice_files import read_voices
+from kokoro_tvm.runtime.bundle.voices import VOICES_REMEMBERED, Voices, languages_of
 from kokoro_tvm.runtime.notices import warn
-from kokoro_tvm.runtime.session.alignment import frame_durations
-from kokoro_tvm.runtime.session.model import Floats, Model
+from kokoro_tvm.runtime.session.model import Floats, Model, frame_durations
 from kokoro_tvm.runtime.session.noise import Noise, check_seed, given_noise, seed_words
-from kokoro_tvm.runtime.session.session import Runner
+from kokoro_tvm.runtime.session.session import Runner, Session
+from kokoro_tvm.runtime.speech.checks import SPEEDS, check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.speech.division import Breath, Division
-from kokoro_tvm.runtime.speech.inputs import SPEEDS, check_ref_s, check_speed, check_token_ids
 from kokoro_tvm.runtime.speech.joins import Pauses
-from kokoro_tvm.runtime.speech.opening import open_bundle
 from kokoro_tvm.runtime.speech.plan import Plan
 from kokoro_tvm.runtime.speech.planning import Planned, Style, plan_pieces
 from kokoro_tvm.runtime.speech.rendering import complete
-from kokoro_tvm.runtime.speech.result import Chunk, Speech
-from kokoro_tvm.runtime.speech.stream import Stream
-from kokoro_tvm.runtime.speech.voice_languages import VOICES_REMEMBERED, languages_of
+from kokoro_tvm.runtime.speech.stream import Chunk, Speech, Stream
+from kokoro_tvm.runtime.threads import choose_threads
 
 if TYPE_CHECKING:
     from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
@@ -71,8 +73,29 @@ class Synthesizer:
             InputError: `threads` is no positive number, `sha256` no digest, or there is a mistake in the
                 lexicon or in a voice.
         """
-        opened = open_bundle(path, threads, verify, sha256, lexicon, voices)
-        self._assemble(opened.bundle, opened.session, opened.voices, opened.front_end)
+        count = choose_threads(threads)
+        bundle = read_bundle(default_bundle() if path is None else path, sha256)
+        words = None
+        if lexicon is not None:
+            from kokoro_tvm.runtime.text.frontend.user_lexicon import read_lexicon
+
+            words = read_lexicon(lexicon, bundle.vocabulary)
+        own = {} if voices is None else read_voices(Path(voices), 2 * bundle.style_dim)
+        with OpenFiles(bundle.files()) as files:
+            verify_bundle(bundle, files, workers=count, again=verify)
+            session = Session(bundle, count, files)
+            all_voices = Voices.open(bundle, files[bundle.voices])
+            data = bundle.front_end
+            tensors = None if data is None else map_safetensors(data.path, files[data])
+
+        def front_end() -> FrontEnd:
+            from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+            from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+
+            file = None if data is None or tensors is None else FrontEndFile(tensors, data.path)
+            return FrontEnd(file, words, bundle.languages)
+
+        self._assemble(bundle, session, all_voices.joined(own) if own else all_voices, front_end)
 
     @classmethod
     def from_parts(
@@ -284,7 +307,7 @@ class Synthesizer:
         markup: bool = True,
     ) -> list[str]:
         """Phonemes of each paragraph of `text`, divided at pauses and other voices too; raises InputError."""
-        from kokoro_tvm.runtime.text.markup.reading import read_marked
+        from kokoro_tvm.runtime.text.reading import read_marked
 
         voice = self.voices.default if voice is None else voice
         utterances = read_marked(text, self._known(voice, language), self.front_end, ssml, markup)

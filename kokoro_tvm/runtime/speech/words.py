@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from kokoro_tvm.runtime.speech.piece import Piece, Word
 from kokoro_tvm.runtime.speech.plan import Plan
@@ -20,11 +20,9 @@ PAUSING_SOUND = 6
 of 74 words where it did, 69 had a silence of 80 ms or more after them, of 1,648 others 27 had one."""
 
 
-@dataclass(frozen=True)
-class TimedPhoneme:
-    """A symbol of the model's alphabet, and its samples in the speech as a slice."""
+class _Timed:
+    """What has samples in the speech, as a slice."""
 
-    symbol: str
     start_sample: int
     end_sample: int
     sample_rate: int
@@ -41,7 +39,17 @@ class TimedPhoneme:
 
 
 @dataclass(frozen=True)
-class TimedWord:
+class TimedPhoneme(_Timed):
+    """A symbol of the model's alphabet, and its samples in the speech as a slice."""
+
+    symbol: str
+    start_sample: int
+    end_sample: int
+    sample_rate: int
+
+
+@dataclass(frozen=True)
+class TimedWord(_Timed):
     """A word or a mark with its samples in the speech as a slice, without the space after it.
 
     text: as it stands in the source, where it is the characters of the slice `source`; spoken: whether it is
@@ -60,16 +68,6 @@ class TimedWord:
     pause: int = 0
     joined: bool = False
 
-    @property
-    def start(self) -> float:
-        """Seconds from the start of the speech."""
-        return self.start_sample / self.sample_rate
-
-    @property
-    def end(self) -> float:
-        """Seconds from the start of the speech."""
-        return self.end_sample / self.sample_rate
-
 
 def timeline(plan: Plan) -> tuple[TimedWord, ...]:
     """Words and marks of a plan in order; raises InputError while a duration is not known."""
@@ -84,27 +82,32 @@ def timeline(plan: Plan) -> tuple[TimedWord, ...]:
 def words_of_piece(plan: Plan, piece: Piece, number: int, start: int) -> Iterator[TimedWord]:
     """Words and marks of a piece whose first sample is the `start`-th of the speech."""
     before, after = piece.cut(plan.samples_per_frame)
-    bounds = start, start - before + piece.frames * plan.samples_per_frame - after
-    first = start - before - EARLY_FRAMES * plan.samples_per_frame
+    last = start - before + piece.frames * plan.samples_per_frame - after
+    rate = plan.sample_rate
+
+    def sample(frame: int) -> int:
+        """The sample at which a frame of the piece is heard, within those that the speech has of it."""
+        return min(max(start - before + (frame - EARLY_FRAMES) * plan.samples_per_frame, start), last)
+
     frames = piece.lead
     paused = True  # between this word and the one before it
     for place, word in enumerate(piece.words):
         following = piece.words[place + 1 :]
         space = 0 if paused else piece.words[place - 1].space_frames
         paused = _pauses(plan, word, following)
-        span = _Span(frames - space, frames, frames + word.heard if paused and word.spoken else None)
-        yield _timed(plan, word, number, first, span, bounds, 0 if following else piece.pause)
+        edges = list(accumulate(word.known_durations[: len(word.phonemes)], initial=frames))
+        if paused and word.spoken:
+            edges = [min(edge, frames + word.heard) for edge in edges]
+        edges[0] -= space
+        samples = [sample(edge) for edge in edges]
+        phonemes = tuple(
+            TimedPhoneme(symbol, first, end, rate)
+            for symbol, (first, end) in zip(word.phonemes, pairwise(samples), strict=True)
+        )
+        source, pause = (word.start, word.end), 0 if following else piece.pause
+        ends = samples[0], samples[-1]
+        yield TimedWord(word.text, source, *ends, rate, phonemes, word.spoken, number, pause, word.joined)
         frames += word.frames
-
-
-@dataclass(frozen=True)
-class _Span:
-    """Frames at which a word begins, at which its first symbol ends the space before it, and at which its
-    sound ends (None: with its last symbol)."""
-
-    begin: int
-    place: int
-    end: int | None
 
 
 def _pauses(plan: Plan, word: Word, following: tuple[Word, ...]) -> bool:
@@ -118,26 +121,3 @@ def _pauses(plan: Plan, word: Word, following: tuple[Word, ...]) -> bool:
         return True
     last = word.known_durations[len(word.phonemes) - 1]
     return last * min(1.0, plan.speed * word.rate) >= PAUSING_SOUND
-
-
-def _timed(
-    plan: Plan, word: Word, number: int, first: int, span: _Span, bounds: tuple[int, int], pause: int
-) -> TimedWord:
-    """first: the sample of frame 0; bounds: samples of the speech that the piece has."""
-
-    def sample(frame: int) -> int:
-        return min(max(first + frame * plan.samples_per_frame, bounds[0]), bounds[1])
-
-    edges = [span.begin]
-    place = span.place
-    for duration in word.known_durations[: len(word.phonemes)]:
-        place += duration
-        edges.append(place if span.end is None else min(place, span.end))
-    phonemes = tuple(
-        TimedPhoneme(symbol, sample(a), sample(b), plan.sample_rate)
-        for symbol, (a, b) in zip(word.phonemes, pairwise(edges), strict=True)
-    )
-    ends = sample(edges[0]), sample(edges[-1])
-    source = word.start, word.end
-    rate, spoken = plan.sample_rate, word.spoken
-    return TimedWord(word.text, source, *ends, rate, phonemes, spoken, number, pause, word.joined)

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.prosody import Boundary
 from kokoro_tvm.runtime.text.abbreviations import abbreviation_in, begins_sentence
 from kokoro_tvm.runtime.text.frontend.blocks import MOST, block_at, may_begin
@@ -35,7 +34,6 @@ _LONGEST_GAP = 4096  # characters of space that are waited through for what foll
 _MOST_OPENING = 64  # quotes and brackets that are waited through for the letter after them
 _UNFINISHED = re.compile(r"[^\W\d_]*(?:['’][^\W\d_]*)?")
 _LONGEST_WORD = 32  # characters of the word after an abbreviation, and of what follows it
-_PORTION = 1 << 12  # characters of a string that are looked at together
 
 
 @dataclass(frozen=True)
@@ -50,24 +48,14 @@ class Passage:
     boundary: Boundary
 
 
-def passages(text: str | Iterable[str]) -> Iterator[Passage]:
-    """Sentences of a text, each as soon as what is there of the text shows its end.
+def passages(portions: Iterable[str]) -> Iterator[Passage]:
+    """Sentences of a text that comes in portions, each as soon as what is there of the text shows its end.
 
-    A sentence of more than 1500 characters comes in parts. Raises InputError for what is not a string.
+    A sentence of more than 1500 characters comes in parts.
     """
-    reader = _PassageReader(_portions(text))
+    reader = _PassageReader(iter(portions))
     while (passage := reader.read()) is not None:
         yield passage
-
-
-def _portions(text: str | Iterable[str]) -> Iterator[str]:
-    if isinstance(text, str):
-        yield from (text[place : place + _PORTION] for place in range(0, len(text), _PORTION))
-        return
-    for portion in text:
-        if not isinstance(portion, str):
-            raise InputError(f"The text to speak should come as strings, but {portion!r:.40} came.")
-        yield portion
 
 
 class _PassageReader:

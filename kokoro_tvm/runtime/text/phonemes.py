@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.notices import warn
 
-__all__ = ["clean", "encode", "has_sound", "middle_cut", "warn_of_unknown"]
+__all__ = ["clean", "encode", "has_sound", "middle_cut"]
 
 _CLOSING = "[)\\]}”’»\"']*"
 # In order of preference; a part ends where the match ends. The last is for texts without space after marks.
@@ -39,16 +38,6 @@ def clean(phonemes: str) -> str:
 def has_sound(phonemes: str, vocabulary: Mapping[str, int]) -> bool:
     """Whether the model knows any of the symbols, spaces aside."""
     return any(symbol in vocabulary and not symbol.isspace() for symbol in phonemes)
-
-
-def warn_of_unknown(phonemes: str, vocabulary: Mapping[str, int]) -> None:
-    """List the symbols the vocabulary lacks in a SpeechWarning; raises InputError when no other is left."""
-    unknown = sorted({symbol for symbol in phonemes if symbol not in vocabulary and not symbol.isspace()})
-    listed = ", ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in unknown)
-    if not has_sound(phonemes, vocabulary):
-        raise InputError(f"There is nothing to speak: the model knows none of the phonemes ({listed}).")
-    if unknown:
-        warn(f"Left out, because the model does not know them: {listed}.")
 
 
 def encode(phonemes: str, vocabulary: Mapping[str, int]) -> list[int]:

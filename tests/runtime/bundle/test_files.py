@@ -19,9 +19,9 @@ from kokoro_tvm.errors import BundleError
 from kokoro_tvm.runtime import Synthesizer, read_bundle
 from kokoro_tvm.runtime.bundle import verification
 from kokoro_tvm.runtime.bundle.files import OpenFile, OpenFiles
-from kokoro_tvm.runtime.session import loader
-from kokoro_tvm.runtime.session.private_copy import private_copy
-from kokoro_tvm.runtime.speech import opening
+from kokoro_tvm.runtime.session import tvm_runtime
+from kokoro_tvm.runtime.session.tvm_runtime import private_copy
+from kokoro_tvm.runtime.speech import synthesizer
 
 TOKENS, REF_S = [0, 3, 20, 7, 0], np.array([0.5, -1.0, 0.25, 2.0], np.float32)
 Change = Callable[[Path, bytes], None]
@@ -31,7 +31,7 @@ Change = Callable[[Path, bytes], None]
 def bundle(compiled: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A bundle whose libraries no other test has loaded."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(loader, "_modules", {})
+    monkeypatch.setattr(tvm_runtime, "_modules", {})
     return Path(shutil.copytree(compiled("exact"), tmp_path / "bundle"))
 
 
@@ -56,7 +56,7 @@ def after_verification(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Non
         original(*arguments, **options)
         change()
 
-    monkeypatch.setattr(opening, "verify_bundle", verify)
+    monkeypatch.setattr(synthesizer, "verify_bundle", verify)
 
 
 def test_each_file_is_opened_once(bundle: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_library_changed_after_it_was_read_is_not_executed(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change
 ) -> None:
     expected = Synthesizer(bundle).run(TOKENS, REF_S, seed=3).audio
-    monkeypatch.setattr(loader, "_modules", {})
+    monkeypatch.setattr(tvm_runtime, "_modules", {})
     # It says the same of itself and gives its output transposed, which a session notices.
     other = tmp_path / "other.so"
     compile_library(other, "text_encoder", 16, "exact", channels_last=True)
@@ -136,7 +136,7 @@ def test_libraries_are_loaded_from_a_private_folder_where_files_in_memory_are_un
     bundle: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     expected = Synthesizer(bundle).run(TOKENS, REF_S, seed=3).audio
-    monkeypatch.setattr(loader, "_modules", {})
+    monkeypatch.setattr(tvm_runtime, "_modules", {})
     monkeypatch.delattr(os, "memfd_create", raising=False)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -169,7 +169,7 @@ def test_no_path_is_used_twice() -> None:
 def test_the_same_library_is_loaded_once(bundle: Path) -> None:
     ref = read_bundle(bundle).code_files()[0]
     with OpenFiles([ref]) as first, OpenFiles([ref]) as second:
-        assert loader.load_library(first[ref]) is loader.load_library(second[ref])
+        assert tvm_runtime.load_library(first[ref]) is tvm_runtime.load_library(second[ref])
 
 
 def test_a_file_that_grows_while_it_is_read(bundle: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime.session.alignment import frame_durations, repeat_tokens, token_of_frame
+from kokoro_tvm.runtime.session.model import frame_durations, repeat_tokens, token_of_frame
 
 
 def test_rounds_as_torch_does() -> None:

@@ -14,8 +14,7 @@ from linked_text import linked
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
-from kokoro_tvm.runtime.text.lexicon_file import read_lexicon
+from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon, read_lexicon
 from kokoro_tvm.runtime.text.reading import read_utterances
 
 SYMBOLS = set("abcdefgˈ ,.")

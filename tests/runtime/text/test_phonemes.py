@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-
 import pytest
 from toy_bundle import VOCABULARY
 
 from kokoro_tvm.errors import InputError
-from kokoro_tvm.runtime.notices import SpeechWarning
-from kokoro_tvm.runtime.text.phonemes import clean, encode, middle_cut, warn_of_unknown
+from kokoro_tvm.runtime.text.phonemes import clean, encode, middle_cut
 
 
 def test_encode_as_the_stock_model() -> None:
     assert encode("abZ c", VOCABULARY) == [0, *(VOCABULARY[s] for s in "ab c"), 0]
-
-
-def test_unknown_symbols_are_listed() -> None:
-    with pytest.warns(SpeechWarning, match=r"'Z' \(U\+005A\), 'ʘ' \(U\+0298\)") as caught:
-        warn_of_unknown("aʘbZZ", VOCABULARY)
-    assert len(caught) == 1
-
-
-def test_no_warning_without_unknown_symbols() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_unknown("ab, c.", VOCABULARY)
-
-
-def test_nothing_known_is_left() -> None:
-    with pytest.raises(InputError, match=r"knows none of the phonemes \('Z'"):
-        warn_of_unknown("ZZ Z", VOCABULARY)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "a\0b"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import types
 import warnings
 from typing import Any
 
@@ -19,9 +18,9 @@ from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
 from kokoro_tvm.runtime.text.frontend.packages import ESPEAK, JAPANESE
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.tokens import Token
 from kokoro_tvm.runtime.text.markup import Known
-from kokoro_tvm.runtime.text.markup.reading import read_marked
-from kokoro_tvm.runtime.text.reading import check_text, spoken_utterances
+from kokoro_tvm.runtime.text.reading import check_text, read_marked, spoken_utterances
 
 
 def phonemize(text: str, code: str) -> list[str]:
@@ -32,11 +31,6 @@ def phonemize(text: str, code: str) -> list[str]:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(g2p, "_converters", {})
-
-
-@pytest.fixture
-def no_spacy_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(g2p, "_installed", lambda name: False)
 
 
 @pytest.mark.parametrize(
@@ -66,16 +60,14 @@ def test_paragraphs() -> None:
     assert [part.text for part in found] == ["One two.", "Three four"]
 
 
-@pytest.mark.usefixtures("no_spacy_model")
 def test_espeak_speaks_english_and_says_so_once() -> None:
-    with pytest.warns(SpeechWarning, match="espeak-ng, because spaCy's en_core_web_sm"):
+    with pytest.warns(SpeechWarning, match="espeak-ng, because the bundle has no front end"):
         assert phonemize("Hello world.", "a") == ["həlˈO wˈɜːld."]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert phonemize("Hello.\n\nWorld.", "a") == ["həlˈO.", "wˈɜːld."]
 
 
-@pytest.mark.usefixtures("no_spacy_model")
 def test_the_longest_word_is_spoken_whole() -> None:
     """What check_text lets through, espeak-ng must not cut."""
     with pytest.warns(SpeechWarning):
@@ -118,58 +110,27 @@ def test_misaki_where_it_cannot_be_installed(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture
-def misaki_english(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """A stand-in for misaki.en: a word's phonemes are itself in capitals, but it knows no "xyzzy"."""
-    made: list[dict[str, Any]] = []
+def capitals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for espeak-ng: a word's phonemes are itself in capitals, but it knows no "xyzzy"."""
 
-    class G2P:
-        def __init__(self, **options: Any) -> None:
-            made.append(options)
+    def converted(text: str) -> list[Token]:
+        sounds = ("" if word in {"xyzzy", "⌘"} else word.upper() for word in text.split())
+        return [Token(text, 0, len(text), " ".join(sounds), "", origin="converter")]
 
-        def __call__(self, text: str) -> tuple[str, list[Any]]:
-            tokens = [
-                types.SimpleNamespace(text=word, phonemes=None if word in {"xyzzy", "⌘"} else word.upper())
-                for word in text.split()
-            ]
-            return " ".join(token.phonemes or "" for token in tokens), tokens
-
-    stand_in = types.ModuleType("misaki.en")
-    stand_in.G2P = G2P  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "misaki.en", stand_in)
-    monkeypatch.setattr(misaki, "en", stand_in, raising=False)  # another test may have imported the real one
-    monkeypatch.setattr(g2p, "_installed", lambda name: name == "en_core_web_sm")
-    return made
+    monkeypatch.setattr(g2p, "_converters", {("a", None): converted})
 
 
-@pytest.mark.parametrize(("code", "british"), [("a", False), ("b", True)])
-def test_misaki_speaks_english_where_its_model_is(
-    misaki_english: list[dict[str, Any]], code: str, british: bool
-) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert phonemize("Hello world.", code) == ["HELLO WORLD."]
-    (options,) = misaki_english
-    assert (options["british"], options["trf"], options["unk"]) == (british, False, "")
-    assert options["fallback"].british is british
-
-
-@pytest.mark.usefixtures("misaki_english")
+@pytest.mark.usefixtures("capitals")
 def test_words_without_phonemes_are_listed() -> None:
     with pytest.warns(SpeechWarning, match="Left out.*: xyzzy ⌘"):
         assert phonemize("Say xyzzy , ⌘ now", "a") == ["SAY  ,  NOW"]
 
 
-@pytest.mark.usefixtures("misaki_english")
+@pytest.mark.usefixtures("capitals")
 def test_nothing_came_of_it() -> None:
     known = Known(frozenset("xyz"), lambda voice: "a")
     with pytest.warns(SpeechWarning), pytest.raises(InputError, match="no phonemes came of 'xyzzy'"):
         read_marked("xyzzy", known, FrontEnd())
-
-
-def test_installed_asks_without_importing_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    assert g2p._installed("numpy")
-    assert not g2p._installed("no-such-distribution")
 
 
 @ASIAN
@@ -186,7 +147,7 @@ def test_a_dictionary_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         phonemize("こんにちは", "j")
 
 
-@pytest.mark.usefixtures("misaki_english")
+@pytest.mark.usefixtures("capitals")
 @pytest.mark.parametrize("entry", ["phonemize", "__call__"])
 def test_warnings_name_the_line_that_called_the_runtime(fake: Any, entry: str) -> None:
     """However many frames of the runtime lie between."""

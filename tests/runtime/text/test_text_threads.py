@@ -117,7 +117,6 @@ def test_converters_are_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
     created: list[str] = []
     original = g2p._create
     monkeypatch.setattr(g2p, "_converters", {})
-    monkeypatch.setattr(g2p, "_installed", lambda name: False)
     monkeypatch.setattr(g2p, "_create", lambda code, *of: created.append(code) or original(code, *of))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -128,21 +127,15 @@ def test_converters_are_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_left_out_is_reported_to_whom_it_concerns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread hears of the words of its own text."""
 
-    class G2P:
-        def __init__(self, **options: Any) -> None:
-            self.text = ""
+    shared = types.SimpleNamespace()
 
-        def __call__(self, text: str) -> tuple[str, list[Any]]:
-            self.text = text  # shared, as misaki's and espeak-ng's state is
-            threading.Event().wait(0.002)
-            return " ".join(word for word in self.text.split() if word[0] != "x"), []
+    def converted(text: str) -> list[Token]:
+        shared.text = text  # as espeak-ng's state is
+        threading.Event().wait(0.002)
+        spoken = " ".join(word for word in shared.text.split() if word[0] != "x")
+        return [Token(text, 0, len(text), spoken, "", origin="converter")]
 
-    stand_in = types.ModuleType("misaki.en")
-    stand_in.G2P = G2P  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "misaki.en", stand_in)
-    monkeypatch.setattr("misaki.en", stand_in, raising=False)  # where the real one was imported before
-    monkeypatch.setattr(g2p, "_installed", lambda name: True)
-    monkeypatch.setattr(g2p, "_converters", {})
+    monkeypatch.setattr(g2p, "_converters", {("a", None): converted})
     heard: dict[int, list[str]] = {}
 
     def note(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -18,11 +18,19 @@ from kokoro_tvm.runtime.bundle.files import OpenFile
 from kokoro_tvm.runtime.bundle.tensors import map_safetensors
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary
 from kokoro_tvm.runtime.text.frontend.homographs import HomographData
-from kokoro_tvm.runtime.text.frontend.layout import BETWEEN, FORMAT, HOMOGRAPHS, LAYERS, WITHIN
 from kokoro_tvm.runtime.text.frontend.tagger import Layer, TaggerData
 from kokoro_tvm.runtime.text.frontend.tokenizer import TokenizerRules
 
-__all__ = ["EnglishData", "FrontEndFile"]
+__all__ = ["BETWEEN", "FORMAT", "HOMOGRAPHS", "LAYERS", "WITHIN", "EnglishData", "FrontEndFile"]
+
+FORMAT = 5
+"""The version of the layout, in the tensor `format`."""
+LAYERS = 4
+"""Layers of the tagger over a word and its neighbours."""
+HOMOGRAPHS = ("mean", "deviation", "scales", "biases", "weights")
+"""Tensors of the model of words of two readings."""
+BETWEEN, WITHIN = "\x1e", "\x1f"
+"""In a dictionary's value, what stands between its parts, and within one."""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,7 @@ from typing import Any
 
 from kokoro_tvm.runtime.forks import held_at_forks
 
-__all__ = ["MODULES", "PACKAGES", "EspeakEnglish", "EspeakText", "one_at_a_time", "point_to_library"]
-
-MODULES = ("phonemizer", "espeakng_loader")
-PACKAGES = "phonemizer-fork espeakng-loader"
-"""What to install."""
+__all__ = ["EspeakEnglish", "EspeakText", "one_at_a_time"]
 
 _SYLLABIC = "\u0329"
 # Applied one after the other; ^ ties what is spoken as one.
@@ -52,31 +48,12 @@ def one_at_a_time() -> Iterator[None]:
         yield
 
 
-def point_to_library() -> None:
-    """Tell phonemizer which espeak-ng to use. Raises ImportError where the packages are not installed."""
-    import espeakng_loader
-    from phonemizer.backend.espeak.wrapper import EspeakWrapper
-
-    EspeakWrapper.set_library(espeakng_loader.get_library_path())
-    EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
-
-
 class EspeakText:
     """Whole texts by espeak-ng, as misaki's EspeakG2P has them. One thread at a time, as `EspeakEnglish`."""
 
     def __init__(self, language: str) -> None:
         """language: espeak-ng's name of it. Raises ImportError where the packages are not installed."""
-        point_to_library()
-        from phonemizer.backend import EspeakBackend
-
-        self._backend: Any = EspeakBackend(
-            language=language,
-            preserve_punctuation=True,
-            with_stress=True,
-            tie="^",
-            language_switch="remove-flags",
-            logger=_quiet(),
-        )
+        self._backend = _backend(language, language_switch="remove-flags")
 
     def __call__(self, text: str) -> str:
         """Phonemes of a text; "" where espeak-ng has none."""
@@ -94,16 +71,7 @@ class EspeakEnglish:
 
     def __init__(self, british: bool) -> None:
         """Raises ImportError where the packages are not installed."""
-        point_to_library()
-        from phonemizer.backend import EspeakBackend
-
-        self._backend: Any = EspeakBackend(
-            language="en-gb" if british else "en-us",
-            preserve_punctuation=True,
-            with_stress=True,
-            tie="^",
-            logger=_quiet(),
-        )
+        self._backend = _backend("en-gb" if british else "en-us")
         self._british = british
 
     def __call__(self, word: str) -> str:
@@ -112,11 +80,20 @@ class EspeakEnglish:
         return in_alphabet(found[0].strip(), self._british) if found else ""
 
 
-def _quiet() -> logging.Logger:
-    """A logger for errors alone: phonemizer's own prints where espeak-ng writes two words as one."""
+def _backend(language: str, **options: str) -> Any:
+    """phonemizer over the installed espeak-ng. Raises ImportError where the packages are not installed."""
+    import espeakng_loader
+    from phonemizer.backend import EspeakBackend
+    from phonemizer.backend.espeak.wrapper import EspeakWrapper
+
+    EspeakWrapper.set_library(espeakng_loader.get_library_path())
+    EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
+    # For errors alone: phonemizer's own logger prints where espeak-ng writes two words as one.
     logger = logging.getLogger(__name__)
     logger.setLevel(logging.ERROR)
-    return logger
+    return EspeakBackend(
+        language, preserve_punctuation=True, with_stress=True, tie="^", logger=logger, **options
+    )
 
 
 def in_alphabet(spoken: str, british: bool) -> str:

@@ -16,11 +16,12 @@ from kokoro_tvm.runtime.forks import held_at_forks
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.left_out import left_out
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.normalization.language import Language
+from kokoro_tvm.runtime.text.frontend.packages import ESPEAK
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
-from kokoro_tvm.runtime.text.frontend.unknown import PACKAGES, UnknownWords
 from kokoro_tvm.runtime.text.frontend.user_lexicon import UserLexicon
 
 if TYPE_CHECKING:
@@ -51,9 +52,8 @@ class FrontEnd:
         lexicon: UserLexicon | None = None,
         languages: Mapping[str, SpokenLanguage] = KOKORO,
     ) -> None:
-        """file: tagger, lexicon and rules of the bundle; without it English goes by misaki with spaCy or by
-        espeak-ng, whichever is installed, and what is read by rules goes by espeak-ng. lexicon: a user's
-        words, in all languages. languages: the bundle's."""
+        """file: tagger, lexicon and rules of the bundle; without it English, and what is read by rules, goes
+        by espeak-ng. lexicon: a user's words, in all languages. languages: the bundle's."""
         self._languages = languages
         self.lexicon = lexicon or UserLexicon({})
         self.unread: frozenset[str] = frozenset()
@@ -105,7 +105,7 @@ class FrontEnd:
         sources = [part.source for part in normal]
         language = self._languages.get(code) or KOKORO.get(code) or SpokenLanguage(code)
         if self._file is None or code not in tuple(_ENGLISH) or language.espeak is not None:
-            from kokoro_tvm.runtime.text.frontend.converted import converted  # the other languages
+            from kokoro_tvm.runtime.text.frontend.languages import converted  # the other languages
 
             sounds = None if language.espeak is not None else self._sounds_of(code)
             found, notices = converted(sources, code, language, sounds)
@@ -197,5 +197,5 @@ def _guessed(tokens: Iterable[Token]) -> list[str]:
         return []
     return [
         f"Read by their letters, because the lexicon does not have them: {' '.join(guessed)}. Install "
-        f"espeak-ng (`pip install {PACKAGES}`) or give their phonemes, [word](/phonemes/)."
+        f"espeak-ng (`pip install {' '.join(ESPEAK.modules)}`) or give their phonemes, [word](/phonemes/)."
     ]

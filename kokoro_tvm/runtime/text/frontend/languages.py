@@ -1,79 +1,70 @@
-"""Other languages than English, by misaki's and espeak-ng's converters behind one lock; and English for
-bundles without a front end of their own."""
+"""Texts of other languages than English, word by word: by the rules of the bundle, else by converters of
+misaki and espeak-ng, behind one lock. English goes by espeak-ng too where the bundle has no front end of its
+own. What links give phonemes for stands between."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.bundle.languages import KOKORO, SpokenLanguage
+from kokoro_tvm.runtime.prosody import MARKS
 from kokoro_tvm.runtime.text.frontend.chinese import Chinese
 from kokoro_tvm.runtime.text.frontend.espeak import EspeakText, one_at_a_time
 from kokoro_tvm.runtime.text.frontend.japanese import Japanese
 from kokoro_tvm.runtime.text.frontend.packages import packages_of
+from kokoro_tvm.runtime.text.frontend.sounds import Sounds
+from kokoro_tvm.runtime.text.frontend.source import SourceText
+from kokoro_tvm.runtime.text.frontend.strings import aligned
 from kokoro_tvm.runtime.text.frontend.tokens import Token, Utterance
 
-__all__ = ["Conversion", "convert"]
+__all__ = ["convert", "converted"]
 
 _Converter: TypeAlias = Callable[[str], list[Token]]
 
-_SPACY_MODEL = "en_core_web_sm"
 _ESPEAK = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
-_NOT_MISAKI = (
-    f"English phonemes come from espeak-ng, because spaCy's {_SPACY_MODEL} is not installed and the bundle "
-    "has no front end of its own; misaki's are nearer to those the model was trained on."
+_BY_ESPEAK = (
+    "English phonemes come from espeak-ng, because the bundle has no front end of its own; they are not "
+    "quite those that the model was trained on."
+)
+_NO_STRESS = (
+    "The stress of single words, and how a number is read, can be chosen with the English front end of a "
+    "bundle alone; here such links and <emphasis> change nothing."
 )
 
 _converters: dict[tuple[str, str | None], _Converter] = {}
 
 
-@dataclass(frozen=True)
-class Conversion:
-    """tokens: those of each text, with places in it; a text of a language that is converted as a whole is one
-    token of the origin "converter". notices: what the caller of the runtime should be warned of."""
+def convert(texts: Iterable[str], code: str, language: SpokenLanguage) -> tuple[list[list[Token]], list[str]]:
+    """Tokens of each text in the language of `code`, with places in it, and notices; threads wait for each
+    other.
 
-    tokens: list[tuple[Token, ...]]
-    notices: list[str]
-
-    @property
-    def phonemes(self) -> list[str]:
-        """One string for each text."""
-        return [Utterance(tokens).phonemes for tokens in self.tokens]
-
-
-def convert(texts: Iterable[str], code: str, language: SpokenLanguage | None = None) -> Conversion:
-    """Tokens of `texts` in the language of `code`; threads wait for each other.
-
-    language: what a bundle says of it; None: one of Kokoro-82M's.
+    language: what a bundle says of it. A text of a language that is converted as a whole is one token of the
+    origin "converter".
 
     Raises:
         InputError: there is no such language, or its G2P is not installed.
     """
     with one_at_a_time():  # misaki keeps its state in the objects that are shared here
         notices = []
-        espeak = None if language is None else language.espeak
-        key = code, espeak
+        key = code, language.espeak
         if key not in _converters:
-            _converters[key] = _create(code, language or KOKORO.get(code))
-            if code in "ab" and espeak is None and not _installed(_SPACY_MODEL):
-                notices.append(_NOT_MISAKI)
-        found = [_converters[key](text) for text in texts]
-    return Conversion(list(map(tuple, found)), notices)
+            _converters[key] = _create(code, language)
+            if code in "ab" and language.espeak is None:
+                notices.append(_BY_ESPEAK)
+        return [_converters[key](text) for text in texts], notices
 
 
-def _create(code: str, language: SpokenLanguage | None) -> _Converter:
-    if language is None or (code not in KOKORO and language.espeak is None):
+def _create(code: str, language: SpokenLanguage) -> _Converter:
+    if code not in KOKORO and language.espeak is None:
         raise InputError(f"There is no language '{code}'. Known: {', '.join(KOKORO)}.")
     try:
-        if language.espeak is not None:
-            return _whole(EspeakText(language.espeak))
-        if code in "ab" and _installed(_SPACY_MODEL):
-            return _misaki_english(british=code == "b")
-        if code in _ESPEAK:
-            return _whole(EspeakText(_ESPEAK[code]))
-        return Japanese() if code == "j" else Chinese()
+        if (name := language.espeak or _ESPEAK.get(code)) is None:
+            return Japanese() if code == "j" else Chinese()
+        whole = EspeakText(name)
+        return lambda text: [Token(text, 0, len(text), whole(text), "", origin="converter")]
     except ImportError as error:
         packages = packages_of(code)
         raise InputError(
@@ -88,29 +79,96 @@ def _create(code: str, language: SpokenLanguage | None) -> _Converter:
         ) from error
 
 
-def _installed(distribution: str) -> bool:
-    """Whether a package is installed; spaCy is not imported, and misaki has no chance to download it."""
-    from kokoro_tvm.packages import is_installed  # imports importlib.metadata, not needed to speak phonemes
-
-    return is_installed(distribution)
-
-
-def _misaki_english(british: bool) -> _Converter:
-    from misaki import en, espeak
-
-    g2p = en.G2P(trf=False, british=british, fallback=espeak.EspeakFallback(british=british), unk="")
-
-    return lambda text: _one(text, str(g2p(text)[0]))
-
-
-def _whole(g2p: Callable[[str], str]) -> _Converter:
-    return lambda text: _one(text, g2p(text))
-
-
-def _one(text: str, phonemes: str) -> list[Token]:
-    return [Token(text, 0, len(text), phonemes, "", origin="converter")]
-
-
 def _last_line(error: BaseException) -> str:
     lines = [line.strip(" -") for line in str(error).splitlines()]
     return next((line for line in reversed(lines) if line), type(error).__name__)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A stretch of a text, without space at both ends; space: whether one follows; phonemes: those a link
+    gives, None where they have to be found."""
+
+    start: int
+    end: int
+    space: str
+    phonemes: str | None = None
+    origin: str = ""
+
+
+def converted(
+    sources: Sequence[SourceText], code: str, language: SpokenLanguage, sounds: Sounds | None
+) -> tuple[list[list[Token]], list[str]]:
+    """The words of each text with their places in its source, and notices.
+
+    sounds: the bundle's rules of the language; None: it goes by a converter. Raises InputError as `convert`.
+    """
+    parts = [list(_parts(source)) for source in sources]
+    texts = [
+        source.text[part.start : part.end]
+        for source, found in zip(sources, parts, strict=True)
+        for part in found
+        if part.phonemes is None
+    ]
+    spoken, notices = convert(texts, code, language) if sounds is None else (map(sounds, texts), [])
+    read = iter(spoken)
+    utterances = []
+    for source, found in zip(sources, parts, strict=True):
+        tokens: list[Token] = []
+        for part in found:
+            text = source.text[part.start : part.end]
+            if part.phonemes is None:
+                words = list(_words(text, next(read), code, language))
+            else:
+                words = [Token(text, 0, len(text), part.phonemes, "", origin=part.origin)]
+            if words:
+                words[-1] = replace(words[-1], space=part.space)
+            tokens += (_placed(word, source, part.start) for word in words)
+        utterances.append(tokens)
+    unmet = any(link.phonemes is None for source in sources for link in source.links)
+    return utterances, [*notices, *([_NO_STRESS] if unmet else [])]
+
+
+def _words(text: str, tokens: Sequence[Token], code: str, language: SpokenLanguage) -> Iterable[Token]:
+    """The tokens of a converter; of a text that was converted as a whole, its words."""
+    if len(tokens) != 1 or tokens[0].origin != "converter":
+        return tokens
+
+    def alone(words: list[str]) -> list[str]:
+        return [Utterance(tuple(found)).phonemes for found in convert(words, code, language)[0]]
+
+    return aligned(text, tokens[0].phonemes.strip(), alone)
+
+
+def _placed(token: Token, source: SourceText, offset: int) -> Token:
+    first, last = token.start + offset, token.end + offset
+    if first == last:  # a mark of the converter's own
+        place = source.starts[first] if first < len(source.starts) else source.ends[-1]
+        return replace(token, start=place, end=place)
+    start, end = source.span(first, last)
+    return replace(token, start=start, end=end)
+
+
+def _parts(source: SourceText) -> Iterator[_Part]:
+    done = 0
+    for link in source.links:
+        if link.phonemes is not None:
+            yield from _between(source.text, done, link.start)
+            yield _part(source.text, link.start, link.end, link.phonemes, link.origin)
+            done = link.end
+    yield from _between(source.text, done, len(source.text))
+
+
+def _between(text: str, start: int, end: int) -> Iterator[_Part]:
+    stretch = text[start:end]
+    if any(map(str.isalnum, stretch)):
+        yield _part(text, start, end)
+    elif stretch.strip():
+        yield _part(text, start, end, "".join(char for char in stretch if char in MARKS), "mark")
+
+
+def _part(text: str, start: int, end: int, phonemes: str | None = None, origin: str = "") -> _Part:
+    stretch = text[start:end]
+    first = start + len(stretch) - len(stretch.lstrip())
+    last = first + len(stretch.strip())
+    return _Part(first, last, " " if text[last : last + 1].isspace() else "", phonemes, origin)

@@ -7,6 +7,7 @@ give.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kokoro_tvm.runtime.text.frontend.alphabet import PRIMARY, SECONDARY, restress
@@ -36,9 +37,6 @@ class Context:
     to: bool = False
 
 
-_NOWHERE = Context()
-
-
 class Lexicon:
     """The lexicon of one English. Threads may share it."""
 
@@ -56,16 +54,15 @@ class Lexicon:
         special = self._special(word, tag, stress, context)
         if special is not None:
             return special
-        if self._is_capitalised(word, tag) and self._knows_lower(word.lower(), tag, stress, context):
-            word = word.lower()
+        lower = word.lower()
+        if self._is_capitalised(word, tag) and (
+            self._has(lower) or self._with_ending(lower, tag, stress, context)
+        ):
+            word = lower
         for spelling in _without_apostrophe(word):
             if self._knows(spelling):
                 return self.look_up(spelling, tag, stress, context)
-        return (
-            self._with_s(word, tag, stress, context)
-            or self._with_ed(word, tag, stress, context)
-            or self._with_ing(word, tag, 0.5 if stress is None else stress, context)
-        )
+        return self._with_ending(word, tag, stress, context)
 
     def look_up(
         self, word: str, tag: str = "", stress: float | None = None, context: Context | None = None
@@ -182,14 +179,6 @@ class Lexicon:
             and (word == word.upper() or word[1:] == word[1:].lower())
         )
 
-    def _knows_lower(self, word: str, tag: str, stress: float | None, context: Context) -> bool:
-        return (
-            self._has(word)
-            or bool(self._with_s(word, tag, stress, context))
-            or bool(self._with_ed(word, tag, stress, context))
-            or bool(self._with_ing(word, tag, stress, context))
-        )
-
     def _knows(self, word: str) -> bool:
         """Whether `look_up` has phonemes for it: words, symbols, single letters, words in capitals."""
         if word in _SYMBOLS or self._has(word):
@@ -203,42 +192,18 @@ class Lexicon:
     def _has(self, word: str) -> bool:
         return self._of(self._gold, word) is not None or self._of(self._silver, word) is not None
 
-    def _with_s(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
-        if len(word) < 3 or not word.endswith("s"):
-            return None
-        for stem, possible in (
-            (word[:-1], not word.endswith("ss")),
-            (word[:-2], word.endswith("'s") or (len(word) > 4 and word.endswith("es") and word[-3] != "i")),
-            (word[:-3] + "y", len(word) > 4 and word.endswith("ies")),
+    def _with_ending(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
+        """Phonemes of a known word with the ending -s, -ed or -ing."""
+        weak = 0.5 if stress is None else stress  # of words with -ing
+        for stems, ended, stem_stress in (
+            (_stems_of_s(word), self.plural, stress),
+            (_stems_of_ed(word), self.past, stress),
+            (_stems_of_ing(word), self.progressive, weak),
         ):
-            if possible and self._knows(stem):
-                phonemes = self.look_up(stem, tag, stress, context)
-                return self.plural(phonemes) if phonemes else None
-        return None
-
-    def _with_ed(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
-        if len(word) < 4 or not word.endswith("d"):
-            return None
-        for stem, possible in (
-            (word[:-1], not word.endswith("dd")),
-            (word[:-2], len(word) > 4 and word.endswith("ed") and not word.endswith("eed")),
-        ):
-            if possible and self._knows(stem):
-                phonemes = self.look_up(stem, tag, stress, context)
-                return self.past(phonemes) if phonemes else None
-        return None
-
-    def _with_ing(self, word: str, tag: str, stress: float | None, context: Context) -> str | None:
-        if len(word) < 5 or not word.endswith("ing"):
-            return None
-        for stem, possible in (
-            (word[:-3], len(word) > 5),
-            (word[:-3] + "e", True),
-            (word[:-4], len(word) > 5 and bool(_DOUBLED.search(word))),
-        ):
-            if possible and self._knows(stem):
-                phonemes = self.look_up(stem, tag, stress, context)
-                return self.progressive(phonemes) if phonemes else None
+            stem = next(filter(self._knows, stems), None)
+            phonemes = self.look_up(stem, tag, stem_stress, context) if stem else None
+            if phonemes and (spoken := ended(phonemes)):
+                return spoken
         return None
 
     @staticmethod
@@ -251,6 +216,36 @@ class Lexicon:
         if word == lower:
             return dictionary.get(word.capitalize())
         return dictionary.get(lower) if word == lower.capitalize() else None
+
+
+def _stems_of_s(word: str) -> Iterator[str]:
+    if len(word) < 3 or not word.endswith("s"):
+        return
+    if not word.endswith("ss"):
+        yield word[:-1]
+    if word.endswith("'s") or (len(word) > 4 and word.endswith("es") and word[-3] != "i"):
+        yield word[:-2]
+    if len(word) > 4 and word.endswith("ies"):
+        yield word[:-3] + "y"
+
+
+def _stems_of_ed(word: str) -> Iterator[str]:
+    if len(word) < 4 or not word.endswith("d"):
+        return
+    if not word.endswith("dd"):
+        yield word[:-1]
+    if len(word) > 4 and word.endswith("ed") and not word.endswith("eed"):
+        yield word[:-2]
+
+
+def _stems_of_ing(word: str) -> Iterator[str]:
+    if len(word) < 5 or not word.endswith("ing"):
+        return
+    if len(word) > 5:
+        yield word[:-3]
+    yield word[:-3] + "e"
+    if len(word) > 5 and _DOUBLED.search(word):
+        yield word[:-4]
 
 
 def stress_of(word: str) -> float | None:

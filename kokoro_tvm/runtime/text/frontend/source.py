@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kokoro_tvm.runtime.text.frontend.pictures import has_words
 
-__all__ = ["WORD", "Edit", "Link", "SourceText", "free"]
+__all__ = ["WORD", "Edit", "Link", "SourceText", "aliased", "free", "link_of", "rewrite"]
 
 WORD = re.compile(r"\S+")
 """What stands between spaces."""
+_WHOLE = re.compile(r"[-+]?[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -178,3 +179,34 @@ def free(edits: Iterable[Edit], links: Sequence[Link]) -> Iterator[Edit]:
             place += 1
         if place == len(links) or edit.end <= links[place].start:
             yield edit
+
+
+def aliased(source: SourceText) -> SourceText:
+    """The text with other texts in the place of what is to be spoken as they are."""
+    edits = [Edit(link.start, link.end, link.alias) for link in source.links if link.alias is not None]
+    if not edits:
+        return source
+    return replace(source, links=tuple(link for link in source.links if link.alias is None)).edited(edits)
+
+
+def link_of(request: str) -> Link | None:
+    """What the round brackets ask for, without its place; None for what is not known."""
+    if _WHOLE.fullmatch(request):
+        return Link(0, 0, stress=int(request))
+    if request in ("0.5", "+0.5", "-0.5"):
+        return Link(0, 0, stress=float(request))
+    if len(request) > 1 and request[0] == request[-1] == "/":
+        return Link(0, 0, phonemes=request.strip("/"))
+    if len(request) > 1 and request[0] == request[-1] == "#":
+        return Link(0, 0, flags=request.strip("#"))
+    return None
+
+
+def rewrite(
+    pattern: re.Pattern[str], text: str, reading: Callable[[re.Match[str]], str | None]
+) -> Iterator[Edit]:
+    """Edits that put what `reading` says of each match in its place. None leaves a match as it stands."""
+    for match in pattern.finditer(text):
+        words = reading(match)
+        if words is not None and words != match[0]:
+            yield Edit(match.start(), match.end(), words)

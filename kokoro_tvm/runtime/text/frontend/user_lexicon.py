@@ -1,18 +1,24 @@
-"""Words whose phonemes a user gives, in whatever text they stand: they become links of it."""
+"""Words whose phonemes a user gives in a YAML file of `word: phonemes`: in whatever text they stand, they
+become links of it. A mistake in the file is an error with line and column."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from kokoro_tvm.errors import InputError
 from kokoro_tvm.runtime.text.frontend.alphabet import restress
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import in_word
+from kokoro_tvm.runtime.text.markup.values import check_symbols
+from kokoro_tvm.runtime.text.yaml_file import YamlFile
 
-__all__ = ["UserLexicon"]
+__all__ = ["UserLexicon", "read_lexicon"]
 
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
+_LONGEST = 200  # characters of a word, and of its phonemes
 
 
 class UserLexicon:
@@ -33,8 +39,8 @@ class UserLexicon:
         """
         if not self.entries:
             return source
-        others = [link for link in source.links if link.phonemes is None and link.alias is None]
-        taken = [link for link in source.links if link.phonemes is not None or link.alias is not None]
+        others = [link for link in source.links if not link.fixed]
+        taken = [link for link in source.links if link.fixed]
         found = []
         for link in self._found(source.text, spaced):
             if _overlapping(link, taken) is None:
@@ -79,3 +85,24 @@ def _overlapping(link: Link, others: Sequence[Link]) -> Link | None:
     """The first of others, which are in the order of their places, that has a character of a link."""
     place = bisect_right(others, link.start, key=lambda other: other.end)
     return others[place] if place < len(others) and others[place].start < link.end else None
+
+
+def read_lexicon(path: str | Path, symbols: Collection[str]) -> UserLexicon:
+    """The words of a file and their phonemes, which are of `symbols`.
+
+    Raises InputError for what cannot be read, is no mapping, has a word twice, or phonemes that are unknown.
+    """
+    file = YamlFile(Path(path), "lexicon", "word: phonemes", "a word or its phonemes", _LONGEST)
+    entries: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for key, value in file.pairs():
+        word, phonemes = file.string(key), file.string(value)
+        spelled = " ".join(word.split())
+        if spelled in entries:
+            raise file.error(key, f"'{word}' stands in line {lines[spelled]} already. Remove one of them.")
+        try:
+            entries[spelled] = check_symbols(phonemes, symbols)
+        except InputError as error:
+            raise file.error(value, str(error)) from error
+        lines[spelled] = file.line(key)
+    return UserLexicon(entries)

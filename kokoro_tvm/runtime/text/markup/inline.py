@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kokoro_tvm.runtime.notices import warn
-from kokoro_tvm.runtime.text.frontend.links import link_of
-from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText
+from kokoro_tvm.runtime.text.frontend.source import WORD, SourceText, link_of
 from kokoro_tvm.runtime.text.markup.items import Break, Item, Known, Manner, Stretch
 from kokoro_tvm.runtime.text.markup.values import at, check_symbols, rate, seconds
 

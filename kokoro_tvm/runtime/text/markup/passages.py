@@ -140,7 +140,7 @@ class _Section:
         )
         text = source.text
         for link in source.links:
-            if link.phonemes is not None or link.alias is not None:
+            if link.fixed:
                 word = "".join(c if c.isalnum() else "x" for c in text[link.start : link.end])
                 text = text[: link.start] + word + text[link.end :]
         return text

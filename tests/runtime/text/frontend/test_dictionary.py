@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kokoro_tvm.errors import BundleError
-from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
+from kokoro_tvm.runtime.text.frontend.data import FORMAT, FrontEndFile
 from kokoro_tvm.runtime.text.frontend.dictionary import Dictionary, pack
-from kokoro_tvm.runtime.text.frontend.layout import FORMAT
 
 words = st.text("abcéAZ\0\1\2\t\n ’日🙂", min_size=1, max_size=12)
 phonemes = st.text("ˈæbkə ", max_size=6)

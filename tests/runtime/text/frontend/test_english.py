@@ -22,9 +22,9 @@ from kokoro_tvm.runtime.text.frontend import parts
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd, Reading
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.source import SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Token
-from kokoro_tvm.runtime.text.frontend.unknown import UnknownWords
 from kokoro_tvm.truth.phonemes import misaki_english, sentences
 
 # What is written in figures and signs comes here in words.
@@ -164,7 +164,7 @@ def test_paragraphs_keep_their_places(file: FrontEndFile) -> None:
 def test_what_was_guessed_and_what_was_lost_is_said(
     file: FrontEndFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.unknown.EspeakEnglish", _missing)
+    monkeypatch.setattr("kokoro_tvm.runtime.text.frontend.letters.EspeakEnglish", _missing)
     text = "Qwxyzzyish 中文 costs $5, * Qwxyzzyish."
     guessed, lost = FrontEnd(file).read(SourceText.of(text), "a").notices
     assert "does not have them: Qwxyzzyish. Install espeak-ng" in guessed

@@ -84,7 +84,7 @@ def without_stress(phonemes: list[str]) -> str:
 @pytest.mark.parametrize("sentences", CASES["sentences"], ids=" ".join)
 def test_where_a_sentence_ends(sentences: list[str]) -> None:
     text = " ".join(sentences)
-    assert [passage.text for passage in passages(text)] == sentences
+    assert [passage.text for passage in passages([text])] == sentences
     assert [passage.text for passage in passages(iter(text))] == sentences
 
 

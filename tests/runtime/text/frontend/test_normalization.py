@@ -21,11 +21,11 @@ from kokoro_tvm.runtime.speech.sentences import words_of
 from kokoro_tvm.runtime.text.frontend.data import FrontEndFile
 from kokoro_tvm.runtime.text.frontend.english import English
 from kokoro_tvm.runtime.text.frontend.front_end import FrontEnd
+from kokoro_tvm.runtime.text.frontend.letters import UnknownWords
 from kokoro_tvm.runtime.text.frontend.normalization import LANGUAGE_FILES, normalize
 from kokoro_tvm.runtime.text.frontend.normalization.language import Language
 from kokoro_tvm.runtime.text.frontend.paragraphs import paragraphs
 from kokoro_tvm.runtime.text.frontend.source import SourceText
-from kokoro_tvm.runtime.text.frontend.unknown import UnknownWords
 from kokoro_tvm.runtime.text.reading import read_utterances
 from kokoro_tvm.truth.phonemes import misaki_english, sentences
 from kokoro_tvm.truth.written_forms import WrittenForm, written_forms

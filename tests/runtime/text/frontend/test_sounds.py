@@ -14,9 +14,8 @@ import kokoro_tvm.model
 from kokoro_tvm.model.front_end.sound_rules import compiled_sounds, sound_languages
 from kokoro_tvm.runtime.bundle.languages import SpokenLanguage
 from kokoro_tvm.runtime.prosody import MARKS
-from kokoro_tvm.runtime.text.frontend.converted import converted
-from kokoro_tvm.runtime.text.frontend.rewriting import Pass
-from kokoro_tvm.runtime.text.frontend.sounds import Sounds
+from kokoro_tvm.runtime.text.frontend.languages import converted
+from kokoro_tvm.runtime.text.frontend.sounds import Pass, Sounds
 from kokoro_tvm.runtime.text.frontend.source import Link, SourceText
 from kokoro_tvm.runtime.text.frontend.tokens import Utterance
 

@@ -6,9 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.text.frontend.normalization.rules import rewrite
 from kokoro_tvm.runtime.text.frontend.pictures import PICTURE
-from kokoro_tvm.runtime.text.frontend.source import Edit
+from kokoro_tvm.runtime.text.frontend.source import Edit, rewrite
 
 __all__ = ["names"]
 

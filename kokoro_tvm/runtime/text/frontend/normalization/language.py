@@ -75,6 +75,8 @@ class Language:
             rule for rule in (Rule(**one) for one in data["rules"]) if not rule.only or code in rule.only
         ]
         self._numbers: Mapping[str, Any] = data["numbers"]
+        self.joint = str(self._numbers["joint"])
+        """What stands between words."""
         self._sets = {
             name: [(int(least), int(divisor), text) for least, divisor, text in rules]
             for name, rules in data["spellout"]["sets"].items()
@@ -166,11 +168,6 @@ class Language:
     def says_and(self) -> bool:
         """Whether numbers are also said with "and"."""
         return "full" in self._names
-
-    @cached_property
-    def joint(self) -> str:
-        """What stands between words."""
-        return str(self._numbers["joint"])
 
     @cached_property
     def _figure(self) -> tuple[str, ...]:

@@ -6,8 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from kokoro_tvm.runtime.text.frontend.normalization.rules import any_of, rewrite
-from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText
+from kokoro_tvm.runtime.text.frontend.source import Edit, SourceText, rewrite
 
 __all__ = ["entities", "marks", "pictures", "tags"]
 
@@ -15,9 +14,10 @@ _INLINE = (
     "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup"
 )
 _BLOCK = "br div h1 h2 h3 h4 h5 h6 hr li ol p pre section table td th tr u ul blockquote img"
+_ANY = "|".join(sorted(f"{_INLINE} {_BLOCK}".split(), key=len, reverse=True))
 # With attributes that have values: "a<b and c>d" are two comparisons.
 _TAG = re.compile(
-    rf"<!--[^<>]*-->|</?(?P<name>{any_of((_INLINE + ' ' + _BLOCK).split())})"
+    rf"<!--[^<>]*-->|</?(?P<name>(?:{_ANY}))"
     r"(?:\s[^\s<>=]{1,99}=[^<>]*|\s?/?\s?)>",
     re.IGNORECASE,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from kokoro_tvm.runtime.text.frontend.normalization.language import Item, Language, Rule
 
@@ -53,20 +54,14 @@ def parts_of(template: str) -> Iterator[tuple[str, str, str]]:
             yield part["group"], part["verb"] or "", part["by"] or ""
 
 
+@dataclass
 class _Form:
     """A form's parts, and what can be made of each."""
 
-    def __init__(
-        self,
-        language: Language,
-        rule: Rule,
-        groups: Mapping[str, str | None],
-        read: Callable[[str], str],
-    ) -> None:
-        self._language = language
-        self._rule = rule
-        self._groups = groups
-        self._read = read
+    _language: Language
+    _rule: Rule
+    _groups: Mapping[str, str | None]
+    _read: Callable[[str], str]
 
     def part(self, group: str, verb: str, by: str) -> str:
         """A part as `verb` says it, or its type where there is none; "" for one that is not there."""

@@ -1,0 +1,223 @@
+"""Files of audio: WAV by this package alone, FLAC, MP3 and Opus through libsndfile, M4B through ffmpeg.
+
+WAV files have 32-bit floats: nothing is clipped; equal audio gives equal bytes. Encoders are imported only
+where they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kokoro_tvm.errors import InputError
+from kokoro_tvm.output import check_place, is_stream, whole_file
+from kokoro_tvm.runtime.speech.wav import header
+
+__all__ = ["FORMATS", "Mark", "audio_format", "begin_wav", "check_audio_file", "metadata", "write_audio"]
+
+_Floats: TypeAlias = NDArray[np.float32]
+_RATE = "64k"  # bits a second of AAC, which is transparent for one voice at 24 kHz
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A chapter's title, and its first and last sample as a slice."""
+
+    title: str
+    start: int
+    end: int
+
+
+def audio_format(path: str | Path, format: str | None = None) -> str:
+    """The format of a file: `format` if it is given, else by the suffix, else WAV where it is a stream.
+
+    Raises InputError for another.
+    """
+    name = (format or Path(path).suffix.lstrip(".")).lower()
+    if not name and is_stream(Path(path)):
+        return "wav"
+    if name not in FORMATS:
+        given = f"the format {name!r}" if format or name else "no suffix"
+        raise InputError(f"{path}: audio is written as {', '.join(FORMATS)}, but this has {given}.")
+    return name
+
+
+def check_audio_file(path: str | Path, format: str | None = None) -> str:
+    """The format, before time is spent on speaking; raises InputError where the file could not be written."""
+    name = audio_format(path, format)
+    check_place(Path(path))
+    _WRITERS[name].encoder()
+    return name
+
+
+def write_audio(
+    path: str | Path,
+    blocks: Iterable[_Floats],
+    sample_rate: int,
+    format: str | None = None,
+    title: str = "",
+    marks: Iterable[Mark] = (),
+) -> None:
+    """Write mono audio, blocks of float32 (samples,); the file appears whole or not at all.
+
+    `path` may be `-`, standard output. `marks` are the chapters of an M4B. Where a format cannot hold values
+    beyond 1, they are clipped. Raises InputError when the format is unknown, its encoder missing, or the file
+    cannot be written.
+    """
+    writer = _WRITERS[audio_format(path, format)]
+    path = Path(path)
+    check_place(path)
+    with whole_file(path) as temporary:
+        writer.write(temporary, blocks, sample_rate, title, tuple(marks))
+
+
+def begin_wav(stream: BinaryIO, sample_rate: int) -> Callable[[_Floats], None]:
+    """Write the header of samples that are not counted yet; returns what writes a block of them at once."""
+
+    def write(data: bytes) -> None:
+        stream.write(data)
+        stream.flush()
+
+    write(header(None, sample_rate))
+    return lambda block: write(_bytes(block))
+
+
+def metadata(title: str, sample_rate: int, marks: Sequence[Mark]) -> str:
+    """Title and chapters as ffmpeg reads them: its format FFMETADATA1."""
+    lines = [";FFMETADATA1", f"title={_escaped(title)}"]
+    for mark in marks:
+        lines += ["[CHAPTER]", f"TIMEBASE=1/{sample_rate}", f"START={mark.start}", f"END={mark.end}"]
+        lines.append(f"title={_escaped(mark.title)}")
+    return "\n".join(lines) + "\n"
+
+
+def _write_wav(
+    path: Path, blocks: Iterable[_Floats], sample_rate: int, title: str, marks: Sequence[Mark]
+) -> None:
+    samples = 0
+    with path.open("xb") as stream:
+        stream.write(header(0, sample_rate))
+        for block in blocks:
+            samples += block.size
+            stream.write(_bytes(block))
+        stream.seek(0)
+        stream.write(header(samples, sample_rate))
+
+
+def _write_sound(
+    container: str,
+    subtype: str,
+    path: Path,
+    blocks: Iterable[_Floats],
+    sample_rate: int,
+    title: str,
+    marks: Sequence[Mark],
+) -> None:
+    """By libsndfile, which the package soundfile brings along."""
+    soundfile = _soundfile()
+    try:
+        with soundfile.SoundFile(path, "x", sample_rate, 1, format=container, subtype=subtype) as file:
+            if title:
+                file.title = title
+            for block in blocks:
+                file.write(block)
+    except soundfile.LibsndfileError as error:
+        raise InputError(f"{path} cannot be written: {error}.") from error
+
+
+def _write_m4b(
+    path: Path, blocks: Iterable[_Floats], sample_rate: int, title: str, marks: Sequence[Mark]
+) -> None:
+    """AAC with chapters, through the program ffmpeg, because no library that can be assumed has AAC."""
+    import subprocess  # slow to import, and `import kokoro_tvm.runtime` is not
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        chapters = Path(folder) / "chapters.txt"
+        chapters.write_text(metadata(title, sample_rate, marks), encoding="utf-8")
+        errors = Path(folder) / "errors.txt"
+        command = [_ffmpeg(), "-nostdin", "-v", "error", "-y"]
+        command += ["-f", "f32le", "-ar", str(sample_rate), "-ac", "1", "-i", "pipe:0"]
+        command += ["-f", "ffmetadata", "-i", str(chapters), "-map", "0:a", "-map_metadata", "1"]
+        command += ["-c:a", "aac", "-b:a", _RATE]
+        command += ["-f", "ipod", "-movflags", "+faststart", str(path.absolute())]
+        with errors.open("wb") as log:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=log, stdout=log)
+            assert process.stdin is not None
+            try:
+                for block in blocks:
+                    process.stdin.write(_bytes(block))
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # its status and its message say why
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                status = process.wait()
+        if status != 0:
+            lines = errors.read_text(errors="replace").strip().splitlines()
+            reason = lines[-1] if lines else f"status {status}"
+            raise InputError(f"{path.name} cannot be written: {Path(command[0]).name}: {reason}")
+
+
+def _soundfile() -> Any:
+    try:
+        return importlib.import_module("soundfile")
+    except (ImportError, OSError) as error:  # OSError: the package without its library
+        raise InputError(
+            f"Writing FLAC, MP3 and Opus needs soundfile, which cannot be imported ({error}). "
+            "Run `pip install soundfile`, or write WAV."
+        ) from error
+
+
+def _ffmpeg() -> str:
+    import shutil
+
+    found = shutil.which("ffmpeg")
+    if found:
+        return found
+    try:
+        return str(importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe())
+    except (ImportError, RuntimeError) as error:
+        raise InputError(
+            "Writing M4B and M4A needs the program ffmpeg, which is not installed. Install it with the "
+            "system's packages or `pip install imageio-ffmpeg`, or write FLAC, MP3 or Opus."
+        ) from error
+
+
+def _bytes(block: _Floats) -> bytes:
+    return np.ascontiguousarray(block, "<f4").tobytes()
+
+
+def _escaped(text: str) -> str:
+    return "".join("\\" + char if char in "=;#\\\n" else char for char in text)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """encoder: what the format is written with; raises InputError where it is missing, and says what to
+    install; write: path, blocks of float32 (samples,), sample rate, title, chapters."""
+
+    encoder: Callable[[], object]
+    write: Callable[[Path, Iterable[_Floats], int, str, Sequence[Mark]], None]
+
+
+_WRITERS = {
+    "wav": _Writer(lambda: None, _write_wav),
+    "flac": _Writer(_soundfile, partial(_write_sound, "FLAC", "PCM_16")),
+    "mp3": _Writer(_soundfile, partial(_write_sound, "MP3", "MPEG_LAYER_III")),
+    "opus": _Writer(_soundfile, partial(_write_sound, "OGG", "OPUS")),
+    "ogg": _Writer(_soundfile, partial(_write_sound, "OGG", "OPUS")),
+    "m4b": _Writer(_ffmpeg, _write_m4b),
+    "m4a": _Writer(_ffmpeg, _write_m4b),
+}
+FORMATS = tuple(_WRITERS)
+"""Names of formats, which are the suffixes of their files as well."""
